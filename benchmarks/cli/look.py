@@ -1,0 +1,93 @@
+"""Commands that only look: list, show, plan."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+
+from benchmarks.cli.select import selection
+from benchmarks.record import read_records
+from benchmarks.registry import benchmark, benchmark_ids
+
+
+def list_command(words: argparse.Namespace) -> int:
+    """All benchmarks, a line each."""
+    for benchmark_id in benchmark_ids():
+        if words.ids:
+            print(benchmark_id)
+        else:
+            found = benchmark(benchmark_id)
+            scales = ", ".join(scale.id for scale in found.scales)
+            print(f"{benchmark_id:24} {found.paper.name}, {found.place}: {found.title} [{scales}]")
+    return 0
+
+
+def show_command(words: argparse.Namespace) -> int:
+    """One benchmark, whole."""
+    found = benchmark(words.id)
+    print(f"{found.id}: {found.paper.name}, {found.place}\n{found.title}\n{found.paper.citation}\n")
+    print("Methods")
+    for row in found.rows:
+        options = " ".join(f"{name}={value}" for name, value in row.options.items())
+        print(
+            f"  {row.id:18} {row.name}: {row.algorithm} {options} {row.codec}{'' if row.printed else ' (not in print)'}"
+        )
+        if row.note:
+            print(f"  {'':18} {row.note}")
+    print("\nTasks")
+    for column in found.columns:
+        print(f"  {column.task:18} {column.name}: {', '.join(column.scores)}")
+    print("\nScales")
+    for scale in found.scales:
+        print(f"  {scale.label}")
+    print("\nDeviations and choices where the paper is silent")
+    for deviation in found.deviations:
+        text = f"{deviation.text} ({', '.join(deviation.scales)})"
+        print(textwrap.fill(text, 110, initial_indent="  - ", subsequent_indent="    "))
+    print(f"\nBytes: {found.paper.bytes_convention}. Published values: {found.published_csv.name}")
+    return 0
+
+
+def plan_command(words: argparse.Namespace) -> int:
+    """What would run, and what it would send: derived from the backbone's shapes, without training."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from benchmarks.planning import wire_plan
+
+    chosen = selection(words)
+    cells = chosen.cells()
+    records = words.results_dir / "records"
+    finished = {record.cell.spec_id for record in read_records(records)} if records.is_dir() else set()
+    done = sum(cell.spec_id in finished for _, _, cell in cells)
+    paper = chosen.benchmark.paper
+    table = Table(title=f"{chosen.title}: {len(cells)} cells, {done} finished ({chosen.scale.label})")
+    for heading in (
+        "Task",
+        "Method",
+        "Rounds",
+        "GB a round *",
+        "up + down, a round",
+        "up + down, all rounds",
+        "set-up, once",
+    ):
+        table.add_column(heading, justify="left" if heading in ("Task", "Method") else "right")
+    for row, column, cell in cells:
+        if cell.seed != chosen.seeds[0]:
+            continue
+        wire = wire_plan(cell, words.backbone)
+        both = wire.up_bytes + wire.down_bytes
+        table.add_row(
+            column.name,
+            row.name,
+            str(cell.training.rounds),
+            f"{wire.up_bytes / paper.gigabyte:.2f}",
+            f"{both / paper.gigabyte:.3f} GB",
+            f"{both * cell.training.rounds / paper.gigabyte:.2f} GB",
+            f"{wire.setup_bytes / paper.gigabyte:.2f} GB",
+        )
+    console = Console(width=max(Console().width, 118))
+    console.print(table)
+    print(f"* {paper.bytes_convention}; derived for {chosen.scale.backbone} with {cells[0][2].clients} clients.")
+    print("Set-up is the whole pre-trained model, sent to every client once; the paper leaves it out.")
+    return 0

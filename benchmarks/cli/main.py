@@ -1,0 +1,60 @@
+"""Start a command; what the user can mend is one message and status 2."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from benchmarks.cli.arguments import build_parser
+from benchmarks.errors import UserError
+
+# Each command lives in a module that is imported when it is asked for, so that `list` does not wait for torch.
+MODULES = {
+    "list": "look",
+    "show": "look",
+    "plan": "look",
+    "run": "run",
+    "sweep": "run",
+    "report": "report",
+    "import": "report",
+    "ui": "services",
+    "doctor": "services",
+    "bench": "services",
+}
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    try:
+        words = build_parser().parse_args(arguments)
+        module = importlib.import_module(f"benchmarks.cli.{MODULES[words.command]}")
+        status: int = getattr(module, f"{words.command}_command")(words)
+        return status
+    except KeyboardInterrupt:
+        print("\ninterrupted: finished rounds are saved; the same command goes on from there", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except ValueError as error:
+        if not _mendable(error):
+            raise
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def _mendable(error: ValueError) -> bool:
+    """Whether an error is one of those made for the user; asks only packages that are loaded already."""
+    kinds: list[type] = [UserError]
+    for module, name in (
+        ("fedsim.errors", "FederationError"),
+        ("partitions.errors", "PartitionError"),
+        ("reports.errors", "ReportError"),
+    ):
+        if module in sys.modules:
+            kinds.append(getattr(sys.modules[module], name))
+    return isinstance(error, tuple(kinds))

@@ -1,0 +1,68 @@
+"""From the command line's words to a benchmark, its cells and the settings."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchmarks.customise import with_backbone, with_settings
+from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
+from benchmarks.settings import Settings
+from benchmarks.spec import Benchmark, Cell, Column, Row, Scale
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The chosen part of a benchmark."""
+
+    benchmark: Benchmark
+    scale: Scale
+    rows: Sequence[Row]
+    columns: Sequence[Column]
+    seeds: Sequence[int]
+
+    @property
+    def title(self) -> str:
+        """Benchmark and scale: fedsplitbert-table3 @ lite."""
+        return f"{self.benchmark.id} @ {self.scale.id}"
+
+    def cells(self) -> list[tuple[Row, Column, Cell]]:
+        """The chosen cells."""
+        return self.benchmark.cells(self.scale, self.seeds, self.rows, self.columns)
+
+    def names(self) -> dict[str, str]:
+        """spec_id -> how people call the cell."""
+        return {cell.spec_id: f"{column.name} · {row.name} · seed {cell.seed}" for row, column, cell in self.cells()}
+
+
+def selection(words: argparse.Namespace, benchmark_id: str | None = None) -> Selection:
+    """The part of a benchmark that the words choose."""
+    chosen = with_settings(benchmark(benchmark_id or words.id), words.set)
+    scale = with_backbone(scale_of(chosen, words.scale or "demo"), words.backbone)
+    return Selection(chosen, scale, rows_of(chosen, words.methods), columns_of(chosen, words.tasks), range(words.seeds))
+
+
+def settings(words: argparse.Namespace, cells: int = 1) -> Settings:
+    """The settings in the words, checked."""
+    made = Settings(
+        results_dir=words.results_dir,
+        data_dir=words.data_dir,
+        backbone=getattr(words, "backbone", None),
+        lenient=getattr(words, "lenient", False),
+        threads=getattr(words, "threads", 1),
+        workers=getattr(words, "workers", None) or default_workers(getattr(words, "device", None), cells),
+        device=getattr(words, "device", None),
+    )
+    made.check()
+    return made
+
+
+def default_workers(device: str | None, cells: int) -> int:
+    """One process a core on CPUs, as cells are independent; one on a GPU, whose memory they would share."""
+    import torch
+
+    from benchmarks.settings import available_cores
+
+    gpu = device.startswith("cuda") if device else torch.cuda.is_available()
+    return 1 if gpu else max(1, min(available_cores(), cells))

@@ -1,0 +1,78 @@
+"""A user's changes to a benchmark: another backbone, other settings. Changed cells are cells of their own."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+
+from benchmarks.backbones import backbone_name, depth
+from benchmarks.errors import UserError
+from benchmarks.spec import JSON, Benchmark, Cell, Column, Row, Scale, Training
+
+_NUMBER = (int, float)
+
+
+def with_backbone(scale: Scale, requested: str | None) -> Scale:
+    """The scale on another encoder, labelled so."""
+    if requested is None or backbone_name(requested) == scale.backbone:
+        return scale
+    name = backbone_name(requested)
+    return dataclasses.replace(scale, backbone=name, depth=depth(requested), label=f"{scale.label}; on {name}")
+
+
+def with_settings(benchmark: Benchmark, assignments: Sequence[str]) -> Benchmark:
+    """The benchmark with "field=value" applied to every cell; its scales are labelled with the changes."""
+    if not assignments:
+        return benchmark
+    changes = [_parse(assignment) for assignment in assignments]
+
+    def cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+        changed = benchmark.cell(row, column, scale, seed)
+        for name, value in changes:
+            changed = _changed(changed, name, value)
+        return changed
+
+    scales = tuple(
+        dataclasses.replace(scale, label=f"{scale.label}; changed: {', '.join(assignments)}")
+        for scale in benchmark.scales
+    )
+    return dataclasses.replace(benchmark, cell=cell, scales=scales)
+
+
+def _parse(assignment: str) -> tuple[str, JSON]:
+    name, equals, text = assignment.partition("=")
+    if not equals or not name:
+        raise UserError(f"--set {assignment}: expected field=value, such as training.learning_rate=3e-5")
+    try:
+        return name, json.loads(text)
+    except ValueError:
+        return name, text
+
+
+def _changed(cell: Cell, name: str, value: JSON) -> Cell:
+    group, _, key = name.partition(".")
+    if group == "options" and key:
+        return dataclasses.replace(cell, options={**cell.options, key: value})
+    if group == "training" and key in _fields(Training):
+        expected = getattr(cell.training, key)
+        return dataclasses.replace(
+            cell, training=dataclasses.replace(cell.training, **{key: _typed(name, value, expected)})
+        )
+    if name in _fields(Cell) and name not in ("training", "options", "task", "scale", "backbone", "source"):
+        return dataclasses.replace(cell, **{name: _typed(name, value, getattr(cell, name))})
+    known = [f"training.{field}" for field in _fields(Training)] + ["options.<name>", "codec", "clients", "partition"]
+    raise UserError(f"--set {name}: unknown field; expected one of {', '.join([*known, 'test_share', 'holdout'])}")
+
+
+def _typed(name: str, value: JSON, expected: JSON) -> JSON:
+    """The value in the type of what it replaces; a whole number may stand for a float, never the reverse."""
+    if isinstance(expected, float) and isinstance(value, _NUMBER) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not type(expected):
+        raise UserError(f"--set {name}: expected {type(expected).__name__} such as {expected!r}, found {value!r}")
+    return value
+
+
+def _fields(kind: type) -> list[str]:
+    return [field.name for field in dataclasses.fields(kind)]

@@ -1,0 +1,5 @@
+"""The errors that a user can mend."""
+
+
+class UserError(ValueError):
+    """Bad input: says what was expected, what was found and what to do; the CLI prints it and exits with 2."""

@@ -1,0 +1,55 @@
+"""What a running cell says, and who listens: the progress display and the tracking mirror."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from benchmarks.record import RoundRecord, RunRecord
+from benchmarks.spec import Cell
+
+
+@dataclass(frozen=True)
+class CellStarted:
+    """A cell began, or goes on after `finished` rounds of an earlier start."""
+
+    cell: Cell
+    cell_id: str
+    finished: tuple[RoundRecord, ...]
+    train_examples: int  # of one round
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Some examples went through the optimiser."""
+
+    cell_id: str
+    examples: int
+
+
+@dataclass(frozen=True)
+class RoundFinished:
+    """A round was aggregated, scored and saved."""
+
+    cell_id: str
+    round: RoundRecord
+
+
+@dataclass(frozen=True)
+class CellFinished:
+    """A cell's record was written, or was there already."""
+
+    record: RunRecord
+    reused: bool = False
+
+
+@dataclass(frozen=True)
+class CellFailed:
+    """A cell ended without a record, for a reason that the user can mend."""
+
+    cell: Cell
+    message: str
+
+
+Event = CellStarted | Trained | RoundFinished | CellFinished | CellFailed
+Sink = Callable[[Event], None]

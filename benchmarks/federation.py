@@ -1,0 +1,162 @@
+"""From a cell to its federation: data, partition, clients, model, algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from benchmarks.backbones import Located, build_encoder, build_tokenizer, locate
+from benchmarks.encoding import encode
+from benchmarks.errors import UserError
+from benchmarks.settings import Settings
+from benchmarks.spec import JSON, Cell
+from benchmarks.tasks import DataSource, Task, TaskData, task
+from fedsim import data
+from fedsim.algorithms import Setting, build_algorithm
+from fedsim.data import Client, Part
+from fedsim.engine import FederatedAlgorithm
+from fedsim.models.encoder import pretrained_pooler
+from fedsim.models.resident import Resident
+from fedsim.models.sequence import with_classifier
+from fedsim.precision import Precision, resolve_precision
+from fedsim.rng import SERVER, numpy_generator
+from fedsim.training import LocalTraining
+from partitions import PartitionReport, from_description, split_train_test
+
+DATA_SEED = 0  # generated tasks are one dataset, whatever the cell's seed
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a cell is computed from; `digests` are its part of the cell's identity."""
+
+    task: Task
+    data: TaskData
+    backbone: Located
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """Input -> digest of its content."""
+        return {"data": self.data.digest, "backbone": self.backbone.digest}
+
+    def to_json(self) -> dict[str, JSON]:
+        """Inputs as a record keeps them."""
+        skipped = [f"{row.file}:{row.line}: {row.reason}" for row in self.data.skipped]
+        return {
+            "data": {
+                "digest": self.data.digest,
+                "origin": self.data.origin,
+                "examples": len(self.data.pool),
+                "held_out": {name: len(examples) for name, examples in sorted(self.data.held_out.items())},
+                "skipped": skipped,
+                "notes": list(self.data.notes),
+            },
+            "backbone": {
+                "digest": self.backbone.digest,
+                "origin": dict(self.backbone.origin),
+                "config": dict(self.backbone.config),
+            },
+        }
+
+
+def load_inputs(cell: Cell, settings: Settings) -> Inputs:
+    """Find a cell's data and backbone."""
+    found = task(cell.task)
+    if cell.task_version != found.version:
+        raise UserError(
+            f"task {cell.task}: the cell was defined for version {cell.task_version}, this checkout has "
+            f"version {found.version}. Run the benchmark's own definition."
+        )
+    requested = settings.backbone if settings.backbone is not None else cell.backbone
+    return Inputs(found, _task_data(cell.task, cell.source, settings), locate(requested))
+
+
+@lru_cache(maxsize=2)  # a table is run column by column
+def _task_data(task_id: str, source: str, settings: Settings) -> TaskData:
+    if source == "generated":
+        return task(task_id).generate(DATA_SEED)
+    return task(task_id).load(DataSource(settings.data_dir, settings.lenient))
+
+
+@lru_cache(maxsize=2)
+def _encoded(
+    task_id: str, source: str, settings: Settings, backbone: str, max_length: int
+) -> Mapping[str, data.Examples]:
+    loaded = _task_data(task_id, source, settings)
+    tokenizer = build_tokenizer(locate(backbone))
+    named = {"pool": loaded.pool, **loaded.held_out}
+    return {name: encode(examples, tokenizer, max_length) for name, examples in named.items()}
+
+
+def build_clients(cell: Cell, inputs: Inputs, settings: Settings) -> tuple[list[Client], PartitionReport]:
+    """The cell's clients: the pool shared out and split on each client; held-out sets shared out in the same way.
+
+    With cell.holdout "validation" a client is scored on a share of its training part, and never sees its test part.
+    """
+    if cell.holdout not in ("test", "validation"):
+        raise UserError(f"holdout: expected test or validation, found {cell.holdout!r}")
+    requested = settings.backbone if settings.backbone is not None else cell.backbone
+    examples = _encoded(cell.task, cell.source, settings, requested, cell.training.max_length)
+    partitioner = from_description(cell.partition)
+    classes = inputs.task.labels is not None
+
+    def drawn(name: str, purpose: str) -> tuple[list[data.Part], PartitionReport]:
+        labels = (inputs.data.pool if name == "pool" else inputs.data.held_out[name]).labels
+        parts = partitioner(labels, cell.clients, numpy_generator(cell.seed, 0, SERVER, purpose))
+        return [Part(examples[name], indices) for indices in parts.indices], parts.report
+
+    pool, report = drawn("pool", "partition")
+    held_out = {
+        name: drawn(name, f"partition-{name}")[0] for name in sorted(inputs.data.held_out) if cell.holdout == "test"
+    }
+    clients = []
+    for number, part in enumerate(pool):
+        train, test = _split(part, cell, number, "split", classes)
+        if cell.holdout == "validation":
+            train, test = _split(train, cell, number, "validation", classes)
+        evaluation = {"test": test} | {name: parts[number] for name, parts in held_out.items()}
+        clients.append(Client(number, train, evaluation))
+    return clients, report
+
+
+def _split(part: Part, cell: Cell, client: int, purpose: str, classes: bool) -> tuple[Part, Part]:
+    generator = numpy_generator(cell.seed, 0, client, purpose)
+    train, test = split_train_test(part.labels, cell.test_share, generator, stratify=classes)
+    return Part(part.examples, part.indices[train]), Part(part.examples, part.indices[test])
+
+
+def local_training(cell: Cell, on_batch: Callable[[int], None]) -> LocalTraining:
+    """The cell's local training, in the engine's terms."""
+    training = cell.training
+    if training.padding not in ("longest", "fixed"):
+        raise UserError(f"training.padding: expected longest or fixed, found {training.padding!r}")
+    for name in ("learning_rate", "batch_size", "local_epochs", "rounds", "max_length"):
+        if getattr(training, name) <= 0:
+            raise UserError(f"training.{name}: expected a number above 0, found {getattr(training, name)}")
+    return LocalTraining(
+        seed=cell.seed,
+        learning_rate=training.learning_rate,
+        batch_size=training.batch_size,
+        epochs=training.local_epochs,
+        weight_decay=training.weight_decay,
+        width=training.max_length if training.padding == "fixed" else None,
+        on_batch=on_batch,
+    )
+
+
+def build_federation(
+    cell: Cell, inputs: Inputs, settings: Settings, on_batch: Callable[[int], None]
+) -> tuple[FederatedAlgorithm, Precision]:
+    """The cell's algorithm on its model, and the precision that this machine gives it."""
+    precision = resolve_precision(cell.training.precision, settings.device)
+
+    def load_model() -> Resident:
+        encoder = build_encoder(inputs.backbone)
+        folder = inputs.backbone.folder
+        pooler = pretrained_pooler(folder) if folder is not None and inputs.backbone.pooler else None
+        model = with_classifier(encoder, inputs.task.outputs, cell.seed, pooler)
+        return Resident(model, precision, regression=inputs.task.labels is None)
+
+    setting = Setting(load_model, local_training(cell, on_batch), inputs.task.outputs)
+    return build_algorithm(cell.algorithm, setting, cell.options), precision

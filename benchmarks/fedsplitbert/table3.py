@@ -1,0 +1,38 @@
+"""FedSplitBERT, Table III: five methods on nine GLUE tasks, three clients with skewed labels.
+
+make fedsplitbert-table3 SCALE=lite TASKS=mrpc,rte DATA_DIR=<folder of the GLUE download>
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.fedsplitbert.setup import (
+    COLUMNS,
+    DEVIATIONS,
+    FEDADAM,
+    FEDAVG,
+    FEDAVG_FP16,
+    FEDPROX,
+    FEDSPLITBERT,
+    FEDSPLITBERT_CHOSEN,
+    FEDSPLITBERT_QAT,
+    LOCAL_MAJORITY,
+    PAPER,
+    SCALES,
+    cell,
+)
+from benchmarks.spec import Benchmark
+
+BENCHMARK = Benchmark(
+    id="fedsplitbert-table3",
+    paper=PAPER,
+    place="Table III",
+    title="Performance on 9 GLUE datasets under a non-IID setting over 3 clients",
+    rows=(LOCAL_MAJORITY, FEDAVG, FEDPROX, FEDADAM, FEDAVG_FP16, FEDSPLITBERT, FEDSPLITBERT_CHOSEN, FEDSPLITBERT_QAT),
+    columns=COLUMNS,
+    scales=SCALES,
+    cell=cell,
+    published_csv=Path(__file__).parent / "published" / "table3.csv",
+    deviations=DEVIATIONS,
+)

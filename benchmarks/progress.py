@@ -1,0 +1,151 @@
+"""What a person sees while cells run: each running cell's round, how many are done, and about how long is left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from benchmarks.events import CellFailed, CellFinished, CellStarted, Event, RoundFinished, Trained
+from benchmarks.spec import Cell
+
+
+class ProgressDisplay:
+    """A sink: live bars in a terminal, one line per finished cell elsewhere."""
+
+    def __init__(
+        self, title: str, cells: Sequence[Cell], names: dict[str, str], console: Console | None = None
+    ) -> None:
+        self.console = console or Console(stderr=True)
+        self.names = names  # spec_id -> "MRPC · FedAvg · seed 0"
+        self.estimate = Estimate(cells)
+        self.bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[note]}"),
+            console=self.console,
+        )
+        self.total = self.bars.add_task(title, total=len(cells), note="")
+        self.running: dict[str, tuple[TaskID, Cell]] = {}
+        self.done = 0
+
+    def __enter__(self) -> ProgressDisplay:
+        if self.console.is_terminal:
+            self.bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.bars.stop()
+
+    def __call__(self, event: Event) -> None:
+        """Show an event."""
+        match event:
+            case CellStarted(cell, cell_id, finished, examples):
+                rounds = cell.training.rounds
+                bar = self.bars.add_task(
+                    f"  {self._name(cell)}", total=examples * rounds, completed=examples * len(finished), note=""
+                )
+                self.running[cell_id] = (bar, cell)
+                self.estimate.started(cell, examples * (rounds - len(finished)))
+                if finished:
+                    self._line(f"{self._name(cell)}: goes on after round {len(finished)} of {rounds}")
+            case Trained(cell_id, examples):
+                self.bars.advance(self.running[cell_id][0], examples)
+                self.estimate.trained(examples)
+                self.bars.update(self.total, note=self.estimate.text())
+            case RoundFinished(cell_id, result):
+                bar, cell = self.running[cell_id]
+                loss = "" if result.train_loss is None else f", loss {result.train_loss:.3f}"
+                self.bars.update(bar, note=f"round {result.round} of {cell.training.rounds}{loss}")
+            case CellFinished(record, reused):
+                self._finished(record.cell, record.cell_id, "found" if reused else f"{self._headline(event)}")
+            case CellFailed(cell, message):
+                self._finished(cell, "", f"failed: {message}")
+
+    def _finished(self, cell: Cell, cell_id: str, outcome: str) -> None:
+        self.done += 1
+        self.estimate.finished(cell)
+        self.bars.update(self.total, completed=self.done, note=self.estimate.text())
+        if cell_id in self.running:
+            self.bars.remove_task(self.running.pop(cell_id)[0])
+        self._line(f"[{self.done}/{self.estimate.cells}] {self._name(cell)}: {outcome}  {self.estimate.text()}")
+
+    def _headline(self, event: CellFinished) -> str:
+        record = event.record
+        scores = record.rounds[-1].scores["test"]
+        shown = ", ".join(
+            f"{metric} {'undefined' if value is None else f'{100 * value:.2f}'}" for metric, value in scores.items()
+        )
+        return f"{shown} in {duration(record.timing['setup_seconds'] + record.timing['train_seconds'])}"
+
+    def _name(self, cell: Cell) -> str:
+        return self.names.get(cell.spec_id, cell.label)
+
+    def _line(self, text: str) -> None:
+        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+class Estimate:
+    """About how long is left: what is still to train, over the rate of training examples so far.
+
+    A cell that has not begun is taken to be as large as another of its task, or else as the mean cell.
+    """
+
+    def __init__(self, cells: Sequence[Cell]) -> None:
+        self.cells = len(cells)
+        self.waiting = [_kind(cell) for cell in cells]
+        self.sizes: dict[tuple[str, int], int] = {}
+        self.begun = self.seen = 0
+        self.start: float | None = None
+
+    def started(self, cell: Cell, examples: int) -> None:
+        """A cell begins, with so many examples to train."""
+        self.start = self.start if self.start is not None else time.monotonic()
+        self.begun += examples
+        self.sizes[_kind(cell)] = examples
+        self._no_longer_waiting(cell)
+
+    def trained(self, examples: int) -> None:
+        """Examples were trained."""
+        self.seen += examples
+
+    def finished(self, cell: Cell) -> None:
+        """A cell is done; it may have been found done."""
+        self._no_longer_waiting(cell)
+
+    def seconds_left(self) -> float | None:
+        """Seconds, None while nothing is known."""
+        if self.start is None or not self.seen:
+            return None
+        typical = sum(self.sizes.values()) / len(self.sizes)
+        ahead = sum(self.sizes.get(kind, typical) for kind in self.waiting)
+        return (self.begun - self.seen + ahead) * (time.monotonic() - self.start) / self.seen
+
+    def text(self) -> str:
+        """The estimate in words."""
+        left = self.seconds_left()
+        return "" if left is None else f"about {duration(left)} left"
+
+    def _no_longer_waiting(self, cell: Cell) -> None:
+        if _kind(cell) in self.waiting:
+            self.waiting.remove(_kind(cell))
+
+
+def _kind(cell: Cell) -> tuple[str, int]:
+    return cell.task, cell.training.rounds
+
+
+def duration(seconds: float) -> str:
+    """Seconds in the unit that reads best."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -1,0 +1,152 @@
+"""The record of a finished cell: JSON, written atomically, the truth from which everything else is drawn."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.errors import UserError
+from benchmarks.spec import JSON, Cell
+
+SCHEMA = 1
+LEDGER_COLUMNS = ("round", "client", "direction", "kind", "values", "bytes")
+
+
+@dataclass(frozen=True)
+class RoundRecord:
+    """One round: losses, scores after aggregation, and the payload bytes that crossed the wire in it.
+
+    scores: evaluation -> metric -> mean over clients (None where undefined, as Pearson's r of a constant).
+    client_scores: the same for each client, in client order.
+    """
+
+    round: int  # from 1
+    cohort: tuple[int, ...]
+    train_loss: float | None
+    client_losses: tuple[float, ...]
+    scores: Mapping[str, Mapping[str, float | None]]
+    client_scores: tuple[Mapping[str, Mapping[str, float | None]], ...]
+    up_bytes: int
+    down_bytes: int
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """Everything that one cell was, found and cost."""
+
+    cell: Cell
+    cell_id: str
+    inputs: Mapping[str, JSON]  # {"data": {"digest", "origin", "examples", "skipped", …}, "backbone": {"digest", …}}
+    partition: Mapping[str, JSON]  # partitions.PartitionReport.to_json()
+    clients: tuple[Mapping[str, JSON], ...]  # per client: {"client", "train", "test", …} numbers of examples
+    rounds: tuple[RoundRecord, ...]
+    sampling_errors: Mapping[str, Mapping[str, float | None]]  # of the last round's scores, from the finite test set
+    setup_bytes: int
+    ledger: tuple[tuple[int, int, str, str, int, int], ...]  # LEDGER_COLUMNS
+    environment: Mapping[str, JSON]  # versions, device, precision, threads, git revision: never part of identity
+    timing: Mapping[str, float]  # seconds, measured
+    finished: str  # UTC, ISO 8601
+    schema: int = SCHEMA
+
+    def to_json(self) -> dict[str, JSON]:
+        """The record as plain JSON values."""
+        value = asdict(self)
+        value["cell"] = self.cell.to_json()
+        return value
+
+    @property
+    def outcome(self) -> dict[str, JSON]:
+        """The part that must not depend on where, when and how often the cell was started."""
+        value = json.loads(json.dumps(self.to_json()))
+        for volatile in ("environment", "timing", "finished"):
+            del value[volatile]
+        del value["inputs"]["data"]["origin"], value["inputs"]["backbone"]["origin"]
+        return value
+
+    def score(self, name: str, at: str = "last") -> float | None:
+        """The mean over clients of a score ("test/f1"), at the last or the best round, as a fraction."""
+        evaluation, metric = name.split("/")
+        values = [entry.scores[evaluation][metric] for entry in self.rounds]
+        if at == "last":
+            return values[-1]
+        return max((value for value in values if value is not None), default=None)
+
+    @property
+    def file_name(self) -> str:
+        """The name under which the record is kept."""
+        return f"{self.cell.label}-{self.cell_id}.json"
+
+    @property
+    def test_examples(self) -> int:
+        """Test examples of all clients together."""
+        return sum(int(client["test"]) for client in self.clients)
+
+
+def record_from_json(value: Mapping[str, Any]) -> RunRecord:
+    """The record that `to_json` wrote; raises KeyError, TypeError or ValueError where it is not one."""
+    if value["schema"] != SCHEMA:
+        raise ValueError(f"record schema {value['schema']}, this version reads {SCHEMA}")
+    fields = dict(value)
+    fields["cell"] = Cell.from_json(value["cell"])
+    fields["rounds"] = tuple(
+        RoundRecord(**{**entry, **{key: tuple(entry[key]) for key in ("cohort", "client_losses", "client_scores")}})
+        for entry in value["rounds"]
+    )
+    fields["clients"] = tuple(value["clients"])
+    fields["ledger"] = tuple(tuple(row) for row in value["ledger"])
+    record = RunRecord(**fields)
+    expected = record.cell.cell_id({name: entry["digest"] for name, entry in record.inputs.items()})
+    if expected != record.cell_id:
+        raise ValueError(f"its content gives the id {expected}, not {record.cell_id}: it was changed after the run")
+    return record
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file atomically: readers see the old content or the new, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text as UTF-8, atomically."""
+    write_bytes(path, text.encode())
+
+
+def write_record(folder: Path, record: RunRecord) -> Path:
+    """Keep a record in a folder under its own name; a finished record is never overwritten."""
+    path = folder / record.file_name
+    if not path.exists():
+        write_text(path, json.dumps(record.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    return path
+
+
+def read_record(path: Path) -> RunRecord:
+    """The record in a file; UserError where it is no whole record."""
+    try:
+        return record_from_json(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(
+            f"{path}: expected a record of a finished cell, found a damaged one ({type(error).__name__}: {error}). "
+            f"Restore the file, or move it away to compute the cell again; other records are not touched."
+        ) from None
+
+
+def read_records(folder: Path) -> Iterator[RunRecord]:
+    """Every record of a folder, in the order of file names."""
+    for path in sorted(folder.glob("*.json")):
+        yield read_record(path)

@@ -1,0 +1,179 @@
+"""One cell, from its definition to its record: found if it is finished, gone on with if it was begun."""
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.environment import describe_environment
+from benchmarks.events import CellFinished, CellStarted, RoundFinished, Sink, Trained
+from benchmarks.federation import Inputs, build_clients, build_federation, load_inputs
+from benchmarks.record import RoundRecord, RunRecord, read_record, write_record
+from benchmarks.scoring import combine_errors, sampling_error, scores
+from benchmarks.settings import Settings
+from benchmarks.spec import Cell
+from fedsim.checkpoint import Checkpoint
+from fedsim.data import Client
+from fedsim.engine import FederatedAlgorithm, RoundResult, Run, Scores, run_federation
+from fedsim.rng import numpy_generator
+from fedsim.store import ClientStore
+from fedsim.wire import Channel, Ledger
+
+MANY_CLIENTS = 32  # beyond this, what stays with clients is kept on disk
+
+
+def finished_record(cell: Cell, cell_id: str, records_dir: Path) -> RunRecord | None:
+    """The record of a finished cell; UserError where its file is damaged."""
+    path = records_dir / f"{cell.label}-{cell_id}.json"
+    return read_record(path) if path.exists() else None
+
+
+def run_cell(cell: Cell, settings: Settings, sink: Sink) -> RunRecord:
+    """Compute a cell, or find its record; whoever starts a cell that another process computes waits for it."""
+    from filelock import FileLock
+
+    quiet_libraries()
+    inputs = load_inputs(cell, settings)
+    cell_id = cell.cell_id(inputs.digests)
+    lock = settings.results_dir / "locks" / f"{cell_id}.lock"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(lock):
+        record = finished_record(cell, cell_id, settings.records_dir)
+        if record is not None:
+            sink(CellFinished(record, reused=True))
+            return record
+        record = _compute(cell, cell_id, inputs, settings, sink)
+        write_record(settings.records_dir, record)
+        Checkpoint(settings.checkpoint_dir(cell_id), cell_id).remove()
+    sink(CellFinished(record))
+    return record
+
+
+def _compute(cell: Cell, cell_id: str, inputs: Inputs, settings: Settings, sink: Sink) -> RunRecord:
+    import torch
+
+    torch.set_num_threads(settings.threads)
+    started = time.perf_counter()
+    clients, partition = build_clients(cell, inputs, settings)
+    algorithm, precision = build_federation(cell, inputs, settings, lambda n: sink(Trained(cell_id, n)))
+    folder = settings.checkpoint_dir(cell_id)
+    channel = Channel(cell.codec)
+    begun: list[float] = []
+
+    def on_start(run: Run) -> None:
+        done = tuple(round_record(result, channel.ledger) for result in run.results)
+        sink(
+            CellStarted(cell, cell_id, done, sum(len(client.train) for client in clients) * cell.training.local_epochs)
+        )
+        begun.append(time.perf_counter())
+
+    def on_round(run: Run) -> None:
+        sink(RoundFinished(cell_id, round_record(run.results[-1], channel.ledger)))
+
+    run = run_federation(
+        algorithm,
+        clients,
+        channel,
+        lambda outputs, labels: scores(inputs.task, outputs, labels),
+        rounds=cell.training.rounds,
+        seed=cell.seed,
+        participation=cell.training.participation,
+        checkpoint=Checkpoint(folder, cell_id),
+        store=ClientStore(folder, in_memory=len(clients) <= MANY_CLIENTS),
+        on_start=on_start,
+        on_round=on_round,
+    )
+    ended = time.perf_counter()
+    return RunRecord(
+        cell=cell,
+        cell_id=cell_id,
+        inputs=inputs.to_json(),
+        partition=partition.to_json(),
+        clients=tuple(
+            {"client": client.id, "train": len(client.train)}
+            | {name: len(part) for name, part in client.evaluation.items()}
+            for client in clients
+        ),
+        rounds=tuple(round_record(result, channel.ledger) for result in run.results),
+        sampling_errors=sampling_errors(algorithm, run, clients, inputs, cell.seed),
+        setup_bytes=channel.ledger.setup_bytes,
+        ledger=tuple(channel.ledger.rows),
+        environment=describe_environment(precision, settings.threads),
+        timing={
+            "setup_seconds": round(begun[0] - started, 3),
+            "train_seconds": round(ended - begun[0], 3),  # of the last start, with scoring and checkpoints
+            "peak_memory_bytes": peak_memory_bytes(),
+        },
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def round_record(result: RoundResult, ledger: Ledger) -> RoundRecord:
+    """A round as a record keeps it: scores are means over clients, None where a client's is undefined."""
+    return RoundRecord(
+        round=result.round,
+        cohort=result.cohort,
+        train_loss=result.metrics.train_loss,
+        client_losses=result.metrics.client_losses,
+        scores=mean_scores(result.client_scores),
+        client_scores=result.client_scores,
+        up_bytes=ledger.total_bytes("up", result.round),
+        down_bytes=ledger.total_bytes("down", result.round),
+    )
+
+
+def mean_scores(client_scores: Sequence[Mapping[str, Scores]]) -> dict[str, dict[str, float | None]]:
+    """Evaluation -> metric -> plain mean over clients."""
+    means: dict[str, dict[str, float | None]] = {}
+    for evaluation, metrics in client_scores[0].items():
+        means[evaluation] = {}
+        for metric in metrics:
+            values = [scores[evaluation][metric] for scores in client_scores]
+            known = [value for value in values if value is not None]
+            means[evaluation][metric] = float(np.mean(known)) if len(known) == len(values) else None
+    return means
+
+
+def sampling_errors(
+    algorithm: FederatedAlgorithm, run: Run, clients: Sequence[Client], inputs: Inputs, seed: int
+) -> dict[str, dict[str, float | None]]:
+    """Standard errors of the last round's mean scores that come from the finite test sets."""
+    errors: dict[str, dict[str, list[float | None]]] = {}
+    for client in clients:
+        for name, part in client.evaluation.items():
+            outputs = algorithm.predict(run.state, client, part)
+            generator = numpy_generator(seed, run.state.round, client.id, f"bootstrap-{name}")
+            for metric in inputs.task.metrics:
+                error = sampling_error(inputs.task, metric, outputs, part.labels, generator)
+                errors.setdefault(name, {}).setdefault(metric, []).append(error)
+    return {
+        name: {metric: combine_errors(values) for metric, values in metrics.items()} for name, metrics in errors.items()
+    }
+
+
+def peak_memory_bytes() -> int:
+    """The largest resident memory of this process so far, and the largest that torch held on a GPU."""
+    import resource
+
+    import torch
+
+    gpu = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 + gpu
+
+
+def quiet_libraries() -> None:
+    """Keep the libraries' chatter out of the progress display."""
+    import datasets
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    datasets.disable_progress_bars()
+    logging.getLogger("datasets").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module="transformers")

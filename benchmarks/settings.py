@@ -1,0 +1,59 @@
+"""Where a run finds its inputs and leaves its results: nothing in here decides a result."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.errors import UserError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Places and machine. backbone: a folder or name that replaces the scale's own backbone, as the user gave it."""
+
+    results_dir: Path = Path("results")
+    data_dir: Path | None = None
+    backbone: str | None = None
+    lenient: bool = False
+    threads: int = 1
+    workers: int = 1
+    device: str | None = None
+
+    @property
+    def records_dir(self) -> Path:
+        """Where finished cells' records are kept."""
+        return self.results_dir / "records"
+
+    def checkpoint_dir(self, cell_id: str) -> Path:
+        """Where an unfinished cell keeps its state."""
+        return self.results_dir / "checkpoints" / cell_id
+
+    def check(self) -> None:
+        """Refuse places that cannot work, before anything is computed."""
+        if self.data_dir is not None and not self.data_dir.is_dir():
+            raise UserError(
+                f"data directory {self.data_dir}: expected a folder, found "
+                f"{'a file' if self.data_dir.exists() else 'nothing'}. Set DATA_DIR to the folder of your datasets."
+            )
+        require_writable(self.results_dir)
+
+
+def require_writable(folder: Path) -> None:
+    """Make a folder and try to write in it; UserError where that fails."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UserError(
+            f"results directory {folder}: cannot be written ({error.strerror}). "
+            f"Set RESULTS_DIR to a folder that you may write to."
+        ) from None
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

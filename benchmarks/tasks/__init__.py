@@ -1,0 +1,39 @@
+"""Every task by its id: a module of this folder with a tuple `TASKS` registers what is in it."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+from functools import cache
+
+from benchmarks.errors import UserError
+from benchmarks.tasks.base import DataSource, Examples, Skipped, Task, TaskData
+
+__all__ = ["DataSource", "Examples", "Skipped", "Task", "TaskData", "task", "tasks"]
+
+
+def tasks() -> tuple[Task, ...]:
+    """Every known task, module by module in alphabetical order."""
+    return tuple(_registry().values())
+
+
+def task(task_id: str) -> Task:
+    """The task of that id; UserError where there is none."""
+    registry = _registry()
+    if task_id not in registry:
+        near = difflib.get_close_matches(task_id.lower(), registry, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise UserError(f"unknown task {task_id!r}: {hint}the tasks are {', '.join(registry)}")
+    return registry[task_id]
+
+
+@cache
+def _registry() -> dict[str, Task]:
+    registry: dict[str, Task] = {}
+    for module in pkgutil.iter_modules(__path__, prefix=f"{__name__}."):
+        for found in getattr(importlib.import_module(module.name), "TASKS", ()):
+            if found.id in registry:
+                raise ValueError(f"two tasks have the id {found.id!r}; one of them is in {module.name}")
+            registry[found.id] = found
+    return registry

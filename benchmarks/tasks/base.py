@@ -1,0 +1,90 @@
+"""What a task is: its schema, its metrics, and examples as every source must give them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+Texts = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Texts with labels. texts[i] holds one or two strings; labels is int64 [n], or float64 [n] for a score."""
+
+    texts: Texts
+    labels: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A row that leniency passed over, and why."""
+
+    file: str
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """A loaded task: the pool that clients share out, and further test sets that nobody trains on.
+
+    held_out: evaluation name -> examples, such as MNLI's mismatched development set.
+    origin: where the examples came from, in words for the record (no absolute path).
+    """
+
+    pool: Examples
+    origin: str
+    held_out: Mapping[str, Examples] = field(default_factory=dict)
+    skipped: tuple[Skipped, ...] = ()
+    notes: tuple[str, ...] = ()  # such as "partial: dev only"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the examples themselves: the same from a folder and from the hub."""
+        state = hashlib.sha256()
+        for name, examples in [("pool", self.pool), *sorted(self.held_out.items())]:
+            state.update(f"{name}:{len(examples)}\n".encode())
+            for texts, label in zip(examples.texts, examples.labels.tolist(), strict=True):
+                state.update(repr((texts, label)).encode())
+        return state.hexdigest()
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """Where data come from: a folder in the downloads' layouts, else the hub."""
+
+    folder: Path | None = None
+    lenient: bool = False
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task: one object that says all that the rest of the project needs to know of a dataset.
+
+    labels: names in the order of the label ids, None for a score to be regressed.
+    metrics: names of the local `evaluate` modules, computed for every evaluation.
+    evaluations: "test" is each client's own held-back share of the pool; more names are held-out sets.
+    """
+
+    id: str
+    name: str
+    family: str  # "glue"
+    labels: tuple[str, ...] | None
+    metrics: tuple[str, ...]
+    load: Callable[[DataSource], TaskData]
+    generate: Callable[[int], TaskData]  # examples of the same schema with a learnable signal, from a seed
+    evaluations: tuple[str, ...] = ("test",)
+    version: int = 1
+
+    @property
+    def outputs(self) -> int:
+        """Width of the classifier."""
+        return 1 if self.labels is None else len(self.labels)

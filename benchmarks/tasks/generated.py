@@ -1,0 +1,120 @@
+"""Generated stand-ins for GLUE's tasks: their schemas, their rough label shares and a signal quickly learnt.
+
+A label shows in two ways, as in real data: in words that go with it, and in how many words a pair shares.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from benchmarks.tasks import words
+from benchmarks.tasks.base import Examples, TaskData
+
+VOCABULARY = words.VOCABULARY  # every word of every text
+EXAMPLES = 240
+NOISE = 0.1  # share of examples whose text speaks for another label, or another score
+MARKERS = 2  # words in a text that go with its label
+SCORE_MARKERS = 4
+WORDS = (6, 9)  # fewest and most words of a text, beside markers, question word and full stop
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a task's texts are made of. Lists are in the order of the label ids.
+
+    shares: of the labels. markers: words that go with each label. overlaps: share of the second text's words
+    that come from the first, for each label; empty for single texts. questions: whether each text is one.
+    """
+
+    shares: tuple[float, ...]
+    markers: tuple[tuple[str, ...], ...]
+    overlaps: tuple[float, ...] = ()
+    questions: tuple[bool, bool] = (False, False)
+
+
+UNEQUAL_EQUAL = (words.OPPOSING, words.AGREEING)
+RECIPES = {
+    "cola": Recipe((0.3, 0.7), (words.INCORRECT, words.CORRECT)),
+    "sst2": Recipe((0.44, 0.56), (words.BLAME, words.PRAISE)),
+    "mrpc": Recipe((0.33, 0.67), UNEQUAL_EQUAL, (0.3, 0.8)),
+    "qqp": Recipe((0.63, 0.37), UNEQUAL_EQUAL, (0.2, 0.8), (True, True)),
+    "mnli": Recipe((1 / 3, 1 / 3, 1 / 3), (words.AGREEING, words.HEDGING, words.OPPOSING), (0.8, 0.3, 0.6)),
+    "rte": Recipe((0.5, 0.5), (words.AGREEING, words.OPPOSING), (0.8, 0.3)),
+    "qnli": Recipe((0.5, 0.5), (words.AGREEING, words.OPPOSING), (0.7, 0.2), (True, False)),
+    "wnli": Recipe((0.51, 0.49), UNEQUAL_EQUAL, (0.4, 0.7)),
+}
+
+
+def generate(task_id: str, seed: int, examples: int = EXAMPLES) -> TaskData:
+    """Examples of a GLUE task's schema, from a seed (>= 0).
+
+    MNLI's mismatched set is a quarter as large and about other things. Texts are words of VOCABULARY
+    between single blanks; statements end with " .".
+    """
+    rng = np.random.default_rng([seed, *task_id.encode()])
+    make = _scored if task_id == "stsb" else partial(_classified, RECIPES[task_id])
+    pool = make(examples, words.NOUNS, rng)
+    held_out = {"mismatched": make(examples // 4, words.OTHER_NOUNS, rng)} if task_id == "mnli" else {}
+    return TaskData(pool=pool, origin=f"generated from seed {seed}", held_out=held_out)
+
+
+def _classified(recipe: Recipe, examples: int, nouns: tuple[str, ...], rng: np.random.Generator) -> Examples:
+    shares = np.array(recipe.shares)
+    # Cut between the labels, not drawn: the counts follow the shares for every seed.
+    labels = np.searchsorted(np.cumsum(shares[:-1]), (np.arange(examples) + 0.5) / examples)
+    labels = rng.permutation(labels).astype(np.int64)
+    texts: list[tuple[str, ...]] = []
+    for label in labels:
+        shown = label
+        if rng.random() < NOISE:
+            shown = rng.choice([other for other in range(len(shares)) if other != label])
+        marked = tuple(rng.choice(recipe.markers[shown], size=MARKERS))
+        if not recipe.overlaps:
+            texts.append((_text(_words(nouns, rng), marked, False, rng),))
+        else:
+            texts.append(_pair(nouns, recipe.overlaps[shown], marked, recipe.questions, rng))
+    return Examples(texts=tuple(texts), labels=labels)
+
+
+def _scored(examples: int, nouns: tuple[str, ...], rng: np.random.Generator) -> Examples:
+    """Scores from 0 to 5 in steps of 0.2, as evenly as the number of examples allows."""
+    labels = rng.permutation(np.resize(np.arange(26), examples)) / 5
+    texts = []
+    for label in labels:
+        likeness = rng.random() if rng.random() < NOISE else label / 5
+        marked = tuple(
+            rng.choice(words.AGREEING if slot < round(likeness * SCORE_MARKERS) else words.OPPOSING)
+            for slot in range(SCORE_MARKERS)
+        )
+        texts.append(_pair(nouns, likeness, marked, (False, False), rng))
+    return Examples(texts=tuple(texts), labels=labels)
+
+
+def _pair(
+    nouns: tuple[str, ...],
+    overlap: float,
+    marked: tuple[str, ...],
+    questions: tuple[bool, bool],
+    rng: np.random.Generator,
+) -> tuple[str, str]:
+    first, other = _words(nouns, rng), _words(nouns, rng)
+    shared = round(overlap * len(other))
+    second = [*rng.permutation(first)[:shared], *other[shared:]]
+    return _text(first, (), questions[0], rng), _text(second, marked, questions[1], rng)
+
+
+def _words(nouns: tuple[str, ...], rng: np.random.Generator) -> list[str]:
+    pattern = (words.ARTICLES, words.ADJECTIVES, nouns, words.VERBS, words.ARTICLES, nouns)
+    size = rng.integers(WORDS[0], WORDS[1], endpoint=True)
+    return [str(rng.choice(pattern[place % len(pattern)])) for place in range(size)]
+
+
+def _text(chosen: list[str], marked: tuple[str, ...], question: bool, rng: np.random.Generator) -> str:
+    """The words, with each marker at a place of its own choice among them."""
+    placed = list(chosen)
+    for marker in marked:
+        placed.insert(int(rng.integers(len(placed), endpoint=True)), marker)
+    return " ".join([str(rng.choice(words.QUESTIONS)), *placed] if question else [*placed, "."])

@@ -1,0 +1,224 @@
+"""GLUE's nine tasks (Wang et al., 2019), training and development sets merged as in FedSplitBERT §IV-B."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.errors import UserError
+from benchmarks.tasks.base import DataSource, Examples, Skipped, Task, TaskData
+from benchmarks.tasks.generated import generate
+from benchmarks.tasks.hub import load_config, load_parquet, read_dataset
+from benchmarks.tasks.rows import ParseLabel, Row, class_label, score_label, to_examples
+from benchmarks.tasks.tsv import read_tsv
+
+REPOSITORY = "nyu-mll/glue"
+REVISION = "bcdcba79d07bc864c1c254ccfcedcce55bcc9a8c"
+SENTENCES = ("sentence1", "sentence2")
+ENTAILMENT = ("entailment", "not_entailment")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a task: a TSV file of the download, a split of the hub."""
+
+    file: str
+    split: str
+    evaluation: str = ""  # empty: a part of the pool
+
+
+@dataclass(frozen=True)
+class Glue:
+    """Where the examples of a task stand, in the download and in the hub's repository."""
+
+    id: str  # also the hub's configuration
+    name: str  # also the download's folder
+    labels: tuple[str, ...] | None
+    metrics: tuple[str, ...]
+    texts: tuple[str, ...] = SENTENCES  # columns of the TSV files
+    label: str = "label"
+    codes: tuple[str, ...] = ("0", "1")  # what the TSV files hold for each label
+    header: tuple[str, ...] | None = None  # all columns, where the TSV files do not name them
+    hub_texts: tuple[str, ...] = SENTENCES
+    parts: tuple[Part, ...] = (Part("train.tsv", "train"), Part("dev.tsv", "validation"))
+
+    def parser(self, codes: Iterable[Any]) -> ParseLabel:
+        """What makes a label of a field: one of the codes, or STS-B's score."""
+        if self.labels is None:
+            return score_label(0, 5)
+        return class_label({code: label for label, code in enumerate(codes)})
+
+
+class Piece(NamedTuple):
+    """A part as a source gives it, not yet checked. place and name: the file for the user and for records."""
+
+    part: Part
+    rows: Iterator[Row]
+    parse_label: ParseLabel
+    place: str
+    name: str
+
+
+def load(glue: Glue, source: DataSource) -> TaskData:
+    """The examples of a task: the same from each of three places.
+
+    They are a folder in the download's layout (`glue_data/MRPC/train.tsv` or `MRPC/train.tsv`), a folder in
+    the layout of the hub's repository (`mrpc/train-00000-of-00001.parquet`, also under `glue/`), and the hub.
+    A missing part and a malformed row are UserErrors; a lenient source notes the one and skips the other.
+    """
+    if source.folder is None:
+        splits = load_config(REPOSITORY, glue.id, REVISION)
+        return _assemble(glue, _hub_pieces(glue, splits), f"{REPOSITORY}@{REVISION}, {glue.id}", source.lenient)
+    paths = _find(glue, source.folder)
+    missing = ", ".join(path.name for _, path in paths if not path.is_file())
+    if missing and not source.lenient:
+        raise UserError(
+            f"{paths[0][1].parent}: {glue.name} lacks {missing}; add what is missing, "
+            "or accept a partial dataset with --lenient"
+        )
+    pieces = [_file_piece(glue, part, path) for part, path in paths if path.is_file()]
+    origin = "folder: " + ", ".join(piece.name for piece in pieces)
+    return _assemble(glue, pieces, origin, source.lenient, (f"partial: {missing} not found",) if missing else ())
+
+
+def _assemble(glue: Glue, pieces: Iterable[Piece], origin: str, lenient: bool, notes: tuple[str, ...] = ()) -> TaskData:
+    skipped: list[Skipped] = []
+    pool: list[Examples] = []
+    held_out: dict[str, Examples] = {}
+    for piece in pieces:
+        examples = to_examples(
+            piece.rows, glue.texts, piece.parse_label, piece.place, piece.name, skipped if lenient else None
+        )
+        if piece.part.evaluation:
+            held_out[piece.part.evaluation] = examples
+        else:
+            pool.append(examples)
+    merged = Examples(
+        texts=tuple(texts for examples in pool for texts in examples.texts),
+        labels=np.concatenate([examples.labels for examples in pool]),
+    )
+    return TaskData(pool=merged, origin=origin, held_out=held_out, skipped=tuple(skipped), notes=notes)
+
+
+def _find(glue: Glue, folder: Path) -> list[tuple[Part, Path]]:
+    """The path of each part, in the first layout that holds a part of the pool."""
+    if not folder.is_dir():
+        raise UserError(f"the data directory {folder} is no folder; set DATA_DIR to the folder that holds the data")
+    downloads = (folder / "glue_data" / glue.name, folder / glue.name)
+    clones = (folder / glue.id, folder / "glue" / glue.id)
+    layouts = [[(part, place / part.file) for part in glue.parts] for place in downloads]
+    layouts += [[(part, place / f"{part.split}-00000-of-00001.parquet") for part in glue.parts] for place in clones]
+    for paths in layouts:
+        if any(path.is_file() for part, path in paths if not part.evaluation):
+            return paths
+    looked_for = ", ".join(str(path) for paths in layouts for part, path in paths if not part.evaluation)
+    raise UserError(
+        f"no data of {glue.name}: looked for {looked_for}; put GLUE's files there, "
+        "or leave DATA_DIR unset to load them from the Hugging Face hub"
+    )
+
+
+def _file_piece(glue: Glue, part: Part, path: Path) -> Piece:
+    name = f"{path.parent.name}/{path.name}"
+    if path.suffix == ".tsv":
+        rows = read_tsv(path, glue.texts, glue.label, glue.header)
+        return Piece(part, rows, glue.parser(glue.codes), str(path), name)
+    return _hub_piece(glue, part, load_parquet(path), str(path), name)
+
+
+def _hub_pieces(glue: Glue, splits: Any) -> Iterator[Piece]:
+    for part in glue.parts:
+        name = f"{REPOSITORY}/{glue.id}/{part.split}"
+        if part.split not in splits:
+            raise UserError(f"{name}: expected this split, found {', '.join(splits)}; set DATA_DIR to a folder of GLUE")
+        yield _hub_piece(glue, part, splits[part.split], name, name)
+
+
+def _hub_piece(glue: Glue, part: Part, split: Any, place: str, name: str) -> Piece:
+    rows = read_dataset(split, place, glue.hub_texts, "label", glue.labels)
+    return Piece(part, rows, glue.parser(range(len(glue.labels or ()))), place, name)
+
+
+def _task(glue: Glue) -> Task:
+    held_out = tuple(part.evaluation for part in glue.parts if part.evaluation)
+    return Task(
+        id=glue.id,
+        name=glue.name,
+        family="glue",
+        labels=glue.labels,
+        metrics=glue.metrics,
+        load=partial(load, glue),
+        generate=partial(generate, glue.id),
+        evaluations=("test", *held_out),
+    )
+
+
+# Labels are in the hub's order. Where FedSplitBERT's Table III prints two numbers, they are F1 and accuracy.
+GLUE = (
+    Glue(
+        id="cola",
+        name="CoLA",
+        labels=("unacceptable", "acceptable"),
+        metrics=("matthews_correlation",),
+        texts=("sentence",),
+        header=("source", "label", "original_mark", "sentence"),
+        hub_texts=("sentence",),
+    ),
+    Glue(
+        id="sst2",
+        name="SST-2",
+        labels=("negative", "positive"),
+        metrics=("accuracy", "f1"),
+        texts=("sentence",),
+        hub_texts=("sentence",),
+    ),
+    Glue(
+        id="mrpc",
+        name="MRPC",
+        labels=("not_equivalent", "equivalent"),
+        metrics=("f1", "accuracy"),
+        texts=("#1 String", "#2 String"),
+        label="Quality",
+    ),
+    Glue(
+        id="qqp",
+        name="QQP",
+        labels=("not_duplicate", "duplicate"),
+        metrics=("accuracy",),
+        texts=("question1", "question2"),
+        label="is_duplicate",
+        hub_texts=("question1", "question2"),
+    ),
+    Glue(id="stsb", name="STS-B", labels=None, metrics=("pearson",), label="score"),
+    Glue(
+        id="mnli",
+        name="MNLI",
+        labels=("entailment", "neutral", "contradiction"),
+        metrics=("accuracy",),
+        label="gold_label",
+        codes=("entailment", "neutral", "contradiction"),
+        hub_texts=("premise", "hypothesis"),
+        parts=(
+            Part("train.tsv", "train"),
+            Part("dev_matched.tsv", "validation_matched"),
+            Part("dev_mismatched.tsv", "validation_mismatched", evaluation="mismatched"),
+        ),
+    ),
+    Glue(id="rte", name="RTE", labels=ENTAILMENT, metrics=("f1", "accuracy"), codes=ENTAILMENT),
+    Glue(
+        id="qnli",
+        name="QNLI",
+        labels=ENTAILMENT,
+        metrics=("accuracy",),
+        texts=("question", "sentence"),
+        codes=ENTAILMENT,
+        hub_texts=("question", "sentence"),
+    ),
+    Glue(id="wnli", name="WNLI", labels=("not_entailment", "entailment"), metrics=("accuracy",)),
+)
+TASKS = tuple(_task(glue) for glue in GLUE)

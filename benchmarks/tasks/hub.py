@@ -1,0 +1,71 @@
+"""Rows from the Hugging Face hub, or from parquet files as a clone of a hub repository has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.errors import UserError
+from benchmarks.tasks.rows import Row
+
+if TYPE_CHECKING:
+    from datasets import Dataset, DatasetDict
+
+
+def load_config(repository: str, config: str, revision: str | None) -> DatasetDict:
+    """All splits of a dataset's configuration; UserError where they cannot be had."""
+    import datasets
+
+    try:
+        return datasets.load_dataset(repository, config, revision=revision)
+    # What is raised comes from four libraries with no common base, and all of it means the same to the user.
+    except Exception as error:
+        at = f"@{revision}" if revision else ""
+        raise UserError(
+            f"cannot load {config!r} of {repository}{at} from the Hugging Face hub ({_first_line(error)}). "
+            "Connect to the internet, without HF_HUB_OFFLINE and HF_DATASETS_OFFLINE, "
+            "or set DATA_DIR to a folder that holds the data"
+        ) from error
+
+
+def load_parquet(file: Path) -> Dataset:
+    """The dataset in one parquet file; UserError where it is not one. Writes no cache."""
+    import datasets
+    import pyarrow.parquet  # type: ignore[import-untyped]
+
+    try:
+        return datasets.Dataset(datasets.table.InMemoryTable(pyarrow.parquet.read_table(file)))
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{file}: expected a parquet file ({_first_line(error)}); get it again. "
+            "A clone made without git-lfs holds pointers only: `git lfs pull` fetches the files"
+        ) from error
+
+
+def read_dataset(
+    dataset: Dataset, place: str, texts: tuple[str, ...], label: str, label_names: tuple[str, ...] | None
+) -> Iterator[Row]:
+    """The rows of a split. place: where it comes from, for errors.
+
+    label_names: the names expected of the label ids, checked where the dataset knows them.
+    """
+    lacking = [column for column in (*texts, label) if column not in dataset.column_names]
+    if lacking:
+        raise UserError(
+            f"{place}: expected the columns {', '.join((*texts, label))}, "
+            f"found {', '.join(dataset.column_names)}; get the data again"
+        )
+    named = getattr(dataset.features[label], "names", None)
+    if label_names is not None and named is not None and tuple(named) != label_names:
+        raise UserError(
+            f"{place}: expected the labels in the order {', '.join(label_names)}, found {', '.join(named)}; "
+            "get the data again"
+        )
+    columns = [dataset[column][:] for column in (*texts, label)]
+    for number, (*values, target) in enumerate(zip(*columns, strict=True), start=1):
+        yield Row(number, tuple(values), target)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,94 @@
+"""Rows of any source become examples here, so that the same faults are found in all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.errors import UserError
+from benchmarks.tasks.base import Examples, Skipped
+
+Label = int | float
+ParseLabel = Callable[[Any], Label]
+
+
+class Row(NamedTuple):
+    """One row of a file: its texts and its label as they stand there, or what is wrong with it."""
+
+    line: int  # from 1
+    texts: tuple[Any, ...] = ()
+    label: Any = None
+    fault: str = ""
+
+
+class RowError(ValueError):
+    """Why a row cannot be an example."""
+
+
+def class_label(ids: dict[Any, int]) -> ParseLabel:
+    """A parser of class labels: what the file holds -> label id."""
+
+    def parse(value: Any) -> int:
+        if value not in ids:
+            raise RowError(f"expected one of the labels {', '.join(map(str, ids))}, found {value!r}")
+        return ids[value]
+
+    return parse
+
+
+def score_label(low: float, high: float) -> ParseLabel:
+    """A parser of scores from low to high."""
+
+    def parse(value: Any) -> float:
+        try:
+            score = float(value)
+        except (TypeError, ValueError):
+            score = np.nan
+        if not low <= score <= high:
+            raise RowError(f"expected a score from {low:g} to {high:g}, found {value!r}")
+        return float(np.float32(score))  # the hub keeps scores in single precision
+
+    return parse
+
+
+def to_examples(
+    rows: Iterable[Row],
+    columns: tuple[str, ...],
+    parse_label: ParseLabel,
+    place: str,
+    name: str,
+    skipped: list[Skipped] | None,
+) -> Examples:
+    """The rows as examples, in their order.
+
+    columns: names of the text columns, for messages. place: the file as the user can find it, for errors.
+    name: the file as records call it. skipped: takes up malformed rows; None where each is a UserError.
+    """
+    texts: list[tuple[str, ...]] = []
+    labels: list[Label] = []
+    for row in rows:
+        try:
+            label = _checked(row, columns, parse_label)
+        except RowError as error:
+            if skipped is None:
+                raise UserError(
+                    f"{place}:{row.line}: {error}; mend the row, or skip malformed rows with --lenient"
+                ) from None
+            skipped.append(Skipped(file=name, line=row.line, reason=str(error)))
+        else:
+            texts.append(row.texts)
+            labels.append(label)
+    if not texts:
+        raise UserError(f"{place}: expected at least one example, found none; get the file again")
+    return Examples(texts=tuple(texts), labels=np.array(labels))
+
+
+def _checked(row: Row, columns: tuple[str, ...], parse_label: ParseLabel) -> Label:
+    if row.fault:
+        raise RowError(row.fault)
+    for column, text in zip(columns, row.texts, strict=True):
+        if not isinstance(text, str) or not text.strip():
+            raise RowError(f"expected a text in column {column!r}, found {text!r}")
+    return parse_label(row.label)

@@ -1,0 +1,58 @@
+"""Methods. A file a method: a function of the file's name that builds a FederatedAlgorithm from its options."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from fedsim.engine import FederatedAlgorithm
+from fedsim.errors import FederationError
+from fedsim.models.resident import Resident
+from fedsim.training import LocalTraining
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where a method runs: its model, loaded when first asked for, its local training and its outputs."""
+
+    load_model: Callable[[], Resident]
+    training: LocalTraining
+    outputs: int  # 1: a score is regressed
+    evaluation_batch_size: int = 64
+
+    @cached_property
+    def model(self) -> Resident:
+        """The resident model."""
+        return self.load_model()
+
+
+def algorithm_names() -> list[str]:
+    """Every method's name, without importing any."""
+    return [module.name for module in pkgutil.iter_modules(__path__) if module.name != "averaging"]
+
+
+def algorithm_function(name: str) -> Callable[..., FederatedAlgorithm]:
+    """The function that builds a method; FederationError where there is none of that name."""
+    if name not in algorithm_names():
+        raise FederationError(f"unknown algorithm {name!r}: expected one of {', '.join(algorithm_names())}")
+    function: Callable[..., FederatedAlgorithm] = getattr(importlib.import_module(f"{__name__}.{name}"), name)
+    return function
+
+
+def build_algorithm(name: str, setting: Setting, options: Mapping[str, Any]) -> FederatedAlgorithm:
+    """The method with its options; FederationError that names the known options where one is unknown or missing."""
+    function = algorithm_function(name)
+    known = list(inspect.signature(function).parameters.values())[1:]
+    unknown = sorted(set(options) - {parameter.name for parameter in known})
+    missing = [p.name for p in known if p.default is p.empty and p.name not in options]
+    if unknown or missing:
+        raise FederationError(
+            f"{name}: unknown options {unknown}, missing options {missing}: "
+            f"it takes {', '.join(parameter.name for parameter in known) or 'none'}"
+        )
+    return function(setting, **options)

@@ -1,0 +1,115 @@
+"""Tokenised examples and the clients that own them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedsim.plan import ClientId
+
+Batch = dict[str, Tensor]  # input_ids, attention_mask, token_type_ids: int64 [B, S]; labels: [B]
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Tokenised texts, end to end. tokens, types: int32 [total]; offsets: int64 [n + 1]; labels: [n].
+
+    Labels are int64 for classes and float32 for a score to be regressed.
+    """
+
+    tokens: np.ndarray
+    types: np.ndarray
+    offsets: np.ndarray
+    labels: np.ndarray
+    padding_id: int
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens of each example, int64 [n]."""
+        return np.diff(self.offsets)
+
+    def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
+        """The batch of some examples, padded to the longest of them, or to `width` tokens."""
+        longest = int(self.lengths[indices].max())
+        shape = (len(indices), width or longest)
+        ids = np.full(shape, self.padding_id, dtype=np.int64)
+        types = np.zeros(shape, dtype=np.int64)
+        mask = np.zeros(shape, dtype=np.int64)
+        for row, index in enumerate(indices):
+            start, end = self.offsets[index], self.offsets[index + 1]
+            ids[row, : end - start] = self.tokens[start:end]
+            types[row, : end - start] = self.types[start:end]
+            mask[row, : end - start] = 1
+        return {
+            "input_ids": torch.from_numpy(ids),
+            "attention_mask": torch.from_numpy(mask),
+            "token_type_ids": torch.from_numpy(types),
+            "labels": torch.from_numpy(self.labels[indices]),
+        }
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some examples of a larger set, without a copy. indices: int64 [n]."""
+
+    examples: Examples
+    indices: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Labels of the part, [n]."""
+        return self.examples.labels[self.indices]
+
+
+@dataclass(frozen=True)
+class Client:
+    """One participant: what it trains on and what it is scored on. evaluation: "test", … -> examples."""
+
+    id: ClientId
+    train: Part
+    evaluation: Mapping[str, Part]
+
+
+def training_batches(
+    part: Part, batch_size: int, width: int | None, generator: np.random.Generator, pool_batches: int = 16
+) -> Iterator[Batch]:
+    """One epoch in shuffled batches; every example once, the last batch may be smaller.
+
+    width None: batches by length. The shuffled epoch is cut into pools of `pool_batches` batches, each pool is
+    sorted by length and cut into batches, and the batches are shuffled, so little is padded and chance decides who
+    meets whom. An integer: the papers' literal way, a plain shuffle with every batch padded to that width.
+    """
+    order = part.indices[generator.permutation(len(part))]
+    if width is None:
+        lengths = part.examples.lengths
+        pool = pool_batches * batch_size
+        order = np.concatenate(
+            [chunk[np.argsort(lengths[chunk], kind="stable")] for chunk in _cut(order, pool)] or [order]
+        )
+        batches = _cut(order, batch_size)
+        batches = [batches[index] for index in generator.permutation(len(batches))]
+    else:
+        batches = _cut(order, batch_size)
+    for indices in batches:
+        yield part.examples.collate(indices, width)
+
+
+def evaluation_batches(part: Part, batch_size: int, width: int | None) -> Iterator[tuple[np.ndarray, Batch]]:
+    """The part in batches of similar length, each with the positions in the part that it answers for."""
+    positions = np.argsort(part.examples.lengths[part.indices], kind="stable")
+    for chosen in _cut(positions, batch_size):
+        yield chosen, part.examples.collate(part.indices[chosen], width)
+
+
+def _cut(values: np.ndarray, size: int) -> list[np.ndarray]:
+    return [values[start : start + size] for start in range(0, len(values), size)]

@@ -1,0 +1,134 @@
+"""The engine: the only round loop. It knows one signature and no method's name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fedsim.data import Client, Part
+from fedsim.errors import FederationError
+from fedsim.rng import SERVER, numpy_generator
+from fedsim.server import Moments
+from fedsim.store import ClientStore
+from fedsim.wire import Channel, Params
+
+if TYPE_CHECKING:
+    from fedsim.checkpoint import Checkpoint
+
+Scores = Mapping[str, float | None]  # metric -> value
+Scorer = Callable[[np.ndarray, np.ndarray], Scores]  # (outputs [n, C], labels [n])
+
+
+@dataclass(frozen=True)
+class FederationState:
+    """All that a federation has learned after `round` rounds.
+
+    shared: the server's tensors by name, once a round has merged them; moments: the server optimiser's;
+    clients: what stays with each client.
+    """
+
+    round: int
+    shared: Params
+    moments: Moments
+    clients: ClientStore
+
+
+@dataclass(frozen=True)
+class RoundMetrics:
+    """Of one round: mean training loss of each cohort member, in cohort order, and over all their examples."""
+
+    client_losses: tuple[float, ...]
+    train_loss: float | None
+
+
+@dataclass(frozen=True)
+class FederatedAlgorithm:
+    """A method. `init` counts the set-up on the channel; `predict` answers for one client: outputs [n, C]."""
+
+    init: Callable[[Sequence[Client], Channel, ClientStore], FederationState]
+    round: Callable[[FederationState, Sequence[Client], Channel], tuple[FederationState, RoundMetrics]]
+    predict: Callable[[FederationState, Client, Part], np.ndarray]
+
+
+@dataclass(frozen=True)
+class RoundResult:
+    """What is kept of a round. client_scores: evaluation -> metric -> value, for each client in order."""
+
+    round: int
+    cohort: tuple[int, ...]
+    metrics: RoundMetrics
+    client_scores: tuple[Mapping[str, Scores], ...]
+
+
+@dataclass
+class Run:
+    """A federation in progress: its state, what crossed the wire, and every round's result."""
+
+    state: FederationState
+    channel: Channel
+    results: list[RoundResult] = field(default_factory=list)
+
+
+def _ignore(run: Run) -> None:
+    """No one watches."""
+
+
+def draw_cohort(clients: Sequence[Client], participation: float, seed: int, round: int) -> list[Client]:
+    """The clients of a round, drawn without replacement, in client order (line 3 of FedSplitBERT's Algorithm 1)."""
+    if not 0 < participation <= 1:
+        raise FederationError(f"participation: expected a share in (0, 1], found {participation}")
+    size = max(1, round_half_up(participation * len(clients)))
+    if size == len(clients):
+        return list(clients)
+    drawn = numpy_generator(seed, round, SERVER, "cohort").choice(len(clients), size=size, replace=False)
+    return [clients[index] for index in sorted(drawn)]
+
+
+def round_half_up(value: float) -> int:
+    """The nearest integer; a half goes up."""
+    return int(value + 0.5)
+
+
+def evaluate(
+    algorithm: FederatedAlgorithm, state: FederationState, clients: Sequence[Client], score: Scorer
+) -> tuple[Mapping[str, Scores], ...]:
+    """Every client's scores on its own evaluation sets: a global model is scored by all, a personal one by its own."""
+    return tuple(
+        {name: score(algorithm.predict(state, client, part), part.labels) for name, part in client.evaluation.items()}
+        for client in clients
+    )
+
+
+def run_federation(
+    algorithm: FederatedAlgorithm,
+    clients: Sequence[Client],
+    channel: Channel,
+    score: Scorer,
+    *,
+    rounds: int,
+    seed: int,
+    participation: float = 1.0,
+    checkpoint: Checkpoint | None = None,
+    store: ClientStore | None = None,
+    on_start: Callable[[Run], None] = _ignore,
+    on_round: Callable[[Run], None] = _ignore,
+) -> Run:
+    """Run a method for `rounds` rounds, scoring after each aggregation; goes on from the checkpoint's last round."""
+    store = store or ClientStore()
+    run = Run(algorithm.init(clients, channel, store), channel)
+    if checkpoint is not None:
+        checkpoint.restore(run)
+    on_start(run)
+    while run.state.round < rounds:
+        number = channel.round = run.state.round + 1
+        cohort = draw_cohort(clients, participation, seed, number)
+        run.state, metrics = algorithm.round(run.state, cohort, channel)
+        scores = evaluate(algorithm, run.state, clients, score)
+        run.results.append(RoundResult(number, tuple(client.id for client in cohort), metrics, scores))
+        if checkpoint is not None:
+            checkpoint.save(run)
+        on_round(run)
+    return run

@@ -1,0 +1,55 @@
+"""Which parameter belongs to which part of a BERT-family model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fedsim.errors import FederationError
+
+_LAYER = re.compile(r"\.layer\.(\d+)\.")
+
+
+@dataclass(frozen=True)
+class Anatomy:
+    """Parameter names by part: embeddings, encoder layers from the bottom, and the head (pooler, classifier)."""
+
+    embeddings: frozenset[str]
+    layers: tuple[frozenset[str], ...]
+    head: frozenset[str]
+
+    @property
+    def depth(self) -> int:
+        """Number of encoder layers."""
+        return len(self.layers)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """All parameters."""
+        return self.embeddings.union(*self.layers, self.head)
+
+    def up_to(self, layer: int) -> frozenset[str]:
+        """Encoder layers 1 … `layer`, counted from 1 as the papers do."""
+        if not 0 <= layer <= self.depth:
+            raise FederationError(f"critical layer {layer}: expected 0 to {self.depth}, the encoder's number of layers")
+        return frozenset().union(*self.layers[:layer])
+
+
+def anatomy(names: Iterable[str]) -> Anatomy:
+    """Sort the parameters of a SequenceModel ("encoder.…", "head.…") into parts."""
+    embeddings, head = set(), set()
+    layers: dict[int, set[str]] = {}
+    for name in names:
+        match = _LAYER.search(name)
+        if name.startswith("head."):
+            head.add(name)
+        elif match:
+            layers.setdefault(int(match[1]), set()).add(name)
+        elif name.startswith("encoder.embeddings"):  # and ELECTRA's embeddings_project
+            embeddings.add(name)
+        else:
+            raise FederationError(f"not a BERT-family encoder: the parameter {name!r} is in no known part")
+    if sorted(layers) != list(range(len(layers))) or not layers:
+        raise FederationError(f"not a BERT-family encoder: found the layers {sorted(layers)}")
+    return Anatomy(frozenset(embeddings), tuple(frozenset(layers[i]) for i in sorted(layers)), frozenset(head))

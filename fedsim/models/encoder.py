@@ -1,0 +1,72 @@
+"""BERT-family encoders: from a configuration, or from a local folder of safetensors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
+
+from fedsim.errors import FederationError
+
+FAMILY = ("bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert")
+_WITHOUT_POOLER_ARGUMENT = ("electra", "distilbert")
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The configuration of an encoder's folder; FederationError where there is none, or of another family."""
+    path = folder / "config.json"
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FederationError(f"no encoder in {folder}: expected config.json, tokenizer files and weights") from None
+    except ValueError as error:
+        raise FederationError(f"{path}: expected JSON, found {error}") from None
+    if config.get("model_type") not in FAMILY:
+        raise FederationError(
+            f"{path}: expected a BERT-family encoder ({', '.join(FAMILY)}), found {config.get('model_type')!r}"
+        )
+    return config
+
+
+def encoder_from_config(config: Mapping[str, Any]) -> nn.Module:
+    """An encoder with fresh weights, without pooler; on the `meta` device if called under it."""
+    from transformers import AutoConfig, AutoModel
+
+    values = dict(config)
+    return AutoModel.from_config(AutoConfig.for_model(values.pop("model_type"), **values), **_no_pooler(config))
+
+
+def encoder_from_folder(folder: Path) -> nn.Module:
+    """A pre-trained encoder in fp32, without pooler. Only safetensors are read, never a pickle."""
+    from transformers import AutoModel
+
+    config = read_config(folder)
+    if not list(folder.glob("*.safetensors")):
+        raise FederationError(
+            f"{folder}: expected weights as model.safetensors, found none. Other formats are not read, "
+            f"as they can run code; transformers can convert them (save_pretrained)."
+        )
+    try:
+        return AutoModel.from_pretrained(folder, dtype=torch.float32, use_safetensors=True, **_no_pooler(config))
+    except (SafetensorError, OSError, RuntimeError) as error:
+        raise FederationError(f"{folder}: the weights cannot be read ({error}). Fetch the encoder again.") from None
+
+
+def pretrained_pooler(folder: Path) -> dict[str, Tensor]:
+    """The pooler's "weight" and "bias" in an encoder's folder; empty where it has none."""
+    found: dict[str, Tensor] = {}
+    for path in sorted(folder.glob("*.safetensors")):
+        with safe_open(path, framework="pt") as file:
+            for name in file.keys():  # noqa: SIM118 - not a mapping
+                if ".pooler.dense." in f".{name}":
+                    found[name.rpartition(".")[2]] = file.get_tensor(name).float()
+    return found
+
+
+def _no_pooler(config: Mapping[str, Any]) -> dict[str, bool]:
+    return {} if config["model_type"] in _WITHOUT_POOLER_ARGUMENT else {"add_pooling_layer": False}

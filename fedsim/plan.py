@@ -1,0 +1,56 @@
+"""Exchange plans: which tensors a client views, downloads, trains, uploads and keeps in one round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from fedsim.errors import FederationError
+
+ClientId = int
+
+
+@dataclass(frozen=True)
+class ExchangePlan:
+    """What one client does with each tensor in one round. All names but `view`'s values are the client's own.
+
+    view: client's parameter name -> the server's name for it.
+    download, upload: what crosses the wire; train: what the optimiser changes; local: what stays with the client.
+    Every name that is trained must go somewhere: it is uploaded or local. What is in none of the sets is frozen.
+    """
+
+    view: Mapping[str, str]
+    download: frozenset[str]
+    train: frozenset[str]
+    upload: frozenset[str]
+    local: frozenset[str]
+
+    def __post_init__(self) -> None:
+        known = frozenset(self.view)
+        for role in ("download", "train", "upload", "local"):
+            unknown = getattr(self, role) - known
+            if unknown:
+                raise FederationError(f"exchange plan: {role} names no such parameter: {_some(unknown)}")
+        if self.upload & self.local:
+            raise FederationError(f"exchange plan: both uploaded and local: {_some(self.upload & self.local)}")
+        lost = self.train - self.upload - self.local
+        if lost:
+            raise FederationError(f"exchange plan: trained, but neither uploaded nor local: {_some(lost)}")
+        written = [self.view[name] for name in self.upload]
+        if len(set(written)) != len(written):
+            raise FederationError("exchange plan: two uploaded parameters write to one of the server's")
+
+
+PlanFn = Callable[[int, ClientId], ExchangePlan]  # (round, client)
+
+
+def identity_plan(names: Iterable[str], shared: frozenset[str], local: frozenset[str]) -> ExchangePlan:
+    """The plan of a client that views the whole model: shared tensors go down and up, local ones stay, all train."""
+    return ExchangePlan(
+        view={name: name for name in names}, download=shared, train=shared | local, upload=shared, local=local
+    )
+
+
+def _some(names: Iterable[str]) -> str:
+    ordered = sorted(names)
+    return ", ".join(ordered[:3]) + (f" and {len(ordered) - 3} more" if len(ordered) > 3 else "")

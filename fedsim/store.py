@@ -1,0 +1,107 @@
+"""Tensors as files, and the store of what stays with each client."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+from fedsim.errors import CheckpointError
+from fedsim.plan import ClientId
+from fedsim.wire import Params
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
+    """Write tensors to a safetensors file, through to the disk; returns the content's SHA-256."""
+    content = safetensors.torch.save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return hashlib.sha256(content).hexdigest()
+
+
+def read_tensors(path: Path, sha256: str) -> Params:
+    """Read tensors back; CheckpointError where the file is missing, cut short or changed."""
+    try:
+        content = path.read_bytes()
+        found = hashlib.sha256(content).hexdigest()
+        if found != sha256:
+            raise CheckpointError(f"expected the SHA-256 {sha256[:12]}…, found {found[:12]}…")
+        return safetensors.torch.load(content)
+    except (OSError, SafetensorError, CheckpointError) as error:
+        raise CheckpointError(
+            f"checkpoint file {path} is damaged ({error}). Remove the folder {path.parent} to start this cell from "
+            f"its first round; finished cells are not touched."
+        ) from None
+
+
+class ClientStore:
+    """What stays with each client between rounds, in memory or, when there are many clients, on disk.
+
+    On disk every version is a file of its own, so that the last checkpoint stays whole while a round runs.
+    """
+
+    def __init__(self, folder: Path | None = None, in_memory: bool = True) -> None:
+        if folder is None and not in_memory:
+            raise ValueError("a store on disk needs a folder")
+        self.folder = folder
+        self.in_memory = in_memory
+        self._tensors: dict[ClientId, Params] = {}
+        self._files: dict[ClientId, tuple[str, str]] = {}  # client -> (file name, SHA-256)
+
+    def get(self, client: ClientId) -> Params:
+        """The client's own tensors; empty before it took part for the first time."""
+        if client in self._tensors:
+            return self._tensors[client]
+        if client in self._files:
+            name, sha256 = self._files[client]
+            assert self.folder is not None
+            return read_tensors(self.folder / name, sha256)
+        return {}
+
+    def put(self, client: ClientId, round: int, tensors: Mapping[str, Tensor]) -> None:
+        """Keep a client's tensors as they are after `round`."""
+        if not tensors:
+            return
+        self._files.pop(client, None)
+        self._tensors[client] = {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
+        if not self.in_memory:
+            self._flush_client(client, round)
+            del self._tensors[client]
+
+    def flush(self, round: int) -> dict[str, tuple[str, str]]:
+        """Bring every client's tensors to disk; returns client -> (file name, SHA-256) for the checkpoint."""
+        for client in self._tensors.keys() - self._files.keys():
+            self._flush_client(client, round)
+        return {str(client): self._files[client] for client in sorted(self._files)}
+
+    def restore(self, files: Mapping[str, tuple[str, str]]) -> None:
+        """Take up the clients' tensors of a checkpoint, each checked."""
+        assert self.folder is not None
+        self._files = {int(client): (name, sha256) for client, (name, sha256) in files.items()}
+        self._tensors = {}
+        for client, (name, sha256) in self._files.items():
+            tensors = read_tensors(self.folder / name, sha256)
+            if self.in_memory:
+                self._tensors[client] = tensors
+
+    def __iter__(self) -> Iterator[ClientId]:
+        return iter(sorted({*self._tensors, *self._files}))
+
+    def _flush_client(self, client: ClientId, round: int) -> None:
+        assert self.folder is not None
+        self.folder.mkdir(parents=True, exist_ok=True)
+        name = f"client-{client}-round-{round}.safetensors"
+        self._files[client] = (name, write_tensors(self.folder / name, self._tensors[client]))
+
+
+def same_device(tensors: Mapping[str, Tensor], device: torch.device) -> Params:
+    """The tensors on a device."""
+    return {name: tensor.to(device) for name, tensor in tensors.items()}

@@ -1,0 +1,106 @@
+"""The wire: codecs, and the channel that encodes, counts and decodes every tensor that leaves its owner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from fedsim.errors import FederationError
+
+Params = dict[str, Tensor]
+SETUP_ROUND = 0  # the one-time distribution of the pre-trained model; rounds count from 1
+
+
+class LedgerRow(NamedTuple):
+    """One payload: who, which way, what, how many values and how many bytes."""
+
+    round: int
+    client: int
+    direction: str  # "down" to the client, "up" to the server
+    kind: str  # "parameters", "activations", "gradients", "features", "labels", "masks"
+    values: int
+    bytes: int
+
+
+@dataclass
+class Ledger:
+    """Every payload that crossed the wire, in order."""
+
+    rows: list[LedgerRow] = field(default_factory=list)
+
+    def total_bytes(self, direction: str | None = None, round: int | None = None) -> int:
+        """Bytes of the rounds proper (not the set-up), of one direction or both, of one round or all."""
+        return sum(
+            row.bytes
+            for row in self.rows
+            if row.round != SETUP_ROUND and direction in (None, row.direction) and round in (None, row.round)
+        )
+
+    @property
+    def setup_bytes(self) -> int:
+        """Bytes sent once, before the first round."""
+        return sum(row.bytes for row in self.rows if row.round == SETUP_ROUND)
+
+
+CODECS: Mapping[str, torch.dtype] = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+
+
+def codec_dtype(name: str) -> torch.dtype:
+    """The element type in which a codec sends floating-point values."""
+    if name not in CODECS:
+        raise FederationError(f"unknown codec {name!r}: expected one of {', '.join(CODECS)}")
+    return CODECS[name]
+
+
+class Channel:
+    """Between the server and its clients: encode -> count -> decode, so that a codec's rounding is real.
+
+    Bytes are those of the encoded values; names, shapes and framing are not counted (they are the same in
+    every round and known in advance).
+    """
+
+    def __init__(self, codec: str = "fp32", ledger: Ledger | None = None) -> None:
+        self.dtype = codec_dtype(codec)
+        self.ledger = ledger if ledger is not None else Ledger()
+        self.round = SETUP_ROUND
+
+    def setup(self, client: int, payload: Mapping[str, Tensor]) -> None:
+        """Count the model that a client is given once, before the first round, in its own precision."""
+        values = sum(tensor.numel() for tensor in payload.values())
+        size = sum(tensor.numel() * tensor.element_size() for tensor in payload.values())
+        self.ledger.rows.append(LedgerRow(SETUP_ROUND, client, "down", "parameters", values, size))
+
+    def to_client(self, client: int, payload: Mapping[str, Tensor], kind: str = "parameters") -> Params:
+        """What the client receives."""
+        return self._send(client, "down", payload, kind)
+
+    def to_server(self, client: int, payload: Mapping[str, Tensor], kind: str = "parameters") -> Params:
+        """What the server receives."""
+        return self._send(client, "up", payload, kind)
+
+    def at_rest(self, params: Mapping[str, Tensor]) -> Params:
+        """The server's copy, kept in the precision in which it is sent (FedSplitBERT, Algorithm 1)."""
+        return {name: self._decode(self._encode(tensor)) for name, tensor in params.items()}
+
+    def _send(self, client: int, direction: str, payload: Mapping[str, Tensor], kind: str) -> Params:
+        received: Params = {}
+        values = size = 0
+        for name, tensor in payload.items():
+            encoded = self._encode(tensor)
+            values += encoded.numel()
+            size += encoded.numel() * encoded.element_size()
+            received[name] = self._decode(encoded)
+        if payload:
+            self.ledger.rows.append(LedgerRow(self.round, client, direction, kind, values, size))
+        return received
+
+    def _encode(self, tensor: Tensor) -> Tensor:
+        return tensor.detach().to(self.dtype) if tensor.is_floating_point() else tensor.detach()
+
+    @staticmethod
+    def _decode(tensor: Tensor) -> Tensor:
+        return tensor.to(torch.float32) if tensor.is_floating_point() else tensor

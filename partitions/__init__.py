@@ -1,0 +1,28 @@
+"""Ways to share one labelled dataset among federated clients, with a report of what was obtained."""
+
+from partitions.base import Partitioner
+from partitions.dirichlet import Dirichlet
+from partitions.equal import Equal
+from partitions.errors import PartitionError
+from partitions.label_table import LabelTable
+from partitions.registry import describe, from_description
+from partitions.report import Partition, PartitionReport, ScoreSummary
+from partitions.sizes import Sizes
+from partitions.sorted_scores import SortedByScore
+from partitions.split import split_train_test
+
+__all__ = [
+    "Dirichlet",
+    "Equal",
+    "LabelTable",
+    "Partition",
+    "PartitionError",
+    "PartitionReport",
+    "Partitioner",
+    "ScoreSummary",
+    "Sizes",
+    "SortedByScore",
+    "describe",
+    "from_description",
+    "split_train_test",
+]

@@ -1,0 +1,148 @@
+"""Clients of one size whose label shares are given. Suffixes of names: K clients, L labels."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from partitions.checks import require_classes, require_clients, require_integer, require_number
+from partitions.drawing import deal_by_label
+from partitions.errors import PartitionError
+from partitions.report import Partition, reported
+from partitions.rounding import largest_remainder
+
+_TOLERANCE = 0.02  # printed tables are rounded to whole percents; a row of FedSplitBERT's Table II sums to 99
+
+
+@dataclass(frozen=True)
+class LabelTable:
+    """Give every client n examples, a share shares[k][l] of which has label l, drawn without replacement.
+
+    shares: [client][label], labels are the columns 0 … L-1. Each row sums to 1 or to 100 (percent) within 2 %
+    and is normalised; the report's notes name the rows that this changed.
+    size: n, the same for all clients. By default the largest the pools allow,
+    min(|D| / K, min over labels N_l / sum_k p_kl), lowered by one until rounding over-draws no pool.
+    Each count is within one example of n * p_kl. Examples that are left over stay unused.
+    Source: FedSplitBERT §IV-A, Tables I and II.
+    """
+
+    shares: tuple[tuple[float, ...], ...]
+    size: int | None = None
+    scheme: ClassVar[str] = "label-table"
+
+    def __post_init__(self) -> None:
+        rows = self.shares
+        if not isinstance(rows, tuple | list) or not all(isinstance(row, tuple | list) for row in rows):
+            raise PartitionError(f"shares must be a table [client][label], found {rows!r}")
+        lengths = [len(row) for row in rows]
+        if len(set(lengths)) != 1:
+            raise PartitionError(
+                f"every client needs a share of every label, found {lengths} shares a client"
+            )
+        shares = tuple(
+            tuple(require_number(share, f"shares[{client}][{label}]") for label, share in enumerate(row))
+            for client, row in enumerate(rows)
+        )
+        object.__setattr__(self, "shares", shares)
+        if self.size is not None:
+            object.__setattr__(self, "size", require_integer(self.size, "size", minimum=1))
+        self._normalised()
+
+    def __call__(self, labels: np.ndarray, n_clients: int, rng: np.random.Generator) -> Partition:
+        labels = require_classes(labels, "LabelTable")
+        if require_clients(n_clients, labels.size) != len(self.shares):
+            raise PartitionError(f"the table is for {len(self.shares)} clients, but {n_clients} are wanted")
+        shares_KL, notes = self._normalised()
+        available_L = _available(labels, shares_KL)
+        counts_KL = (
+            _largest_feasible(shares_KL, available_L)
+            if self.size is None
+            else _of_size(self.size, shares_KL, available_L)
+        )
+        label_ids = np.arange(shares_KL.shape[1])
+        parts = deal_by_label(labels, label_ids, counts_KL, rng)
+        return reported(
+            self.scheme, labels, parts, label_ids=label_ids, requested_shares=shares_KL, notes=notes
+        )
+
+    def _normalised(self) -> tuple[np.ndarray, list[str]]:
+        """Shares whose rows sum to 1, and a note for each row that was off."""
+        rows, notes = [], []
+        for client, row in enumerate(self.shares):
+            total = math.fsum(row)
+            whole = next((whole for whole in (1.0, 100.0) if abs(total - whole) <= _TOLERANCE * whole), None)
+            if whole is None or min(row) < 0:
+                raise PartitionError(
+                    f"client {client}: shares must be >= 0 and sum to 1 or 100 within {_TOLERANCE:.0%}, "
+                    f"found {list(row)}, which sum to {total:g}"
+                )
+            rows.append([share / total for share in row])
+            if abs(total - whole) > 1e-9 * whole:
+                shown = ", ".join(f"{share:.4f}" for share in rows[-1])
+                notes.append(f"client {client}: shares {list(row)} sum to {total:g}, normalised to {shown}")
+        return np.array(rows), notes
+
+
+def _available(labels: np.ndarray, shares_KL: np.ndarray) -> np.ndarray:
+    """How many examples of each label there are, where the table and the data know the same labels."""
+    n_labels = shares_KL.shape[1]
+    outside, counts = np.unique(labels[(labels < 0) | (labels >= n_labels)], return_counts=True)
+    if outside.size:
+        found = ", ".join(f"label {label} ({n} examples)" for label, n in zip(outside, counts, strict=True))
+        raise PartitionError(
+            f"the table has labels 0 to {n_labels - 1}, the data also {found}: "
+            "add columns or remove those examples"
+        )
+    available_L = np.bincount(labels, minlength=n_labels)
+    absent = np.flatnonzero((available_L == 0) & (shares_KL.sum(axis=0) > 0))
+    if absent.size:
+        label = absent[0]
+        raise PartitionError(
+            f"label {label}: shares {shares_KL[:, label].tolist()} wanted, 0 examples available: "
+            "set its shares to 0 or add examples"
+        )
+    return available_L
+
+
+def _largest_feasible(shares_KL: np.ndarray, available_L: np.ndarray) -> np.ndarray:
+    """Counts for each client and label at the largest common size."""
+    n_clients = len(shares_KL)
+    demand_L = shares_KL.sum(axis=0)
+    wanted = demand_L > 0
+    bound = min(available_L.sum() / n_clients, (available_L[wanted] / demand_L[wanted]).min())
+    # Floating point can put a bound that is a whole number just below it (3 / (0.05 + 0.05 + 0.05) < 20).
+    for size in range(max(1, math.floor(bound + 1e-9)), 0, -1):
+        counts_KL = _counts(size, shares_KL)
+        if not _shortages(counts_KL, available_L):
+            return counts_KL
+    raise PartitionError(
+        f"no size is feasible, even 1 example a client over-draws {_shortages(counts_KL, available_L)}: "
+        "lower those shares, add examples or use fewer clients"
+    )
+
+
+def _of_size(size: int, shares_KL: np.ndarray, available_L: np.ndarray) -> np.ndarray:
+    """Counts for each client and label at a given size."""
+    counts_KL = _counts(size, shares_KL)
+    shortages = _shortages(counts_KL, available_L)
+    if shortages:
+        feasible = int(_largest_feasible(shares_KL, available_L)[0].sum())
+        raise PartitionError(
+            f"size {size} for each of {len(shares_KL)} clients over-draws {shortages}: "
+            f"use a size of at most {feasible}, or leave size out to get that"
+        )
+    return counts_KL
+
+
+def _counts(size: int, shares_KL: np.ndarray) -> np.ndarray:
+    return np.stack([largest_remainder(size * shares_L, size) for shares_L in shares_KL])
+
+
+def _shortages(counts_KL: np.ndarray, available_L: np.ndarray) -> str:
+    """The labels that are over-drawn, in words; empty if there are none."""
+    wanted_L = counts_KL.sum(axis=0)
+    return ", ".join(
+        f"label {label} ({wanted_L[label]} wanted, {available_L[label]} available)"
+        for label in np.flatnonzero(wanted_L > available_L)
+    )

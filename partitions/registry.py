@@ -1,0 +1,51 @@
+"""Partitioners to and from plain data, so that they can be part of an experiment's identity."""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from typing import Any
+
+from partitions.base import Partitioner
+from partitions.dirichlet import Dirichlet
+from partitions.equal import Equal
+from partitions.errors import PartitionError
+from partitions.label_table import LabelTable
+from partitions.sizes import Sizes
+from partitions.sorted_scores import SortedByScore
+
+_SCHEMES: dict[str, type[Partitioner]] = {
+    cls.scheme: cls for cls in (Dirichlet, Equal, LabelTable, Sizes, SortedByScore)
+}
+
+
+def describe(partitioner: Partitioner) -> dict[str, Any]:
+    """The scheme's name and all fields in plain JSON types: {"scheme": "dirichlet", "alpha": 1.0, …}."""
+    known = fields(partitioner)  # type: ignore[arg-type]
+    values = {field.name: _lists(getattr(partitioner, field.name)) for field in known}
+    return {"scheme": partitioner.scheme, **values}
+
+
+def from_description(description: Mapping[str, Any]) -> Partitioner:
+    """The partitioner that `describe` described; fields with a default may be left out."""
+    given = dict(description)
+    scheme = given.pop("scheme", None)
+    if scheme not in _SCHEMES:
+        raise PartitionError(f"unknown partition scheme {scheme!r}, known are {', '.join(sorted(_SCHEMES))}")
+    known = {field.name: field for field in fields(_SCHEMES[scheme])}  # type: ignore[arg-type]
+    unknown = sorted(given.keys() - known.keys())
+    if unknown:
+        raise PartitionError(
+            f"partition scheme {scheme!r} has no field {', '.join(unknown)}, "
+            f"known are {', '.join(known) or 'none'}"
+        )
+    missing = [name for name, field in known.items() if field.default is MISSING and name not in given]
+    if missing:
+        raise PartitionError(f"partition scheme {scheme!r} also needs {', '.join(missing)}")
+    return _SCHEMES[scheme](**{name: _tuples(value) for name, value in given.items()})
+
+
+def _lists(value: Any) -> Any:
+    return [_lists(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value

@@ -1,0 +1,150 @@
+"""What a partition gave each client, beside what was asked for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from partitions.errors import PartitionError
+
+
+@dataclass(frozen=True)
+class ScoreSummary:
+    """Scores on one client, in the data's own unit."""
+
+    minimum: float
+    mean: float
+    maximum: float
+
+
+@dataclass(frozen=True)
+class PartitionReport:
+    """What was requested and obtained, client by client.
+
+    Classification fills `label_ids` and `obtained_counts` ([client][label], columns as in `label_ids`), and
+    `requested_shares` (same shape, rows sum to 1) where the scheme has any; regression fills `scores`.
+    The others are None. Clients and labels are counted from 0.
+    """
+
+    scheme: str
+    n_examples: int
+    sizes: tuple[int, ...]
+    label_ids: tuple[int, ...] | None = None
+    requested_shares: tuple[tuple[float, ...], ...] | None = None
+    obtained_counts: tuple[tuple[int, ...], ...] | None = None
+    scores: tuple[ScoreSummary, ...] | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_clients(self) -> int:
+        """Number of clients."""
+        return len(self.sizes)
+
+    @property
+    def unused(self) -> int:
+        """Number of examples that no client holds."""
+        return self.n_examples - sum(self.sizes)
+
+    @property
+    def unused_share(self) -> float:
+        """Share of the examples that no client holds, in [0, 1]."""
+        return self.unused / self.n_examples
+
+    def to_json(self) -> dict[str, Any]:
+        """The report in plain JSON types, keys always in the same order."""
+        return {
+            "scheme": self.scheme,
+            "n_examples": self.n_examples,
+            "n_clients": self.n_clients,
+            "sizes": list(self.sizes),
+            "unused": self.unused,
+            "unused_share": self.unused_share,
+            "label_ids": None if self.label_ids is None else list(self.label_ids),
+            "requested_shares": _lists(self.requested_shares),
+            "obtained_counts": _lists(self.obtained_counts),
+            "scores": _lists(
+                None if self.scores is None else [(s.minimum, s.mean, s.maximum) for s in self.scores]
+            ),
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "PartitionReport":
+        """The report that `to_json` wrote; PartitionError if `data` is incomplete or contradicts itself."""
+        try:
+            labels, scores = data["label_ids"], data["scores"]
+            report = cls(
+                scheme=data["scheme"],
+                n_examples=data["n_examples"],
+                sizes=tuple(data["sizes"]),
+                label_ids=None if labels is None else tuple(labels),
+                requested_shares=_tuples(data["requested_shares"]),
+                obtained_counts=_tuples(data["obtained_counts"]),
+                scores=None if scores is None else tuple(ScoreSummary(*row) for row in scores),
+                notes=tuple(data["notes"]),
+            )
+            written = report.to_json()
+        except (KeyError, TypeError, ZeroDivisionError) as error:
+            raise PartitionError(f"not a partition report, {type(error).__name__}: {error}") from error
+        if written != dict(data):
+            wrong = sorted(key for key in written.keys() | data.keys() if written.get(key) != data.get(key))
+            raise PartitionError(f"a partition report that contradicts itself or has unknown fields: {wrong}")
+        return report
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Each client's examples.
+
+    indices: for each client its positions in the dataset, int64, ascending, disjoint from all other clients'.
+    """
+
+    indices: tuple[np.ndarray, ...]
+    report: PartitionReport
+
+
+def reported(
+    scheme: str,
+    labels: np.ndarray,
+    parts: Sequence[np.ndarray],
+    *,
+    label_ids: np.ndarray | None = None,
+    requested_shares: np.ndarray | None = None,
+    notes: Sequence[str] = (),
+) -> Partition:
+    """Order each client's positions and describe what they hold.
+
+    labels: checked, int64 classes or float64 scores; label_ids: ascending, the labels' own where not given.
+    """
+    indices = tuple(np.sort(part).astype(np.int64) for part in parts)
+    common: dict[str, Any] = {
+        "scheme": scheme,
+        "n_examples": int(labels.size),
+        "sizes": tuple(int(part.size) for part in indices),
+        "notes": tuple(notes),
+    }
+    if labels.dtype.kind == "f":
+        scores = tuple(_summary(labels[part]) for part in indices)
+        return Partition(indices, PartitionReport(scores=scores, **common))
+    ids = np.unique(labels) if label_ids is None else label_ids
+    counts = [np.bincount(np.searchsorted(ids, labels[part]), minlength=ids.size) for part in indices]
+    report = PartitionReport(
+        label_ids=tuple(ids.tolist()),
+        requested_shares=None if requested_shares is None else _tuples(requested_shares.tolist()),
+        obtained_counts=tuple(tuple(row.tolist()) for row in counts),
+        **common,
+    )
+    return Partition(indices, report)
+
+
+def _summary(scores: np.ndarray) -> ScoreSummary:
+    return ScoreSummary(float(scores.min()), float(scores.mean()), float(scores.max()))
+
+
+def _lists(rows: Sequence[Sequence[Any]] | None) -> list[list[Any]] | None:
+    return None if rows is None else [list(row) for row in rows]
+
+
+def _tuples(rows: Sequence[Sequence[Any]] | None) -> tuple[tuple[Any, ...], ...] | None:
+    return None if rows is None else tuple(tuple(row) for row in rows)

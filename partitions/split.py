@@ -1,0 +1,37 @@
+"""A client's own training and test part."""
+
+import numpy as np
+
+from partitions.checks import require_classes, require_labels, require_number
+from partitions.drawing import deal, deal_by_label
+from partitions.errors import PartitionError
+from partitions.rounding import largest_remainder
+
+
+def split_train_test(
+    labels: np.ndarray, test_share: float, rng: np.random.Generator, stratify: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw round(test_share * n) of n examples for testing; the others are for training.
+
+    stratify: each label's test count is within one example of test_share times its count (classes only).
+    Returns positions in `labels` (train, test), int64, each ascending.
+    Raises PartitionError where a part would be empty. Source: FedSplitBERT §IV-B (80/20 on each client).
+    """
+    labels = require_classes(labels, "a stratified split") if stratify else require_labels(labels)
+    test_share = require_number(test_share, "test_share")
+    if not 0 < test_share < 1:
+        raise PartitionError(f"test_share must be between 0 and 1, both excluded, found {test_share:g}")
+    n_test = round(test_share * labels.size)
+    n_train = labels.size - n_test
+    if n_test < 1 or n_train < 1:
+        raise PartitionError(
+            f"{labels.size} examples at test_share {test_share:g} give {n_train} for training and {n_test} "
+            "for testing, both must be at least 1: give this client more examples or change test_share"
+        )
+    if stratify:
+        label_ids, sizes = np.unique(labels, return_counts=True)
+        tested = largest_remainder(test_share * sizes, n_test)
+        train, test = deal_by_label(labels, label_ids, np.stack([sizes - tested, tested]), rng)
+    else:
+        train, test = deal(np.arange(labels.size), np.array([n_train, n_test]), rng)
+    return np.sort(train), np.sort(test)

@@ -1,0 +1,212 @@
+"""A comparison: a benchmark's definition joined with records and with what the paper prints. Plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from benchmarks.record import RunRecord
+from benchmarks.spec import Benchmark, Column, Paper, Row, Scale
+from reports.cost import Cost, measure
+from reports.errors import ReportError
+from reports.notes import notes
+from reports.published import AVERAGE, lookup, read_published
+from reports.selection import Selection, by_definition, select
+from reports.statistics import average, mean, printed, root_mean_square, sample_sd, t_interval
+
+SCORE_AT = ("last", "best")
+DEMO = "demo"  # the scale whose numbers are never set beside a paper's
+
+
+@dataclass(frozen=True)
+class ScoreResult:
+    """One score of one cell: all numbers in percent, so that errors and differences are points.
+
+    ours: mean over seeds, None where not run or undefined; sd: over seeds (n - 1); interval: 95 % t interval.
+    sampling_error: of the finite test sets, root mean square over seeds.
+    difference: ours - published, of the two as printed to two decimals.
+    """
+
+    score: str
+    ours: float | None = None
+    seeds: int = 0
+    sd: float | None = None
+    interval: tuple[float, float] | None = None
+    sampling_error: float | None = None
+    published: float | None = None
+    difference: float | None = None
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """One method on one task; cost is None where no record of it exists."""
+
+    row: Row
+    column: Column
+    scores: tuple[ScoreResult, ...]  # in the order of column.scores
+    seeds: tuple[int, ...] = ()
+    cost: Cost | None = None
+
+    @property
+    def is_run(self) -> bool:
+        """Whether a record of this cell exists."""
+        return bool(self.seeds)
+
+    @property
+    def headline(self) -> ScoreResult:
+        """The score that enters the average."""
+        return next(result for result in self.scores if result.score == self.column.averaged)
+
+
+@dataclass(frozen=True)
+class AverageResult:
+    """A row's average by the paper's rule; ours is None unless every column of the table was run."""
+
+    row: Row
+    ours: float | None = None
+    published: float | None = None  # as printed
+    difference: float | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Ours and the paper's numbers for a part of a table, at one scale."""
+
+    benchmark_id: str
+    title: str
+    place: str
+    paper: Paper
+    scale: Scale
+    score_at: str
+    rows: tuple[Row, ...]
+    columns: tuple[Column, ...]
+    cells: tuple[CellResult, ...]
+    averages: tuple[AverageResult, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def heading(self) -> str:
+        """What is compared, with the scale that labels every number."""
+        return f"{self.paper.name}, {self.place} · scale {self.scale.id}: {self.scale.label}"
+
+    @property
+    def shows_published(self) -> bool:
+        """Whether published values stand beside ours: never at the demo scale."""
+        return self.scale.id != DEMO
+
+    @property
+    def run_columns(self) -> tuple[Column, ...]:
+        """The columns with at least one record."""
+        run = {cell.column.task for cell in self.cells if cell.is_run}
+        return tuple(column for column in self.columns if column.task in run)
+
+    @property
+    def has_average(self) -> bool:
+        """Whether some row was run on every column of the table."""
+        return any(result.ours is not None for result in self.averages)
+
+    def cell(self, row: Row, column: Column) -> CellResult:
+        """The result of a method on a task."""
+        return next(cell for cell in self.cells if (cell.row.id, cell.column.task) == (row.id, column.task))
+
+    def average_of(self, row: Row) -> AverageResult:
+        """The average of a method."""
+        return next(result for result in self.averages if result.row.id == row.id)
+
+
+def _value(record: RunRecord, score: str, score_at: str) -> float | None:
+    """A record's score as a fraction; ReportError where the record does not hold it."""
+    try:
+        return record.score(score, score_at)
+    except (KeyError, IndexError):
+        raise ReportError(
+            f"record {record.file_name}: expected the score {score!r} of every round, found none. "
+            "Move the record away to compute the cell again."
+        ) from None
+
+
+def _difference(ours: float | None, published: float | None) -> float | None:
+    """Of the numbers as printed, so that a reader who subtracts finds it."""
+    if ours is None or published is None:
+        return None
+    return float(printed(ours) - printed(published))
+
+
+def _score(records: Sequence[RunRecord], score: str, score_at: str, published: float | None) -> ScoreResult:
+    """One score over the seeds at hand."""
+    values = [100 * value for record in records if (value := _value(record, score, score_at)) is not None]
+    if not values:
+        return ScoreResult(score, published=published)
+    evaluation, metric = score.split("/")
+    errors = [record.sampling_errors.get(evaluation, {}).get(metric) for record in records]
+    interval = t_interval(values)
+    ours = mean(values)
+    return ScoreResult(
+        score,
+        ours,
+        len(values),
+        sample_sd(values),
+        interval,
+        root_mean_square([100 * error for error in errors if error is not None]),
+        published,
+        _difference(ours, published),
+    )
+
+
+def _average(benchmark: Benchmark, row: Row, cells: Iterable[CellResult], published: float | None) -> AverageResult:
+    """The paper's rule applied to our numbers as a paper would print them."""
+    values: dict[str, Decimal | None] = dict.fromkeys(column.task for column in benchmark.columns)
+    for cell in cells:
+        if cell.row.id == row.id and cell.headline.ours is not None:
+            values[cell.column.task] = printed(cell.headline.ours)
+    exact = average(list(values.values()), benchmark.average)
+    ours = None if exact is None else float(exact)
+    return AverageResult(row, ours, published, _difference(ours, published))
+
+
+def compare(
+    benchmark: Benchmark,
+    scale: Scale,
+    records: Iterable[RunRecord],
+    rows: Sequence[Row] = (),
+    columns: Sequence[Column] = (),
+    score_at: str = "last",
+) -> Comparison:
+    """Join a table's definition with records and published values; no rows or columns means all of them.
+
+    score_at: "last" round, or "best" (the best round by the test score itself). ReportError for another word,
+    for a record that lacks a score and for published values that cannot be read.
+    """
+    if score_at not in SCORE_AT:
+        raise ReportError(f"score_at: expected one of {', '.join(SCORE_AT)}, found {score_at!r}")
+    rows, columns = tuple(rows) or benchmark.rows, tuple(columns) or benchmark.columns
+    index = by_definition(record for record in records if record.cell.scale == scale.id)
+    seeds = {record.cell.seed for found in index.values() for record in found}
+    printed_values = () if scale.id == DEMO else read_published(benchmark.published_csv)
+    published = lookup(printed_values, benchmark.place)
+    selections: dict[tuple[str, str], Selection] = {}
+    cells = []
+    for row in rows:
+        for column in columns:
+            chosen = selections[row.id, column.task] = select(benchmark, scale, row, column, index, seeds)
+            scores = tuple(
+                _score(chosen.records, score, score_at, published.get((row.id, column.task, score)))
+                for score in column.scores
+            )
+            own_seeds = tuple(record.cell.seed for record in chosen.records)
+            cells.append(CellResult(row, column, scores, own_seeds, measure(chosen.records)))
+    averages = tuple(_average(benchmark, row, cells, published.get((row.id, AVERAGE, ""))) for row in rows)
+    return Comparison(
+        benchmark.id,
+        benchmark.title,
+        benchmark.place,
+        benchmark.paper,
+        scale,
+        score_at,
+        rows,
+        columns,
+        tuple(cells),
+        averages,
+        tuple(notes(benchmark, scale, rows, columns, selections, score_at)),
+    )

@@ -1,0 +1,1 @@
+"""Renderers: one comparison as terminal tables, Markdown, LaTeX and CSV."""

@@ -1,0 +1,68 @@
+"""Numbers over seeds, and the papers' decimal arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
+
+from reports.errors import ReportError
+
+# A paper computes with the digits that it prints: decimal, where binary floats would cut 77.94 to 77.93.
+RULES = {"truncate": ROUND_DOWN, "round": ROUND_HALF_UP}
+
+
+def mean(values: Sequence[float]) -> float:
+    """Arithmetic mean; ValueError where there are no values."""
+    if not values:
+        raise ValueError("the mean of no values")
+    return math.fsum(values) / len(values)
+
+
+def sample_sd(values: Sequence[float]) -> float | None:
+    """Sample standard deviation (n - 1); None below two values."""
+    if len(values) < 2:
+        return None
+    centre = mean(values)
+    return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
+
+
+def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float] | None:
+    """Student's t interval of the mean over seeds; None below two values."""
+    sd = sample_sd(values)
+    if sd is None:
+        return None
+    from scipy.special import stdtrit  # the t quantile alone: scipy.stats takes a second to import
+
+    half = float(stdtrit(len(values) - 1, (1 + confidence) / 2)) * sd / math.sqrt(len(values))
+    return mean(values) - half, mean(values) + half
+
+
+def root_mean_square(values: Sequence[float]) -> float | None:
+    """Quadratic mean; None without values.
+
+    Combines sampling errors over seeds: the seeds' test sets are drawn from one pool, so their errors do not
+    shrink with the number of seeds.
+    """
+    return math.sqrt(math.fsum(value**2 for value in values) / len(values)) if values else None
+
+
+def printed(value: float | Decimal, rule: str = "round", places: int = 2) -> Decimal:
+    """The number as a paper prints it; rule: "round" (half up) or "truncate" (towards zero)."""
+    if rule not in RULES:
+        raise ReportError(f"unknown rule {rule!r} for decimals: expected one of {', '.join(RULES)}")
+    exact = value if isinstance(value, Decimal) else Decimal(str(value))
+    return exact.quantize(Decimal(1).scaleb(-places), rounding=RULES[rule]) + 0  # + 0: no paper prints -0.00
+
+
+def truncate(value: float | Decimal, places: int = 2) -> Decimal:
+    """The number cut towards zero, as the averages of FedSplitBERT's Tables III and IV are."""
+    return printed(value, "truncate", places)
+
+
+def average(values: Sequence[Decimal | None], rule: str = "truncate") -> Decimal | None:
+    """A row's average by the paper's rule: of the printed numbers, one a task; None where one is missing."""
+    present = [value for value in values if value is not None]
+    if not present or len(present) < len(values):
+        return None
+    return printed(sum(present, Decimal(0)) / len(present), rule)

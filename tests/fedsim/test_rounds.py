@@ -1,0 +1,228 @@
+"""Cohorts, the weighted mean, and what a round leaves alone."""
+
+import weakref
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedsim.algorithms.averaging import aggregation_weights, averaging
+from fedsim.data import Client, Part
+from fedsim.engine import draw_cohort
+from fedsim.errors import DivergedError, FederationError
+from fedsim.plan import ExchangePlan, identity_plan
+from fedsim.wire import Channel
+
+
+def bare_clients(sizes):
+    return [Client(number, Part(None, np.arange(size)), {}) for number, size in enumerate(sizes)]
+
+
+# ---- cohorts ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("participation", "clients", "size"),
+    [(1.0, 7, 7), (0.5, 10, 5), (0.3, 10, 3), (0.25, 10, 3), (0.24, 10, 2), (0.01, 10, 1), (1.0, 1, 1)],
+)
+def test_cohort_size_is_the_share_rounded_and_at_least_one(participation, clients, size):
+    assert len(draw_cohort(bare_clients([1] * clients), participation, seed=0, round=1)) == size
+
+
+@settings(deadline=None)
+@given(st.integers(1, 30), st.floats(0.01, 1), st.integers(0, 2**32), st.integers(1, 100))
+def test_cohort_is_in_client_order_without_repetition_and_deterministic(count, participation, seed, number):
+    clients = bare_clients([1] * count)
+    cohort = draw_cohort(clients, participation, seed, number)
+    ids = [client.id for client in cohort]
+    assert ids == sorted(set(ids))
+    assert set(ids) <= set(range(count))
+    assert [client.id for client in draw_cohort(clients, participation, seed, number)] == ids
+
+
+def test_cohorts_differ_between_rounds_and_seeds_and_take_everyone_in_turn():
+    clients = bare_clients([1] * 10)
+    cohorts = [tuple(client.id for client in draw_cohort(clients, 0.3, 0, number)) for number in range(1, 31)]
+    # Two rounds agree by chance in 1 of 120, and 30 rounds miss a given client in 0.7 ** 30 = 2e-5.
+    assert len(set(cohorts)) > 20
+    assert {client for cohort in cohorts for client in cohort} == set(range(10))
+    others = [tuple(client.id for client in draw_cohort(clients, 0.3, 1, number)) for number in range(1, 31)]
+    assert cohorts != others
+
+
+@pytest.mark.parametrize("participation", [0.0, -0.5, 1.01, float("nan")])
+def test_participation_outside_its_range_is_refused(small, counting, participation):
+    with pytest.raises(FederationError, match=f"participation.*found {participation}"):
+        small.run(counting, participation=participation)
+
+
+def test_cohort_is_reported_and_only_it_exchanges(small, counting):
+    run = small.run(counting, rounds=6, participation=0.67)
+    for result in run.results:
+        assert len(result.cohort) == 2
+        rows = [row for row in run.channel.ledger.rows if row.round == result.round]
+        assert tuple(row.client for row in rows) == result.cohort
+        assert len(result.client_scores) == 3  # those who rest are scored as well
+    assert len({result.cohort for result in run.results}) > 1
+
+
+# ---- the mean --------------------------------------------------------------------------------------------------
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 1000), st.booleans()), min_size=1, max_size=12))
+def test_weights_are_shares_of_those_who_send_a_tensor(members):
+    clients = bare_clients([size for size, _ in members])
+    names = {"a": "A", "b": "B"}
+    plans = {}
+    for client, (_, sends_b) in zip(clients, members, strict=True):
+        sent = frozenset("ab" if sends_b else "a")
+        plans[client.id] = ExchangePlan(names, frozenset(), sent, sent, frozenset())
+    weights = aggregation_weights(clients, plans)
+    for target, senders in (("A", members), ("B", [member for member in members if member[1]])):
+        found = [weights[client.id][target] for client in clients if target in weights[client.id]]
+        expected = np.array([size for size, _ in senders], dtype=np.float64)
+        assert found == pytest.approx((expected / expected.sum()).tolist() if senders else [])
+        assert not senders or sum(found) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("participation", [1.0, 0.67])
+def test_merged_tensors_are_the_cohorts_mean_weighted_by_examples(small, recording_channel, participation):
+    channel = recording_channel()
+    run = small.run(small.algorithm("fedavg"), channel=channel, rounds=3, participation=participation)
+    cohort = run.results[-1].cohort
+    sizes = np.array([len(small.clients[client].train) for client in cohort], dtype=np.float64)
+    sent = [channel.received[3, client, "up"] for client in cohort]
+    assert run.state.shared.keys() == sent[0].keys()
+    for name, merged in run.state.shared.items():
+        stacked = np.stack([tensors[name].numpy().astype(np.float64) for tensors in sent])
+        np.testing.assert_allclose(merged.numpy(), np.average(stacked, axis=0, weights=sizes), atol=1e-6)
+    if participation < 1:
+        assert len(cohort) == 2
+
+    # and the round's loss is weighted the same way
+    metrics = run.results[-1].metrics
+    assert metrics.train_loss == pytest.approx(np.average(metrics.client_losses, weights=sizes))
+
+
+def test_what_was_merged_is_what_the_next_round_receives(small, recording_channel, assert_same_tensors):
+    first = small.run(small.algorithm("fedavg", server={"name": "yogi"}), "fp16", rounds=1)
+    channel = recording_channel("fp16")
+    small.run(small.algorithm("fedavg", server={"name": "yogi"}), channel=channel)
+    for client in range(3):
+        assert_same_tensors(channel.received[2, client, "down"], first.state.shared)
+
+
+# ---- what stays as it was --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "options"), [("fedavg", {}), ("fedsplitbert", {"critical_layer": 1})])
+def test_frozen_embeddings_are_bit_equal_after_training(small, assert_same_tensors, name, options):
+    setting = small.setting()
+    embeddings = setting.model.anatomy.embeddings
+    before = setting.model.snapshot(embeddings)
+    small.run(small.algorithm(name, setting, **options))
+    assert_same_tensors(setting.model.snapshot(embeddings), before)
+    assert not any(setting.model.parameters[tensor].requires_grad for tensor in embeddings)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("fedavg", {}), ("fedsplitbert", {"critical_layer": 3}), ("fedsplitbert", {"critical_layer": 2})]
+)
+def test_local_embeddings_are_trained_and_never_sent(small, recording_channel, name, options):
+    setting, channel = small.setting(), recording_channel()
+    embeddings = setting.model.anatomy.embeddings
+    before = setting.model.snapshot(embeddings)
+    run = small.run(small.algorithm(name, setting, embeddings="local", **options), channel=channel)
+    assert channel.received
+    assert not any(tensors.keys() & embeddings for tensors in channel.received.values())
+    words = next(tensor for tensor in embeddings if "word_embeddings" in tensor)
+    trained = [run.state.clients.get(client)[words] for client in range(3)]
+    assert not torch.equal(trained[0], before[words])
+    assert not torch.equal(trained[0], trained[1])
+
+
+@pytest.mark.parametrize("critical_layer", [0, 1])
+def test_client_that_never_took_part_predicts_with_merged_and_initial_tensors(small, critical_layer):
+    setting = small.setting()
+    initial = setting.model.snapshot(setting.model.parameters)
+    algorithm = small.algorithm("fedsplitbert", setting, critical_layer=critical_layer)
+    run = small.run(algorithm, rounds=1, participation=0.34)
+    (member,) = run.results[0].cohort
+    resting = next(client for client in small.clients if client.id != member)
+    part = resting.evaluation["test"]
+    found = algorithm.predict(run.state, resting, part)
+
+    fresh = small.load()
+    fresh.write({**initial, **run.state.shared})
+    np.testing.assert_array_equal(found, fresh.predict(part, 64, None))
+    assert len(run.state.shared) == (16 if critical_layer else 0)  # tensors of one layer
+    assert list(run.state.clients) == [member]
+    assert not np.array_equal(algorithm.predict(run.state, small.clients[member], part), found)
+
+
+def test_uploads_are_not_kept_once_they_are_added_up(small):
+    class Watching(Channel):
+        references: list = []  # noqa: RUF012 - one instance
+        alive_at_upload: list = []  # noqa: RUF012
+
+        def to_server(self, client, payload, kind="parameters"):
+            self.alive_at_upload.append(sum(reference() is not None for reference in self.references))
+            sent = super().to_server(client, payload, kind)
+            self.references += [weakref.ref(tensor) for tensor in sent.values()]
+            return sent
+
+    channel = Watching("fp16")  # with fp32 what arrives is the resident model's own tensor
+    run = small.run(small.algorithm("fedavg"), channel=channel, rounds=2)
+    model = len(run.state.shared)
+    assert len(channel.references) == 2 * 3 * model
+    assert max(channel.alive_at_upload) <= model  # at most one client's, however many clients
+    assert not any(reference() is not None for reference in channel.references)
+
+
+def test_a_plan_may_change_from_round_to_round(small):
+    """A layer more in every round, so that tensors are trained, sent and merged that the first plan did not name."""
+    setting = small.setting()
+    model = setting.model.anatomy
+    initial = setting.model.snapshot(model.names)
+
+    def plan(number, client):
+        received = model.up_to(number - 1)
+        trained = model.layers[number - 1]
+        return ExchangePlan({name: name for name in model.names}, received, trained, trained, frozenset())
+
+    run = small.run(averaging(setting, plan), rounds=3)
+    assert run.state.shared.keys() == model.up_to(3)
+    alone = small.run(averaging(setting, plan), rounds=3, clients=small.clients[1:2])
+    for state in (run.state, alone.state):
+        assert all(not torch.equal(tensor, initial[name]) for name, tensor in state.shared.items())
+
+
+# ---- divergence ------------------------------------------------------------------------------------------------
+
+
+def test_divergence_names_round_and_client(small):
+    setting = small.setting(learning_rate=1e30)
+    with pytest.raises(DivergedError, match=r"round 1 on client 0: the mean loss is (nan|inf).*1e\+30"):
+        small.run(small.algorithm("fedavg", setting))
+
+
+def test_divergence_in_the_last_step_is_noticed(small):
+    """One step: its loss was still finite, and what it left is not."""
+    setting = small.setting(learning_rate=1e39, batch_size=64)
+    with pytest.raises(DivergedError, match="round 1 on client 0"):
+        small.run(small.algorithm("fedavg", setting), rounds=1)
+
+
+def test_negative_proximal_weight_is_refused(small):
+    for weight in (-0.1, float("nan")):
+        with pytest.raises(FederationError, match=f"proximal.*found {weight}"):
+            small.algorithm("fedavg", proximal=weight)
+
+
+def test_identity_plan_trains_what_is_shared_or_local():
+    plan = identity_plan("abc", shared=frozenset("a"), local=frozenset("b"))
+    assert (plan.download, plan.train, plan.upload, plan.local) == tuple(map(frozenset, ("a", "ab", "a", "b")))
+    assert plan.view == {"a": "a", "b": "b", "c": "c"}

@@ -1,0 +1,114 @@
+"""Server optimisers against Algorithm 2 of Reddi et al. (2021), worked out with plain numbers."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedsim.errors import FederationError
+from fedsim.server import ServerOptimizer
+
+BETA1, BETA2, TAU, ETA = 0.9, 0.99, 1e-3, 0.1
+VALUES = st.floats(-1e4, 1e4, width=32)
+
+
+def second_moment(name: str, v: float, delta: float) -> float:
+    """Lines 11 to 13 of Algorithm 2."""
+    square = delta * delta
+    if name == "adagrad":
+        return v + square
+    if name == "yogi":
+        return v - (1 - BETA2) * square * math.copysign(1, v - square)
+    return BETA2 * v + (1 - BETA2) * square
+
+
+@pytest.mark.parametrize(("name", "beta1"), [("adam", 0.9), ("yogi", 0.9), ("adagrad", 0.0)])
+@pytest.mark.parametrize("means", [(1.5, 1.2), (0.9, 1.3), (1.0004, 1.0003)])
+def test_two_steps_by_hand(name, beta1, means):
+    # The third pair moves less than tau at first, so that Yogi's sign is seen both ways.
+    x, m, v = 1.0, 0.0, TAU**2
+    optimizer = ServerOptimizer(name, learning_rate=ETA)
+    current, moments = {"w": torch.tensor([x], dtype=torch.float64)}, {}
+    for mean in means:
+        delta = mean - x
+        m = beta1 * m + (1 - beta1) * delta
+        v = second_moment(name, v, delta)
+        x = x + ETA * m / (math.sqrt(v) + TAU)
+        current, moments = optimizer.step(current, {"w": torch.tensor([mean], dtype=torch.float64)}, moments)
+        found = [tensor.item() for tensor in (current["w"], moments["m"]["w"], moments["v"]["w"])]
+        assert found == pytest.approx([x, m, v], rel=1e-12)
+
+
+def test_first_step_of_adam_in_figures():
+    # delta 0.5: m = 0.1 * 0.5 = 0.05; v = 0.99e-6 + 0.01 * 0.25 = 0.00250099; sqrt(v) = 0.0500099;
+    # so the step is 0.1 * 0.05 / 0.0510099 = 0.0980202. Bias correction would have made it 0.1 * 0.5 / 0.501.
+    stepped, _ = ServerOptimizer("adam", 0.1).step({"w": torch.zeros(1)}, {"w": torch.tensor([0.5])}, {})
+    assert stepped["w"].item() == pytest.approx(0.0980202, abs=1e-7)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=8))
+def test_sgd_with_learning_rate_one_is_the_mean(pairs):
+    current, mean = (torch.tensor(values) for values in zip(*pairs, strict=True))
+    stepped, moments = ServerOptimizer().step({"w": current}, {"w": mean}, {})
+    assert torch.equal(stepped["w"], mean)
+    assert moments == {}
+
+
+def test_sgd_moves_by_its_learning_rate():
+    stepped, _ = ServerOptimizer("sgd", 0.25).step({"w": torch.tensor([1.0])}, {"w": torch.tensor([3.0])}, {})
+    assert stepped["w"].item() == 1.5
+
+
+@pytest.mark.parametrize("name", ["sgd", "adam", "yogi", "adagrad"])
+def test_only_what_was_sent_moves_and_nothing_in_place(name):
+    current = {"sent": torch.tensor([1.0]), "other": torch.tensor([2.0])}
+    mean = {"sent": torch.tensor([5.0])}
+    moments = {"m": {"other": torch.tensor([7.0])}, "v": {"other": torch.tensor([8.0])}} if name != "sgd" else {}
+    stepped, after = ServerOptimizer(name).step(current, mean, moments)
+    assert stepped["other"].item() == 2.0
+    assert stepped["sent"].item() != 1.0
+    assert (current["sent"].item(), mean["sent"].item()) == (1.0, 5.0)
+    if name != "sgd":
+        assert (after["m"]["other"].item(), after["v"]["other"].item()) == (7.0, 8.0)
+        assert after["m"].keys() == after["v"].keys() == {"sent", "other"}
+        assert moments["m"].keys() == {"other"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"name": "adamw"}, "'adamw': expected one of sgd, adam, yogi, adagrad"),
+        ({"name": "adam", "learning_rate": 0.0}, "found 0.0"),
+        ({"name": "adam", "learning_rate": float("nan")}, "found nan"),
+        ({"name": "adam", "beta1": 1.0}, "beta1"),
+        ({"name": "adam", "beta2": -0.1}, "beta2"),
+        ({"name": "adam", "tau": 0.0}, "tau > 0"),
+    ],
+)
+def test_bad_constants_are_refused(small, arguments, message):
+    with pytest.raises(FederationError, match=message):
+        ServerOptimizer(**arguments)
+    with pytest.raises(FederationError, match=message):
+        small.algorithm("fedavg", server=arguments)
+
+
+def test_unknown_constant_is_refused(small):
+    with pytest.raises(FederationError, match=r"beta3.*learning_rate"):
+        small.algorithm("fedavg", server={"name": "adam", "beta3": 0.9})
+
+
+def test_server_optimiser_inside_a_round(small):
+    """One round of FedAdam from the mean that plain averaging obtains."""
+    setting = small.setting()
+    initial = setting.model.snapshot(setting.model.anatomy.names)
+    mean = small.run(small.algorithm("fedavg"), rounds=1).state.shared
+    adam = small.run(small.algorithm("fedavg", setting, server={"name": "adam", "learning_rate": 0.01}), rounds=1)
+    for name, target in mean.items():
+        delta = target - initial[name]
+        v = 0.99 * 1e-6 + 0.01 * delta.square()
+        expected = initial[name] + 0.01 * 0.1 * delta / (v.sqrt() + 1e-3)
+        torch.testing.assert_close(adam.state.shared[name], expected, rtol=0, atol=1e-7)
+    assert adam.state.moments["m"].keys() == adam.state.moments["v"].keys() == mean.keys()

@@ -1,0 +1,124 @@
+"""The local `evaluate` modules against scikit-learn, SciPy and numbers worked out by hand."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+import sklearn.metrics
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from benchmarks import scoring
+
+NAMES = ("accuracy", "f1", "matthews_correlation", "pearson")
+REFERENCES = {
+    "accuracy": sklearn.metrics.accuracy_score,
+    "f1": lambda true, predicted: sklearn.metrics.f1_score(true, predicted, labels=[0, 1], zero_division=0),
+    "matthews_correlation": sklearn.metrics.matthews_corrcoef,
+}
+BITS = st.integers(0, 1)
+
+
+def compute(name, predictions, references):
+    return scoring._modules()[name].compute(predictions=predictions, references=references)[name]
+
+
+@pytest.mark.filterwarnings("ignore:A single label was found")
+@pytest.mark.parametrize("name", REFERENCES)
+@settings(max_examples=25, deadline=None)
+@given(pairs=st.lists(st.tuples(BITS, BITS), min_size=1, max_size=30))
+def test_classification_agrees_with_scikit_learn(name, pairs):
+    predictions, references = (np.array(side) for side in zip(*pairs, strict=True))
+    expected = REFERENCES[name](references, predictions)
+    assert compute(name, predictions, references) == pytest.approx(expected, abs=1e-12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(pairs=st.lists(st.tuples(st.integers(-50, 50), st.integers(0, 25)), min_size=2, max_size=30))
+def test_pearson_agrees_with_scipy(pairs):
+    predictions, references = (np.array(side) / 5 for side in zip(*pairs, strict=True))
+    assume(np.ptp(predictions) > 0 and np.ptp(references) > 0)
+    expected = scipy.stats.pearsonr(predictions, references).statistic
+    assert compute("pearson", predictions, references) == pytest.approx(expected, abs=1e-9)
+
+
+# 3 true positives, 1 false positive, 2 false negatives, 4 true negatives.
+PREDICTED = [1, 1, 1, 1, 0, 0, 0, 0, 0, 0]
+TRUE = [1, 1, 1, 0, 1, 1, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("accuracy", 7 / 10),
+        ("f1", 6 / (6 + 1 + 2)),  # of label 1; label 0 has 8 / 11
+        ("matthews_correlation", (3 * 4 - 1 * 2) / math.sqrt(4 * 5 * 5 * 6)),
+    ],
+)
+def test_a_confusion_matrix_by_hand(name, expected):
+    assert compute(name, PREDICTED, TRUE) == pytest.approx(expected, abs=1e-12)
+
+
+def test_pearson_by_hand():
+    # Deviations (-1, 0, 1) and (-4, -1, 5) / 3: products sum to 3, squares to 2 and 42 / 9.
+    assert compute("pearson", [1.0, 2.0, 3.0], [0.0, 1.0, 3.0]) == pytest.approx(3 / math.sqrt(2 * 42 / 9))
+
+
+@pytest.mark.parametrize("value", [0.1, 3.0])
+def test_pearson_of_a_constant_is_undefined(value):
+    # The mean of ten times 0.1 is not 0.1, so a spread of rounding errors is left where none should be.
+    assert math.isnan(compute("pearson", [value] * 10, np.arange(10.0)))
+    assert math.isnan(compute("pearson", np.arange(10.0), [value] * 10))
+
+
+@pytest.mark.parametrize("name", ["f1", "matthews_correlation"])
+@pytest.mark.parametrize("references", [[0, 0, 0], [0, 1, 1]])
+def test_a_classifier_that_never_says_1_gets_0(name, references):
+    assert compute(name, [0, 0, 0], references) == 0.0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_modules_describe_themselves(name):
+    info = scoring._modules()[name].info
+    assert info.module_name == name
+    assert info.description
+    assert info.inputs_description
+    assert info.reference_urls
+    assert set(info.features) == {"predictions", "references"}
+
+
+SCORE_ALL = """
+from benchmarks import scoring
+from benchmarks.tasks import tasks
+import numpy as np
+for task in tasks():
+    print(scoring.scores(task, np.eye(4, task.outputs, dtype=np.float32), np.array([0, 1, 0, 1])))
+"""
+
+
+def test_no_home_is_needed_and_nothing_is_left_behind(tmp_path):
+    """So that processes share no folder, and one that is killed spoils nothing for the next."""
+    blocked = tmp_path / "a file, so that no folder can be made in it"
+    blocked.touch()
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "XDG_"))}
+    environment = {**kept, "HOME": str(blocked / "home"), "TMPDIR": str(temporary), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", SCORE_ALL],
+        cwd=Path(scoring.__file__).parent.parent,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("accuracy") == 7
+    assert list(temporary.iterdir()) == []

@@ -1,0 +1,150 @@
+"""A small benchmark with the paper's columns, and records of it with chosen numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.record import RoundRecord, RunRecord
+from benchmarks.spec import Benchmark, Cell, Column, Deviation, Paper, Row, Scale, Training
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLE3 = ROOT / "benchmarks" / "fedsplitbert" / "published" / "table3.csv"
+
+F1, ACC = "test/f1", "test/accuracy"
+COLUMNS = (
+    Column("mrpc", "MRPC", (F1, ACC), F1),
+    Column("cola", "CoLA", ("test/matthews_correlation",), "test/matthews_correlation"),
+    Column("sst2", "SST-2", (F1, ACC), ACC),
+    Column("qqp", "QQP", (ACC,), ACC),
+    Column("mnli", "MNLI", (ACC, "mismatched/accuracy"), ACC),
+    Column("rte", "RTE", (F1, ACC), ACC),
+    Column("qnli", "QNLI", (ACC,), ACC),
+    Column("wnli", "WNLI", (ACC,), ACC),
+    Column("stsb", "STS-B", ("test/pearson",), "test/pearson"),
+)
+ROWS = (
+    Row("fedavg", "FedAvg", "fedavg"),
+    Row("fedprox", "FedProx", "fedprox"),
+    Row("fedadam", "FedAdam", "fedadam"),
+    Row("fedsplitbert", "FedSplitBERT", "fedsplitbert", {"critical_layer": 6}),
+    Row("fedsplitbert-qat", "FedSplitBERT + qat", "fedsplitbert", {"critical_layer": 6}, "fp16"),
+    Row("fedavg-fp16", "FedAvg + fp16", "fedavg", codec="fp16", printed=False),
+    Row("majority", "Local majority", "majority", printed=False, note="each client's most frequent label."),
+)
+SCALES = (
+    Scale("demo", "tiny", 2, "generated", "generated data, tiny BERT"),
+    Scale("lite", "minilm", 6, "glue", "real data, MiniLM"),
+    Scale("paper", "bert-base-uncased", 12, "glue", "real data, BERT-base"),
+)
+
+
+def _cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+    return Cell(
+        scale=scale.id,
+        task=column.task,
+        task_version=1,
+        source=scale.source,
+        backbone=scale.backbone,
+        clients=3,
+        partition={"name": "equal"},
+        algorithm=row.algorithm,
+        options=row.options,
+        training=Training(rounds=2, learning_rate=5e-5, batch_size=16),
+        seed=seed,
+        codec=row.codec,
+    )
+
+
+@pytest.fixture(scope="session")
+def table3() -> Benchmark:
+    return Benchmark(
+        id="fedsplitbert-table3",
+        paper=Paper("fedsplitbert", "FedSplitBERT", "Lit et al., 2022", "uploads of one round, summed over clients"),
+        place="Table III",
+        title="9 GLUE tasks, 3 clients",
+        rows=ROWS,
+        columns=COLUMNS,
+        scales=SCALES,
+        cell=_cell,
+        published_csv=TABLE3,
+        deviations=(
+            Deviation("encoder", "A smaller encoder stands in for BERT-base.", ("demo", "lite")),
+            Deviation("v100", "Another GPU than the paper's.", ("paper",)),
+        ),
+    )
+
+
+RecordOf = Callable[..., RunRecord]
+
+
+@pytest.fixture(scope="session")
+def record_of(table3: Benchmark) -> RecordOf:
+    """A record of two rounds: scores of the last one by name; the first one's are half of them."""
+
+    def build(
+        row: str,
+        task: str,
+        scores: Mapping[str, float | None],
+        *,
+        seed: int = 0,
+        scale: str = "lite",
+        errors: Mapping[str, float] | None = None,
+        up: Sequence[int] = (3000, 5000),
+        down: Sequence[int] = (700, 900),
+        data: Mapping[str, Any] | None = None,
+        finished: str = "2025-01-01T00:00:00+00:00",
+        timing: Mapping[str, float] | None = None,
+    ) -> RunRecord:
+        rows, columns = {entry.id: entry for entry in ROWS}, {entry.task: entry for entry in COLUMNS}
+        cell = _cell(rows[row], columns[task], table3.scale(scale), seed)
+
+        def nested(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+            result: dict[str, dict[str, Any]] = {}
+            for name, value in values.items():
+                evaluation, metric = name.split("/")
+                result.setdefault(evaluation, {})[metric] = value
+            return result
+
+        halved = {name: None if value is None else value / 2 for name, value in scores.items()}
+        rounds = tuple(
+            RoundRecord(number, (0, 1, 2), 0.5, (0.4, 0.5, 0.6), nested(values), (), up_bytes, down_bytes)
+            for number, values, up_bytes, down_bytes in zip((1, 2), (halved, scores), up, down, strict=True)
+        )
+        ledger = [
+            (number, client, direction, "parameters", part // 4, part)
+            for direction, sizes in (("up", up), ("down", down))
+            for number, size in enumerate(sizes, start=1)
+            for client, part in enumerate((size // 2, size // 4, size - size // 2 - size // 4))
+        ]
+        inputs = {
+            "data": {
+                "digest": "d0",
+                "origin": "files",
+                "examples": 100,
+                "skipped": [],
+                "notes": [],
+                **(data or {}),
+            },
+            "backbone": {"digest": "b0", "origin": "folder"},
+        }
+        return RunRecord(
+            cell=cell,
+            cell_id=cell.cell_id({name: entry["digest"] for name, entry in inputs.items()}),
+            inputs=inputs,
+            partition={},
+            clients=tuple({"client": k, "train": 80, "test": 20 + k} for k in range(3)),
+            rounds=rounds,
+            sampling_errors=nested(errors or {}),
+            setup_bytes=12_000,
+            # Set-up stands in the ledger as round 0 and belongs to no round's bytes.
+            ledger=((0, 0, "down", "parameters", 3000, 12_000), *ledger),
+            environment={},
+            timing=timing or {},
+            finished=finished,
+        )
+
+    return build

@@ -1,0 +1,200 @@
+import dataclasses
+import math
+from collections.abc import Callable
+
+import pytest
+
+from benchmarks.record import RunRecord
+from benchmarks.spec import Benchmark
+from reports.comparison import CellResult, Comparison, compare
+from reports.errors import ReportError
+
+F1, ACC = "test/f1", "test/accuracy"
+RecordOf = Callable[..., RunRecord]
+
+
+def _cell(comparison: Comparison, row: str, task: str) -> CellResult:
+    return next(c for c in comparison.cells if (c.row.id, c.column.task) == (row, task))
+
+
+def _every_task(table3: Benchmark, record_of: RecordOf, row: str, value: float, scale: str = "lite") -> list[RunRecord]:
+    return [record_of(row, column.task, dict.fromkeys(column.scores, value), scale=scale) for column in table3.columns]
+
+
+@pytest.fixture
+def mrpc(table3: Benchmark, record_of: RecordOf) -> Comparison:
+    records = [
+        record_of("fedavg", "mrpc", {F1: 0.70, ACC: 0.80}, seed=0, errors={F1: 0.03, ACC: 0.01}),
+        record_of("fedavg", "mrpc", {F1: 0.72, ACC: 0.80}, seed=7, errors={F1: 0.04, ACC: 0.01}),
+    ]
+    return compare(table3, table3.scale("lite"), records)
+
+
+def test_scores_over_two_seeds(mrpc: Comparison) -> None:
+    cell = _cell(mrpc, "fedavg", "mrpc")
+    f1, accuracy = cell.scores
+    assert cell.seeds == (0, 7)
+    assert (f1.score, f1.seeds) == (F1, 2)
+    assert f1.ours == pytest.approx(71)
+    assert f1.sd == pytest.approx(math.sqrt(2))  # deviations ±1, n - 1 = 1
+    assert f1.sampling_error == pytest.approx(math.sqrt((9 + 16) / 2))
+    assert f1.published == 76.65
+    assert f1.difference == -5.65
+    assert accuracy.sd == pytest.approx(0)
+    assert accuracy.difference == -3.96
+    assert f1.interval is not None
+    assert f1.interval[0] == pytest.approx(71 - 12.7062, abs=1e-3)  # t(0.975; 1) = 12.7062, sd/√n = 1
+    assert cell.headline is f1
+
+
+def test_bytes_come_from_the_ledger_without_set_up(mrpc: Comparison) -> None:
+    cost = _cell(mrpc, "fedavg", "mrpc").cost
+    assert cost is not None
+    assert (cost.rounds, cost.round_bytes) == (2, 4000)  # (3000 + 5000) / 2 up, all clients
+    assert (cost.up_bytes, cost.down_bytes, cost.setup_bytes) == (8000, 1600, 12_000)
+    assert cost.test_examples == 63  # 20 + 21 + 22
+    assert cost.train_seconds is None
+
+
+def test_what_was_not_run_says_so(mrpc: Comparison) -> None:
+    missing = _cell(mrpc, "fedprox", "mrpc")
+    assert not missing.is_run
+    assert missing.cost is None
+    assert [score.ours for score in missing.scores] == [None, None]
+    assert missing.scores[0].published == 76.67
+    assert missing.scores[0].difference is None
+    assert [column.task for column in mrpc.run_columns] == ["mrpc"]
+    assert "Not run: CoLA, SST-2, QQP, MNLI, RTE, QNLI, WNLI, STS-B." in mrpc.notes
+    assert not mrpc.has_average
+
+
+def test_records_of_other_definitions_are_not_joined(table3: Benchmark, record_of: RecordOf) -> None:
+    record = record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8})
+    longer = dataclasses.replace(record.cell.training, rounds=3)
+    other = dataclasses.replace(record, cell=dataclasses.replace(record.cell, training=longer))
+    demo = record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}, scale="demo")
+    comparison = compare(table3, table3.scale("lite"), [other, demo])
+    assert not any(cell.is_run for cell in comparison.cells)
+
+
+def test_best_round_is_asked_for_and_named(table3: Benchmark, record_of: RecordOf) -> None:
+    # The first round's scores are half of the last one's: of a negative correlation, the better half.
+    records = [record_of("fedavg", "cola", {"test/matthews_correlation": -0.2})]
+    last = compare(table3, table3.scale("lite"), records)
+    best = compare(table3, table3.scale("lite"), records, score_at="best")
+    assert _cell(last, "fedavg", "cola").scores[0].ours == pytest.approx(-20)
+    assert _cell(best, "fedavg", "cola").scores[0].ours == pytest.approx(-10)
+    assert any("best round, chosen on the test score" in note for note in best.notes)
+    with pytest.raises(ReportError, match="expected one of last, best, found 'first'"):
+        compare(table3, table3.scale("lite"), [], score_at="first")
+
+
+def test_average_only_with_every_task(table3: Benchmark, record_of: RecordOf) -> None:
+    records = _every_task(table3, record_of, "fedavg", 0.5)
+    records[0] = record_of("fedavg", "mrpc", {F1: 0.60, ACC: 0.99})  # F1 enters: (60 + 8 × 50) / 9 = 51.111…
+    records[2] = record_of("fedavg", "sst2", {F1: 0.99, ACC: 0.54})  # accuracy enters: 464 / 9 = 51.555…
+    comparison = compare(table3, table3.scale("lite"), records)
+    result = comparison.average_of(table3.rows[0])
+    assert result.ours == 51.55  # truncated
+    assert result.published == 72.25
+    assert result.difference == -20.70
+    assert comparison.average_of(table3.rows[1]).ours is None
+    assert comparison.has_average
+    part = compare(table3, table3.scale("lite"), records, columns=table3.columns[:8])
+    assert part.average_of(table3.rows[0]).ours is None
+    lacking = compare(table3, table3.scale("lite"), records[1:])
+    assert not lacking.has_average
+
+
+def test_the_demo_scale_shows_nothing_published(table3: Benchmark, record_of: RecordOf) -> None:
+    comparison = compare(table3, table3.scale("demo"), _every_task(table3, record_of, "fedavg", 0.5, "demo"))
+    assert not comparison.shows_published
+    assert all(score.published is score.difference is None for cell in comparison.cells for score in cell.scores)
+    assert comparison.averages[0].ours == 50.0
+    assert comparison.averages[0].published is None
+    assert any("never compared with a paper" in note for note in comparison.notes)
+
+
+def test_notes_name_scale_deviations_data_and_unprinted_rows(table3: Benchmark, record_of: RecordOf) -> None:
+    data = {
+        "notes": ["partial: dev only"],
+        "skipped": [{"file": "train.tsv", "line": 3, "reason": "empty text"}],
+    }
+    records = [record_of(row, "mrpc", {F1: 0.7, ACC: 0.8}, data=data) for row in ("fedavg", "fedprox")]
+    notes = compare(table3, table3.scale("lite"), records).notes
+    assert "not comparable in level: other encoder/scale; judged by orderings" in notes[0]
+    assert "real data, MiniLM" in notes[0]
+    assert "† not in the paper." in notes
+    assert "Local majority: each client's most frequent label." in notes
+    assert notes.count("Data of MRPC: partial: dev only.") == 1
+    assert "Data of MRPC: malformed rows skipped: 1." in notes
+    assert "Deviation encoder: A smaller encoder stands in for BERT-base." in notes
+    assert not any("v100" in note for note in notes)
+    printed_rows = compare(table3, table3.scale("lite"), records, rows=table3.rows[:5]).notes
+    assert "† not in the paper." not in printed_rows
+
+
+def test_inputs_of_the_newest_record_decide(table3: Benchmark, record_of: RecordOf) -> None:
+    def record(seed: int, f1: float, digest: str, day: int) -> RunRecord:
+        finished = f"2025-01-{day:02}T00:00:00+00:00"
+        return record_of("fedavg", "mrpc", {F1: f1, ACC: 0.8}, seed=seed, data={"digest": digest}, finished=finished)
+
+    records = [
+        record(0, 0.9, "old", 1),
+        record(1, 0.9, "old", 4),
+        record(0, 0.6, "new", 5),
+        record(2, 0.7, "new", 2),
+    ]
+    comparison = compare(table3, table3.scale("lite"), [*records, records[2]])  # one run listed twice
+    cell = _cell(comparison, "fedavg", "mrpc")
+    assert cell.seeds == (0, 2)
+    assert cell.scores[0].ours == pytest.approx(65)
+    left_out = "FedAvg, MRPC: records of other data or weights left out (the newest record decides): 2."
+    assert left_out in comparison.notes
+
+
+def test_methods_on_different_data_are_pointed_out(table3: Benchmark, record_of: RecordOf) -> None:
+    scores = {F1: 0.7, ACC: 0.8}
+    records = [
+        record_of("fedavg", "mrpc", scores),
+        record_of("fedprox", "mrpc", scores, data={"digest": "d1"}),
+    ]
+    warning = "MRPC: the methods ran on different data or weights: compare them with care."
+    assert warning in compare(table3, table3.scale("lite"), records).notes
+    assert warning not in compare(table3, table3.scale("lite"), records[:1]).notes
+
+
+def test_an_undefined_score_is_left_out_and_named(table3: Benchmark, record_of: RecordOf) -> None:
+    records = [
+        record_of("fedavg", "stsb", {"test/pearson": value}, seed=seed) for seed, value in enumerate((None, 0.4))
+    ]
+    comparison = compare(table3, table3.scale("lite"), records)
+    score = _cell(comparison, "fedavg", "stsb").scores[0]
+    assert (score.ours, score.seeds) == (pytest.approx(40), 1)
+    assert any("test/pearson undefined in 1 of 2 seeds" in note for note in comparison.notes)
+    alone = compare(table3, table3.scale("lite"), records[:1])
+    cell = _cell(alone, "fedavg", "stsb")
+    assert cell.is_run
+    assert cell.scores[0].ours is None
+
+
+def test_a_record_without_the_score_is_refused(table3: Benchmark, record_of: RecordOf) -> None:
+    with pytest.raises(ReportError, match=r"lite-mrpc-fedavg-s0-.*\.json: expected the score 'test/accuracy'"):
+        compare(table3, table3.scale("lite"), [record_of("fedavg", "mrpc", {F1: 0.7})])
+
+
+def test_a_ledger_that_contradicts_its_rounds_is_refused(table3: Benchmark, record_of: RecordOf) -> None:
+    record = record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8})
+    damaged = dataclasses.replace(record, ledger=record.ledger[:-1])  # the last download of round 2: 900 B - 675 B
+    with pytest.raises(ReportError, match="one sum of bytes down, found 1375 in its ledger and 1600 in its rounds"):
+        compare(table3, table3.scale("lite"), [damaged])
+
+
+def test_training_time_is_the_mean_over_seeds(table3: Benchmark, record_of: RecordOf) -> None:
+    records = [
+        record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}, seed=seed, timing={"train_seconds": seconds})
+        for seed, seconds in enumerate((10.0, 30.0))
+    ]
+    cost = _cell(compare(table3, table3.scale("lite"), records), "fedavg", "mrpc").cost
+    assert cost is not None
+    assert cost.train_seconds == 20.0

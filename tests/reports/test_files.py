@@ -1,0 +1,110 @@
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from matplotlib.collections import LineCollection
+
+from benchmarks.record import RunRecord
+from benchmarks.spec import Benchmark
+from reports.comparison import Comparison, compare
+from reports.errors import ReportError
+from reports.plots import PALETTE, bar_plot, render_plot
+from reports.readme import BEGIN, END, render_state, update_readme
+from reports.write import write_report
+
+F1, ACC = "test/f1", "test/accuracy"
+RecordOf = Callable[..., RunRecord]
+
+
+@pytest.fixture(scope="module")
+def comparison(table3: Benchmark, record_of: RecordOf) -> Comparison:
+    records = [
+        record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}, seed=0, errors={F1: 0.03, ACC: 0.01}),
+        record_of("fedavg", "mrpc", {F1: 0.72, ACC: 0.8}, seed=1, errors={F1: 0.03, ACC: 0.01}),
+        record_of("fedprox", "mrpc", {F1: 0.6, ACC: 0.8}, errors={F1: 0.03, ACC: 0.01}),
+        record_of("majority", "mrpc", {F1: 0.5, ACC: 0.65}),
+    ]
+    return compare(table3, table3.scale("lite"), records)
+
+
+def test_a_report_is_five_files_written_twice_alike(comparison: Comparison, tmp_path: Path) -> None:
+    names = ["table.md", "table.tex", "table.csv", "plot.png", "plot.svg"]
+    first = write_report(comparison, tmp_path / "a" / "deep")
+    second = write_report(comparison, tmp_path / "b")
+    assert [path.name for path in first] == names
+    assert sorted(path.name for path in (tmp_path / "b").iterdir()) == sorted(names)  # no temporary file stays
+    for one, other in zip(first, second, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+    assert first[3].read_bytes().startswith(b"\x89PNG")
+    svg = first[4].read_text()
+    assert "<svg" in svg
+    assert "<dc:date>" not in svg
+
+
+def test_bars_whiskers_and_diamonds(comparison: Comparison) -> None:
+    axes = bar_plot(comparison).axes[0]
+    heights = [round(float(bar.get_height()), 6) for bar in axes.patches]
+    assert heights == [71.0, 60.0, 50.0]  # headline scores of what was run, row by row
+    whiskers = [marks for marks in axes.collections if isinstance(marks, LineCollection)]
+    lengths = [(high[1] - low[1]) / 2 for line in whiskers for low, high in line.get_segments()]
+    assert lengths == pytest.approx([2**0.5, 3.0, 0.0])  # sd of 70, 72; then sampling error; then nothing known
+    diamonds = next(marks for marks in axes.collections if marks.get_label() == "published")
+    assert [y for _, y in diamonds.get_offsets()] == [76.65, 76.67, 76.99, 79.97, 77.95]
+    assert "scale lite: real data, MiniLM" in axes.get_title()
+    caption = " ".join(axes.get_xlabel().split())
+    assert "sd over seeds; with one seed, ± sampling error" in caption
+    assert "not comparable in level" in caption
+
+
+def test_a_demo_plot_has_no_diamonds(table3: Benchmark, record_of: RecordOf) -> None:
+    demo = compare(table3, table3.scale("demo"), [record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}, scale="demo")])
+    axes = bar_plot(demo).axes[0]
+    assert all(marks.get_label() != "published" for marks in axes.collections)
+    assert "iamond" not in axes.get_xlabel()
+
+
+def test_negative_scores_and_empty_tables_can_be_drawn(table3: Benchmark, record_of: RecordOf) -> None:
+    negative = [record_of("fedavg", "cola", {"test/matthews_correlation": -0.3})]
+    assert bar_plot(compare(table3, table3.scale("lite"), negative)).axes[0].get_ylim()[0] < -30
+    empty = compare(table3, table3.scale("demo"), [])
+    assert not bar_plot(empty).axes[0].patches
+    assert render_plot(empty, "png").startswith(b"\x89PNG")
+
+
+def test_every_method_has_its_own_colour(table3: Benchmark) -> None:
+    assert len(set(PALETTE)) == len(PALETTE) >= len(table3.rows)
+
+
+def test_the_readme_is_replaced_between_its_markers(comparison: Comparison, tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(f"# Title\n\n{BEGIN}\nold\n{END}\n\nThe end.\n")
+    state = render_state([comparison])
+    assert "### FedSplitBERT, Table III · scale lite: real data, MiniLM" in state
+    assert "3 of 63 cells run" in state
+    assert "71.00/80.00" in state
+    assert update_readme(readme, state) is True
+    assert readme.read_text() == f"# Title\n\n{BEGIN}\n{state}\n{END}\n\nThe end.\n"
+    assert update_readme(readme, state) is False
+    assert render_state([]) == "Nothing has been run yet."
+
+
+@pytest.mark.parametrize(
+    "content", ["no markers", f"{BEGIN} alone", f"{END} before {BEGIN}", f"{BEGIN}{END}{BEGIN}{END}"]
+)
+def test_a_readme_without_its_markers_is_refused_and_kept(tmp_path: Path, content: str) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(content)
+    with pytest.raises(ReportError, match=r"README\.md: expected the markers .*reproduced:begin.*found \d and \d"):
+        update_readme(readme, "new")
+    assert readme.read_text() == content
+
+
+def test_reports_import_neither_torch_nor_pyplot() -> None:
+    code = (
+        "import sys, reports.write, reports.readme, reports.render.terminal; "
+        "assert not {'torch', 'matplotlib.pyplot'} & set(sys.modules)"
+    )
+    root = Path(__file__).resolve().parents[2]
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=root)

@@ -1,0 +1,88 @@
+import math
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.spec import Benchmark
+from reports.errors import ReportError
+from reports.published import lookup, read_published
+from reports.statistics import average, mean, printed, root_mean_square, sample_sd, t_interval, truncate
+
+VALUES = st.lists(st.floats(0, 100), min_size=2, max_size=12)
+
+
+@given(VALUES)
+def test_mean_and_sd_agree_with_numpy(values: list[float]) -> None:
+    assert mean(values) == pytest.approx(np.mean(values))
+    assert sample_sd(values) == pytest.approx(np.std(values, ddof=1), abs=1e-9)
+
+
+def test_one_value_has_no_spread() -> None:
+    assert mean([3.0]) == 3.0
+    assert sample_sd([3.0]) is None
+    assert t_interval([3.0]) is None
+    with pytest.raises(ValueError, match="no values"):
+        mean([])
+
+
+def test_t_interval_of_three_seeds() -> None:
+    # mean 2, sd 1, t(0.975; 2) = 4.302653 from any printed table.
+    low, high = t_interval([1.0, 2.0, 3.0]) or (0.0, 0.0)
+    assert low == pytest.approx(2 - 4.302653 / math.sqrt(3), abs=1e-6)
+    assert high == pytest.approx(2 + 4.302653 / math.sqrt(3), abs=1e-6)
+
+
+def test_sampling_errors_combine_as_root_mean_square() -> None:
+    assert root_mean_square([3.0, 4.0]) == pytest.approx(math.sqrt(12.5))
+    assert root_mean_square([2.0] * 5) == pytest.approx(2.0)  # no smaller for more seeds
+    assert root_mean_square([]) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "cut", "rounded"),
+    [
+        ("77.949", "77.94", "77.95"),
+        ("-0.019", "-0.01", "-0.02"),
+        ("-0.001", "0.00", "0.00"),
+        ("1.005", "1.00", "1.01"),  # binary: 1.00499…, which would round down
+        ("0.29", "0.29", "0.29"),  # binary: 28.999… hundredths, which would be cut to 0.28
+    ],
+)
+def test_decimals_follow_the_printed_digits(value: str, cut: str, rounded: str) -> None:
+    assert str(truncate(float(value))) == str(truncate(Decimal(value))) == cut
+    assert str(printed(float(value))) == rounded
+
+
+def test_an_unknown_rule_is_refused() -> None:
+    with pytest.raises(ReportError, match="expected one of truncate, round"):
+        printed(1.0, "floor")
+
+
+@given(st.lists(st.decimals(0, 100, places=2), min_size=1, max_size=9))
+def test_truncated_average_lies_less_than_a_hundredth_below(values: list[Decimal]) -> None:
+    exact = sum(values, Decimal(0)) / len(values)
+    result = average(values)
+    assert result is not None
+    assert 0 <= exact - result < Decimal("0.01")
+
+
+def test_average_needs_every_value() -> None:
+    assert average([Decimal("1.00"), None]) is None
+    assert average([]) is None
+    assert average([Decimal("0.02"), Decimal("0.03")], "round") == Decimal("0.03")
+    assert average([Decimal("0.02"), Decimal("0.03")]) == Decimal("0.02")
+
+
+def test_the_rule_gives_all_five_printed_averages(table3: Benchmark) -> None:
+    values = lookup(read_published(table3.published_csv), "Table III")
+    rows = [row for row in table3.rows if row.printed]
+    assert len(rows) == 5
+    for row in rows:
+        tasks = [printed(values[row.id, column.task, column.averaged]) for column in table3.columns]
+        assert average(tasks, table3.average) == printed(values[row.id, "average", ""]), row.id
+    # Rounding instead would print 72.26 for FedAvg: the rule matters.
+    fedavg = [printed(values["fedavg", column.task, column.averaged]) for column in table3.columns]
+    assert average(fedavg, "round") == Decimal("72.26")

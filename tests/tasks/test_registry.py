@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks.errors import UserError
+from benchmarks.tasks import task, tasks
+
+NINE = ["cola", "sst2", "mrpc", "qqp", "stsb", "mnli", "rte", "qnli", "wnli"]
+
+
+def test_nine_tasks_are_known_by_their_ids():
+    assert [found.id for found in tasks()] == NINE
+    assert all(task(found.id) is found for found in tasks())
+
+
+def test_an_unknown_task_is_an_error_that_names_the_nearest_and_all():
+    with pytest.raises(UserError, match="unknown task 'MRCP': did you mean 'mrpc'") as error:
+        task("MRCP")
+    assert ", ".join(NINE) in str(error.value)
+
+
+def test_an_id_like_no_other_gets_no_hint():
+    with pytest.raises(UserError, match="unknown task 'xyz': the tasks are"):
+        task("xyz")
+
+
+@pytest.mark.parametrize(
+    ("task_id", "labels"),
+    [  # the order of the hub's class labels
+        ("cola", ("unacceptable", "acceptable")),
+        ("sst2", ("negative", "positive")),
+        ("mrpc", ("not_equivalent", "equivalent")),
+        ("qqp", ("not_duplicate", "duplicate")),
+        ("stsb", None),
+        ("mnli", ("entailment", "neutral", "contradiction")),
+        ("rte", ("entailment", "not_entailment")),
+        ("qnli", ("entailment", "not_entailment")),
+        ("wnli", ("not_entailment", "entailment")),
+    ],
+)
+def test_labels_are_in_the_order_of_the_hub(task_id, labels):
+    assert task(task_id).labels == labels
+    assert task(task_id).outputs == (1 if labels is None else len(labels))
+
+
+def test_only_mnli_has_a_held_out_evaluation():
+    assert {found.id: found.evaluations for found in tasks() if found.evaluations != ("test",)} == {
+        "mnli": ("test", "mismatched")
+    }
+
+
+def test_the_registry_imports_nothing_heavy():
+    code = (
+        "import sys; from benchmarks.tasks import tasks; tasks(); "
+        "print([m for m in ('torch', 'datasets', 'evaluate', 'pandas', 'pyarrow') if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"

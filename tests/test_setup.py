@@ -1,0 +1,203 @@
+"""The project's own promises: one list of dependencies, who may import whom, and files that stay small."""
+
+from __future__ import annotations
+
+import ast
+import re
+import runpy
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("benchmarks", "fedsim", "partitions", "reports")
+DISTRIBUTION_OF = {
+    "sklearn": "scikit-learn"
+}  # where the name that is imported is not the one that is installed
+MAX_LINES = 400
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+RUNTIME = [Requirement(line) for line in PROJECT["dependencies"]]
+EXTRAS = {
+    extra: [Requirement(line) for line in lines] for extra, lines in PROJECT["optional-dependencies"].items()
+}
+LOCK_LINES = [
+    line
+    for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    if not line.startswith("#")
+]
+LOCK = dict(line.split("==") for line in LOCK_LINES)
+
+
+def sources(package: str) -> list[Path]:
+    """All Python files of a package."""
+    files = sorted((ROOT / package).rglob("*.py"))
+    assert files, f"no Python file under {package}/"
+    return files
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Full names of what a file imports, in functions too: `a.b` for `import a.b` and `from a import b`."""
+    package = path.relative_to(ROOT).parent.parts
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            prefix = ".".join([*base, *([node.module] if node.module else [])])
+            yield from (f"{prefix}.{alias.name}" for alias in node.names)
+
+
+def is_inside(name: str, *modules: str) -> bool:
+    """Whether a full name is one of these modules or lies in one of them."""
+    return any(name == module or name.startswith(f"{module}.") for module in modules)
+
+
+def offenders(package: str, is_allowed: Callable[[str, str], bool]) -> list[str]:
+    """Lines `file imports name` for what a rule on (file, name) forbids."""
+    return [
+        f"{path.relative_to(ROOT).as_posix()} imports {name}"
+        for path in sources(package)
+        for name in imported(path)
+        if not is_allowed(path.relative_to(ROOT).as_posix(), name)
+    ]
+
+
+def third_party(*packages: str) -> set[str]:
+    """Distributions that the packages import: neither ours nor the standard library's."""
+    roots = {
+        name.split(".")[0] for package in packages for path in sources(package) for name in imported(path)
+    }
+    ours_or_standard = {*PACKAGES, *sys.stdlib_module_names}
+    return {canonicalize_name(DISTRIBUTION_OF.get(root, root)) for root in roots - ours_or_standard}
+
+
+def dependency_rows() -> dict[str, str]:
+    """Rows of the README's tables whose first cell is a name in backticks, by that name."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    return {
+        canonicalize_name(row[1]): row[2] for row in re.finditer(r"^\| *`([^`]+)` *\|(.*)$", readme, re.M)
+    }
+
+
+def names(requirements: list[Requirement]) -> set[str]:
+    """Normalised names of requirements."""
+    return {canonicalize_name(requirement.name) for requirement in requirements}
+
+
+# ---- dependencies ------------------------------------------------------------------------------------------
+
+
+def test_environment_is_what_pyproject_and_lock_make() -> None:
+    render = runpy.run_path(str(ROOT / "tools" / "environment.py"))["render"]
+    texts = [(ROOT / name).read_text(encoding="utf-8") for name in ("pyproject.toml", "requirements.lock")]
+    assert (ROOT / "environment.yml").read_bytes() == render(*texts).encode(), "stale: run `make lock`"
+
+
+def test_environment_is_one_that_conda_reads() -> None:
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+    assert set(environment) == {"name", "channels", "dependencies"}
+    python, pip, section = environment["dependencies"]
+    assert python == "python=3.11"
+    assert pip == "pip"
+    pins = [Requirement(line) for line in section["pip"] if not line.startswith("--")]
+    assert names(pins) == names([*RUNTIME, *EXTRAS["dev"]])
+    assert {line for line in section["pip"] if line.startswith("--")} == {
+        "--constraint requirements.lock",
+        "--editable .",
+    }
+
+
+def test_lock_holds_exact_versions_for_every_machine() -> None:
+    assert len(LOCK) == len(LOCK_LINES)
+    assert list(LOCK) == sorted(LOCK)
+    assert [line for line in LOCK_LINES if not re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*", line)] == []
+    assert [name for name in LOCK if re.match(r"nvidia|cuda|triton", name)] == []
+
+
+@pytest.mark.parametrize("requirement", [*RUNTIME, *EXTRAS["dev"]], ids=lambda requirement: requirement.name)
+def test_lock_pins_a_version_that_is_accepted(requirement: Requirement) -> None:
+    assert requirement.specifier.contains(LOCK[canonicalize_name(requirement.name)])
+
+
+def test_everything_imported_is_declared() -> None:
+    declared = names(RUNTIME).union(*(names(EXTRAS[extra]) for extra in EXTRAS if extra != "dev"))
+    assert third_party(*PACKAGES) - declared == set()
+
+
+def test_every_dependency_has_its_row_in_the_readme() -> None:
+    declared = names(RUNTIME).union(*(names(requirements) for requirements in EXTRAS.values()))
+    assert declared - dependency_rows().keys() == set()
+
+
+def test_every_runtime_dependency_is_imported_or_has_its_reason() -> None:
+    rows = dependency_rows()
+    unused = names(RUNTIME) - third_party(*PACKAGES)
+    assert {name for name in unused if "not imported" not in rows.get(name, "")} == set()
+
+
+# ---- who may import whom -----------------------------------------------------------------------------------
+
+
+def test_fedsim_imports_nothing_of_ours() -> None:
+    assert (
+        offenders("fedsim", lambda _, name: not is_inside(name, "benchmarks", "partitions", "reports")) == []
+    )
+
+
+def test_partitions_is_numpy_only() -> None:
+    heavy = ("benchmarks", "fedsim", "reports", "torch", "transformers", "datasets", "pandas")
+    assert offenders("partitions", lambda _, name: not is_inside(name, *heavy)) == []
+
+
+def test_reports_reads_specs_and_records_only() -> None:
+    def is_allowed(_: str, name: str) -> bool:
+        if is_inside(name, "benchmarks"):
+            return is_inside(name, "benchmarks.spec", "benchmarks.record")
+        return not is_inside(name, "fedsim", "partitions", "torch", "transformers")
+
+    assert offenders("reports", is_allowed) == []
+
+
+@pytest.mark.parametrize(("library", "place"), [("mlflow", "tracking"), ("optuna", "sweep")])
+def test_library_has_one_place(library: str, place: str) -> None:
+    def is_allowed(path: str, name: str) -> bool:
+        at_home = path == f"benchmarks/{place}.py" or path.startswith(f"benchmarks/{place}/")
+        return at_home or not is_inside(name, library)
+
+    assert [line for package in PACKAGES for line in offenders(package, is_allowed)] == []
+
+
+def test_light_packages_load_nothing_heavy() -> None:
+    """Also holds for what they import in turn, which reading single files cannot show."""
+    modules = sorted(
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for package in ("partitions", "reports")
+        for path in sources(package)
+        if path.name != "__main__.py"
+    )
+    program = (
+        f"import importlib, sys\nfor name in {modules}: importlib.import_module(name)\n"
+        "print(*sorted({'torch', 'transformers', 'datasets', 'mlflow', 'optuna'} & set(sys.modules)))"
+    )
+    process = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert (process.stdout.strip(), process.stderr) == ("", "")
+
+
+# ---- size --------------------------------------------------------------------------------------------------
+
+
+def test_no_file_is_long() -> None:
+    lengths = {
+        str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines())
+        for folder in (*PACKAGES, "tests", "tools")
+        for path in sources(folder)
+    }
+    assert {path: lines for path, lines in lengths.items() if lines > MAX_LINES} == {}
