@@ -18,7 +18,7 @@ SHELL := /bin/sh
 # Any other goal is a benchmark's id, with `sweep-` before it or not, so a new benchmark needs no line here.
 # They are named from the command line and not by a pattern rule, which would also try to make this file
 # and every other file that is a prerequisite.
-TARGETS := help setup demo test lint format bench ui report lock
+TARGETS := help setup encoder demo test lint format bench ui report readme lock
 FILES := environment.yml requirements.lock $(VENV)/%
 IDS := $(filter-out $(TARGETS) $(FILES),$(MAKECMDGOALS))
 SWEEPS := $(filter sweep-%,$(IDS))
@@ -42,6 +42,8 @@ help:
 	@echo 'make bench            the engine against a bare training loop'
 	@echo 'make test | lint | format'
 	@echo 'make setup            only install, into $(VENV)'
+	@echo 'make encoder          fetch the small encoder of the lite scale (90 MB), as SCALE=lite does by itself'
+	@echo 'make readme           render the README state of reproduction from the committed records'
 	@echo 'make lock             newest versions into requirements.lock and environment.yml'
 	@echo
 	@echo 'Variables of every target that runs or reports benchmarks:'
@@ -55,6 +57,8 @@ help:
 # ---- set-up ----------------------------------------------------------------------------------------------------
 
 setup: $(INSTALLED)
+
+encoder: $(ENCODER)
 
 # Stamped at the end: an attempt that was interrupted leaves a folder with half an environment.
 $(CREATED):
@@ -103,11 +107,15 @@ $(SWEEPS): $(INSTALLED)
 demo: $(INSTALLED)
 	$(if $(filter-out demo,$(SCALE)),$(error the demo is the demo scale: for SCALE=$(SCALE) use make fedsplitbert-table3))
 	@$(CLI) run fedsplitbert-table3 --scale demo $(OPTIONS)
-	@$(CLI) report fedsplitbert-table3 --scale demo $(SELECTION)
 	@echo "Look at every run, round by round: make ui"
 
 report: $(INSTALLED)
 	@$(CLI) report $(call flag,--scale,SCALE) $(SELECTION) $(ARGS)
+
+# What is committed, not what is in the results folder.
+readme: $(INSTALLED)
+	@$(CLI) report --records benchmarks/fedsplitbert/records --readme README.md --picture docs/table3-lite.png \
+	  fedsplitbert-table3 --scale lite $(PLACES)
 
 ui: $(INSTALLED)
 	@$(CLI) ui --port $(call quote,$(PORT)) $(call flag,--results-dir,RESULTS_DIR) $(ARGS)

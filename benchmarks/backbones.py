@@ -61,6 +61,8 @@ KNOWN = {
                 "intermediate_size": 128,
                 "max_position_embeddings": 64,
                 "initializer_range": 0.1,
+                "hidden_dropout_prob": 0.0,
+                "attention_probs_dropout_prob": 0.0,
             },
             pooler=False,
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from benchmarks.backbones import backbone_name, depth
 from benchmarks.errors import UserError
@@ -28,16 +28,39 @@ def with_settings(benchmark: Benchmark, assignments: Sequence[str]) -> Benchmark
     changes = [_parse(assignment) for assignment in assignments]
 
     def cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
-        changed = benchmark.cell(row, column, scale, seed)
-        for name, value in changes:
-            changed = _changed(changed, name, value)
-        return changed
+        return with_changes(benchmark.cell(row, column, scale, seed), changes)
 
     scales = tuple(
         dataclasses.replace(scale, label=f"{scale.label}; changed: {', '.join(assignments)}")
         for scale in benchmark.scales
     )
     return dataclasses.replace(benchmark, cell=cell, scales=scales)
+
+
+def with_changes(cell: Cell, changes: Iterable[tuple[str, JSON]]) -> Cell:
+    """The cell with each field set to its value; UserError where there is no such field or the type is another."""
+    for name, value in changes:
+        cell = _changed(cell, name, value)
+    return cell
+
+
+def with_option(options: Mapping[str, JSON], name: str, value: JSON) -> dict[str, JSON]:
+    """The options with one set, "server.learning_rate" inside its group, which is made where it is missing."""
+    key, _, inner = name.partition(".")
+    if not inner:
+        return {**options, key: value}
+    group = options.get(key, {})
+    if not isinstance(group, Mapping):
+        raise UserError(f"--set options: {name}: expected a group of options at {key}, found {group!r}")
+    return {**options, key: with_option(group, inner, value)}
+
+
+def field_value(cell: Cell, name: str) -> JSON:
+    """What a cell has at a field of `with_changes`; KeyError where it has none."""
+    value = cell.to_json()
+    for key in name.split("."):
+        value = value[key]
+    return value
 
 
 def _parse(assignment: str) -> tuple[str, JSON]:
@@ -53,7 +76,7 @@ def _parse(assignment: str) -> tuple[str, JSON]:
 def _changed(cell: Cell, name: str, value: JSON) -> Cell:
     group, _, key = name.partition(".")
     if group == "options" and key:
-        return dataclasses.replace(cell, options={**cell.options, key: value})
+        return dataclasses.replace(cell, options=with_option(cell.options, key, value))
     if group == "training" and key in _fields(Training):
         expected = getattr(cell.training, key)
         return dataclasses.replace(

@@ -145,10 +145,19 @@ def local_training(cell: Cell, on_batch: Callable[[int], None]) -> LocalTraining
     )
 
 
+@dataclass(frozen=True)
+class Federation:
+    """A cell's algorithm, the setting that holds its model, and the precision that this machine gives it."""
+
+    algorithm: FederatedAlgorithm
+    setting: Setting
+    precision: Precision
+
+
 def build_federation(
-    cell: Cell, inputs: Inputs, settings: Settings, on_batch: Callable[[int], None]
-) -> tuple[FederatedAlgorithm, Precision]:
-    """The cell's algorithm on its model, and the precision that this machine gives it."""
+    cell: Cell, inputs: Inputs, settings: Settings, on_batch: Callable[[int], None] = lambda _: None
+) -> Federation:
+    """The cell's algorithm on its model, ready to run."""
     precision = resolve_precision(cell.training.precision, settings.device)
 
     def load_model() -> Resident:
@@ -159,4 +168,4 @@ def build_federation(
         return Resident(model, precision, regression=inputs.task.labels is None)
 
     setting = Setting(load_model, local_training(cell, on_batch), inputs.task.outputs)
-    return build_algorithm(cell.algorithm, setting, cell.options), precision
+    return Federation(build_algorithm(cell.algorithm, setting, cell.options), setting, precision)

@@ -53,12 +53,12 @@ class ProgressDisplay:
                     f"  {self._name(cell)}", total=examples * rounds, completed=examples * len(finished), note=""
                 )
                 self.running[cell_id] = (bar, cell)
-                self.estimate.started(cell, examples * (rounds - len(finished)))
+                self.estimate.started(cell, cell_id, examples, len(finished))
                 if finished:
                     self._line(f"{self._name(cell)}: goes on after round {len(finished)} of {rounds}")
             case Trained(cell_id, examples):
                 self.bars.advance(self.running[cell_id][0], examples)
-                self.estimate.trained(examples)
+                self.estimate.trained(cell_id, examples)
                 self.bars.update(self.total, note=self.estimate.text())
             case RoundFinished(cell_id, result):
                 bar, cell = self.running[cell_id]
@@ -71,11 +71,13 @@ class ProgressDisplay:
 
     def _finished(self, cell: Cell, cell_id: str, outcome: str) -> None:
         self.done += 1
-        self.estimate.finished(cell)
+        self.estimate.finished(cell, cell_id)
         self.bars.update(self.total, completed=self.done, note=self.estimate.text())
         if cell_id in self.running:
             self.bars.remove_task(self.running.pop(cell_id)[0])
-        self._line(f"[{self.done}/{self.estimate.cells}] {self._name(cell)}: {outcome}  {self.estimate.text()}")
+        self._line(
+            f"[{self.done}/{self.estimate.cells}] {self._name(cell)}: {outcome}  {self.estimate.text()}".rstrip()
+        )
 
     def _headline(self, event: CellFinished) -> str:
         record = event.record
@@ -95,50 +97,55 @@ class ProgressDisplay:
 class Estimate:
     """About how long is left: what is still to train, over the rate of training examples so far.
 
-    A cell that has not begun is taken to be as large as another of its task, or else as the mean cell.
+    A cell that has not begun is taken to be as large as another of its task and rounds, or else as the mean cell.
     """
 
     def __init__(self, cells: Sequence[Cell]) -> None:
         self.cells = len(cells)
-        self.waiting = [_kind(cell) for cell in cells]
-        self.sizes: dict[tuple[str, int], int] = {}
-        self.begun = self.seen = 0
+        self.waiting = {cell.spec_id: _kind(cell) for cell in cells}
+        self.sizes: dict[Kind, int] = {}
+        self.left: dict[str, int] = {}  # running cells: examples still to train
+        self.seen = 0
         self.start: float | None = None
 
-    def started(self, cell: Cell, examples: int) -> None:
-        """A cell begins, with so many examples to train."""
+    def started(self, cell: Cell, cell_id: str, round_examples: int, finished_rounds: int) -> None:
+        """A cell begins, or goes on."""
+        self.waiting.pop(cell.spec_id, None)
+        self.sizes[_kind(cell)] = round_examples * cell.training.rounds
+        self.left[cell_id] = round_examples * (cell.training.rounds - finished_rounds)
         self.start = self.start if self.start is not None else time.monotonic()
-        self.begun += examples
-        self.sizes[_kind(cell)] = examples
-        self._no_longer_waiting(cell)
 
-    def trained(self, examples: int) -> None:
+    def trained(self, cell_id: str, examples: int) -> None:
         """Examples were trained."""
+        self.left[cell_id] -= examples
         self.seen += examples
 
-    def finished(self, cell: Cell) -> None:
-        """A cell is done; it may have been found done."""
-        self._no_longer_waiting(cell)
+    def finished(self, cell: Cell, cell_id: str) -> None:
+        """A cell is done; it may have been found done, or need no training."""
+        self.waiting.pop(cell.spec_id, None)
+        if self.left.pop(cell_id, 0):
+            self.sizes.pop(_kind(cell), None)
 
     def seconds_left(self) -> float | None:
-        """Seconds, None while nothing is known."""
-        if self.start is None or not self.seen:
+        """Seconds, None while too little is known: less than a hundredth of what a cell trains."""
+        if self.start is None or not self.sizes:
             return None
         typical = sum(self.sizes.values()) / len(self.sizes)
-        ahead = sum(self.sizes.get(kind, typical) for kind in self.waiting)
-        return (self.begun - self.seen + ahead) * (time.monotonic() - self.start) / self.seen
+        if self.seen < typical / 100:
+            return None
+        ahead = sum(self.left.values()) + sum(self.sizes.get(kind, typical) for kind in self.waiting.values())
+        return ahead * (time.monotonic() - self.start) / self.seen
 
     def text(self) -> str:
         """The estimate in words."""
         left = self.seconds_left()
-        return "" if left is None else f"about {duration(left)} left"
-
-    def _no_longer_waiting(self, cell: Cell) -> None:
-        if _kind(cell) in self.waiting:
-            self.waiting.remove(_kind(cell))
+        return "" if not left else f"about {duration(left)} left"
 
 
-def _kind(cell: Cell) -> tuple[str, int]:
+Kind = tuple[str, int]
+
+
+def _kind(cell: Cell) -> Kind:
     return cell.task, cell.training.rounds
 
 

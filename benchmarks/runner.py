@@ -61,7 +61,7 @@ def _compute(cell: Cell, cell_id: str, inputs: Inputs, settings: Settings, sink:
     torch.set_num_threads(settings.threads)
     started = time.perf_counter()
     clients, partition = build_clients(cell, inputs, settings)
-    algorithm, precision = build_federation(cell, inputs, settings, lambda n: sink(Trained(cell_id, n)))
+    federation = build_federation(cell, inputs, settings, lambda n: sink(Trained(cell_id, n)))
     folder = settings.checkpoint_dir(cell_id)
     channel = Channel(cell.codec)
     begun: list[float] = []
@@ -77,7 +77,7 @@ def _compute(cell: Cell, cell_id: str, inputs: Inputs, settings: Settings, sink:
         sink(RoundFinished(cell_id, round_record(run.results[-1], channel.ledger)))
 
     run = run_federation(
-        algorithm,
+        federation.algorithm,
         clients,
         channel,
         lambda outputs, labels: scores(inputs.task, outputs, labels),
@@ -101,10 +101,10 @@ def _compute(cell: Cell, cell_id: str, inputs: Inputs, settings: Settings, sink:
             for client in clients
         ),
         rounds=tuple(round_record(result, channel.ledger) for result in run.results),
-        sampling_errors=sampling_errors(algorithm, run, clients, inputs, cell.seed),
+        sampling_errors=sampling_errors(federation.algorithm, run, clients, inputs, cell.seed),
         setup_bytes=channel.ledger.setup_bytes,
         ledger=tuple(channel.ledger.rows),
-        environment=describe_environment(precision, settings.threads),
+        environment=describe_environment(federation.precision, settings.threads),
         timing={
             "setup_seconds": round(begun[0] - started, 3),
             "train_seconds": round(ended - begun[0], 3),  # of the last start, with scoring and checkpoints

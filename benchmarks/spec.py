@@ -167,6 +167,7 @@ class Benchmark:
     cell: CellFn
     published_csv: Path
     deviations: tuple[Deviation, ...] = ()
+    tuned: Mapping[str, Mapping[str, tuple[JSON, ...]]] = field(default_factory=dict)  # row -> "--set" field -> grid
     average: str = "truncate"  # the paper's rule for its average column: "truncate" or "round" to two decimals
     version: int = 1
 

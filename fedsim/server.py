@@ -8,7 +8,8 @@ starts at tau².
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -33,6 +34,9 @@ class ServerOptimizer:
     tau: float = 1e-3
 
     def __post_init__(self) -> None:
+        constants = (self.learning_rate, self.momentum, self.beta2, self.tau)
+        if not all(isinstance(value, int | float) for value in constants):
+            raise FederationError(f"server optimiser {self.name}: expected numbers, found {constants}")
         if self.name not in ("sgd", *SECOND_MOMENTS):
             known = ", ".join(("sgd", *SECOND_MOMENTS))
             raise FederationError(f"unknown server optimiser {self.name!r}: expected one of {known}")
@@ -41,6 +45,15 @@ class ServerOptimizer:
                 f"server optimiser {self.name}: expected learning_rate > 0, 0 <= beta1, beta2 < 1 and tau > 0, "
                 f"found {self.learning_rate}, {self.beta1}, {self.beta2}, {self.tau}"
             )
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> ServerOptimizer:
+        """The optimiser of some options; FederationError that names the known ones where one is unknown."""
+        known = [field.name for field in fields(cls)]
+        unknown = sorted(set(options) - set(known))
+        if unknown:
+            raise FederationError(f"server optimiser: unknown options {unknown}; it takes {', '.join(known)}")
+        return cls(**options)
 
     @property
     def momentum(self) -> float:

@@ -62,11 +62,13 @@ def build_parser() -> Parser:
     _selection(command, required=False)
     command.add_argument("--records", type=Path, help="folder of records (default: the results directory's)")
     command.add_argument("--readme", type=Path, help="also update the state of reproduction in this file")
+    command.add_argument("--picture", type=Path, help="also write the plot to this PNG file")
     command.add_argument("--score", choices=("last", "best"), default="last", help="score of the last or best round")
 
     command = commands.add_parser("import", help="take in records computed elsewhere, and mirror all to MLflow")
-    command.add_argument("folder", type=Path)
+    command.add_argument("folder", type=Path, help="folder of records")
     _places(command)
+    command.set_defaults(id=None, scale=None, tasks=[], methods=[], backbone=None, set=[])
 
     command = commands.add_parser("ui", help="look at the runs in MLflow")
     command.add_argument("--port", type=positive, default=5000)

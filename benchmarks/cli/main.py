@@ -16,7 +16,7 @@ MODULES = {
     "show": "look",
     "plan": "look",
     "run": "run",
-    "sweep": "run",
+    "sweep": "sweep",
     "report": "report",
     "import": "report",
     "ui": "services",

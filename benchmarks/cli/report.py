@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.cli.run import open_mirror
 from benchmarks.cli.select import Selection, selection, settings
 from benchmarks.errors import UserError
-from benchmarks.record import RunRecord, read_records, write_record
+from benchmarks.record import RunRecord, read_records, write_bytes, write_record
 from benchmarks.registry import benchmark_ids
 from benchmarks.settings import Settings, require_writable
+from benchmarks.spec import SCALES
 
 if TYPE_CHECKING:
     from reports.comparison import Comparison
@@ -27,30 +30,42 @@ def report_command(words: argparse.Namespace) -> int:
     chosen = _with_records(words, records)
     if not chosen:
         raise UserError(f"no record in {folder} belongs to what was asked for: run it first")
-    comparisons = [show_report(part, records, made, words.score) for part in chosen]
+    comparisons = [show_report(part, records, made, words.score)[0] for part in chosen]
     if words.readme:
         from reports.readme import render_state, update_readme
 
         update_readme(words.readme, render_state(comparisons))
         print(f"updated {words.readme}")
+    if words.picture:
+        from reports.plots import render_plot
+
+        write_bytes(words.picture, render_plot(comparisons[0], "png"))
     return 0
 
 
 def _with_records(words: argparse.Namespace, records: Sequence[RunRecord]) -> list[Selection]:
-    found = []
-    scales = [words.scale] if words.scale else sorted({record.cell.scale for record in records})
-    for benchmark_id in [words.id] if words.id else benchmark_ids():
-        for scale in scales:
-            part = selection(argparse.Namespace(**{**vars(words), "scale": scale}), benchmark_id)
-            seeds = sorted({record.cell.seed for record in records})
-            specs = {cell.spec_id for _, _, cell in part.benchmark.cells(part.scale, seeds, part.rows, part.columns)}
-            if any(record.cell.spec_id in specs for record in records):
-                found.append(part)
-    return found
+    """Every benchmark at every scale, of those asked for, that some of the records belong to."""
+    scales = (
+        [words.scale] if words.scale else [scale for scale in SCALES if any(r.cell.scale == scale for r in records)]
+    )
+    seeds = 1 + max((record.cell.seed for record in records), default=0)
+    parts = [
+        selection(argparse.Namespace(**{**vars(words), "scale": scale, "seeds": seeds}), benchmark_id)
+        for benchmark_id in ([words.id] if words.id else benchmark_ids())
+        for scale in scales
+    ]
+    return [part for part in parts if _belonging(part, records)]
 
 
-def show_report(chosen: Selection, records: Sequence[RunRecord], made: Settings, score_at: str = "last") -> Comparison:
-    """Print a comparison, write its files and return it."""
+def _belonging(part: Selection, records: Sequence[RunRecord]) -> list[RunRecord]:
+    specs = {cell.spec_id for _, _, cell in part.cells()}
+    return [record for record in records if record.cell.spec_id in specs]
+
+
+def show_report(
+    chosen: Selection, records: Sequence[RunRecord], made: Settings, score_at: str = "last"
+) -> tuple[Comparison, list[Path]]:
+    """Print a comparison and write its files; returns both."""
     from rich.console import Console
 
     from reports.comparison import compare
@@ -60,9 +75,9 @@ def show_report(chosen: Selection, records: Sequence[RunRecord], made: Settings,
     comparison = compare(chosen.benchmark, chosen.scale, records, chosen.rows, chosen.columns, score_at)
     print_comparison(comparison, Console())
     folder = made.results_dir / "reports" / chosen.benchmark.id / chosen.scale.id
-    write_report(comparison, folder)
-    print(f"Written to {folder}: table.md, table.tex, table.csv, plot.png, plot.svg")
-    return comparison
+    files = write_report(comparison, folder)
+    print(f"Written to {folder}: {', '.join(path.name for path in files)}")
+    return comparison, files
 
 
 def import_command(words: argparse.Namespace) -> int:
@@ -76,4 +91,7 @@ def import_command(words: argparse.Namespace) -> int:
         write_record(made.records_dir, record)
     new = sum(record.file_name not in known for record in records)
     print(f"{new} records taken in, {len(records) - new} were there already")
+    for part in _with_records(words, records):
+        with open_mirror(part, made) as mirror:
+            mirror.sync(_belonging(part, records))
     return 0

@@ -1,11 +1,13 @@
-"""Commands that compute: run, sweep."""
+"""The command that computes: run."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks.cli.select import Selection, selection, settings
 from benchmarks.errors import UserError
@@ -13,6 +15,9 @@ from benchmarks.events import CellFailed, CellFinished, Event, Sink
 from benchmarks.record import RunRecord
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
+
+if TYPE_CHECKING:
+    from benchmarks.tracking import Mirror
 
 
 def run_command(words: argparse.Namespace) -> int:
@@ -22,18 +27,31 @@ def run_command(words: argparse.Namespace) -> int:
     chosen = selection(words)
     cells = list({cell.spec_id: cell for _, _, cell in chosen.cells()}.values())
     made = settings(words, len(cells))
-    records, failures = compute(chosen, cells, made, tracking=not words.no_tracking)
-    if records:
-        show_report(chosen, records, made)
+
+    def show(records: Sequence[RunRecord]) -> Sequence[Path]:
+        return show_report(chosen, records, made)[1] if records else ()
+
+    _, failures = compute(chosen, cells, made, tracking=not words.no_tracking, show=show)
     if failures:
         raise UserError(summary(failures, len(cells), chosen))
     return 0
 
 
+def _nothing(records: Sequence[RunRecord]) -> Sequence[Path]:
+    return ()
+
+
 def compute(
-    chosen: Selection, cells: Sequence[Cell], made: Settings, tracking: bool
+    chosen: Selection,
+    cells: Sequence[Cell],
+    made: Settings,
+    tracking: bool,
+    show: Callable[[Sequence[RunRecord]], Sequence[Path]] = _nothing,
 ) -> tuple[list[RunRecord], list[CellFailed]]:
-    """Run cells with progress and tracking; their records, and what failed."""
+    """Run cells with progress and tracking, then show their records; returns them and what failed.
+
+    The files that `show` writes become artifacts of the table's run in MLflow.
+    """
     from benchmarks.executors import run_cells
     from benchmarks.progress import ProgressDisplay
 
@@ -47,23 +65,37 @@ def compute(
             failures.append(event)
 
     with ExitStack() as stack:
-        sinks: list[Sink] = [collect, stack.enter_context(ProgressDisplay(chosen.title, cells, chosen.names()))]
-        if tracking:
-            sinks.append(stack.enter_context(mirror(chosen, made)))
+        mirror = stack.enter_context(open_mirror(chosen, made)) if tracking else None
+        with ProgressDisplay(chosen.title, cells, chosen.names()) as display:
+            sinks: list[Sink] = [collect, display, *([mirror] if mirror else [])]
 
-        def tell(event: Event) -> None:
-            for sink in sinks:
-                sink(event)
+            def tell(event: Event) -> None:
+                for sink in sinks:
+                    sink(event)
 
-        run_cells(cells, made, tell)
+            run_cells(cells, made, tell)
+        files = show(records)
+        if mirror:
+            mirror.log_report(files)
     return records, failures
 
 
-def mirror(chosen: Selection, made: Settings) -> Sink:
-    """The MLflow mirror of a selection."""
+def open_mirror(chosen: Selection, made: Settings) -> Mirror:
+    """The MLflow mirror of a selection: a parent run for it, a child for each cell."""
     from benchmarks.tracking import Mirror, default_tracking_uri
 
-    raise NotImplementedError(Mirror, default_tracking_uri)
+    row_ids: dict[str, list[str]] = {}
+    for row, _, cell in chosen.cells():
+        row_ids.setdefault(cell.spec_id, []).append(row.id)
+    return Mirror(
+        default_tracking_uri(made.results_dir),
+        made.results_dir,
+        chosen.title,
+        {"benchmark": chosen.benchmark.id, "place": chosen.benchmark.place, "scale": chosen.scale.label},
+        experiment=chosen.benchmark.paper.id,
+        warn=warn,
+        row_ids=row_ids,
+    )
 
 
 def summary(failures: Sequence[CellFailed], cells: int, chosen: Selection) -> str:

@@ -20,6 +20,7 @@ from benchmarks.fedsplitbert.setup import (
     LOCAL_MAJORITY,
     PAPER,
     SCALES,
+    TUNED,
     cell,
 )
 from benchmarks.spec import Benchmark
@@ -35,4 +36,5 @@ BENCHMARK = Benchmark(
     cell=cell,
     published_csv=Path(__file__).parent / "published" / "table3.csv",
     deviations=DEVIATIONS,
+    tuned=TUNED,
 )

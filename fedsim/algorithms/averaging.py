@@ -28,9 +28,9 @@ def averaging(
 
     server: the arguments of a ServerOptimizer; proximal: FedProx's weight (Li et al. 2020), over downloaded tensors.
     """
-    if proximal < 0:
-        raise FederationError(f"proximal: expected a weight >= 0, found {proximal}")
-    model, training, optimizer = setting.model, setting.training, ServerOptimizer(**(server or {}))
+    if not isinstance(proximal, int | float) or proximal < 0:
+        raise FederationError(f"proximal: expected a weight >= 0, found {proximal!r}")
+    model, training, optimizer = setting.model, setting.training, ServerOptimizer.from_options(server or {})
     initial: Params = {}  # the pre-trained model that every client is given once
 
     def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:

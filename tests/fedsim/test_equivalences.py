@@ -50,9 +50,11 @@ def central_training(small, training: LocalTraining, rounds, trained, proximal=0
 @pytest.mark.parametrize("codec", ["fp32", "fp16"])
 @pytest.mark.parametrize("embeddings", ["frozen", "global", "local"])
 def test_all_layers_shared_is_fedavg(small, assert_same_run, embeddings, codec):
-    fedavg = small.run(small.algorithm("fedavg", embeddings=embeddings), codec)
-    split = small.run(small.algorithm("fedsplitbert", critical_layer=small.depth, embeddings=embeddings), codec)
-    assert_same_run(fedavg, split)
+    def run(name, **options):
+        return small.run(small.algorithm(name, small.setting(batch_size=4), embeddings=embeddings, **options), codec)
+
+    fedavg = run("fedavg")
+    assert_same_run(fedavg, run("fedsplitbert", critical_layer=small.depth))
     assert len(fedavg.results) == 2
     assert fedavg.results[0].metrics != fedavg.results[1].metrics  # it did train
 
@@ -73,7 +75,7 @@ def test_proximal_weight_zero_is_fedavg(small, assert_same_run):
 
 @pytest.mark.parametrize("critical_layer", [1, 3])
 def test_proximal_term_is_that_of_the_loss(small, critical_layer):
-    setting = small.setting(epochs=2)
+    setting = small.setting(epochs=2, batch_size=4)
     anatomy = setting.model.anatomy
     trained = anatomy.names - anatomy.embeddings
     shared = anatomy.up_to(critical_layer) | (anatomy.head if critical_layer == anatomy.depth else frozenset())
@@ -95,7 +97,7 @@ def test_proximal_term_is_that_of_the_loss(small, critical_layer):
 
 @pytest.mark.parametrize("width", [None, 12])
 def test_one_client_is_central_training(small, assert_same_tensors, width):
-    setting = small.setting(epochs=2, width=width)
+    setting = small.setting(epochs=2, batch_size=4, width=width)
     trained = setting.model.anatomy.names - setting.model.anatomy.embeddings
     run = small.run(small.algorithm("fedavg", setting), clients=small.clients[:1], rounds=3)
     expected, losses = central_training(small, setting.training, 3, trained)
@@ -106,7 +108,7 @@ def test_one_client_is_central_training(small, assert_same_tensors, width):
 @pytest.mark.parametrize("embeddings", ["frozen", "global", "local"])
 @pytest.mark.parametrize("critical_layer", [0, 1, 2, 3])
 def test_one_client_is_central_training_whatever_stays_local(small, assert_same_tensors, critical_layer, embeddings):
-    setting = small.setting()
+    setting = small.setting(batch_size=8)
     anatomy = setting.model.anatomy
     trained = anatomy.names - (anatomy.embeddings if embeddings == "frozen" else frozenset())
     algorithm = small.algorithm("fedsplitbert", setting, critical_layer=critical_layer, embeddings=embeddings)

@@ -11,9 +11,7 @@ from fedsim.errors import FederationError
 from fedsim.wire import Channel, Ledger, LedgerRow
 
 WIDTHS = {"fp32": 4, "fp16": 2, "bf16": 2}  # bytes of a value
-ARRAYS = hnp.arrays(
-    np.float32, hnp.array_shapes(max_dims=3, max_side=5), elements=st.floats(-60000, 60000, width=32)
-)
+ARRAYS = hnp.arrays(np.float32, hnp.array_shapes(max_dims=3, max_side=5), elements=st.floats(-60000, 60000, width=32))
 
 
 def layer_values(config) -> int:

@@ -1,0 +1,162 @@
+"""The command that tunes: sweep."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchmarks.cli.run import compute, summary, warn
+from benchmarks.cli.select import Selection, selection, settings
+from benchmarks.errors import UserError
+from benchmarks.spec import JSON, Cell, Column, Row
+from benchmarks.sweep import (
+    Outcome,
+    Studies,
+    Tried,
+    Tuning,
+    best,
+    budget,
+    outcomes,
+    plan_tuning,
+    read_sweep,
+    short,
+    tuned_rows,
+    write_sweep,
+)
+
+
+@dataclass(frozen=True)
+class SweepSelection(Selection):
+    """The trials of a part of a benchmark, each a row of its own."""
+
+    tunings: Sequence[Tuning]
+
+    @property
+    def title(self) -> str:
+        """Benchmark, scale and that it is a sweep: fedsplitbert-table3 @ lite sweep."""
+        return f"{super().title} sweep"
+
+    def cells(self) -> list[tuple[Row, Column, Cell]]:
+        """The trials' cells."""
+        return [
+            (trial.row, tuning.column, cell)
+            for tuning in self.tunings
+            for trial in tuning.trials
+            for cell in trial.cells
+        ]
+
+
+def sweep_command(words: argparse.Namespace) -> int:
+    """Try what the paper tunes on validation data, show what came of it and how to run the table with the best."""
+    chosen = selection(words)
+    rows = tuned_rows(chosen.benchmark, chosen.rows if words.methods else ())
+    grids = [chosen.benchmark.tuned[row.id] for row in rows]
+    _refuse_tuned({field for grid in grids for field in grid}, words.set)
+    count = sum(budget(grid, words.trials) for grid in grids) * len(chosen.columns) * len(chosen.seeds)
+    made = settings(words, count)
+    path = made.results_dir / "sweeps" / f"{chosen.benchmark.id}-{chosen.scale.id}.json"
+    read_sweep(path)  # a damaged one is said before hours of training, not after
+    tunings = [
+        plan_tuning(chosen.benchmark, chosen.scale, row, column, chosen.seeds, made, words.trials)
+        for column in chosen.columns
+        for row in rows
+    ]
+    sweep = SweepSelection(chosen.benchmark, chosen.scale, rows, chosen.columns, chosen.seeds, tunings)
+    cells = list({cell.spec_id: cell for _, _, cell in sweep.cells()}.values())
+    records, failures = compute(sweep, cells, made, tracking=not words.no_tracking)
+    problem = summary(failures, len(cells), sweep) if failures else ""
+    if not records:
+        raise UserError(problem)
+    by_spec = {record.cell.spec_id: record for record in records}
+    tried = [(tuning, outcomes(tuning, by_spec)) for tuning in tunings]
+    Studies(made.results_dir).tell(tried)
+    write_sweep(path, chosen.benchmark, chosen.scale, chosen.seeds, tried)
+    print_sweep(sweep.title, tried)
+    print(f"Written to {path}. The table with the best values:", *commands(words, chosen, tried), sep="\n  ")
+    undecided = [f"{tuning.column.name} · {tuning.row.name}" for tuning, results in tried if best(results) is None]
+    if undecided:
+        raise UserError(f"nothing to choose from for {', '.join(undecided)}: {problem or 'every score is undefined'}")
+    if problem:
+        warn(problem)
+    return 0
+
+
+def _refuse_tuned(tuned: set[str], assignments: Sequence[str]) -> None:
+    for assignment in assignments:
+        name = assignment.partition("=")[0]
+        for field in (*tuned, "holdout"):
+            if f"{field}.".startswith(f"{name}.") or f"{name}.".startswith(f"{field}."):
+                raise UserError(
+                    f"--set {name}: this sweep decides {field} itself; leave it out, or choose other METHODS"
+                )
+
+
+def print_sweep(title: str, tried: Tried) -> None:
+    """Every value with its validation score, the best one marked."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"{title}: validation scores after the last round, in percent")
+    for heading in ("Task", "Method", "Tried", "Score", "sd", "n", ""):
+        table.add_column(heading, justify="right" if heading in ("Score", "sd", "n") else "left")
+    for tuning, results in tried:
+        metric = tuning.column.averaged.partition("/")[2]
+        chosen = best(results)
+        for one in results:
+            table.add_row(
+                f"{tuning.column.name} ({metric})",
+                tuning.row.name,
+                ", ".join(_setting(name, value, one) for name, value in one.trial.values.items()),
+                _percent(one.mean) or ("undefined" if one.finished else "failed"),
+                _percent(one.deviation),
+                str(len(one.scores)),
+                "best" if one is chosen else "",
+                style="bold" if one is chosen else None,
+                end_section=one is results[-1],
+            )
+    console = Console()
+    Console(width=max(console.width, 118)).print(table)
+
+
+def _setting(name: str, value: JSON, one: Outcome) -> str:
+    used = one.trial.settings[name]
+    return f"{short(name)} = {value}" + ("" if used == value else f" (here {used})")
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.2f}"
+
+
+def commands(words: argparse.Namespace, chosen: Selection, tried: Tried) -> list[str]:
+    """How to run the table with the best values: for each method and value a `python` and a `make` command."""
+    tasks: dict[tuple[str, ...], list[str]] = {}
+    for tuning, results in tried:
+        if (one := best(results)) is not None:
+            changes = [f"{name}={_text(value)}" for name, value in one.trial.settings.items()]
+            tasks.setdefault((tuning.row.id, *changes), []).append(tuning.column.task)
+    lines = []
+    for (method, *changes), names in tasks.items():
+        variables = {
+            "SCALE": chosen.scale.id,
+            "TASKS": ",".join(names),
+            "METHODS": method,
+            "SEEDS": str(words.seeds) if words.seeds > 1 else "",
+            "BACKBONE": words.backbone or "",
+            "DATA_DIR": str(words.data_dir or ""),
+            "RESULTS_DIR": "" if str(words.results_dir) == "results" else str(words.results_dir),
+        }
+        given = {name: shlex.quote(value) for name, value in variables.items() if value}
+        more = shlex.join(part for change in [*words.set, *changes] for part in ("--set", change))
+        flags = " ".join(f"--{name.lower().replace('_', '-')} {value}" for name, value in given.items())
+        lines.append(f"python -m benchmarks run {chosen.benchmark.id} {flags} {more}")
+        assignments = " ".join(f"{name}={value}" for name, value in given.items())
+        lines.append(f"make {chosen.benchmark.id} {assignments} ARGS={shlex.quote(more)}")
+    return lines
+
+
+def _text(value: JSON) -> str:
+    """A value as `--set` reads it."""
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,295 @@
+"""Tuning: the grids of a definition, tried on validation data, every method with the same budget.
+
+Records are the truth of a sweep too; Optuna hands the points out and keeps what came of them. Only this module
+imports it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.customise import field_value, with_changes, with_option
+from benchmarks.errors import UserError
+from benchmarks.record import RunRecord, write_text
+from benchmarks.settings import Settings
+from benchmarks.spec import JSON, Benchmark, Cell, Column, Row, Scale, digest
+
+if TYPE_CHECKING:
+    import optuna
+
+Grid = Mapping[str, Sequence[JSON]]  # "--set" field -> values
+Values = Mapping[str, JSON]  # "--set" field -> one of them
+ORDER_SEED = 0  # of the order in which a grid's points are handed out
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One point of a method's grid on one task: a cell for each seed, scored on validation data."""
+
+    number: int
+    values: Values  # as the definition has them: a critical layer counts the paper's layers
+    row: Row  # the method, with the values in its id and name
+    cells: tuple[Cell, ...]
+
+    @property
+    def settings(self) -> Values:
+        """The values as the cells have them, which `--set` takes: a critical layer counts the encoder's own layers."""
+        return {name: field_value(self.cells[0], name) for name in self.values}
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """A method's trials on a task, in the grid's order; `study` is their name in Optuna."""
+
+    row: Row
+    column: Column
+    grid: Grid
+    study: str
+    trials: tuple[Trial, ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a trial: the finished cells' ids and validation scores (fractions, None where undefined)."""
+
+    trial: Trial
+    cell_ids: tuple[str, ...]
+    scores: tuple[float | None, ...]
+
+    @property
+    def finished(self) -> bool:
+        """Whether every seed has a record."""
+        return len(self.scores) == len(self.trial.cells)
+
+    @property
+    def mean(self) -> float | None:
+        """Mean over seeds; None while a seed is missing or where one is undefined."""
+        return statistics.fmean(self._known) if len(self._known) == len(self.trial.cells) else None
+
+    @property
+    def deviation(self) -> float | None:
+        """Sample standard deviation over seeds; None as for the mean, and for a single seed."""
+        return None if self.mean is None or len(self._known) == 1 else statistics.stdev(self._known)
+
+    @property
+    def _known(self) -> list[float]:
+        return [score for score in self.scores if score is not None]
+
+
+Tried = Sequence[tuple[Tuning, Sequence[Outcome]]]
+
+
+def tuned_rows(benchmark: Benchmark, named: Sequence[Row] = ()) -> list[Row]:
+    """The named rows, or all that the definition tunes; UserError where it tunes nothing of one."""
+    untuned = [row.id for row in named if row.id not in benchmark.tuned]
+    if untuned or not benchmark.tuned:
+        known = ", ".join(benchmark.tuned) or "no method"
+        raise UserError(f"{benchmark.id}: nothing to tune in {', '.join(untuned) or 'it'}; it tunes {known}")
+    return [row for row in named or benchmark.rows if row.id in benchmark.tuned]
+
+
+def budget(grid: Grid, trials: int | None) -> int:
+    """Trials of one method on one task: the whole grid, or fewer where fewer are asked for."""
+    points = math.prod(len(values) for values in grid.values())
+    return min(points, trials or points)
+
+
+def trial_cell(benchmark: Benchmark, row: Row, column: Column, scale: Scale, seed: int, values: Values) -> Cell:
+    """The row's cell with these values, scored on validation data.
+
+    Options go in before the definition makes the cell, so that it scales a critical layer as it does its own.
+    """
+    options = row.options
+    for name, value in values.items():
+        if name.startswith("options."):
+            options = with_option(options, name.removeprefix("options."), value)
+    cell = benchmark.cell(dataclasses.replace(row, options=options), column, scale, seed)
+    cell = with_changes(cell, [(name, value) for name, value in values.items() if not name.startswith("options.")])
+    return dataclasses.replace(cell, holdout="validation")
+
+
+def plan_tuning(
+    benchmark: Benchmark,
+    scale: Scale,
+    row: Row,
+    column: Column,
+    seeds: Sequence[int],
+    settings: Settings,
+    trials: int | None = None,
+) -> Tuning:
+    """A method's trials on a task, with those that an earlier start left open; UserError where its data is missing."""
+    from benchmarks.federation import load_inputs
+
+    def cells(values: Values) -> tuple[Cell, ...]:
+        return tuple(trial_cell(benchmark, row, column, scale, seed, values) for seed in seeds)
+
+    grid = benchmark.tuned[row.id]
+    every = [cell for values in _points(grid) for cell in cells(values)]
+    inputs = load_inputs(every[0], settings).digests
+    # As cells are named by what decides them, so is what is drawn from them: other data is another study.
+    content = digest({"grid": grid, "score": column.averaged, "cells": [cell.cell_id(inputs) for cell in every]}, 8)
+    study = f"{benchmark.id}/{scale.id}/{column.task}/{row.id}/{content}"
+    asked = Studies(settings.results_dir).ask(study, grid, budget(grid, trials))
+    found = [Trial(number, values, _named(row, values), cells(values)) for number, values in asked.items()]
+    found.sort(key=lambda trial: [grid[name].index(trial.values[name]) for name in grid])
+    return Tuning(row, column, grid, study, tuple(found))
+
+
+def outcomes(tuning: Tuning, records: Mapping[str, RunRecord]) -> list[Outcome]:
+    """What came of each trial; records: by their cells' spec_id."""
+    found = []
+    for trial in tuning.trials:
+        done = [records[cell.spec_id] for cell in trial.cells if cell.spec_id in records]
+        scores = tuple(record.score(tuning.column.averaged) for record in done)
+        found.append(Outcome(trial, tuple(record.cell_id for record in done), scores))
+    return found
+
+
+def best(tried: Sequence[Outcome]) -> Outcome | None:
+    """The highest mean validation score, the first of equals; None where no trial has one."""
+    return max((one for one in tried if one.mean is not None), key=lambda one: one.mean or 0.0, default=None)
+
+
+def write_sweep(path: Path, benchmark: Benchmark, scale: Scale, seeds: Sequence[int], tried: Tried) -> None:
+    """Keep what was tried in the sweep's file, beside the other tasks and methods that are in it."""
+    with _locked(path.parent.parent):
+        entries = {(entry["task"], entry["method"]): entry for entry in read_sweep(path)}
+        for tuning, results in tried:
+            chosen = best(results)
+            entries[tuning.column.task, tuning.row.id] = {
+                "task": tuning.column.task,
+                "method": tuning.row.id,
+                "scale": scale.label,
+                "seeds": list(seeds),
+                "score": f"{tuning.column.averaged.partition('/')[2]} on validation data after the last round",
+                "study": tuning.study,
+                "grid": tuning.grid,
+                "budget": len(tuning.trials),
+                "trials": [_described(one) for one in results],
+                "best": _described(chosen) if chosen else None,
+            }
+        value = {"benchmark": benchmark.id, "scale": scale.id, "tunings": [entries[key] for key in sorted(entries)]}
+        write_text(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def read_sweep(path: Path) -> list[dict[str, JSON]]:
+    """What a sweep's file holds of each task and method; UserError where it is damaged, nothing where there is none."""
+    if not path.exists():
+        return []
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))["tunings"]
+        return [entry for entry in found if entry["task"] and entry["method"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{path}: expected the results of a sweep, found a damaged file ({type(error).__name__}: {error}). "
+            f"Move it away: finished cells are kept as records, and a sweep finds them there."
+        ) from None
+
+
+def _described(one: Outcome) -> dict[str, JSON]:
+    return {
+        "values": dict(one.trial.values),
+        "settings": dict(one.trial.settings),
+        "cells": list(one.cell_ids),
+        "scores": list(one.scores),
+        "mean": one.mean,
+        "sd": one.deviation,
+    }
+
+
+class Studies:
+    """Optuna's studies in one journal, which processes share: whoever asks again gets the same trials.
+
+    A trial that is not told, since its process was killed or its cells failed, stays open for the next start. Two
+    processes may work on one trial: a cell's lock lets one of them compute it and the other find its record.
+    """
+
+    def __init__(self, results_dir: Path) -> None:
+        self.results_dir = results_dir
+        self.path = results_dir / "sweeps" / "journal.log"
+
+    def ask(self, study: str, grid: Grid, count: int) -> dict[int, Values]:
+        """Values of the study's first `count` trials by number, each another point of the grid, in a seeded order."""
+        from optuna.trial import Trial as OptunaTrial
+
+        with self._opened(study, grid) as opened:
+            known = opened.get_trials(deepcopy=False)[:count]
+            trials = [OptunaTrial(opened, trial._trial_id) for trial in known]
+            trials += [opened.ask() for _ in range(count - len(trials))]
+            return {
+                trial.number: {field: trial.suggest_categorical(field, list(grid[field])) for field in grid}
+                for trial in trials
+            }
+
+    def tell(self, tried: Tried) -> None:
+        """Keep the finished trials' mean scores; a trial whose score is undefined has failed."""
+        from optuna.trial import TrialState
+
+        for tuning, results in tried:
+            with self._opened(tuning.study, tuning.grid) as opened:
+                for one in results:
+                    if one.finished:
+                        state = TrialState.FAIL if one.mean is None else TrialState.COMPLETE
+                        opened.tell(one.trial.number, one.mean, state, skip_if_finished=True)
+
+    @contextmanager
+    def _opened(self, name: str, grid: Grid) -> Iterator[optuna.Study]:
+        import optuna
+        from optuna.storages.journal import JournalFileBackend, JournalStorage
+
+        class Points(optuna.samplers.GridSampler):
+            """Trial n is point n of the shuffled grid."""
+
+            def after_trial(self, *_: Any) -> None:
+                """Do not stop the loop at the grid's end, as there is none: trials are asked for."""
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(self.results_dir):
+            try:
+                storage = JournalStorage(JournalFileBackend(str(self.path)))
+            except (ValueError, KeyError, TypeError) as error:
+                raise UserError(
+                    f"{self.path}: expected Optuna's journal, found a damaged one ({type(error).__name__}: {error}). "
+                    f"Move it away: finished cells are kept as records, and a sweep finds them there."
+                ) from None
+            sampler = Points({field: list(values) for field, values in grid.items()}, seed=ORDER_SEED)
+            yield optuna.create_study(
+                storage=storage, sampler=sampler, study_name=name, direction="maximize", load_if_exists=True
+            )
+
+
+@contextmanager
+def _locked(results_dir: Path) -> Iterator[None]:
+    """Hold what the sweeps of a results directory share; a kill lets go."""
+    from filelock import FileLock
+
+    lock = results_dir / "locks" / "sweeps.lock"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(lock):
+        yield
+
+
+def short(name: str) -> str:
+    """A field without its group: options.server.learning_rate is server.learning_rate."""
+    return name.partition(".")[2] or name
+
+
+def _named(row: Row, values: Values) -> Row:
+    text = ", ".join(f"{short(name)}={value}" for name, value in values.items())
+    return dataclasses.replace(row, id=f"{row.id}[{text}]", name=f"{row.name} {text}")
+
+
+def _points(grid: Grid) -> Iterator[Values]:
+    """Every combination of the grid's values."""
+    for values in itertools.product(*grid.values()):
+        yield dict(zip(grid, values, strict=True))

@@ -1,0 +1,7 @@
+"""MLflow mirror of the run records: live while cells run, and rebuilt from the records where it missed something."""
+
+from benchmarks.tracking.mirror import Mirror
+from benchmarks.tracking.server import serve
+from benchmarks.tracking.store import default_tracking_uri, prepare
+
+__all__ = ["Mirror", "default_tracking_uri", "prepare", "serve"]

@@ -1,0 +1,100 @@
+"""A sink that mirrors events into MLflow, and never costs a cell: the first failure switches it off, with a warning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+from benchmarks.events import CellFailed, CellFinished, CellStarted, Event, RoundFinished, Trained
+from benchmarks.record import RunRecord
+from benchmarks.tracking.entries import cut
+from benchmarks.tracking.group import Group
+from benchmarks.tracking.store import shown
+
+
+class Mirror:
+    """Mirror of one table's cells in MLflow: the experiment is the paper, a parent run the table, a child each cell.
+
+    Made in the main process, before workers start, since it may have to create the database (seconds).
+    Nothing here raises for what MLflow or its store cannot do: `warn` says once that tracking is off, and the
+    records, which are the truth, are mirrored by the next run or by `sync`.
+
+    uri: MLflow's tracking URI; see `default_tracking_uri`.
+    group: name of the table's run, such as "fedsplitbert-table3 @ lite"; a run of that name goes on.
+    row_ids: spec_id of a cell -> ids of the table's rows that show it.
+    """
+
+    def __init__(
+        self,
+        uri: str,
+        results_dir: Path,
+        group: str,
+        group_tags: Mapping[str, str],
+        *,
+        experiment: str,
+        warn: Callable[[str], None],
+        row_ids: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        self._uri = uri
+        self._warn = warn
+        self._group: Group | None = None
+        try:
+            self._group = Group(uri, results_dir, experiment, group, group_tags, row_ids or {})
+        except Exception as error:  # noqa: BLE001 - as in _attempt
+            self._switch_off(error)
+
+    def __call__(self, event: Event) -> None:
+        """Mirror an event."""
+        if isinstance(event, Trained):  # many a second, and nothing to keep
+            return
+        self._attempt(lambda group: _mirror(group, event))
+
+    def __enter__(self) -> Mirror:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._attempt(lambda group: group.close(was_stopped=kind is not None))
+
+    def sync(self, records: Iterable[RunRecord]) -> None:
+        """Bring every record into MLflow that it does not show completely, from the record alone."""
+
+        def finish(group: Group) -> None:
+            for record in records:
+                group.finish(record)
+
+        self._attempt(finish)
+
+    def log_report(self, paths: Iterable[Path]) -> None:
+        """Keep rendered tables and plots as artifacts of the table's run."""
+        self._attempt(lambda group: group.log_report(paths))
+
+    def _attempt(self, action: Callable[[Group], None]) -> None:
+        if self._group is None:
+            return
+        try:
+            action(self._group)
+        except Exception as error:  # noqa: BLE001 - MLflow raises what its stores raise; no cell is lost to it
+            self._switch_off(error)
+
+    def _switch_off(self, error: Exception) -> None:
+        self._group = None
+        reason = cut(" ".join(str(error).split()) or type(error).__name__, 300)
+        self._warn(
+            f"MLflow tracking at {shown(self._uri)} is off from here on ({reason}). Nothing is lost: results are kept "
+            f"as records, and the next run or `python -m benchmarks import` brings them into MLflow."
+        )
+
+
+def _mirror(group: Group, event: Event) -> None:
+    match event:
+        case CellStarted(cell, cell_id, finished):
+            group.start(cell, cell_id, finished)
+        case RoundFinished(cell_id, entry):
+            group.add_round(cell_id, entry)
+        case CellFinished(record):
+            group.finish(record)
+        case CellFailed(cell, message):
+            group.fail(cell, message)

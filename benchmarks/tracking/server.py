@@ -1,0 +1,134 @@
+"""MLflow's web interface on this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+from urllib.parse import urlsplit
+
+from benchmarks.errors import UserError
+from benchmarks.tracking.store import ARTIFACTS, ENVIRONMENT, shown, sqlite_path
+
+MAX_PORT = 65535
+STOP_SECONDS = 10.0
+
+
+def serve(uri: str, results_dir: Path, host: str = "127.0.0.1", port: int = 5000) -> int:
+    """Run MLflow's web interface until Ctrl-C; returns the exit status.
+
+    Where the runs are kept by a tracking server, only says so: that server has the interface.
+    Raises UserError where there is nothing to show, the address cannot be used, or MLflow does not start.
+    """
+    if urlsplit(uri).scheme in ("http", "https"):
+        print(f"The runs are kept by a tracking server: open {shown(uri)}", flush=True)
+        return 0
+    database = sqlite_path(uri)
+    if database is not None and not database.exists():
+        raise UserError(
+            f"expected MLflow's database at {database}, found none: run a benchmark first, such as `make demo`, "
+            f"or take in records with `python -m benchmarks import`."
+        )
+    _check_address(host, port)
+    with tempfile.TemporaryFile("w+") as log:
+        status = _run(_command(uri, results_dir, host, port), _address(host, port), log)
+        if status:
+            log.seek(0)
+            raise UserError(f"MLflow ended with status {status}. The last it said:\n{''.join(log.readlines()[-12:])}")
+    return status
+
+
+def _check_address(host: str, port: int) -> None:
+    if not 1 <= port <= MAX_PORT:
+        raise UserError(f"port {port}: expected a number from 1 to {MAX_PORT}; choose one with --port (make: PORT=…).")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except (OSError, UnicodeError) as error:
+        raise UserError(
+            f"cannot listen on {host}, port {port} ({error}): choose another port with --port (make: PORT=…), "
+            f"or stop the program that uses it."
+        ) from None
+
+
+def _address(host: str, port: int) -> str:
+    """Where a browser on this machine finds the server."""
+    local = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{local}]:{port}" if ":" in local else f"http://{local}:{port}"
+
+
+def _command(uri: str, results_dir: Path, host: str, port: int) -> list[str]:
+    options = {
+        "--backend-store-uri": uri,
+        "--registry-store-uri": uri,
+        "--artifacts-destination": str(results_dir.resolve() / ARTIFACTS),
+        "--host": host,
+        "--port": str(port),
+        "--workers": "1",  # for one reader; each takes half a gigabyte
+        "--uvicorn-opts": "--log-level warning",
+    }
+    return [sys.executable, "-m", "mlflow", "server", *(word for pair in options.items() for word in pair)]
+
+
+def _run(command: list[str], address: str, log: IO[str]) -> int:
+    """Run the server, in a session of its own so that all of its processes end with this one."""
+    environment = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", **ENVIRONMENT, **os.environ}
+    with _stop_signals_interrupt():
+        server = subprocess.Popen(
+            command, env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        try:
+            while server.poll() is None and not _answers(address):
+                time.sleep(0.2)
+            if server.poll() is None:
+                print(f"MLflow: {address} (Ctrl-C ends it)", flush=True)
+            return server.wait()
+        except KeyboardInterrupt:
+            return 0
+        finally:
+            _stop(server)
+
+
+def _answers(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{address}/health", timeout=5) as response:
+            return bool(response.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def _stop(server: subprocess.Popen[bytes]) -> None:
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(server.pid, number)
+            server.wait(STOP_SECONDS)
+        except ProcessLookupError:
+            return
+        except subprocess.TimeoutExpired:
+            continue
+
+
+@contextmanager
+def _stop_signals_interrupt() -> Iterator[None]:
+    """Let a termination and a closed terminal end the block as Ctrl-C does."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(number, interrupt) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)

@@ -1,0 +1,88 @@
+"""Where MLflow keeps runs, and how it is reached: at once, quietly, and without long waits for what is down."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+ARTIFACTS = "mlartifacts"
+# Unless the user has set them. MLflow's own patience with a server that is down is many minutes.
+ENVIRONMENT = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+}
+
+
+def default_tracking_uri(results_dir: Path) -> str:
+    """MLFLOW_TRACKING_URI where it is set, else a SQLite database in the results folder."""
+    path = str(results_dir.resolve() / "mlflow.db")
+    # Only what would be read as something else: MLflow itself takes the rest, spaces too, as it stands.
+    return os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///" + path.replace("%", "%25").replace("?", "%3F")
+
+
+def prepare(uri: str, results_dir: Path, experiment: str) -> str:
+    """Create what is missing, schema and experiment; returns the experiment's id.
+
+    Creating the schema takes seconds and two processes must not do it at once: the second one waits.
+    Raises what MLflow raises where the store cannot be reached or written.
+    """
+    with locked(uri):
+        client = connect(uri)
+        found = client.get_experiment_by_name(experiment)
+        if found is not None:
+            return str(found.experiment_id)
+        is_server = urlsplit(uri).scheme in ("http", "https")  # which has its own place for artifacts
+        location = None if is_server else (results_dir.resolve() / ARTIFACTS / experiment).as_uri()
+        return str(client.create_experiment(experiment, artifact_location=location))
+
+
+def connect(uri: str) -> MlflowClient:
+    """A client of the store; raises what MLflow raises where it cannot be reached."""
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    from mlflow import MlflowClient
+    from mlflow.store.db import utils
+
+    utils.MAX_RETRY_COUNT = 2  # its ten attempts to open a database that is not there take 100 seconds
+    if "MLFLOW_LOGGING_LEVEL" not in os.environ:
+        logging.getLogger("mlflow").setLevel(logging.CRITICAL)  # what fails is raised too, and said once by us
+    logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)  # a line for each retry
+    return MlflowClient(uri)
+
+
+def sqlite_path(uri: str) -> Path | None:
+    """File of a SQLite database; None for every other store."""
+    if not uri.startswith("sqlite:///"):
+        return None
+    path = unquote(uri.removeprefix("sqlite:///").partition("?")[0])
+    return None if path in ("", ":memory:") or path.startswith("file:") else Path(path)
+
+
+@contextmanager
+def locked(uri: str) -> Iterator[None]:
+    """Hold a SQLite database's lock file; a server or another database minds such things itself."""
+    path = sqlite_path(uri)
+    if path is None:
+        yield
+        return
+    from filelock import FileLock
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{path}.lock"):  # a kill releases it
+        yield
+
+
+def shown(uri: str) -> str:
+    """A URI without its user name and password."""
+    place = urlsplit(uri).netloc
+    return uri.replace(f"{place.rpartition('@')[0]}@", "", 1) if "@" in place else uri

@@ -1,0 +1,146 @@
+"""Small demo cells of Table III, run through the command line in this process or by functions."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from benchmarks.cli.main import main
+from benchmarks.customise import with_settings
+from benchmarks.events import Event
+from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
+from benchmarks.settings import Settings
+from benchmarks.spec import Cell
+
+for variable in ("BACKBONE", "RESULTS_DIR"):  # a developer's own choices are not for tests
+    os.environ.pop(variable, None)
+
+TABLE = "fedsplitbert-table3"
+
+CellsOf = Callable[..., list[Cell]]
+Words = Callable[..., list[str]]
+
+
+@pytest.fixture(scope="session")
+def cells_of() -> CellsOf:
+    """Cells of Table III by methods and tasks, with "field=value" changes."""
+
+    def build(
+        methods: Sequence[str], *changes: str, tasks: Sequence[str] = ("mrpc",), scale: str = "demo"
+    ) -> list[Cell]:
+        table = with_settings(benchmark(TABLE), changes)
+        chosen = table.cells(
+            scale_of(table, scale), [0], rows_of(table, list(methods)), columns_of(table, list(tasks))
+        )
+        return [cell for _, _, cell in chosen]
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def run_words() -> Words:
+    """The words that run demo cells of MRPC on the CPU in this process."""
+
+    def words(results: Path, methods: str, *changes: str) -> list[str]:
+        sets = [word for change in changes for word in ("--set", change)]
+        fixed = ["--tasks", "mrpc", "--workers", "1", "--device", "cpu", "--no-tracking"]
+        return ["run", TABLE, *fixed, "--methods", methods, "--results-dir", str(results), *sets]
+
+    return words
+
+
+@pytest.fixture(scope="session")
+def finished_results(tmp_path_factory: pytest.TempPathFactory, run_words: Words) -> Path:
+    """A results folder with one finished demo cell and its report; tests must leave it as it is."""
+    results = tmp_path_factory.mktemp("finished") / "results"
+    assert main(run_words(results, "fedsplitbert", "training.rounds=1")) == 0
+    return results
+
+
+@pytest.fixture
+def contents() -> Callable[[Path], dict[str, bytes]]:
+    """Reads every file below a folder but the locks, which are empty."""
+
+    def read(folder: Path) -> dict[str, bytes]:
+        files = {str(path.relative_to(folder)): path for path in sorted(folder.rglob("*")) if path.is_file()}
+        return {name: path.read_bytes() for name, path in files.items() if not name.startswith("locks")}
+
+    return read
+
+
+@pytest.fixture
+def results(
+    finished_results: Path, tmp_path_factory: pytest.TempPathFactory, contents: Callable[[Path], dict[str, bytes]]
+) -> Iterator[Path]:
+    """Earlier results; whatever the test does, they are the same afterwards and nothing was added."""
+    copy = tmp_path_factory.mktemp("earlier") / "results"
+    shutil.copytree(finished_results, copy)
+    before = contents(copy)
+    assert any(name.startswith("records") for name in before)
+    yield copy
+    assert contents(copy) == before
+
+
+@pytest.fixture
+def message_in() -> Callable[[str], str]:
+    """Takes the one message out of stderr; progress lines may stand before it, nothing after it."""
+
+    def find(stderr: str) -> str:
+        assert "Traceback" not in stderr
+        before, mark, message = f"\n{stderr}".partition("\nerror: ")
+        assert mark, stderr
+        assert "error: " not in message
+        return message.rstrip()
+
+    return find
+
+
+@pytest.fixture
+def refusal(
+    capsys: pytest.CaptureFixture[str], message_in: Callable[[str], str]
+) -> Callable[[list[str]], str]:
+    """Runs words that must be refused, and returns the message."""
+
+    def refuse(words: list[str]) -> str:
+        capsys.readouterr()
+        assert main(words) == 2
+        return message_in(capsys.readouterr().err)
+
+    return refuse
+
+
+@pytest.fixture(scope="session")
+def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the demo's encoder and tokenizer, as a user's own encoder would lie there."""
+    from benchmarks.backbones import build_encoder, build_tokenizer, locate
+
+    folder = tmp_path_factory.mktemp("encoders") / "my-encoder"
+    found = locate("tiny")
+    build_encoder(found).save_pretrained(folder)
+    build_tokenizer(found).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(results_dir=tmp_path / "results", device="cpu")
+
+
+class Events(list[Event]):
+    """A sink that remembers."""
+
+    def __call__(self, event: Event) -> None:
+        self.append(event)
+
+    def of(self, kind: type) -> list[Event]:
+        """Events of a kind, in order."""
+        return [event for event in self if isinstance(event, kind)]
+
+
+@pytest.fixture
+def events() -> Events:
+    return Events()

@@ -1,0 +1,207 @@
+"""A cell's journey: its record, the bytes in it, and that no start, worker or neighbour changes the outcome."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.cli.main import main
+from benchmarks.environment import PACKAGES
+from benchmarks.events import CellFailed, CellFinished, CellStarted, RoundFinished, Trained
+from benchmarks.executors import run_cells
+from benchmarks.planning import wire_plan
+from benchmarks.record import RunRecord, read_record
+from benchmarks.runner import run_cell
+from benchmarks.settings import Settings
+from benchmarks.spec import Cell
+from benchmarks.tasks import task
+from partitions import PartitionReport
+
+ROOT = Path(__file__).resolve().parents[2]
+CellsOf = Callable[..., list[Cell]]
+METHODS = ("local-majority", "fedavg", "fedadam", "fedsplitbert-qat")
+SHORT = ("training.rounds=2", "training.local_epochs=1")
+
+
+@pytest.fixture(scope="module")
+def module_settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    return Settings(results_dir=tmp_path_factory.mktemp("runner"), device="cpu")
+
+
+@pytest.fixture(scope="module")
+def finished(cells_of: CellsOf, module_settings: Settings) -> dict[str, RunRecord]:
+    """Method -> its record on MRPC after two rounds, computed one by one in this process."""
+    cells = cells_of(METHODS, *SHORT)
+    records = [run_cell(cell, module_settings, lambda _: None) for cell in cells]
+    return dict(zip(METHODS, records, strict=True))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_ledger_is_what_the_plan_foretold(method: str, finished: dict[str, RunRecord]) -> None:
+    record = finished[method]
+    plan = wire_plan(record.cell)
+    totals = {"up": 0, "down": 0}
+    for number, _, direction, _, _, size in record.ledger:
+        totals[direction] += size * (number > 0)
+    assert totals == {"up": 2 * plan.up_bytes, "down": 2 * plan.down_bytes}
+    assert record.setup_bytes == plan.setup_bytes == sum(row[5] for row in record.ledger if row[0] == 0)
+    assert [(entry.up_bytes, entry.down_bytes) for entry in record.rounds] == 2 * [(plan.up_bytes, plan.down_bytes)]
+
+
+def test_a_record_says_what_was_computed_on_what(finished: dict[str, RunRecord]) -> None:
+    record = finished["fedsplitbert-qat"]
+    environment = record.environment
+    assert environment["versions"] == {name: metadata.version(name) for name in PACKAGES}
+    assert environment["threads"] == 1
+    if (ROOT / ".git").exists():
+        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
+        assert environment["revision"] == head.stdout.strip()
+        assert isinstance(environment["modified"], bool)
+    assert record.inputs["data"]["digest"] == task("mrpc").generate(0).digest
+    assert record.inputs["backbone"]["config"]["num_hidden_layers"] == 4
+    assert record.timing["train_seconds"] > 0
+    assert record.timing["peak_memory_bytes"] > 2**20
+
+
+def test_a_record_holds_the_partition(finished: dict[str, RunRecord]) -> None:
+    record = finished["fedavg"]
+    report = PartitionReport.from_json(record.partition)
+    assert report.scheme == "label-table"
+    assert report.n_examples == 240 == record.inputs["data"]["examples"]
+    assert report.requested_shares == ((0.05, 0.95), (0.25, 0.75), (0.75, 0.25))
+    # 80 of the 240 have label 0, of which the three clients want 105 % of a size: at most 76 each, and so 3 × 76.
+    labels = np.bincount(task("mrpc").generate(0).pool.labels)
+    assert report.sizes == 3 * (int(min(labels[0] / 1.05, labels[1] / 1.95)),)
+    for size, client in zip(report.sizes, record.clients, strict=True):
+        assert client["train"] + client["test"] == size
+        assert client["test"] == round(0.2 * size)
+
+
+def test_a_record_holds_every_round(finished: dict[str, RunRecord]) -> None:
+    for method, record in finished.items():
+        assert [entry.round for entry in record.rounds] == [1, 2]
+        for entry in record.rounds:
+            assert entry.cohort == (0, 1, 2)
+            for metric in ("f1", "accuracy"):
+                own = [scores["test"][metric] for scores in entry.client_scores]
+                assert entry.scores["test"][metric] == pytest.approx(np.mean(own))
+            if method == "local-majority":
+                assert (entry.train_loss, entry.client_losses) == (None, ())
+            else:
+                sizes = [client["train"] for client in record.clients]
+                assert entry.train_loss == pytest.approx(np.average(entry.client_losses, weights=sizes))
+        assert set(record.sampling_errors["test"]) == {"f1", "accuracy"}
+
+
+def test_the_local_majority_is_its_label_share(finished: dict[str, RunRecord]) -> None:
+    shares = PartitionReport.from_json(finished["local-majority"].partition).obtained_counts
+    for counts, scores in zip(shares, finished["local-majority"].rounds[-1].client_scores, strict=True):
+        test = round(0.2 * sum(counts))  # stratified, so within one example of the client's own shares
+        assert scores["test"]["accuracy"] == pytest.approx(max(counts) / sum(counts), abs=1 / test)
+
+
+def test_a_finished_cell_is_found_and_not_touched(
+    finished: dict[str, RunRecord], module_settings: Settings, events: Any
+) -> None:
+    record = finished["fedavg"]
+    path = module_settings.records_dir / record.file_name
+    before = path.stat()
+    assert run_cell(record.cell, module_settings, events).to_json() == record.to_json()
+    assert [(type(event), event.reused) for event in events] == [(CellFinished, True)]
+    assert path.stat() == before
+
+
+def test_events_of_a_cell_count_every_example_once(
+    cells_of: CellsOf, finished: dict[str, RunRecord], settings: Settings, events: Any
+) -> None:
+    (cell,) = cells_of(["fedavg"], *SHORT)
+    record = run_cell(cell, settings, events)
+    examples = sum(client["train"] for client in record.clients)
+    assert [type(event) for event in events if not isinstance(event, Trained)] == [
+        CellStarted, RoundFinished, RoundFinished, CellFinished,
+    ]  # fmt: skip
+    assert events[0] == CellStarted(cell, record.cell_id, (), examples)
+    assert sum(event.examples for event in events.of(Trained)) == 2 * examples
+    assert [event.round for event in events.of(RoundFinished)] == list(record.rounds)
+    assert record.outcome == finished["fedavg"].outcome  # in another folder, after other cells
+    assert not list((settings.results_dir / "checkpoints").iterdir())
+
+
+def test_fedsplitbert_that_shares_every_layer_is_fedavg(
+    cells_of: CellsOf, finished: dict[str, RunRecord], settings: Settings
+) -> None:
+    (cell,) = cells_of(["fedsplitbert"], *SHORT, "options.critical_layer=4")  # the demo encoder's depth
+    split, average = run_cell(cell, settings, lambda _: None), finished["fedavg"]
+    assert split.cell_id != average.cell_id
+    assert split.rounds == average.rounds
+    assert split.ledger == average.ledger
+
+
+def test_one_worker_and_two_give_the_same_records(
+    cells_of: CellsOf, finished: dict[str, RunRecord], settings: Settings, events: Any
+) -> None:
+    cells = cells_of(METHODS, *SHORT)
+    shared = cells[1]
+    twice = [shared, *cells]  # both workers begin with the same cell: one computes it, the other waits and finds it
+    assert run_cells(twice, Settings(results_dir=settings.results_dir, device="cpu", workers=2), events) == 0
+    ends = events.of(CellFinished)
+    assert {end.record.cell_id: end.record.outcome for end in ends} == {
+        record.cell_id: record.outcome for record in finished.values()
+    }
+    assert sorted(end.reused for end in ends if end.record.cell.spec_id == shared.spec_id) == [False, True]
+    assert [event.cell for event in events.of(CellStarted)].count(shared) == 1
+    for record in finished.values():
+        assert read_record(settings.records_dir / record.file_name).outcome == record.outcome
+    assert len(list(settings.records_dir.iterdir())) == len(METHODS)
+
+
+def test_a_cell_that_diverges_fails_alone(
+    cells_of: CellsOf, settings: Settings, events: Any, run_words: Callable[..., list[str]], capsys: Any
+) -> None:
+    results = settings.results_dir
+    words = run_words(results, "fedavg,local-majority", "training.rounds=1", "training.learning_rate=1e30")
+    assert main(words) == 2
+    message = capsys.readouterr().err
+    assert "error: 1 of 2 cells could not be computed; the others are finished. training diverged in round 1" in message
+    assert "(MRPC · FedAvg · seed 0)" in message
+    assert [read_record(path).cell.algorithm for path in settings.records_dir.iterdir()] == ["local_majority"]
+
+    cells = cells_of(["fedavg", "local-majority"], "training.rounds=1", "training.learning_rate=1e30")
+    assert run_cells(cells, settings, events) == 1
+    assert [type(event) for event in events if not isinstance(event, Trained | CellStarted)] == [
+        CellFailed, CellFinished,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", ["training.participation=0.5", "clients=33"])
+def test_some_clients_of_many(change: str, cells_of: CellsOf, settings: Settings) -> None:
+    """A cohort is half of three clients; 33 clients keep their tensors on disk."""
+    equal = 'partition={"scheme":"equal"}'
+    cells = cells_of(["fedsplitbert"], equal, *SHORT, change, tasks=["stsb"])
+    record = run_cell(cells[0], settings, lambda _: None)
+    cohorts = [entry.cohort for entry in record.rounds]
+    assert [len(cohort) for cohort in cohorts] == ([2, 2] if change.startswith("training") else [33, 33])
+    uploaded = {row[1] for row in record.ledger if row[0] == 1 and row[2] == "up"}
+    assert uploaded == set(cohorts[0])
+
+
+def test_a_leftover_checkpoint_goes_when_the_record_is_found(
+    finished: dict[str, RunRecord], module_settings: Settings, tmp_path: Path
+) -> None:
+    """As after a kill between the record and the removal of the checkpoint."""
+    record = finished["fedavg"]
+    settings = Settings(results_dir=tmp_path, device="cpu")
+    shutil.copytree(module_settings.records_dir, settings.records_dir)
+    leftover = settings.checkpoint_dir(record.cell_id)
+    leftover.mkdir(parents=True)
+    (leftover / "state.json").write_text("{}")
+    (leftover / "server-round-2.safetensors").touch()
+    run_cell(record.cell, settings, lambda _: None)
+    assert not leftover.exists()

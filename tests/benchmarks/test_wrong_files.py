@@ -1,0 +1,215 @@
+"""Wrong data, encoders and checkpoints: status 2, one clear message, and earlier results as they were."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmarks import runner
+from benchmarks.backbones import word_tokenizer
+from benchmarks.cli.main import main
+from benchmarks.tasks.words import VOCABULARY
+
+TABLE = "fedsplitbert-table3"
+Refusal = Callable[..., str]
+Words = Callable[..., list[str]]
+Contents = Callable[[Path], dict[str, bytes]]
+
+# ---- data ------------------------------------------------------------------------------------------------------
+
+HEADER = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
+GOOD = ["1\t1\t2\tThe dog barks .\tA dog barks .\n", "0\t3\t4\tIt rains .\tHe sleeps .\n"]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data directory with a sound MRPC."""
+    folder = tmp_path / "data" / "MRPC"
+    folder.mkdir(parents=True)
+    for name in ("train.tsv", "dev.tsv"):
+        (folder / name).write_text(HEADER + "".join(GOOD * 4))
+    return folder.parent
+
+
+@pytest.fixture
+def refused_data(refusal: Refusal, run_words: Words, data: Path, results: Path) -> Callable[[], str]:
+    def refuse() -> str:
+        words = [*run_words(results, "fedavg"), "--scale", "lite", "--backbone", "tiny"]
+        return refusal([*words, "--data-dir", str(data)])
+
+    return refuse
+
+
+def test_a_missing_file(data: Path, refused_data: Callable[[], str]) -> None:
+    (data / "MRPC" / "train.tsv").unlink()
+    assert f"{data / 'MRPC'}: MRPC lacks train.tsv; add what is missing" in refused_data()
+
+
+def test_no_data_of_the_task(data: Path, refused_data: Callable[[], str]) -> None:
+    shutil.rmtree(data / "MRPC")
+    message = refused_data()
+    assert message.startswith("no data of MRPC: looked for")
+    assert str(data / "glue_data" / "MRPC" / "train.tsv") in message
+
+
+ROWS = {
+    "a column too few": ("1\t1\t2\tOne text .\n", "expected 5 columns, found 4"),
+    "a label outside the set": ("2\t1\t2\tOne .\tTwo .\n", "expected one of the labels 0, 1, found '2'"),
+    "an empty text": ("1\t1\t2\t \tTwo .\n", "expected a text in column '#1 String', found ' '"),
+    "no UTF-8": ("1\t1\t2\tOne .\t\udcff .\n", "expected UTF-8, found the byte 0xff"),
+}
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_a_malformed_row_is_named_with_file_and_line(
+    case: str, data: Path, refused_data: Callable[[], str]
+) -> None:
+    row, expected = ROWS[case]
+    file = data / "MRPC" / "dev.tsv"
+    file.write_bytes((HEADER + GOOD[0] + row + GOOD[1]).encode("utf-8", "surrogateescape"))
+    message = refused_data()
+    assert message.startswith(f"{file}:3: {expected}")  # the header is line 1
+    assert "--lenient" in message
+
+
+def test_a_file_of_another_task(data: Path, refused_data: Callable[[], str]) -> None:
+    (data / "MRPC" / "train.tsv").write_text("index\tsentence1\tsentence2\tlabel\n0\tA\tB\tentailment\n")
+    assert f"{data / 'MRPC' / 'train.tsv'}:1: expected a header with each of the columns" in refused_data()
+
+
+def test_a_label_that_runs_out(data: Path, refused_data: Callable[[], str]) -> None:
+    for name in ("train.tsv", "dev.tsv"):
+        (data / "MRPC" / name).write_text(HEADER + GOOD[0] * 8)
+    message = refused_data()
+    assert message.startswith("label 0: shares [0.05, 0.25, 0.75] wanted, 0 examples available")
+
+
+# ---- encoders --------------------------------------------------------------------------------------------------
+
+
+def without_config(folder: Path) -> None:
+    (folder / "config.json").unlink()
+
+
+def of_another_family(folder: Path) -> None:
+    (folder / "config.json").write_text(json.dumps({"model_type": "gpt2", "n_layer": 4}))
+
+
+def with_cut_weights(folder: Path) -> None:
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1000])
+
+
+def with_cut_header(folder: Path) -> None:
+    (folder / "model.safetensors").write_bytes(b"\x08")
+
+
+def with_a_pickle_alone(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    torch.save({}, folder / "pytorch_model.bin")
+
+
+def without_tokenizer(folder: Path) -> None:
+    for path in folder.glob("*token*"):
+        path.unlink()
+
+
+def with_anothers_tokenizer(folder: Path) -> None:
+    fillers = [f"filler{number}" for number in range(600)]  # every word's id is beyond the encoder's 512
+    word_tokenizer([*fillers, *VOCABULARY]).save_pretrained(folder)
+
+
+ENCODERS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "no config": (without_config, "expected config.json, tokenizer files and weights"),
+    "another family": (of_another_family, "expected a BERT-family encoder (bert, roberta"),
+    "weights cut short": (with_cut_weights, "the weights cannot be read"),
+    "weights of one byte": (with_cut_header, "the weights cannot be read"),
+    "a pickle alone": (with_a_pickle_alone, "expected weights as model.safetensors, found none"),
+    "no tokenizer": (without_tokenizer, "tokenizer"),
+    "another encoder's tokenizer": (with_anothers_tokenizer, "tokenizer"),
+}
+
+
+@pytest.mark.parametrize("case", ENCODERS)
+def test_a_wrong_encoder(
+    case: str, refusal: Refusal, results: Path, run_words: Words, tiny_encoder: Path, tmp_path: Path
+) -> None:
+    damage, expected = ENCODERS[case]
+    folder = tmp_path / "encoder"
+    shutil.copytree(tiny_encoder, folder)
+    damage(folder)
+    message = refusal([*run_words(results, "fedavg"), "--backbone", str(folder)])
+    assert str(folder) in message
+    assert expected in message
+
+
+# ---- checkpoints -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def interrupted_results(finished_results: Path, tmp_path_factory: pytest.TempPathFactory, run_words: Words) -> Path:
+    """Earlier results with one more cell, interrupted after its last round and before its record."""
+    results = tmp_path_factory.mktemp("interrupted") / "results"
+    shutil.copytree(finished_results, results)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "write_record", interrupt)
+        assert main(run_words(results, "fedsplitbert", "training.rounds=2")) == 130
+    return results
+
+
+def edited(manifest: Path, **changes: object) -> None:
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), **changes}))
+
+
+def flipped(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+CHECKPOINTS: dict[str, Callable[[Path], object]] = {
+    "manifest cut short": lambda folder: (folder / "state.json").write_text('{"version": 1, "rou'),
+    "manifest a list": lambda folder: (folder / "state.json").write_text("[]"),
+    "manifest of another cell": lambda folder: edited(folder / "state.json", identity="0123456789abcdef"),
+    "no server file named": lambda folder: edited(folder / "state.json", server=None),
+    "clients without hashes": lambda folder: edited(folder / "state.json", clients={"0": "client-0"}),
+    "a bit of the server's tensors": lambda folder: flipped(next(folder.glob("server-*"))),
+    "a bit of a client's tensors": lambda folder: flipped(next(folder.glob("client-1-*"))),
+    "a client's file gone": lambda folder: next(folder.glob("client-2-*")).unlink(),
+}
+
+
+@pytest.mark.parametrize("case", CHECKPOINTS)
+def test_a_damaged_checkpoint(
+    case: str, refusal: Refusal, interrupted_results: Path, run_words: Words, tmp_path: Path, contents: Contents
+) -> None:
+    copy = tmp_path / "results"
+    shutil.copytree(interrupted_results, copy)
+    (folder,) = (copy / "checkpoints").iterdir()
+    CHECKPOINTS[case](folder)
+    before = contents(copy)
+    message = refusal(run_words(copy, "fedsplitbert", "training.rounds=2"))
+    assert "is damaged" in message
+    assert f"Remove the folder {folder} to start this cell from its first round" in message
+    assert contents(copy) == before
+
+
+def test_following_the_advice_computes_the_cell_again(
+    interrupted_results: Path, run_words: Words, tmp_path: Path
+) -> None:
+    copy = tmp_path / "results"
+    shutil.copytree(interrupted_results, copy)
+    (folder,) = (copy / "checkpoints").iterdir()
+    shutil.rmtree(folder)
+    assert main(run_words(copy, "fedsplitbert", "training.rounds=2")) == 0
+    assert len(list((copy / "records").iterdir())) == 2
+    assert not list((copy / "checkpoints").iterdir())

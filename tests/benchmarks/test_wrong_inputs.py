@@ -1,0 +1,268 @@
+"""Wrong inputs: status 2, one clear message that says what to do, and earlier results as they were."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchmarks.federation import load_inputs
+from benchmarks.settings import Settings
+from benchmarks.spec import Cell
+
+TABLE = "fedsplitbert-table3"
+ROOT = Path(__file__).resolve().parents[2]
+Refusal = Callable[..., str]
+Words = Callable[..., list[str]]
+Contents = Callable[[Path], dict[str, bytes]]
+
+
+# ---- words that are refused before anything is loaded ----------------------------------------------------------
+
+RUN = ["run", TABLE, "--no-tracking"]
+WORDS = {
+    "no command": ([], "required: command"),
+    "unknown command": (["runn"], "invalid choice: 'runn'"),
+    "unknown flag": ([*RUN, "--sacle", "lite"], "unrecognized arguments: --sacle"),
+    "no benchmark": (["run"], "required: id"),
+    "unknown benchmark": (["run", "fedsplit-table9"], "unknown benchmark 'fedsplit-table9': expected one of"),
+    "misspelled benchmark": (["plan", "fedsplitbert-tabel3"], "Did you mean 'fedsplitbert-table3'?"),
+    "unknown task": ([*RUN, "--tasks", "squad"], "unknown task 'squad': expected one of mrpc, cola"),
+    "misspelled task": ([*RUN, "--tasks", "mrcp,rte"], "Did you mean 'mrpc'?"),
+    "unknown method": ([*RUN, "--methods", "scaffold"], "unknown method 'scaffold': expected one of"),
+    "misspelled method": ([*RUN, "--methods", "fedavgg"], "Did you mean 'fedavg'?"),
+    "unknown scale": ([*RUN, "--scale", "huge"], "unknown scale 'huge': expected one of demo, lite, paper"),
+    "misspelled scale": (["plan", TABLE, "--scale", "Lite"], "Did you mean 'lite'?"),
+    "no seeds": ([*RUN, "--seeds", "0"], "--seeds: expected a whole number above 0, found '0'"),
+    "seeds in words": ([*RUN, "--seeds", "abc"], "--seeds: expected a whole number above 0, found 'abc'"),
+    "negative seeds": ([*RUN, "--seeds=-1"], "--seeds: expected a whole number above 0, found '-1'"),
+    "workers in words": ([*RUN, "--workers", "abc"], "--workers: expected a whole number above 0, found 'abc'"),
+    "no threads": ([*RUN, "--threads", "0"], "--threads: expected a whole number above 0, found '0'"),
+    "port in words": (["ui", "--port", "http"], "--port: expected a whole number above 0, found 'http'"),
+    "port zero": (["ui", "--port", "0"], "--port: expected a whole number above 0, found '0'"),
+    "unknown score": (["report", "--score", "first"], "--score: invalid choice: 'first'"),
+    "unknown field": ([*RUN, "--set", "training.round=2"], "--set training.round: unknown field; expected one of"),
+    "no assignment": ([*RUN, "--set", "training.rounds"], "expected field=value, such as"),
+    "float for int": ([*RUN, "--set", "training.rounds=1.5"], "training.rounds: expected int such as"),
+    "text for int": ([*RUN, "--set", "training.rounds=two"], "training.rounds: expected int such as"),
+    "text for float": ([*RUN, "--set", "training.learning_rate=fast"], "learning_rate: expected float such as"),
+    "number for text": ([*RUN, "--set", "codec=16"], "codec: expected str such as 'fp32', found 16"),
+    "no number": ([*RUN, "--set", "training.learning_rate=NaN"], "training.learning_rate"),
+    "infinite": ([*RUN, "--set", "training.participation=1e999"], "training.participation"),
+    "unknown encoder": (["plan", TABLE, "--backbone", "nobody/no-such-bert"], "BACKBONE to a folder that holds"),
+    "encoder nowhere": (["plan", TABLE, "--backbone", "./no/such/folder"], "expected config.json"),
+}
+
+
+@pytest.mark.parametrize("case", WORDS)
+def test_words(case: str, refusal: Refusal, results: Path) -> None:
+    words, expected = WORDS[case]
+    placed = words if not words or words == ["runn"] else [*words, "--results-dir", str(results)]
+    assert expected in refusal(placed)
+
+
+# ---- values that a cell refuses --------------------------------------------------------------------------------
+
+VALUES = {
+    "options.critical_layer=9": "critical layer 9: expected 0 to 4",
+    "options.critical_layer=-1": "critical layer -1: expected 0 to 4",
+    "options.critical_layer=two": "critical layer",
+    "options.critical_layer=1.5": "critical layer",
+    "options.dropout=0.5": "fedsplitbert: unknown options ['dropout']",
+    "options.embeddings=melted": "embeddings: expected one of frozen, global, local, found 'melted'",
+    "options.proximal=-0.1": "proximal: expected a weight >= 0, found -0.1",
+    "options.proximal=much": "proximal",
+    "options.server=adam": "server",
+    "options.server.name=sgdd": "unknown server optimiser 'sgdd': expected one of sgd, adam, yogi, adagrad",
+    "options.server.momentum=0.5": "momentum",
+    "training.rounds=0": "training.rounds: expected a number above 0, found 0",
+    "training.learning_rate=-1": "training.learning_rate: expected a number above 0, found -1.0",
+    "training.batch_size=0": "training.batch_size: expected a number above 0, found 0",
+    "training.weight_decay=-1": "training.weight_decay",
+    "training.participation=0": "participation: expected a share in (0, 1], found 0.0",
+    "training.participation=2": "participation: expected a share in (0, 1], found 2.0",
+    "training.precision=fp8": "unknown precision 'fp8': expected auto, fp32, bf16, fp16",
+    "training.precision=fp16": "precision fp16 needs a GPU",
+    "training.padding=widest": "training.padding: expected longest or fixed, found 'widest'",
+    "training.padding=fixed training.max_length=65": "max_length",  # the demo's encoder has 64 positions
+    "codec=fp8": "unknown codec 'fp8': expected one of fp32, fp16, bf16",
+    "holdout=dev": "holdout: expected test or validation, found 'dev'",
+    "test_share=1": "test_share must be between 0 and 1",
+    "task_version=2": "task mrpc: the cell was defined for version 2",
+    "clients=100000": "100000 clients cannot share 240 examples",
+    'partition={"scheme":"label-table","shares":[[0.5,0.5],[0.5,0.5],[0.5,0.5]],"size":5000}': "over-draws label 0",
+    'partition={"scheme":"alphabetical"}': "unknown partition scheme 'alphabetical', known are",
+}
+
+
+@pytest.mark.parametrize("assignments", VALUES)
+def test_values(assignments: str, refusal: Refusal, results: Path, run_words: Words) -> None:
+    words = run_words(results, "fedsplitbert", "training.rounds=1", *assignments.split())
+    assert VALUES[assignments] in refusal(words)
+
+
+@pytest.mark.parametrize(("device", "expected"), [("cuda:99", "cuda:99"), ("toaster", "toaster")])
+def test_devices(device: str, expected: str, refusal: Refusal, results: Path, run_words: Words) -> None:
+    assert expected in refusal([*run_words(results, "fedavg"), "--device", device])
+
+
+def test_one_message_names_every_reason_and_the_cells_that_it_stopped(
+    refusal: Refusal, finished_results: Path, tmp_path: Path, run_words: Words
+) -> None:
+    shutil.copytree(finished_results / "records", tmp_path / "records")
+    methods = "fedsplitbert,fedavg,local-majority"  # the first is finished, with the demo's critical layer 2
+    message = refusal(run_words(tmp_path, methods, "training.rounds=1", "options.critical_layer=2"))
+    assert message.startswith("2 of 3 cells could not be computed; the others are finished. fedavg: unknown options")
+    assert "(MRPC · FedAvg · seed 0)" in message
+
+
+# ---- places ----------------------------------------------------------------------------------------------------
+
+
+def test_data_directory(refusal: Refusal, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = [*RUN, "--results-dir", str(results), "--data-dir"]
+    assert "expected a folder, found nothing. Set DATA_DIR" in refusal([*words, str(tmp_path / "nowhere")])
+    (tmp_path / "file").touch()
+    assert "expected a folder, found a file. Set DATA_DIR" in refusal([*words, str(tmp_path / "file")])
+    monkeypatch.setenv("DATA_DIR", str(tmp_path / "elsewhere"))
+    assert f"data directory {tmp_path / 'elsewhere'}" in refusal(words[:-1])
+
+
+def test_results_directory_below_a_file(
+    refusal: Refusal, results: Path, tmp_path: Path, run_words: Words, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    below = tmp_path / "file" / "results"
+    assert "cannot be written (Not a directory). Set RESULTS_DIR" in refusal(run_words(below, "fedavg"))
+    records = str(results / "records")
+    assert "Set RESULTS_DIR" in refusal(["report", "--records", records, "--results-dir", str(below)])
+    assert "Set RESULTS_DIR" in refusal(["import", records, "--results-dir", str(below)])
+    monkeypatch.setenv("RESULTS_DIR", str(below))
+    assert f"results directory {below}" in refusal(RUN)
+
+
+def test_results_directory_read_only(
+    refusal: Refusal, results: Path, run_words: Words, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(**_: object) -> None:  # as for anyone but root
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refused)
+    assert "cannot be written (Permission denied). Set RESULTS_DIR" in refusal(run_words(results, "fedavg"))
+
+
+@pytest.mark.parametrize("inner", ["records", "checkpoints", "locks"])
+def test_folders_in_the_results_are_tried_before_hours_of_training(
+    inner: str, refusal: Refusal, tmp_path: Path, run_words: Words
+) -> None:
+    (tmp_path / inner).touch()  # no folder can be made here
+    assert str(tmp_path / inner) in refusal(run_words(tmp_path, "local-majority"))
+
+
+def test_report_and_import_without_records(refusal: Refusal, results: Path, tmp_path: Path) -> None:
+    words = ["--results-dir", str(tmp_path)]
+    assert "run a benchmark first" in refusal(["report", *words])
+    assert f"no records in {tmp_path / 'none'}" in refusal(["report", *words, "--records", str(tmp_path / "none")])
+    (tmp_path / "records").mkdir()
+    assert "belongs to what was asked for: run it first" in refusal(["report", TABLE, *words])
+    unrun = ["report", TABLE, "--tasks", "rte", "--results-dir", str(results)]
+    assert "belongs to what was asked for: run it first" in refusal(unrun)
+    assert "expected a folder of records, found none" in refusal(["import", str(tmp_path / "none"), *words])
+
+
+def test_a_readme_without_its_markers(refusal: Refusal, finished_results: Path, tmp_path: Path) -> None:
+    words = ["report", "--records", str(finished_results / "records"), "--results-dir", str(tmp_path), "--set"]
+    readme = tmp_path / "README.md"
+    asked = [*words, "training.rounds=1", TABLE, "--readme", str(readme)]
+    assert str(readme) in refusal(asked)  # there is none
+    readme.write_text("# Mine\n")
+    assert "reproduced:begin" in refusal(asked)
+    assert readme.read_text() == "# Mine\n"
+
+
+# ---- damaged records -------------------------------------------------------------------------------------------
+
+
+def shortened(text: str) -> str:
+    return text[: len(text) // 2]
+
+
+def of_another_seed(text: str) -> str:
+    value = json.loads(text)
+    value["cell"]["seed"] = 7
+    return json.dumps(value)
+
+
+def of_another_schema(text: str) -> str:
+    return json.dumps({**json.loads(text), "schema": 99})
+
+
+RECORDS: dict[str, tuple[Callable[[str], str], str]] = {
+    "cut short": (shortened, "JSONDecodeError"),
+    "edited": (of_another_seed, "it was changed after the run"),
+    "another schema": (of_another_schema, "record schema 99, this version reads 1"),
+    "a list": (lambda _: "[]", "TypeError"),
+    "empty": (lambda _: "", "JSONDecodeError"),
+}
+
+
+@pytest.mark.parametrize("case", RECORDS)
+def test_a_damaged_record(
+    case: str, refusal: Refusal, finished_results: Path, tmp_path: Path, run_words: Words, contents: Contents
+) -> None:
+    damage, expected = RECORDS[case]
+    copy = tmp_path / "results"
+    shutil.copytree(finished_results, copy)
+    (record,) = (copy / "records").glob("*.json")
+    record.write_text(damage(record.read_text()))
+    before = contents(copy)
+    for words in (
+        run_words(copy, "fedsplitbert", "training.rounds=1"),
+        ["report", "--results-dir", str(copy)],
+        ["plan", TABLE, "--results-dir", str(copy)],
+        ["import", str(copy / "records"), "--results-dir", str(tmp_path / "other")],
+    ):
+        message = refusal(words)
+        assert message.startswith(f"{record}: expected a record of a finished cell, found a damaged one")
+        assert expected in message
+        assert "move it away to compute the cell again; other records are not touched" in message
+    assert contents(copy) == before
+    assert not list((tmp_path / "other").rglob("*.json"))
+
+
+def test_a_record_under_another_cells_name(
+    refusal: Refusal, finished_results: Path, tmp_path: Path, run_words: Words, cells_of: Callable[..., list[Cell]]
+) -> None:
+    (other,) = cells_of(["fedsplitbert"], "training.rounds=2")
+    name = f"{other.label}-{other.cell_id(load_inputs(other, Settings()).digests)}.json"
+    (tmp_path / "records").mkdir()
+    (record,) = (finished_results / "records").glob("*.json")
+    shutil.copy(record, tmp_path / "records" / name)
+    assert name in refusal(run_words(tmp_path, "fedsplitbert", "training.rounds=2"))
+
+
+# ---- the process itself ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["run", "fedsplitbert-tabel3"], "Did you mean 'fedsplitbert-table3'?"),
+        ([*RUN, "--seeds", "0"], "--seeds: expected a whole number above 0, found '0'"),
+        ([*RUN, "--tasks", "mrpc", "--methods", "fedavg", "--set", "codec=fp8"], "unknown codec 'fp8'"),
+    ],
+)
+def test_a_process_ends_with_status_2_and_the_message_alone(
+    words: list[str], expected: str, results: Path, message_in: Callable[[str], str]
+) -> None:
+    command = [sys.executable, "-m", "benchmarks", *words, "--results-dir", str(results)]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert expected in message_in(ended.stderr)

@@ -1,0 +1,145 @@
+"""Batches: every example once, padded as asked, and answers in the part's order."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedsim.data import Examples, Part, evaluation_batches, training_batches
+
+WIDTH = 40
+LENGTHS = st.lists(st.integers(1, WIDTH), min_size=1, max_size=120)
+
+
+def make_examples(lengths, padding_id=0):
+    """Example i consists of tokens i + 1, is of type i % 2 and has the label i."""
+    index = np.arange(len(lengths))
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    tokens = np.repeat(index + 1, lengths).astype(np.int32)
+    types = np.repeat(index % 2, lengths).astype(np.int32)
+    return Examples(tokens, types, offsets, index.astype(np.int64), padding_id)
+
+
+def make_part(lengths, seed=0):
+    """Some of the examples, in an order of their own."""
+    chosen = np.random.default_rng(seed).permutation(len(lengths))[: max(1, len(lengths) * 2 // 3)]
+    return Part(make_examples(lengths), chosen)
+
+
+def assert_batch_is_true_to_its_examples(batch, examples):
+    for row, label in enumerate(batch["labels"].tolist()):
+        length = examples.lengths[label]
+        assert batch["attention_mask"][row].tolist() == [1] * length + [0] * (batch["input_ids"].shape[1] - length)
+        assert set(batch["input_ids"][row, :length].tolist()) == {label + 1}
+        assert set(batch["input_ids"][row, length:].tolist()) <= {examples.padding_id}
+        assert set(batch["token_type_ids"][row, :length].tolist()) == {label % 2}
+        assert not batch["token_type_ids"][row, length:].any()
+
+
+@settings(deadline=None, max_examples=60)
+@given(LENGTHS, st.integers(1, 17), st.sampled_from([None, WIDTH]), st.integers(1, 4), st.integers(0, 2**32))
+def test_an_epoch_holds_every_example_once(lengths, batch_size, width, pool_batches, seed):
+    part = make_part(lengths)
+    batches = list(training_batches(part, batch_size, width, np.random.default_rng(seed), pool_batches))
+    assert len(batches) == math.ceil(len(part) / batch_size)
+    sizes = sorted((len(batch["labels"]) for batch in batches), reverse=True)
+    assert all(size == batch_size for size in sizes[:-1])
+    seen = [label for batch in batches for label in batch["labels"].tolist()]
+    assert sorted(seen) == sorted(part.indices.tolist())
+    for batch in batches:
+        longest = part.examples.lengths[batch["labels"].numpy()].max()
+        assert {tuple(batch[name].shape) for name in ("input_ids", "attention_mask", "token_type_ids")} == {
+            (len(batch["labels"]), width or longest)
+        }
+        assert_batch_is_true_to_its_examples(batch, part.examples)
+
+
+@pytest.mark.parametrize("width", [None, WIDTH])
+def test_the_generator_alone_decides_the_order(width):
+    part = make_part(np.random.default_rng(1).integers(1, WIDTH, 90))
+
+    def order(seed):
+        batches = training_batches(part, 8, width, np.random.default_rng(seed))
+        return [batch["labels"].tolist() for batch in batches]
+
+    assert order(0) == order(0)
+    assert order(0) != order(1)
+
+
+def test_batches_by_length_pad_least():
+    lengths = np.random.default_rng(0).integers(1, WIDTH + 1, 256)
+    part = Part(make_examples(lengths), np.arange(256))
+
+    def padding(width, batch_size=8, pool_batches=16):
+        batches = training_batches(part, batch_size, width, np.random.default_rng(0), pool_batches)
+        return sum(int((1 - batch["attention_mask"]).sum()) for batch in batches)
+
+    assert padding(WIDTH) == 256 * WIDTH - lengths.sum()
+    assert padding(None) < padding(None, pool_batches=1) / 3  # pools of one batch: a plain shuffle
+    assert padding(None, pool_batches=1) < padding(WIDTH)
+
+
+def test_batches_by_length_still_mix_and_come_in_no_order_of_length():
+    lengths = np.random.default_rng(0).integers(1, WIDTH + 1, 256)
+    part = Part(make_examples(lengths), np.arange(256))
+    epochs = [list(training_batches(part, 8, None, np.random.default_rng(seed))) for seed in (0, 1)]
+    groups = [{frozenset(batch["labels"].tolist()) for batch in epoch} for epoch in epochs]
+    assert len(groups[0] & groups[1]) < 4
+    widths = [batch["input_ids"].shape[1] for batch in epochs[0]]
+    assert widths != sorted(widths)
+    assert widths != sorted(widths, reverse=True)
+
+
+def test_collate():
+    examples = Examples(
+        tokens=np.array([5, 6, 7, 8, 9, 4], dtype=np.int32),
+        types=np.array([0, 1, 0, 0, 1, 0], dtype=np.int32),
+        offsets=np.array([0, 2, 5, 6]),
+        labels=np.array([0.5, 2.5, 4.0], dtype=np.float32),
+        padding_id=1,
+    )
+    assert len(examples) == 3
+    assert examples.lengths.tolist() == [2, 3, 1]
+    batch = examples.collate(np.array([1, 0]))
+    assert batch["input_ids"].tolist() == [[7, 8, 9], [5, 6, 1]]
+    assert batch["attention_mask"].tolist() == [[1, 1, 1], [1, 1, 0]]
+    assert batch["token_type_ids"].tolist() == [[0, 0, 1], [0, 1, 0]]
+    assert batch["labels"].tolist() == [2.5, 0.5]
+    assert {name: tensor.dtype for name, tensor in batch.items()} == {
+        "input_ids": torch.int64,
+        "attention_mask": torch.int64,
+        "token_type_ids": torch.int64,
+        "labels": torch.float32,
+    }
+    assert examples.collate(np.array([2]), width=4)["input_ids"].tolist() == [[4, 1, 1, 1]]
+    part = Part(examples, np.array([2, 0]))
+    assert (len(part), part.labels.tolist()) == (2, [4.0, 0.5])
+
+
+@settings(deadline=None, max_examples=60)
+@given(LENGTHS, st.integers(1, 17), st.sampled_from([None, WIDTH]))
+def test_evaluation_batches_know_their_places(lengths, batch_size, width):
+    part = make_part(lengths)
+    restored = np.full(len(part), -1)
+    for positions, batch in evaluation_batches(part, batch_size, width):
+        assert len(positions) <= batch_size
+        assert (restored[positions] == -1).all()
+        restored[positions] = batch["labels"].numpy()
+        assert_batch_is_true_to_its_examples(batch, part.examples)
+    assert restored.tolist() == part.labels.tolist()
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 7, 100])
+@pytest.mark.parametrize("width", [None, 12])
+def test_predictions_do_not_depend_on_how_they_are_batched(small, batch_size, width):
+    resident = small.load()
+    part = Part(small.examples, np.random.default_rng(0).permutation(len(small.examples)))
+    outputs = resident.predict(part, batch_size, width)
+    one_by_one = [resident.logits(small.examples.collate(part.indices[[i]])) for i in range(len(part))]
+    assert outputs.shape == (len(part), 2)
+    assert outputs.dtype == np.float32
+    np.testing.assert_allclose(outputs, torch.cat(one_by_one).detach().numpy(), atol=1e-5)
+    assert np.ptp(outputs[:, 0]) > 0.01  # so the order shows
