@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from benchmarks.backbones import backbone_name, depth
 from benchmarks.errors import UserError
-from benchmarks.spec import JSON, Benchmark, Cell, Column, Row, Scale, Training
+from benchmarks.spec import JSON, Benchmark, Cell, Column, Row, Scale, Training, canonical_json
 
 _NUMBER = (int, float)
 
@@ -68,9 +68,14 @@ def _parse(assignment: str) -> tuple[str, JSON]:
     if not equals or not name:
         raise UserError(f"--set {assignment}: expected field=value, such as training.learning_rate=3e-5")
     try:
-        return name, json.loads(text)
+        value = json.loads(text)
     except ValueError:
-        return name, text
+        value = text
+    try:
+        canonical_json(value)
+    except ValueError:
+        raise UserError(f"--set {name}: expected a finite number, found {text}") from None
+    return name, value
 
 
 def _changed(cell: Cell, name: str, value: JSON) -> Cell:

@@ -14,7 +14,7 @@ from benchmarks.spec import JSON
 if TYPE_CHECKING:
     from fedsim.precision import Precision
 
-PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "evaluate", "numpy", "scikit-learn", "safetensors")
+PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "evaluate", "numpy", "safetensors")
 
 
 def describe_environment(precision: Precision, threads: int) -> dict[str, JSON]:

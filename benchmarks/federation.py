@@ -134,6 +134,8 @@ def local_training(cell: Cell, on_batch: Callable[[int], None]) -> LocalTraining
     for name in ("learning_rate", "batch_size", "local_epochs", "rounds", "max_length"):
         if getattr(training, name) <= 0:
             raise UserError(f"training.{name}: expected a number above 0, found {getattr(training, name)}")
+    if training.weight_decay < 0:
+        raise UserError(f"training.weight_decay: expected a number >= 0, found {training.weight_decay}")
     return LocalTraining(
         seed=cell.seed,
         learning_rate=training.learning_rate,
@@ -158,6 +160,12 @@ def build_federation(
     cell: Cell, inputs: Inputs, settings: Settings, on_batch: Callable[[int], None] = lambda _: None
 ) -> Federation:
     """The cell's algorithm on its model, ready to run."""
+    positions = inputs.backbone.config.get("max_position_embeddings")
+    if positions is not None and cell.training.max_length > positions:
+        raise UserError(
+            f"training.max_length: expected at most {positions}, the positions of {inputs.backbone.id}, "
+            f"found {cell.training.max_length}"
+        )
     precision = resolve_precision(cell.training.precision, settings.device)
 
     def load_model() -> Resident:

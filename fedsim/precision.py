@@ -34,7 +34,7 @@ def resolve_precision(requested: str = "auto", device: str | None = None) -> Pre
     """The precision for this machine: bf16 where the hardware computes in it, fp16 on older GPUs (V100), else fp32."""
     if requested != "auto" and requested not in DTYPES:
         raise FederationError(f"unknown precision {requested!r}: expected auto, {', '.join(DTYPES)}")
-    chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    chosen = _device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     if requested == "fp16" and chosen.type != "cuda":
         raise FederationError("precision fp16 needs a GPU: on a CPU choose auto, fp32 or bf16")
     if requested != "auto":
@@ -43,3 +43,15 @@ def resolve_precision(requested: str = "auto", device: str | None = None) -> Pre
         return Precision(chosen, "bf16" if torch.cuda.get_device_capability(chosen) >= (8, 0) else "fp16")
     features = torch.cpu.get_capabilities() if chosen.type == "cpu" else {}
     return Precision(chosen, "bf16" if features.get("amx_bf16") or features.get("avx512_bf16") else "fp32")
+
+
+def _device(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError):
+        gpus = torch.cuda.device_count()
+        raise FederationError(
+            f"device {name!r}: expected cpu or one of this machine's {gpus} GPUs (cuda:0, …)"
+        ) from None
+    return device

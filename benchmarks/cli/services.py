@@ -35,6 +35,7 @@ def _findings(words: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
     from benchmarks.environment import describe_environment
     from benchmarks.tasks import DataSource, tasks
     from benchmarks.tracking import default_tracking_uri
+    from benchmarks.tracking.store import shown
     from fedsim.precision import resolve_precision
 
     precision = resolve_precision()
@@ -54,7 +55,7 @@ def _findings(words: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
         yield "results", True, f"{words.results_dir} is writable, {free:.0f} GiB free"
     except UserError as error:
         yield "results", False, str(error)
-    yield "tracking", True, default_tracking_uri(words.results_dir)
+    yield "tracking", True, shown(default_tracking_uri(words.results_dir))
     for backbone in KNOWN:
         try:
             yield f"encoder {backbone}", True, str(dict(locate(backbone).origin))

@@ -138,8 +138,8 @@ LOCAL_MAJORITY = Row(
 
 # Section IV-B: the values that the paper tried. The server learning rate's grid is not printed; half powers of ten
 # around the one used here, as in Reddi et al. (2021).
-LEARNING_RATES = {"training.learning_rate": (2e-5, 3e-5, 4e-5, 5e-5)}
-TUNED = {
+LEARNING_RATES: Mapping[str, tuple[JSON, ...]] = {"training.learning_rate": (2e-5, 3e-5, 4e-5, 5e-5)}
+TUNED: Mapping[str, Mapping[str, tuple[JSON, ...]]] = {
     "fedavg": LEARNING_RATES,
     "fedprox": {"options.proximal": (0.001, 0.01, 0.1, 1.0)},
     "fedadam": {"options.server.learning_rate": (0.001, 0.0032, 0.01, 0.032)},

@@ -1,0 +1,213 @@
+"""Killed at any moment and started again, a cell goes on from its last round and ends the same to the last bit."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.cli.main import main
+from benchmarks.events import CellStarted
+from benchmarks.executors import run_cells
+from benchmarks.record import read_records
+from benchmarks.runner import run_cell
+from benchmarks.settings import Settings
+from benchmarks.spec import Cell
+
+ROOT = Path(__file__).resolve().parents[2]
+ROUNDS = 4
+SHORT = (f"training.rounds={ROUNDS}", "training.local_epochs=1")
+METHODS = ("fedadam", "fedsplitbert-qat")  # the server's moments; clients' own tensors and a codec
+PATIENCE_SECONDS = 120
+Words = Callable[..., list[str]]
+Outcomes = dict[str, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def cells(cells_of: Callable[..., list[Cell]]) -> list[Cell]:
+    return cells_of(METHODS, *SHORT)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(cells: list[Cell], tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    settings = Settings(results_dir=tmp_path_factory.mktemp("uninterrupted"), device="cpu")
+    records = [run_cell(cell, settings, lambda _: None) for cell in cells]
+    return {record.cell_id: record.outcome for record in records}
+
+
+def outcomes(settings: Settings) -> Outcomes:
+    return {record.cell_id: record.outcome for record in read_records(settings.records_dir)}
+
+
+def rounds_saved(settings: Settings) -> int:
+    """Rounds that a kill can no longer take away."""
+    saved = ROUNDS * len(list(settings.records_dir.glob("*.json")))
+    for manifest in settings.results_dir.glob("checkpoints/*/state.json"):
+        with suppress(FileNotFoundError):  # removed in this moment, once its record was there
+            saved += json.loads(manifest.read_text())["round"]
+    return saved
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+# ---- a kill before each write ----------------------------------------------------------------------------------
+
+
+class Killed(BaseException):
+    """No handler of the project catches it."""
+
+
+def kill_before_step(number: int, patch: pytest.MonkeyPatch) -> None:
+    """Let `number` - 1 steps on the disk happen, and nothing after them."""
+    steps = 0
+
+    def mortal(function: Callable[..., Any]) -> Callable[..., Any]:
+        def step(*arguments: Any, **options: Any) -> Any:
+            nonlocal steps
+            steps += 1
+            if steps >= number:
+                raise Killed
+            return function(*arguments, **options)
+
+        return step
+
+    patch.setattr(os, "fsync", mortal(os.fsync))
+    for name in ("replace", "unlink", "rmdir"):
+        patch.setattr(Path, name, mortal(getattr(Path, name)))
+
+
+def test_killed_before_each_step_on_the_disk(
+    cells_of: Callable[..., list[Cell]], settings: Settings, tmp_path: Path
+) -> None:
+    server = 'options.server={"name":"adam","learning_rate":0.01}'
+    (cell,) = cells_of(["fedsplitbert"], "training.rounds=2", "training.local_epochs=1", server)
+    expected = run_cell(cell, Settings(results_dir=tmp_path / "uninterrupted", device="cpu"), lambda _: None)
+    kills = 0
+    while not list(settings.records_dir.glob("*.json")) and kills < 40:
+        with pytest.MonkeyPatch.context() as patch:
+            kill_before_step(kills + 1, patch)  # each start comes one step further than the last
+            with suppress(Killed):
+                run_cell(cell, settings, lambda _: None)
+        kills += 1
+    assert kills > 6  # round 1 alone has a step for each of four files, and two for the manifest
+    assert outcomes(settings) == {expected.cell_id: expected.outcome}
+
+
+# ---- SIGKILL ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def start(run_words: Words) -> Callable[[Settings], Any]:
+    """Starts the command line in a process of its own, forked from one that has imported everything."""
+    context = multiprocessing.get_context("forkserver")
+    heavy = ["benchmarks.runner", "datasets", "evaluate", "transformers.models.bert.modeling_bert"]
+    context.set_forkserver_preload(["benchmarks.cli.run", *heavy])
+
+    def begin(settings: Settings) -> Any:
+        process = context.Process(target=main, args=(run_words(settings.results_dir, ",".join(METHODS), *SHORT),))
+        process.start()
+        return process
+
+    return begin
+
+
+def test_sigkill_at_any_moment(
+    start: Callable[[Settings], Any], cells: list[Cell], uninterrupted: Outcomes, settings: Settings, events: Any
+) -> None:
+    saved = 0
+    delays = random.Random(0)
+    for target in (1, 2, None, None, ROUNDS + 1, None):
+        process = start(settings)
+        if target is None:
+            time.sleep(delays.uniform(0, 0.8))
+        else:
+            wait_for(lambda: rounds_saved(settings) >= target or not process.is_alive())  # noqa: B023
+        process.kill()
+        process.join()
+        assert process.exitcode in (-signal.SIGKILL, 0)
+        assert rounds_saved(settings) >= max(saved, target or 0)
+        saved = rounds_saved(settings)
+    assert run_cells(cells, settings, events) == 0
+    assert sum(len(event.finished) for event in events.of(CellStarted)) == saved % ROUNDS  # of the unfinished cell
+    assert outcomes(settings) == uninterrupted
+    assert not list(settings.results_dir.glob("checkpoints/*"))
+
+
+# ---- a command with workers, as a shell starts it ---------------------------------------------------------------
+
+
+@contextmanager
+def command_in_its_first_rounds(settings: Settings, run_words: Words) -> Iterator[subprocess.Popen[str]]:
+    """Two workers in a process group of their own, of which nothing is left afterwards."""
+    words = [*run_words(settings.results_dir, ",".join(METHODS), *SHORT), "--workers", "2"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks", *words],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        wait_for(lambda: rounds_saved(settings) > 0 or process.poll() is not None)
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def group_is_gone(group: int) -> bool:
+    """Whether no process of a group runs; one that has ended and is not yet reaped does not count."""
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, process_group = path.read_text().rpartition(")")[2].split()[:3]
+            if int(process_group) == group and state not in "ZX":
+                return False
+    return True
+
+
+def test_ctrl_c_ends_a_command_and_its_workers_with_one_line(
+    cells: list[Cell], uninterrupted: Outcomes, settings: Settings, run_words: Words
+) -> None:
+    with command_in_its_first_rounds(settings, run_words) as process:
+        os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to the whole group
+        _, stderr = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 130
+    assert "interrupted: finished rounds are saved; the same command goes on from there" in stderr
+    assert "Traceback" not in stderr
+    assert run_cells(cells, settings, lambda _: None) == 0
+    assert outcomes(settings) == uninterrupted
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
+def test_sigkill_of_a_command_ends_its_workers_too(
+    cells: list[Cell], uninterrupted: Outcomes, settings: Settings, run_words: Words
+) -> None:
+    """Or they would hold memory and the cells' locks for ever."""
+    with command_in_its_first_rounds(settings, run_words) as process:
+        process.kill()
+        process.wait()
+        time.sleep(0.1)
+        deadline = time.monotonic() + 10
+        while not group_is_gone(process.pid) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert group_is_gone(process.pid)
+    assert run_cells(cells, settings, lambda _: None) == 0
+    assert outcomes(settings) == uninterrupted
