@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 from fedsim.engine import RoundMetrics, RoundResult, Run
 from fedsim.errors import CheckpointError
-from fedsim.store import read_tensors, write_tensors
+from fedsim.store import read_tensors, write_tensors, write_through
 from fedsim.wire import LedgerRow, Params
 
 MANIFEST = "state.json"
@@ -27,7 +27,6 @@ class Checkpoint:
 
     def save(self, run: Run) -> None:
         """Write the state after a round; the manifest's rename commits it, then older files are removed."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         state = run.state
         tensors = {f"shared/{name}": tensor for name, tensor in state.shared.items()}
         for moment, params in state.moments.items():
@@ -43,11 +42,10 @@ class Checkpoint:
             "ledger": run.channel.ledger.rows,
             "results": [asdict(result) for result in run.results],
         }
+        content = json.dumps(manifest, allow_nan=False)
+        digest = hashlib.sha256(content.encode()).hexdigest()
         temporary = self.folder / f".{MANIFEST}"
-        with temporary.open("w", encoding="utf-8") as file:
-            json.dump(manifest, file, allow_nan=False)
-            file.flush()
-            os.fsync(file.fileno())
+        write_through(temporary, f"{digest}\n{content}".encode())
         temporary.replace(self.folder / MANIFEST)
         self._remove_others({server, *(name for name, _ in clients.values())})
 
@@ -57,7 +55,10 @@ class Checkpoint:
         if not path.exists():
             return
         try:
-            manifest = json.loads(path.read_text(encoding="utf-8"))
+            digest, _, content = path.read_bytes().partition(b"\n")
+            if hashlib.sha256(content).hexdigest().encode() != digest:
+                raise ValueError("its content does not have the SHA-256 in its first line")
+            manifest = json.loads(content)
             if manifest["version"] != VERSION or manifest["identity"] != self.identity:
                 raise ValueError("it belongs to another run or version")
             results = [_result(entry) for entry in manifest["results"]]
@@ -79,8 +80,9 @@ class Checkpoint:
 
     def remove(self) -> None:
         """Remove the checkpoint, once its run is recorded."""
+        (self.folder / MANIFEST).unlink(missing_ok=True)  # first: without it the rest is no checkpoint
+        (self.folder / f".{MANIFEST}").unlink(missing_ok=True)
         self._remove_others(set())
-        (self.folder / MANIFEST).unlink(missing_ok=True)
         if self.folder.exists():
             self.folder.rmdir()
 

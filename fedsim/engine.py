@@ -117,7 +117,7 @@ def run_federation(
     on_round: Callable[[Run], None] = _ignore,
 ) -> Run:
     """Run a method for `rounds` rounds, scoring after each aggregation; goes on from the checkpoint's last round."""
-    store = store or ClientStore()
+    store = store or ClientStore(checkpoint.folder if checkpoint else None)
     run = Run(algorithm.init(clients, channel, store), channel)
     if checkpoint is not None:
         checkpoint.restore(run)

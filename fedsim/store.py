@@ -20,11 +20,20 @@ from fedsim.wire import Params
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
     """Write tensors to a safetensors file, through to the disk; returns the content's SHA-256."""
     content = safetensors.torch.save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    write_through(path, content)
     return hashlib.sha256(content).hexdigest()
+
+
+def write_through(path: Path, content: bytes) -> None:
+    """Write a file, through to the disk; CheckpointError where that fails."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise CheckpointError(f"checkpoint file {path} cannot be written ({error.strerror})") from None
 
 
 def read_tensors(path: Path, sha256: str) -> Params:
@@ -97,7 +106,6 @@ class ClientStore:
 
     def _flush_client(self, client: ClientId, round: int) -> None:
         assert self.folder is not None
-        self.folder.mkdir(parents=True, exist_ok=True)
         name = f"client-{client}-round-{round}.safetensors"
         self._files[client] = (name, write_tensors(self.folder / name, self._tensors[client]))
 

@@ -61,9 +61,11 @@ class LocalTraining:
                     total += loss.detach() * len(batch["labels"])
                     self.on_batch(len(batch["labels"]))
         mean = total.item() / (self.epochs * len(part))
-        if not math.isfinite(mean):
+        finite = bool(torch.nn.utils.get_total_norm(parameters).isfinite())
+        if not (math.isfinite(mean) and finite):  # the last step's damage shows in the parameters alone
             raise DivergedError(
-                f"training diverged in round {round} on client {client}: the mean loss is {mean}. "
+                f"training diverged in round {round} on client {client}: the mean loss is {mean}"
+                f"{'' if finite else ' and the parameters are not finite'}. "
                 f"Lower the learning rate (now {self.learning_rate}), or choose the precision fp32."
             )
         return mean

@@ -43,28 +43,21 @@ class Dirichlet:
                 f"{self.min_size * n_clients} in all; {labels.size} are available: "
                 "lower min_size or use fewer clients"
             )
-        if not math.isfinite(
-            self.alpha * n_clients
-        ):  # the sampler would overflow: proportions that are all 0
-            raise PartitionError(
-                f"alpha {self.alpha:g} overflows with {n_clients} clients: use Equal instead"
-            )
+        if not math.isfinite(self.alpha * n_clients):  # the sampler would overflow: proportions that are all 0
+            raise PartitionError(f"alpha {self.alpha:g} overflows with {n_clients} clients: use Equal instead")
         label_ids, pool_sizes = np.unique(labels, return_counts=True)
         counts_KL, redraws = self._draw(pool_sizes, n_clients, rng)
         notes = [f"redraws: {redraws}, a client had fewer than {self.min_size} examples"] if redraws else []
         parts = deal_by_label(labels, label_ids, counts_KL, rng)
         return reported(self.scheme, labels, parts, label_ids=label_ids, notes=notes)
 
-    def _draw(
-        self, pool_sizes: np.ndarray, n_clients: int, rng: np.random.Generator
-    ) -> tuple[np.ndarray, int]:
+    def _draw(self, pool_sizes: np.ndarray, n_clients: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
         """Counts for each client and label, and how many draws were thrown away."""
         smallest = 0
         for redraws in range(self.max_redraws + 1):
             proportions_LK = rng.dirichlet(np.full(n_clients, self.alpha), size=pool_sizes.size)
             counts_LK = [
-                largest_remainder(n * p_K, n)
-                for n, p_K in zip(pool_sizes.tolist(), proportions_LK, strict=True)
+                largest_remainder(n * p_K, n) for n, p_K in zip(pool_sizes.tolist(), proportions_LK, strict=True)
             ]
             counts_KL = np.stack(counts_LK, axis=1)
             smallest = max(smallest, int(counts_KL.sum(axis=1).min()))

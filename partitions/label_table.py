@@ -37,9 +37,7 @@ class LabelTable:
             raise PartitionError(f"shares must be a table [client][label], found {rows!r}")
         lengths = [len(row) for row in rows]
         if len(set(lengths)) != 1:
-            raise PartitionError(
-                f"every client needs a share of every label, found {lengths} shares a client"
-            )
+            raise PartitionError(f"every client needs a share of every label, found {lengths} shares a client")
         shares = tuple(
             tuple(require_number(share, f"shares[{client}][{label}]") for label, share in enumerate(row))
             for client, row in enumerate(rows)
@@ -62,9 +60,7 @@ class LabelTable:
         )
         label_ids = np.arange(shares_KL.shape[1])
         parts = deal_by_label(labels, label_ids, counts_KL, rng)
-        return reported(
-            self.scheme, labels, parts, label_ids=label_ids, requested_shares=shares_KL, notes=notes
-        )
+        return reported(self.scheme, labels, parts, label_ids=label_ids, requested_shares=shares_KL, notes=notes)
 
     def _normalised(self) -> tuple[np.ndarray, list[str]]:
         """Shares whose rows sum to 1, and a note for each row that was off."""
@@ -91,8 +87,7 @@ def _available(labels: np.ndarray, shares_KL: np.ndarray) -> np.ndarray:
     if outside.size:
         found = ", ".join(f"label {label} ({n} examples)" for label, n in zip(outside, counts, strict=True))
         raise PartitionError(
-            f"the table has labels 0 to {n_labels - 1}, the data also {found}: "
-            "add columns or remove those examples"
+            f"the table has labels 0 to {n_labels - 1}, the data also {found}: add columns or remove those examples"
         )
     available_L = np.bincount(labels, minlength=n_labels)
     absent = np.flatnonzero((available_L == 0) & (shares_KL.sum(axis=0) > 0))

@@ -34,8 +34,7 @@ def from_description(description: Mapping[str, Any]) -> Partitioner:
     unknown = sorted(given.keys() - known.keys())
     if unknown:
         raise PartitionError(
-            f"partition scheme {scheme!r} has no field {', '.join(unknown)}, "
-            f"known are {', '.join(known) or 'none'}"
+            f"partition scheme {scheme!r} has no field {', '.join(unknown)}, known are {', '.join(known) or 'none'}"
         )
     missing = [name for name, field in known.items() if field.default is MISSING and name not in given]
     if missing:

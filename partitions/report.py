@@ -63,9 +63,7 @@ class PartitionReport:
             "label_ids": None if self.label_ids is None else list(self.label_ids),
             "requested_shares": _lists(self.requested_shares),
             "obtained_counts": _lists(self.obtained_counts),
-            "scores": _lists(
-                None if self.scores is None else [(s.minimum, s.mean, s.maximum) for s in self.scores]
-            ),
+            "scores": _lists(None if self.scores is None else [(s.minimum, s.mean, s.maximum) for s in self.scores]),
             "notes": list(self.notes),
         }
 

@@ -18,20 +18,14 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("benchmarks", "fedsim", "partitions", "reports")
-DISTRIBUTION_OF = {
-    "sklearn": "scikit-learn"
-}  # where the name that is imported is not the one that is installed
+DISTRIBUTION_OF = {"sklearn": "scikit-learn"}  # where the name that is imported is not the one that is installed
 MAX_LINES = 400
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 RUNTIME = [Requirement(line) for line in PROJECT["dependencies"]]
-EXTRAS = {
-    extra: [Requirement(line) for line in lines] for extra, lines in PROJECT["optional-dependencies"].items()
-}
+EXTRAS = {extra: [Requirement(line) for line in lines] for extra, lines in PROJECT["optional-dependencies"].items()}
 LOCK_LINES = [
-    line
-    for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
-    if not line.startswith("#")
+    line for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines() if not line.startswith("#")
 ]
 LOCK = dict(line.split("==") for line in LOCK_LINES)
 
@@ -72,9 +66,7 @@ def offenders(package: str, is_allowed: Callable[[str, str], bool]) -> list[str]
 
 def third_party(*packages: str) -> set[str]:
     """Distributions that the packages import: neither ours nor the standard library's."""
-    roots = {
-        name.split(".")[0] for package in packages for path in sources(package) for name in imported(path)
-    }
+    roots = {name.split(".")[0] for package in packages for path in sources(package) for name in imported(path)}
     ours_or_standard = {*PACKAGES, *sys.stdlib_module_names}
     return {canonicalize_name(DISTRIBUTION_OF.get(root, root)) for root in roots - ours_or_standard}
 
@@ -82,9 +74,7 @@ def third_party(*packages: str) -> set[str]:
 def dependency_rows() -> dict[str, str]:
     """Rows of the README's tables whose first cell is a name in backticks, by that name."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    return {
-        canonicalize_name(row[1]): row[2] for row in re.finditer(r"^\| *`([^`]+)` *\|(.*)$", readme, re.M)
-    }
+    return {canonicalize_name(row[1]): row[2] for row in re.finditer(r"^\| *`([^`]+)` *\|(.*)$", readme, re.M)}
 
 
 def names(requirements: list[Requirement]) -> set[str]:
@@ -147,9 +137,7 @@ def test_every_runtime_dependency_is_imported_or_has_its_reason() -> None:
 
 
 def test_fedsim_imports_nothing_of_ours() -> None:
-    assert (
-        offenders("fedsim", lambda _, name: not is_inside(name, "benchmarks", "partitions", "reports")) == []
-    )
+    assert offenders("fedsim", lambda _, name: not is_inside(name, "benchmarks", "partitions", "reports")) == []
 
 
 def test_partitions_is_numpy_only() -> None:

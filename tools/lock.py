@@ -27,9 +27,7 @@ def resolve() -> list[dict[str, str]]:
     command += ["--report", "-", "--editable", f"{ROOT}[dev]"]
     pip = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if pip.returncode:
-        sys.exit(
-            "pip found no set of packages that fits pyproject.toml (its reason is above); nothing is changed"
-        )
+        sys.exit("pip found no set of packages that fits pyproject.toml (its reason is above); nothing is changed")
     return [item["metadata"] for item in json.loads(pip.stdout)["install"]]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING
 from benchmarks.cli.run import open_mirror
 from benchmarks.cli.select import Selection, selection, settings
 from benchmarks.errors import UserError
-from benchmarks.record import RunRecord, read_records, write_bytes, write_record
-from benchmarks.registry import benchmark_ids
+from benchmarks.planning import wire_plan
+from benchmarks.record import RunRecord, read_records, write_bytes, write_record, write_text
+from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.settings import Settings, require_writable
 from benchmarks.spec import SCALES
 
@@ -31,6 +33,8 @@ def report_command(words: argparse.Namespace) -> int:
     if not chosen:
         raise UserError(f"no record in {folder} belongs to what was asked for: run it first")
     comparisons = [show_report(part, records, made, words.score)[0] for part in chosen]
+    for paper in dict.fromkeys(part.benchmark.paper.id for part in chosen):
+        show_audit(paper, made)
     if words.readme:
         from reports.readme import render_state, update_readme
 
@@ -78,6 +82,26 @@ def show_report(
     files = write_report(comparison, folder)
     print(f"Written to {folder}: {', '.join(path.name for path in files)}")
     return comparison, files
+
+
+def show_audit(paper: str, made: Settings) -> None:
+    """Say how far a paper's printed numbers agree with each other, and write every finding, if it has an audit."""
+    from reports.audit.finding import read_folder
+    from reports.audit.render import audit_markdown, summary
+
+    if importlib.util.find_spec(f"reports.audit.{paper}") is None:
+        return
+    tables = [benchmark(name) for name in benchmark_ids() if name.startswith(f"{paper}-")]
+    round_bytes: dict[str, int] = {}
+    for table in tables:
+        for row in table.rows:
+            if row.id not in round_bytes:
+                round_bytes[row.id] = wire_plan(table.cell(row, table.columns[0], table.scale("paper"), 0)).up_bytes
+    published = read_folder(tables[0].published_csv.parent)
+    findings = importlib.import_module(f"reports.audit.{paper}").audit_paper(published, round_bytes)
+    path = made.results_dir / "reports" / paper / "audit.md"
+    write_text(path, audit_markdown(findings))
+    print(f"{summary(findings)} Every finding: {path}")
 
 
 def import_command(words: argparse.Namespace) -> int:

@@ -28,14 +28,14 @@ def averaging(
 
     server: the arguments of a ServerOptimizer; proximal: FedProx's weight (Li et al. 2020), over downloaded tensors.
     """
-    if not isinstance(proximal, int | float) or proximal < 0:
+    if not isinstance(proximal, int | float) or not proximal >= 0:
         raise FederationError(f"proximal: expected a weight >= 0, found {proximal!r}")
     model, training, optimizer = setting.model, setting.training, ServerOptimizer.from_options(server or {})
     initial: Params = {}  # the pre-trained model that every client is given once
 
     def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
-        plans = [plan(1, client.id) for client in clients]
-        initial.update(model.snapshot(sorted(frozenset().union(*(p.train | p.download for p in plans)))))
+        if not initial:  # a second run begins where the first began
+            initial.update(model.snapshot(model.parameters))
         for client in clients:
             channel.setup(client.id, model.parameters)
         return FederationState(round=0, shared={}, moments={}, clients=store)
@@ -60,7 +60,8 @@ def averaging(
                 mean.setdefault(target, torch.zeros_like(tensor)).add_(tensor, alpha=weights[client.id][target])
             state.clients.put(client.id, number, model.read(sorted(own.local)))
         current = {name: shared[name] for name in mean}
-        updated, moments = optimizer.step(current, mean, state.moments)
+        kept = {moment: same_device(params, model.device) for moment, params in state.moments.items()}
+        updated, moments = optimizer.step(current, mean, kept)
         examples = [len(client.train) for client in cohort]
         return (
             FederationState(number, {**state.shared, **channel.at_rest(updated)}, moments, state.clients),

@@ -26,10 +26,9 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise FederationError(f"no encoder in {folder}: expected config.json, tokenizer files and weights") from None
     except ValueError as error:
         raise FederationError(f"{path}: expected JSON, found {error}") from None
-    if config.get("model_type") not in FAMILY:
-        raise FederationError(
-            f"{path}: expected a BERT-family encoder ({', '.join(FAMILY)}), found {config.get('model_type')!r}"
-        )
+    model_type = config.get("model_type") if isinstance(config, dict) else None
+    if model_type not in FAMILY:
+        raise FederationError(f"{path}: expected a BERT-family encoder ({', '.join(FAMILY)}), found {model_type!r}")
     return config
 
 
@@ -52,19 +51,27 @@ def encoder_from_folder(folder: Path) -> nn.Module:
             f"as they can run code; transformers can convert them (save_pretrained)."
         )
     try:
-        return AutoModel.from_pretrained(folder, dtype=torch.float32, use_safetensors=True, **_no_pooler(config))
+        encoder, loading = AutoModel.from_pretrained(
+            folder, dtype=torch.float32, use_safetensors=True, output_loading_info=True, **_no_pooler(config)
+        )
     except (SafetensorError, OSError, RuntimeError) as error:
         raise FederationError(f"{folder}: the weights cannot be read ({error}). Fetch the encoder again.") from None
+    if loading["missing_keys"]:  # transformers would draw them at random
+        raise FederationError(f"{folder}: the weights lack {', '.join(sorted(loading['missing_keys']))}")
+    return encoder
 
 
 def pretrained_pooler(folder: Path) -> dict[str, Tensor]:
     """The pooler's "weight" and "bias" in an encoder's folder; empty where it has none."""
     found: dict[str, Tensor] = {}
     for path in sorted(folder.glob("*.safetensors")):
-        with safe_open(path, framework="pt") as file:
-            for name in file.keys():  # noqa: SIM118 - not a mapping
-                if ".pooler.dense." in f".{name}":
-                    found[name.rpartition(".")[2]] = file.get_tensor(name).float()
+        try:
+            with safe_open(path, framework="pt") as file:
+                for name in file.keys():  # noqa: SIM118 - not a mapping
+                    if ".pooler.dense." in f".{name}":
+                        found[name.rpartition(".")[2]] = file.get_tensor(name).float()
+        except (SafetensorError, OSError) as error:
+            raise FederationError(f"{path}: the weights cannot be read ({error}). Fetch the encoder again.") from None
     return found
 
 

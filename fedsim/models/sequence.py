@@ -52,7 +52,8 @@ def with_classifier(
     dropout: Any = getattr(config, "classifier_dropout", None)
     if dropout is None:
         dropout = getattr(config, "hidden_dropout_prob", 0.1)
-    head = ClassificationHead(config.hidden_size, outputs, dropout)
+    with torch_seeded(seed, 0, SERVER, "layout"):  # modules draw weights when they are made; the head's are drawn below
+        head = ClassificationHead(config.hidden_size, outputs, dropout)
     with torch_seeded(seed, 0, SERVER, "head"), torch.no_grad():
         for linear in (head.pooler, head.classifier):
             linear.weight.normal_(std=getattr(config, "initializer_range", 0.02))

@@ -33,9 +33,7 @@ def cells_of() -> CellsOf:
         methods: Sequence[str], *changes: str, tasks: Sequence[str] = ("mrpc",), scale: str = "demo"
     ) -> list[Cell]:
         table = with_settings(benchmark(TABLE), changes)
-        chosen = table.cells(
-            scale_of(table, scale), [0], rows_of(table, list(methods)), columns_of(table, list(tasks))
-        )
+        chosen = table.cells(scale_of(table, scale), [0], rows_of(table, list(methods)), columns_of(table, list(tasks)))
         return [cell for _, _, cell in chosen]
 
     return build
@@ -100,9 +98,7 @@ def message_in() -> Callable[[str], str]:
 
 
 @pytest.fixture
-def refusal(
-    capsys: pytest.CaptureFixture[str], message_in: Callable[[str], str]
-) -> Callable[[list[str]], str]:
+def refusal(capsys: pytest.CaptureFixture[str], message_in: Callable[[str], str]) -> Callable[[list[str]], str]:
     """Runs words that must be refused, and returns the message."""
 
     def refuse(words: list[str]) -> str:

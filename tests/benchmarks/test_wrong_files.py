@@ -66,9 +66,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("case", ROWS)
-def test_a_malformed_row_is_named_with_file_and_line(
-    case: str, data: Path, refused_data: Callable[[], str]
-) -> None:
+def test_a_malformed_row_is_named_with_file_and_line(case: str, data: Path, refused_data: Callable[[], str]) -> None:
     row, expected = ROWS[case]
     file = data / "MRPC" / "dev.tsv"
     file.write_bytes((HEADER + GOOD[0] + row + GOOD[1]).encode("utf-8", "surrogateescape"))

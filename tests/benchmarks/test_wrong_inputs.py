@@ -79,6 +79,7 @@ VALUES = {
     "options.proximal=-0.1": "proximal: expected a weight >= 0, found -0.1",
     "options.proximal=much": "proximal",
     "options.server=adam": "server",
+    "options.server=3": "server",
     "options.server.name=sgdd": "unknown server optimiser 'sgdd': expected one of sgd, adam, yogi, adagrad",
     "options.server.momentum=0.5": "momentum",
     "training.rounds=0": "training.rounds: expected a number above 0, found 0",
@@ -255,7 +256,7 @@ def test_a_record_under_another_cells_name(
     [
         (["run", "fedsplitbert-tabel3"], "Did you mean 'fedsplitbert-table3'?"),
         ([*RUN, "--seeds", "0"], "--seeds: expected a whole number above 0, found '0'"),
-        ([*RUN, "--tasks", "mrpc", "--methods", "fedavg", "--set", "codec=fp8"], "unknown codec 'fp8'"),
+        ([*RUN, "--tasks", "mrpc", "--methods", "fedavg", "--set", "holdout=dev"], "holdout: expected test or"),
     ],
 )
 def test_a_process_ends_with_status_2_and_the_message_alone(

@@ -46,6 +46,7 @@ def test_auto_on_a_cpu(monkeypatch, capabilities, expected):
 )
 def test_auto_on_a_gpu(monkeypatch, capability, expected):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr("fedsim.precision._device", torch.device)  # which would otherwise try the GPU
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
     assert resolve_precision("auto") == Precision(torch.device("cuda"), expected)
 

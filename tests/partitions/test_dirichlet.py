@@ -59,9 +59,7 @@ def test_redraws_are_counted():
 
 def test_gives_up_where_no_draw_can_succeed():
     """So small an alpha gives each of 2 labels to one client whole: 3 of 5 clients stay empty."""
-    with pytest.raises(
-        PartitionError, match=r"in 11 draws the smallest client had at most 0 examples, at least 1"
-    ):
+    with pytest.raises(PartitionError, match=r"in 11 draws the smallest client had at most 0 examples, at least 1"):
         Dirichlet(1e-9, max_redraws=10)(np.repeat([0, 1], 50), 5, np.random.default_rng(0))
 
 

@@ -1,0 +1,44 @@
+"""FedSplitBERT, Table IV: the critical layer c, three clients.
+
+make fedsplitbert-table4 SCALE=lite TASKS=mrpc,cola DATA_DIR=<folder of the GLUE download>
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.fedsplitbert.setup import (
+    COLUMNS,
+    DEVIATIONS,
+    FEDAVG,
+    FEDSPLITBERT,
+    LOCAL_MAJORITY,
+    PAPER,
+    SCALES,
+    cell,
+)
+from benchmarks.spec import Benchmark, Row
+
+LAYERS = (10, 8, 6, 4, 0)
+
+
+def _row(layer: int) -> Row:
+    return replace(FEDSPLITBERT, id=f"c{layer}", name=f"c = {layer}", options={"critical_layer": layer})
+
+
+BENCHMARK = Benchmark(
+    id="fedsplitbert-table4",
+    paper=PAPER,
+    place="Table IV",
+    title="FedSplitBERT with the critical layer c at 0, 4, 6, 8, 10 and 12 of 12, over 3 clients",
+    rows=(LOCAL_MAJORITY, replace(FEDAVG, id="c12", name="c = 12 (FedAvg)"), *map(_row, LAYERS)),
+    # Table IV prints RTE's accuracy alone
+    columns=tuple(
+        replace(column, scores=("test/accuracy",)) if column.task in ("rte", "sst2") else column for column in COLUMNS
+    ),
+    scales=SCALES,
+    cell=cell,
+    published_csv=Path(__file__).parent / "published" / "table4.csv",
+    deviations=DEVIATIONS,
+)

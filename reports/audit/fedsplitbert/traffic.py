@@ -1,0 +1,174 @@
+"""FedSplitBERT's Table VI and the text about it: sizes, rounds, costs and gains.
+
+The table counts one direction, summed over its three clients, in GB of 10^9 bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from decimal import Decimal
+
+from reports.audit.checks import against_exact, digits, listed, show
+from reports.audit.finding import Finding, Numbers
+from reports.errors import ReportError
+
+PRINTED = "Table VI by its own numbers"
+EXACT = "Table VI by exact bytes"
+ROWS = {
+    "fedavg": "FedAvg/FedProx",
+    "fedadam": "FedAdam",
+    "fedsplitbert": "FedSplitBERT",
+    "fedsplitbert-qat": "FedSplitBERT + qat",
+}
+DERIVABLE = ("fedavg", "fedsplitbert", "fedsplitbert-qat")  # the rows whose bytes follow from the model
+GIGABYTE = Decimal(10**9)
+_UNKNOWN = "FedAdam's size is not derivable: it sends the tensors that FedAvg sends"
+
+
+def _size(numbers: Numbers, row: str) -> Decimal:
+    return numbers.at("Table VI", row, "parameter_gb")
+
+
+def _cost(numbers: Numbers, row: str) -> Decimal:
+    return numbers.at("Table VI", row, "cost_gb")
+
+
+def _rounds(numbers: Numbers, row: str) -> Decimal:
+    return _cost(numbers, row) / _size(numbers, row)
+
+
+def rounds(numbers: Numbers) -> Iterator[Finding]:
+    """A cost is a size times a whole number of rounds, which the paper does not print."""
+    for row, name in ROWS.items():
+        implied = _rounds(numbers, row)
+        yield Finding(
+            f"rounds, {row}",
+            PRINTED,
+            f"{name}: the cost is a whole number of rounds",
+            f"{digits(_cost(numbers, row))} GB",
+            f"{digits(implied)} × {digits(_size(numbers, row))} GB",
+            implied == implied.to_integral_value(),
+            "size as printed, so the cost carries its rounding",
+        )
+
+
+def gains(numbers: Numbers) -> Iterator[Finding]:
+    """A gain is FedAvg's cost over the row's, both as printed; FedAdam's rests on a size that cannot be derived."""
+    for row, name in ROWS.items():
+        exact = _cost(numbers, "fedavg") / _cost(numbers, row)
+        gain = numbers.at("Table VI", row, "gain")
+        found = against_exact(
+            f"gain, {row}", PRINTED, f"{name}: the gain is the ratio of the printed costs", gain, exact, 1, ("round",)
+        )
+        if row == "fedadam" and found.agrees:
+            found = replace(found, agrees=None, explanation=f"{found.explanation}; {_UNKNOWN}")
+        yield found
+
+
+def fedadam_size(numbers: Numbers) -> Iterator[Finding]:
+    """FedAdam's 1.7 GB a round."""
+    size, fedavg = _size(numbers, "fedadam"), _size(numbers, "fedavg")
+    yield Finding(
+        "size, fedadam",
+        PRINTED,
+        "FedAdam: the size of a round is FedAvg's",
+        f"{digits(size)} GB",
+        f"{digits(fedavg)} GB",
+        True if size == fedavg else None,
+        f"{show(size / fedavg)} times FedAvg's; {_UNKNOWN}",
+    )
+
+
+def factors(numbers: Numbers) -> Iterator[Finding]:
+    """Section IV-C: 0.26 GB is "4 times lower than FedAvg and FedProx, 6 times lower than FedAdam"."""
+    for row, times in (("fedavg", Decimal(4)), ("fedadam", Decimal(6))):
+        exact = _size(numbers, row) / _size(numbers, "fedsplitbert-qat")
+        statement = f"Section IV-C: a round with qat is {times} times smaller than {ROWS[row]}'s"
+        found = against_exact(f"factor, {row}", PRINTED, statement, times, exact, 0, ("round", "truncate"))
+        explanation = f"{found.explanation}; {_UNKNOWN}" if row == "fedadam" else found.explanation
+        yield replace(found, printed=f"{times} ×", recomputed=f"{show(exact)} ×", explanation=explanation)
+
+
+def below_one_gigabyte(numbers: Numbers) -> Iterator[Finding]:
+    """Section IV-C on MRPC: under 1 GB, the baselines at least twice as much."""
+    own = _cost(numbers, "fedsplitbert")
+    yield Finding(
+        "mrpc below 1 GB",
+        PRINTED,
+        "Section IV-C: FedSplitBERT reaches MRPC's target with less than 1 GB",
+        "< 1 GB",
+        f"{digits(own)} GB",
+        own < 1,
+        f"Table VI, c = 6; with qat {digits(_cost(numbers, 'fedsplitbert-qat'))} GB",
+    )
+    ratios = {row: _cost(numbers, row) / own for row in ("fedavg", "fedadam")}
+    yield Finding(
+        "mrpc twice the cost",
+        PRINTED,
+        "Section IV-C: the baselines need at least twice the cost on MRPC",
+        "≥ 2 ×",
+        listed([f"{ROWS[row]} {show(ratio)} ×" for row, ratio in ratios.items()]),
+        min(ratios.values()) >= 2,
+    )
+
+
+def megabits(numbers: Numbers) -> Iterator[Finding]:
+    """Section IV-C on RTE: "3 communication rounds which costs nearly 1000 MBits", baselines "at least 5000 MBits"."""
+    size, fedavg = (1000 * _size(numbers, row) for row in ("fedsplitbert", "fedavg"))  # MB
+    three = 3 * size
+    yield Finding(
+        "rte three rounds",
+        PRINTED,
+        "Section IV-C: three rounds of FedSplitBERT on RTE cost nearly 1000 (read as MB)",
+        "1000",
+        f"{digits(three)} at c = 6",
+        abs(three - 1000) <= 100,
+        f"within 10 %; at c = 4, two thirds of the layers, {digits(three * 4 / 6)}",
+    )
+    yield Finding(
+        "megabits",
+        PRINTED,
+        "Section IV-C and Figures 5, 6: 5000 MBits hold at least one round of FedAvg",
+        "5000 Mbit",
+        f"{digits(8 * fedavg)} Mbit a round",
+        8 * fedavg <= 5000,
+        f"read as megabytes, five rounds are {digits(5 * fedavg)} MB",
+    )
+
+
+def exact_bytes(numbers: Numbers, round_bytes: Mapping[str, int]) -> Iterator[Finding]:
+    """Table VI from the bytes that one round sends in one direction, all three clients together.
+
+    round_bytes: row id -> bytes, for "fedavg", "fedsplitbert" (c = 6) and "fedsplitbert-qat"; ReportError without one.
+    """
+    missing = [row for row in DERIVABLE if row not in round_bytes]
+    if missing:
+        raise ReportError(f"audit: expected bytes of a round for {', '.join(DERIVABLE)}, found none for {missing[0]}.")
+    exact = {row: round_bytes[row] / GIGABYTE for row in DERIVABLE}
+    for row in DERIVABLE:
+        statement = f"{ROWS[row]}: size of a round in GB, one direction"
+        yield against_exact(f"exact size, {row}", EXACT, statement, _size(numbers, row), exact[row], 2, ("round",))
+    both = 2 * exact["fedavg"]
+    caption = "Caption: the size covers uploading and downloading (FedAvg)"
+    found = against_exact("both directions", EXACT, caption, _size(numbers, "fedavg"), both, 2, ("round",))
+    yield replace(found, explanation=f"{found.explanation}; the printed size is one direction")
+    for row in DERIVABLE:
+        cost = _rounds(numbers, row) * exact[row]
+        statement = f"{ROWS[row]}: cost in GB, exact size × rounds"
+        yield against_exact(f"exact cost, {row}", EXACT, statement, _cost(numbers, row), cost, 2, ("round",))
+    for row in DERIVABLE[1:]:
+        yield _exact_gain(numbers, row, round_bytes)
+
+
+def _exact_gain(numbers: Numbers, row: str, round_bytes: Mapping[str, int]) -> Finding:
+    """A gain from exact bytes, and the product that it is."""
+    layers = Decimal(round_bytes["fedavg"]) / round_bytes["fedsplitbert"]
+    fewer_rounds = _rounds(numbers, "fedavg") / _rounds(numbers, row)
+    precision = Decimal(round_bytes["fedsplitbert"]) / round_bytes[row]
+    exact, gain = layers * fewer_rounds * precision, numbers.at("Table VI", row, "gain")
+    found = against_exact(
+        f"exact gain, {row}", EXACT, f"{ROWS[row]}: the gain by exact sizes", gain, exact, 1, ("round",)
+    )
+    product = f"{show(layers)} (layers) × {digits(fewer_rounds)} (rounds) × {digits(precision)} (precision)"
+    return replace(found, printed=digits(gain), recomputed=show(exact), explanation=product)

@@ -1,0 +1,195 @@
+"""What a person sees while cells run, with a clock that the tests move."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+from benchmarks import progress
+from benchmarks.events import CellFailed, CellFinished, CellStarted, RoundFinished, Trained
+from benchmarks.progress import Estimate, ProgressDisplay, duration
+from benchmarks.record import RoundRecord, RunRecord
+from benchmarks.spec import Cell
+
+INPUTS = {"data": "d", "backbone": "b"}
+
+
+class Clock:
+    """Seconds that pass when told."""
+
+    now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    found = Clock()
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=found.monotonic))
+    return found
+
+
+@pytest.fixture
+def cells(cells_of: Callable[..., list[Cell]]) -> list[Cell]:
+    """Two of MRPC and two of RTE, two rounds each."""
+    return cells_of(["fedavg", "fedprox"], "training.rounds=2", tasks=["mrpc", "rte"])
+
+
+def finished_round(number: int, f1: float | None = 0.5) -> RoundRecord:
+    scores = {"test": {"f1": f1, "accuracy": 0.75}}
+    return RoundRecord(number, (0,), 0.25, (0.25,), scores, (scores,), 4, 4)
+
+
+def record_of(cell: Cell, f1: float | None = 0.5) -> RunRecord:
+    return RunRecord(
+        cell, cell.cell_id(INPUTS), {}, {}, (), (finished_round(1), finished_round(2, f1)), {}, 0, (), {},
+        {"setup_seconds": 30, "train_seconds": 90}, "",
+    )  # fmt: skip
+
+
+# ---- the estimate ----------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_said_before_something_is_known(cells: list[Cell], clock: Clock) -> None:
+    estimate = Estimate(cells)
+    assert estimate.seconds_left() is None
+    estimate.started(cells[0], "a", round_examples=1000, finished_rounds=0)
+    estimate.trained("a", 19)  # less than a hundredth of the cell's 2 × 1000
+    clock.now += 5
+    assert estimate.seconds_left() is None
+    assert estimate.text() == ""
+
+
+def test_what_is_left_over_the_rate_so_far(cells: list[Cell], clock: Clock) -> None:
+    estimate = Estimate(cells)
+    estimate.started(cells[0], "a", round_examples=100, finished_rounds=0)
+    clock.now += 10
+    estimate.trained("a", 50)
+    # 150 of this cell, and three cells taken to be as large: 750 examples at 5 a second.
+    assert estimate.seconds_left() == pytest.approx(150)
+    assert estimate.text() == "about 2 min left"
+
+
+def test_cells_of_a_task_are_alike_and_others_are_as_large_as_the_mean(cells: list[Cell], clock: Clock) -> None:
+    estimate = Estimate(cells)
+    estimate.started(cells[0], "a", 100, 0)  # MRPC: 200
+    estimate.started(cells[2], "b", 50, 0)  # RTE: 100
+    clock.now += 30
+    estimate.trained("a", 200)
+    estimate.trained("b", 100)
+    estimate.finished(cells[0], "a")
+    estimate.finished(cells[2], "b")
+    assert estimate.seconds_left() == pytest.approx((200 + 100) / 10)  # one more of each
+    unknown = Estimate([*cells[:1], *cells[2:3]])
+    unknown.started(cells[0], "a", 100, 0)
+    clock.now += 10
+    unknown.trained("a", 100)
+    assert unknown.seconds_left() == pytest.approx((100 + 200) / 10)  # nothing is known of RTE
+
+
+def test_a_cell_that_goes_on_has_less_to_train(cells: list[Cell], clock: Clock) -> None:
+    estimate = Estimate(cells[:2])
+    estimate.started(cells[0], "a", 100, 1)
+    clock.now += 10
+    estimate.trained("a", 50)
+    assert estimate.seconds_left() == pytest.approx((50 + 200) / 5)  # the other cell begins at its first round
+
+
+def test_cells_that_were_found_cost_nothing(cells: list[Cell], clock: Clock) -> None:
+    estimate = Estimate(cells[:3])
+    estimate.finished(cells[1], "found")
+    estimate.started(cells[0], "a", 100, 0)
+    clock.now += 20
+    estimate.trained("a", 200)
+    estimate.finished(cells[2], "found, too")
+    assert estimate.seconds_left() == 0
+    assert estimate.text() == ""
+
+
+def test_a_cell_that_fails_leaves_nothing_to_wait_for(cells: list[Cell], clock: Clock) -> None:
+    estimate = Estimate(cells[:1])
+    estimate.started(cells[0], "a", 100, 0)
+    clock.now += 10
+    estimate.trained("a", 50)
+    estimate.finished(cells[0], "a")
+    assert not estimate.seconds_left()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.4, "0 s"), (89, "89 s"), (90, "2 min"), (150, "2 min"), (5399, "90 min"), (5400, "1.5 h"), (36000, "10.0 h")],
+)
+def test_durations_in_the_unit_that_reads_best(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+# ---- the display -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def output() -> io.StringIO:
+    return io.StringIO()
+
+
+@pytest.fixture
+def display(cells: list[Cell], output: io.StringIO) -> ProgressDisplay:
+    names = {cells[0].spec_id: "MRPC · FedAvg · seed 0", cells[1].spec_id: "MRPC · FedProx · seed 0"}
+    return ProgressDisplay("table", cells, names, Console(file=output, width=60))
+
+
+def test_one_line_for_each_finished_cell_and_none_for_a_round(
+    display: ProgressDisplay, cells: list[Cell], output: io.StringIO, clock: Clock
+) -> None:
+    cell_id = cells[0].cell_id(INPUTS)
+    with display:
+        display(CellStarted(cells[0], cell_id, (), 10))
+        for number in (1, 2):
+            clock.now += 5
+            display(Trained(cell_id, 10))
+            display(RoundFinished(cell_id, finished_round(number)))
+        assert output.getvalue() == ""
+        display(CellFinished(record_of(cells[0])))
+    # 30 + 90 seconds by the record; 3 cells of 20 examples at 2 a second are left. Longer than the console is wide.
+    line = "[1/4] MRPC · FedAvg · seed 0: f1 50.00, accuracy 75.00 in 2 min  about 30 s left\n"
+    assert output.getvalue() == line
+
+
+def test_undefined_scores_and_cells_without_a_name(
+    display: ProgressDisplay, cells: list[Cell], output: io.StringIO
+) -> None:
+    display(CellFinished(record_of(cells[2], f1=None)))
+    assert output.getvalue() == f"[1/4] {cells[2].label}: f1 undefined, accuracy 75.00 in 2 min\n"
+
+
+def test_found_failed_and_resumed_cells_are_marked(
+    display: ProgressDisplay, cells: list[Cell], output: io.StringIO
+) -> None:
+    display(CellFinished(record_of(cells[0]), reused=True))
+    display(CellStarted(cells[1], cells[1].cell_id(INPUTS), (finished_round(1),), 10))
+    display(CellFailed(cells[1], "training diverged in round 2 [loss nan]"))
+    assert output.getvalue().splitlines() == [
+        "[1/4] MRPC · FedAvg · seed 0: found",
+        "MRPC · FedProx · seed 0: goes on after round 1 of 2",
+        "[2/4] MRPC · FedProx · seed 0: failed: training diverged in round 2 [loss nan]",
+    ]
+
+
+def test_bars_in_a_terminal(cells: list[Cell], output: io.StringIO) -> None:
+    console = Console(file=output, width=120, force_terminal=True, color_system=None)
+    cell_id = cells[0].cell_id(INPUTS)
+    with ProgressDisplay("table @ demo", cells, {}, console) as display:
+        display(CellStarted(cells[0], cell_id, (), 10))
+        display(Trained(cell_id, 10))
+        display(RoundFinished(cell_id, finished_round(1)))
+        display.bars.refresh()
+        display(CellFinished(record_of(cells[0])))
+    shown = output.getvalue()
+    assert "table @ demo" in shown
+    assert "0/4" in shown
+    assert "1/4" in shown
+    assert "round 1 of 2, loss 0.250" in shown

@@ -1,0 +1,377 @@
+"""The audit of FedSplitBERT's printed numbers, by hand arithmetic, and that a changed digit is noticed."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from benchmarks.fedsplitbert.setup import LAYERS_IN_PRINT
+from benchmarks.spec import Published
+from reports.audit.checks import against_exact
+from reports.audit.fedsplitbert import audit_paper
+from reports.audit.finding import Finding, read_folder
+from reports.audit.render import audit_markdown, print_audit, summary
+from reports.errors import ReportError
+
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "fedsplitbert" / "published"
+ENTRIES = read_folder(FOLDER)
+
+# BERT-base in fp32, three clients: a layer has four 768 × 768 maps, two 768 × 3072 ones, their biases and two layer
+# norms; the pooler is one more 768 × 768 map, MRPC's classifier 768 × 2.
+_MAP = 768 * 768 + 768
+_LAYER = 4 * _MAP + (768 * 3072 + 3072) + (3072 * 768 + 768) + 2 * 2 * 768
+BYTES = {
+    "fedavg": 3 * 4 * (12 * _LAYER + _MAP + (768 * 2 + 2)),
+    "fedsplitbert": 3 * 4 * 6 * _LAYER,
+    "fedsplitbert-qat": 3 * 2 * 6 * _LAYER,
+}
+
+
+def findings(entries: Iterable[Published] = ENTRIES, **inputs: Mapping[str, float]) -> dict[str, Finding]:
+    return {finding.id: finding for finding in audit_paper(entries, **inputs)}  # type: ignore[arg-type]
+
+
+def changed(table: str, row: str, column: str, score: str, value: float) -> list[Published]:
+    """The printed values with another number at one place."""
+    place = (table, row, column, score)
+    at = [number for number, e in enumerate(ENTRIES) if (e.table, e.row, e.column, e.score) == place]
+    assert len(at) == 1
+    assert ENTRIES[at[0]].value != value
+    return [replace(entry, value=value) if number == at[0] else entry for number, entry in enumerate(ENTRIES)]
+
+
+FOUND = findings()
+EXACT = findings(round_bytes=BYTES)
+
+
+def test_ids_are_unique_and_the_rest_does_not_hang_on_the_optional_inputs() -> None:
+    assert len(FOUND) == len(audit_paper(ENTRIES))
+    assert {key: EXACT[key] for key in FOUND} == FOUND
+    assert {EXACT[key].subject for key in EXACT.keys() - FOUND.keys()} == {"Table VI by exact bytes"}
+
+
+def test_all_eleven_averages_of_tables_iii_and_iv_are_truncated() -> None:
+    averages = [f for key, f in FOUND.items() if key.startswith(("average, Table III,", "average, Table IV,"))]
+    assert len(averages) == 5 + 6
+    assert all(finding.agrees for finding in averages)
+    # (79.97 + 51.17 + 93.78 + 90.54 + 82.24 + 73.11 + 90.65 + 68.90 + 71.15) / 9 = 701.51 / 9
+    found = FOUND["average, Table III, fedsplitbert"]
+    assert (found.printed, found.recomputed) == ("77.94", "77.94")
+    assert found.explanation == "exactly 77.9455…: truncated, not rounded"
+
+
+@pytest.mark.parametrize(
+    ("row", "sum_of_four", "rule"),
+    [
+        ("fedavg", "322.71", "exactly 80.6775: rounded, not truncated"),
+        ("fedprox", "323.59", "exactly 80.8975: rounded, not truncated"),
+        ("fedadam", "330.89", "exactly 82.7225: rounded and truncated alike"),
+        ("fedsplitbert", "355.27", "exactly 88.8175: truncated, not rounded"),
+        ("fedsplitbert-qat", "354.09", "exactly 88.5225: rounded and truncated alike"),
+    ],
+)
+def test_table_v_says_which_averages_were_rounded(row: str, sum_of_four: str, rule: str) -> None:
+    found = FOUND[f"average, Table V, {row}"]
+    assert found.agrees
+    assert found.explanation == rule
+    assert f"exactly {Decimal(sum_of_four) / 4}:" in rule
+
+
+@pytest.mark.parametrize("cents", [-1, 1])
+@pytest.mark.parametrize(
+    ("table", "row"), [("Table III", "fedavg"), ("Table IV", "c8"), ("Table V", "fedadam"), ("Table V", "fedavg")]
+)
+def test_another_digit_in_an_average_is_noticed(table: str, row: str, cents: int) -> None:
+    printed = Decimal(FOUND[f"average, {table}, {row}"].printed)
+    other = float(printed + Decimal(cents) / 100)
+    if (table, row, cents) == ("Table V", "fedavg", -1):  # 80.6775 cut instead of rounded: as good
+        assert findings(changed(table, row, "average", "", other))[f"average, {table}, {row}"].agrees
+    else:
+        assert findings(changed(table, row, "average", "", other))[f"average, {table}, {row}"].agrees is False
+
+
+@given(st.decimals(0, 100, places=6), st.integers(0, 3))
+def test_a_number_agrees_only_with_what_a_rule_gives(exact: Decimal, places: int) -> None:
+    step = Decimal(1).scaleb(-places)
+    cut = exact // step * step
+    assert against_exact("", "", "", cut, exact, places, ("truncate",)).agrees
+    assert not against_exact("", "", "", cut + step, exact, places, ("truncate",)).agrees
+    nearest = cut + step if exact - cut >= step / 2 else cut
+    assert against_exact("", "", "", nearest, exact, places, ("round",)).agrees
+    assert not against_exact("", "", "", cut - step, exact, places, ("round", "truncate")).agrees
+
+
+def test_fedavg_is_the_row_c12() -> None:
+    # 11 scores that both tables print, and the average.
+    found = FOUND["fedavg is c = 12"]
+    assert (found.printed, found.recomputed, found.agrees) == ("12 numbers", "12 equal", True)
+    other = findings(changed("Table IV", "c12", "rte", "test/accuracy", 61.69))["fedavg is c = 12"]
+    assert (other.recomputed, other.agrees) == ("11 equal", False)
+    assert other.explanation == "different: RTE: 61.68 against 61.69"
+
+
+def test_the_printed_row_takes_its_layer_from_table_iv() -> None:
+    for task, layer in LAYERS_IN_PRINT.items():
+        assert FOUND[f"chosen layer, {task}"].recomputed == f"c = {layer}"
+    worse = {task for task in LAYERS_IN_PRINT if not FOUND[f"chosen layer, {task}"].agrees}
+    assert worse == {"rte", "wnli"}  # 73.11 where c = 10 has 74.11; 68.90 where c = 8 has 71.31
+    assert FOUND["chosen layer, mrpc"].explanation == "best by F1: c = 8; best by Acc: c = 6"
+    text = FOUND["layer in the text"]
+    assert (text.recomputed, text.agrees) == ("8, 6, 10, 6, 10, 8, 10, 10, 10", False)
+    assert "77.47, the row's 77.94" in text.explanation
+
+
+def test_a_layer_that_matches_nothing_or_twice_is_flagged() -> None:
+    none = findings(changed("Table III", "fedsplitbert", "qqp", "test/accuracy", 90.53))
+    assert (none["chosen layer, qqp"].recomputed, none["chosen layer, qqp"].agrees) == ("no c", False)
+    assert none["layer in the text"].recomputed == "8, 6, 10, none, 10, 8, 10, 10, 10"
+    twice = findings(changed("Table IV", "c8", "qqp", "test/accuracy", 90.54))
+    assert (twice["chosen layer, qqp"].recomputed, twice["chosen layer, qqp"].agrees) == ("c = 8 and 6", False)
+
+
+def test_one_label_row_does_not_sum_to_100() -> None:
+    # 8 classification tasks × 3 clients; 4 tasks × 10 clients.
+    assert (FOUND["label sums, Table I"].recomputed, FOUND["label sums, Table I"].agrees) == ("24 sum to 100", True)
+    second = FOUND["label sums, Table II"]
+    assert (second.printed, second.recomputed, second.agrees) == ("40 distributions", "39 sum to 100", False)
+    assert second.explanation == "others: MRPC client10: 99"
+    other = findings(changed("Table I", "client1", "cola", "share/label1", 90))["label sums, Table I"]
+    assert (other.agrees, other.explanation) == (False, "others: CoLA client1: 99.5")
+
+
+def test_scores_of_sts_b_lie_in_their_ranges() -> None:
+    assert FOUND["stsb means"].agrees
+    assert not findings(changed("Table I", "client2", "stsb", "mean_score", 3.7))["stsb means"].agrees
+
+
+def test_the_means_over_clients_say_which_label_comes_first() -> None:
+    # MRPC (95 + 75 + 25) / 3, CoLA (90.5 + 83 + 40) / 3, QQP (70 + 37 + 13) / 3.
+    means = {"mrpc": "mean 65.00 / 35.00", "cola": "mean 71.17 / 28.83", "qqp": "mean 40.00 / 60.00"}
+    found = findings(label1_percent={"mrpc": 67.5, "cola": 29.7})
+    for task, mean in means.items():
+        assert FOUND[f"label order, {task}"].printed == mean
+        assert FOUND[f"label order, {task}"].agrees is None
+    assert [found[f"label order, {task}"].agrees for task in means] == [True, False, None]
+
+
+def test_the_local_majority_is_read_off_the_label_tables() -> None:
+    majority = {key: finding for key, finding in FOUND.items() if finding.subject == "Local majority"}
+    assert len(majority) == 7 + 4  # the tasks scored by accuracy
+    # MNLI (86 + 90 + 90) / 3; RTE (80 + 50 + 80) / 3; MRPC with 10 clients: client 10 has 51 of 99.
+    assert majority["local majority, Table III, mnli"].recomputed == "88.67"
+    assert majority["local majority, Table III, rte"].recomputed == "70.00"
+    ten = (92 + 86 + 71 + 66 + 50 + 56 + 65 + 72 + 88 + 5100 / 99) / 10
+    assert majority["local majority, Table V, mrpc"].recomputed == f"{ten:.2f}" == "69.75"
+    assert {key for key, finding in majority.items() if not finding.agrees} == {
+        "local majority, Table III, mnli",
+        "local majority, Table III, wnli",
+    }
+    below = majority["local majority, Table V, mrpc"].explanation
+    assert below.endswith("not above it: FedAvg 62.95; FedProx 64.15; FedAdam 67.20")
+    other = findings(changed("Table III", "fedsplitbert", "wnli", "test/accuracy", 70.01))
+    assert other["local majority, Table III, wnli"].agrees
+
+
+@pytest.mark.parametrize(
+    ("row", "fails", "below_one"),
+    [
+        (
+            "Table III, fedsplitbert",
+            "MNLI Acc (mm) −1.80",
+            "MRPC Acc +0.74; SST-2 F1 +0.62; QQP +0.42; MNLI Acc (mm) −1.80; RTE Acc +0.97; STS-B +0.43",
+        ),
+        (
+            "Table III, fedsplitbert-qat",
+            "SST-2 Acc −0.61; MNLI Acc (mm) −2.46; RTE F1 −0.60; RTE Acc −0.25",
+            "MRPC F1 +0.96; MRPC Acc +0.86; CoLA +0.42; SST-2 F1 +0.79; SST-2 Acc −0.61; QQP +0.37; MNLI Acc +0.32; "
+            "MNLI Acc (mm) −2.46; RTE F1 −0.60; RTE Acc −0.25",
+        ),
+        (
+            "Table IV, c6",
+            "MNLI Acc (mm) −8.83; STS-B −0.37",
+            "QQP +0.42; MNLI Acc +0.31; MNLI Acc (mm) −8.83; STS-B −0.37",
+        ),
+        ("Table V, fedsplitbert", "none", "none"),
+        ("Table V, fedsplitbert-qat", "none", "SST-2 +0.98"),
+    ],
+)
+def test_margins_over_the_best_baseline(row: str, fails: str, below_one: str) -> None:
+    # Differences of printed numbers to the best of FedAvg, FedProx, FedAdam, which is FedAdam but for CoLA (FedAvg).
+    positive, one_point = (FOUND[f"margin, {row}, {bar}"] for bar in ("positive", "one point"))
+    assert positive.explanation == f"not on: {fails}"
+    assert one_point.explanation == f"not on: {below_one}"
+    assert positive.agrees == (fails == "none")
+    assert one_point.agrees == (below_one == "none")
+
+
+def test_a_margin_of_exactly_one_point_counts() -> None:
+    entries = changed("Table V", "fedsplitbert-qat", "sst2", "test/accuracy", 94.15)  # FedAdam has 93.15
+    assert findings(entries)["margin, Table V, fedsplitbert-qat, one point"].agrees
+    tie = changed("Table V", "fedsplitbert-qat", "sst2", "test/accuracy", 93.15)
+    assert not findings(tie)["margin, Table V, fedsplitbert-qat, positive"].agrees
+
+
+def test_nearly_four_points_hold_only_over_both_tables() -> None:
+    # Table III: 77.94 − 75.61 and 76.64 − 75.61; Table V: 88.81 − 82.72 and 88.52 − 82.72.
+    three, ten, both = (
+        FOUND[f"average margin, {place}"] for place in ("Table III", "Table V", "Tables III and V together")
+    )
+    assert [(f.recomputed, f.agrees) for f in (three, ten, both)] == [("1.68", False), ("5.95", True), ("3.81", True)]
+    assert both.explanation.startswith("mean of +2.33, +1.03, +6.09, +5.80")
+
+
+def test_quantised_is_best_where_the_text_says() -> None:
+    for key in ("qat best, Table V, mrpc", "qat best, Table V, qnli", "qat best, Table III, stsb"):
+        assert FOUND[key].agrees
+    other = findings(changed("Table V", "fedsplitbert-qat", "qnli", "test/accuracy", 89.14))  # a tie
+    assert not other["qat best, Table V, qnli"].agrees
+
+
+def test_sentences_on_the_critical_layer_list_their_exceptions() -> None:
+    exceptions = {
+        "middle layers, cola": "none",
+        "middle layers, mrpc": "MRPC Acc: c = 0 86.21 ≥ c = 8 86.15",
+        "middle layers, stsb": "STS-B: c = 4 70.58 ≥ c = 6 70.35",
+        "middle layers, qqp": "QQP: c = 4 90.35 ≥ c = 8 90.18",
+        "higher layers, mnli": "none",
+        "higher layers, qnli": "none",
+        "higher layers, wnli": "WNLI: c = 8 71.31 ≥ c = 10 68.90",
+        "higher layers, rte": "RTE: c = 6 73.76 ≥ c = 8 73.11",
+        "worst layer": "MRPC Acc: c = 4 85.96 ≤ c = 0 86.21; MRPC Acc: c = 8 86.15 ≤ c = 0 86.21; "
+        "MRPC Acc: c = 10 86.03 ≤ c = 0 86.21; QQP: c = 10 89.19 ≤ c = 0 90.01",
+    }
+    for key, text in exceptions.items():
+        assert FOUND[key].explanation == f"except: {text}"
+        assert FOUND[key].agrees == (text == "none")
+    assert FOUND["c = 0 below FedAvg"].explanation == "MRPC F1; CoLA; SST-2; MNLI Acc; MNLI Acc (mm); WNLI"
+    other = findings(changed("Table IV", "c4", "qqp", "test/accuracy", 90.17))
+    assert other["middle layers, qqp"].agrees
+
+
+def test_some_targets_lie_above_table_iii() -> None:
+    below = {
+        "rte": "FedAvg 61.68",
+        "mrpc": "FedAvg 83.96; FedProx 82.31",
+        "wnli": "none",
+        "qnli": "FedAvg 87.02; FedProx 86.83; FedAdam 88.36",
+    }
+    for task, text in below.items():
+        assert FOUND[f"target, {task}"].explanation.startswith(f"below: {text}.")
+        assert FOUND[f"target, {task}"].agrees == (text == "none")
+    other = findings(changed("Table III", "fedavg", "rte", "test/accuracy", 64))  # the target itself reaches it
+    assert other["target, rte"].agrees
+
+
+def test_costs_imply_the_rounds_that_are_not_printed() -> None:
+    implied = {
+        row: FOUND[f"rounds, {row}"].recomputed for row in ("fedavg", "fedadam", "fedsplitbert", "fedsplitbert-qat")
+    }
+    assert implied == {
+        "fedavg": "6 × 1.03 GB",
+        "fedadam": "2 × 1.7 GB",
+        "fedsplitbert": "2 × 0.51 GB",
+        "fedsplitbert-qat": "2 × 0.26 GB",
+    }
+    assert not findings(changed("Table VI", "fedavg", "cost_gb", "", 6.19))["rounds, fedavg"].agrees
+
+
+def test_gains_are_ratios_of_rounded_sizes() -> None:
+    # 6.18 / 1.02 = 6.0588, 6.18 / 0.52 = 11.8846, 6.18 / 3.4 = 1.8176.
+    assert [FOUND[f"gain, {row}"].agrees for row in ("fedavg", "fedsplitbert", "fedsplitbert-qat")] == [True] * 3
+    assert FOUND["gain, fedsplitbert"].explanation == "exactly 6.0588…: rounded, not truncated"
+    assert FOUND["gain, fedsplitbert-qat"].explanation == "exactly 11.8846…: rounded, not truncated"
+    assert not findings(changed("Table VI", "fedsplitbert-qat", "gain", "", 11.8))["gain, fedsplitbert-qat"].agrees
+
+
+def test_fedadams_bytes_are_not_derivable() -> None:
+    for key in ("size, fedadam", "gain, fedadam"):
+        assert FOUND[key].agrees is None
+        assert FOUND[key].verdict == "not derivable"
+        assert "not derivable" in FOUND[key].explanation
+    assert findings(changed("Table VI", "fedadam", "gain", "", 1.9))["gain, fedadam"].agrees is False
+    assert findings(changed("Table VI", "fedadam", "parameter_gb", "", 1.03))["size, fedadam"].agrees
+
+
+def test_sizes_in_the_text_follow_two_rules() -> None:
+    # 1.03 / 0.26 = 3.96 is rounded to 4, 1.7 / 0.26 = 6.54 is cut to 6.
+    four, six = FOUND["factor, fedavg"], FOUND["factor, fedadam"]
+    assert (four.agrees, four.recomputed, "rounded, not truncated" in four.explanation) == (True, "3.96 ×", True)
+    assert (six.agrees, six.recomputed, "truncated, not rounded" in six.explanation) == (True, "6.54 ×", True)
+    assert not findings(changed("Table VI", "fedsplitbert-qat", "parameter_gb", "", 0.36))["factor, fedavg"].agrees
+
+
+def test_sentences_on_bytes() -> None:
+    assert (FOUND["mrpc below 1 GB"].recomputed, FOUND["mrpc below 1 GB"].agrees) == ("1.02 GB", False)
+    assert findings(changed("Table VI", "fedsplitbert", "cost_gb", "", 0.99))["mrpc below 1 GB"].agrees
+    twice = FOUND["mrpc twice the cost"]
+    assert (twice.recomputed, twice.agrees) == ("FedAvg/FedProx 6.06 ×; FedAdam 3.33 ×", True)
+    assert not findings(changed("Table VI", "fedadam", "cost_gb", "", 2.03))["mrpc twice the cost"].agrees
+    # RTE: 3 × 510 MB at c = 6; 3 × 340 MB at c = 4. One round of FedAvg: 8 × 1030 Mbit.
+    three = FOUND["rte three rounds"]
+    assert (three.recomputed, three.agrees) == ("1530 at c = 6", False)
+    assert three.explanation.endswith(", 1020")
+    assert findings(changed("Table VI", "fedsplitbert", "parameter_gb", "", 0.34))["rte three rounds"].agrees
+    megabits = FOUND["megabits"]
+    assert (megabits.recomputed, megabits.agrees) == ("8240 Mbit a round", False)
+    assert findings(changed("Table VI", "fedavg", "parameter_gb", "", 0.62))["megabits"].agrees
+
+
+def test_exact_bytes_give_the_printed_sizes_and_other_gains() -> None:
+    for row, size in (("fedavg", "1.03"), ("fedsplitbert", "0.51"), ("fedsplitbert-qat", "0.26")):
+        found = EXACT[f"exact size, {row}"]
+        assert (found.printed, found.recomputed, found.agrees) == (size, size, True)
+    # 6 × 1.02776 and 2 × 0.25516 GB: the printed costs are products of rounded sizes.
+    costs = {row: EXACT[f"exact cost, {row}"] for row in BYTES}
+    assert [(costs[row].recomputed, costs[row].agrees) for row in BYTES] == [
+        ("6.17", False),
+        ("1.02", True),
+        ("0.51", False),
+    ]
+    plain, quantised = EXACT["exact gain, fedsplitbert"], EXACT["exact gain, fedsplitbert-qat"]
+    assert (plain.printed, plain.recomputed, plain.agrees) == ("6.1", "6.04", False)
+    assert (quantised.printed, quantised.recomputed, quantised.agrees) == ("11.9", "12.08", False)
+    assert quantised.explanation == "2.01 (layers) × 3 (rounds) × 2 (precision)"
+    assert plain.explanation == "2.01 (layers) × 3 (rounds) × 1 (precision)"
+    assert (EXACT["both directions"].recomputed, EXACT["both directions"].agrees) == ("2.06", False)
+    other = findings(changed("Table VI", "fedavg", "parameter_gb", "", 1.02), round_bytes=BYTES)
+    assert not other["exact size, fedavg"].agrees
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match=r"expected bytes of a round for .*, found none for fedsplitbert-qat"):
+        findings(round_bytes={row: BYTES[row] for row in ("fedavg", "fedsplitbert")})
+    with pytest.raises(ReportError, match=r"expected a published value at Table IV,c8,qqp,test/accuracy, found none"):
+        findings([e for e in ENTRIES if (e.table, e.row, e.column) != ("Table IV", "c8", "qqp")])
+    with pytest.raises(ReportError, match="expected CSV files of published values, found none"):
+        read_folder(tmp_path)
+
+
+def test_renderers_show_every_finding_with_its_verdict() -> None:
+    shown = tuple(EXACT.values())
+    text = audit_markdown(shown)
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    subjects = list(dict.fromkeys(finding.subject for finding in shown))
+    assert len(lines) == len(shown) + 2 * len(subjects)
+    assert [line[3:] for line in text.splitlines() if line.startswith("## ")] == subjects
+    assert r"| FedAvg/FedProx: cost in GB, exact size × rounds | 6.18 | 6.17 | **does not agree** |" in text
+    assert r"MBits hold at least one round of FedAvg | 5000 Mbit |" in text
+    assert r"| \< 1 GB | 1.02 GB |" in text  # Markdown's own signs are escaped
+    console = Console(file=io.StringIO(), width=300)
+    print_audit(shown, console)
+    terminal = console.file.getvalue()  # type: ignore[attr-defined]
+    assert all(finding.statement in terminal for finding in shown)
+    assert summary(shown) in text
+    assert summary(shown) in terminal
+
+
+def test_the_summary_counts_verdicts() -> None:
+    made = [Finding("", "", "", "", "", agrees) for agrees in (True, True, False, None)]
+    assert summary(made) == "4 checks of the paper's own numbers: 2 agree, 1 do not, 1 are not derivable."
