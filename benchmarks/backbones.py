@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.errors import UserError
-from benchmarks.spec import digest
+from benchmarks.spec import canonical_json, digest
 
 if TYPE_CHECKING:
     from torch import nn
 
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model")
 FILES = ("config.json", "*.safetensors", "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json")
 
 
@@ -133,7 +134,7 @@ def locate(requested: str) -> Located:
     else:
         folder, origin = _from_hub(known.hub or name if known else name, known.revision if known else None)
     config = read_config(folder)
-    return Located(name, config, _content_digest(folder), origin, folder, known.pooler if known else True)
+    return Located(name, config, _content_digest(folder, config), origin, folder, known.pooler if known else True)
 
 
 def build_encoder(found: Located) -> nn.Module:
@@ -155,10 +156,18 @@ def build_tokenizer(found: Located) -> Any:
         from benchmarks.tasks.words import VOCABULARY
 
         return word_tokenizer(VOCABULARY)
+    if not any((found.folder / name).is_file() for name in TOKENIZERS):
+        raise UserError(f"{found.folder}: expected a tokenizer ({', '.join(TOKENIZERS)}), found none")
     try:
-        return AutoTokenizer.from_pretrained(found.folder)
+        tokenizer = AutoTokenizer.from_pretrained(found.folder)
     except (OSError, ValueError) as error:
         raise UserError(f"{found.folder}: the tokenizer cannot be read ({error}). Fetch the encoder again.") from None
+    if len(tokenizer) > found.config["vocab_size"]:
+        raise UserError(
+            f"{found.folder}: the tokenizer has {len(tokenizer)} tokens, the encoder {found.config['vocab_size']}: "
+            f"they do not belong together. Fetch the encoder again."
+        )
+    return tokenizer
 
 
 def word_tokenizer(words: Sequence[str]) -> Any:
@@ -199,9 +208,16 @@ def _from_hub(name: str, revision: str | None) -> tuple[Path, dict[str, str]]:
     return folder, {"from": f"hub {name}", "revision": folder.name}  # a snapshot's folder is its commit
 
 
-def _content_digest(folder: Path) -> str:
+# Notes of a configuration that decide nothing of what the encoder computes.
+_NOTES = ("_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version", "use_cache")
+
+
+def _content_digest(folder: Path, config: Mapping[str, Any]) -> str:
+    """SHA-256 over weights, tokenizer files and configuration: the same from a folder, a package and the hub."""
     state = hashlib.sha256()
-    for path in sorted([*folder.glob("*.safetensors"), *folder.glob("vocab.*"), *folder.glob("merges.txt")]):
-        with path.open("rb") as file:
-            state.update(hashlib.file_digest(file, "sha256").digest())
+    for pattern in ("*.safetensors", "vocab.*", "merges.txt", "tokenizer.json", "tokenizer_config.json"):
+        for path in sorted(folder.glob(pattern)):
+            with path.open("rb") as file:
+                state.update(hashlib.file_digest(file, "sha256").digest())
+    state.update(canonical_json({key: value for key, value in config.items() if key not in _NOTES}).encode())
     return state.hexdigest()

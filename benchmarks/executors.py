@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing.managers import SyncManager
 from typing import Any
 
 from benchmarks.errors import UserError
@@ -47,8 +49,10 @@ def _attempt(cell: Cell, settings: Settings, sink: Sink) -> None:
 
 def _run_side_by_side(cells: Sequence[Cell], settings: Settings, sink: Sink, workers: int) -> None:
     context = multiprocessing.get_context("spawn")  # forking a process that has run torch can hang
+    manager = SyncManager(ctx=context)
+    manager.start(_end_with_parent)
     with (
-        context.Manager() as manager,
+        manager,
         _forwarded(manager.Queue(), sink) as queue,
         ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(queue,)) as pool,
     ):
@@ -93,7 +97,20 @@ def _start_worker(queue: Any) -> None:
 
     global _queue
     _queue = queue
+    _end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a worker at once: its state is on disk
+
+
+def _end_with_parent() -> None:
+    """End this process as soon as the one that started it is gone: a SIGKILL leaves no one to tell it."""
+
+    def wait() -> None:
+        parent = multiprocessing.parent_process()
+        assert parent is not None
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _attempt_in_worker(cell: Cell, settings: Settings) -> None:

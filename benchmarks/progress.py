@@ -42,7 +42,8 @@ class ProgressDisplay:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.bars.stop()
+        if self.console.is_terminal:
+            self.bars.stop()
 
     def __call__(self, event: Event) -> None:
         """Show an event."""

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.errors import UserError
-from benchmarks.spec import JSON, Cell
+from benchmarks.spec import JSON, Cell, digest
 
 SCHEMA = 1
+CHECKSUM = "sha256"  # of the rest of the file's content, as canonical JSON
 LEDGER_COLUMNS = ("round", "client", "direction", "kind", "values", "bytes")
 
 
@@ -122,23 +123,33 @@ def write_bytes(path: Path, content: bytes) -> None:
         raise
 
 
+def checksum(value: Mapping[str, JSON]) -> str:
+    """SHA-256 of a record's content."""
+    return digest(json.loads(json.dumps(value)), 64)
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text as UTF-8, atomically."""
     write_bytes(path, text.encode())
 
 
 def write_record(folder: Path, record: RunRecord) -> Path:
-    """Keep a record in a folder under its own name; a finished record is never overwritten."""
+    """Keep a record in a folder under its own name, with its checksum; a finished record is never overwritten."""
     path = folder / record.file_name
     if not path.exists():
-        write_text(path, json.dumps(record.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        value = record.to_json()
+        value[CHECKSUM] = checksum(value)
+        write_text(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return path
 
 
 def read_record(path: Path) -> RunRecord:
     """The record in a file; UserError where it is no whole record."""
     try:
-        return record_from_json(json.loads(path.read_text(encoding="utf-8")))
+        value = json.loads(path.read_text(encoding="utf-8"))
+        if value.pop(CHECKSUM) != checksum(value):
+            raise ValueError("its content does not have its checksum: it was changed after the run")
+        return record_from_json(value)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"{path}: expected a record of a finished cell, found a damaged one ({type(error).__name__}: {error}). "

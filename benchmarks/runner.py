@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import logging
+import platform
+import sys
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -12,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.environment import describe_environment
+from benchmarks.errors import UserError
 from benchmarks.events import CellFinished, CellStarted, RoundFinished, Sink, Trained
 from benchmarks.federation import Inputs, build_clients, build_federation, load_inputs
 from benchmarks.record import RoundRecord, RunRecord, read_record, write_record
@@ -31,7 +36,12 @@ MANY_CLIENTS = 32  # beyond this, what stays with clients is kept on disk
 def finished_record(cell: Cell, cell_id: str, records_dir: Path) -> RunRecord | None:
     """The record of a finished cell; UserError where its file is damaged."""
     path = records_dir / f"{cell.label}-{cell_id}.json"
-    return read_record(path) if path.exists() else None
+    if not path.exists():
+        return None
+    record = read_record(path)
+    if record.cell_id != cell_id:
+        raise UserError(f"{path}: expected the record of {cell_id}, found that of {record.cell_id}. Move it away.")
+    return record
 
 
 def run_cell(cell: Cell, settings: Settings, sink: Sink) -> RunRecord:
@@ -45,13 +55,13 @@ def run_cell(cell: Cell, settings: Settings, sink: Sink) -> RunRecord:
     lock.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(lock):
         record = finished_record(cell, cell_id, settings.records_dir)
-        if record is not None:
-            sink(CellFinished(record, reused=True))
-            return record
-        record = _compute(cell, cell_id, inputs, settings, sink)
-        write_record(settings.records_dir, record)
+        reused = record is not None
+        if record is None:
+            record = _compute(cell, cell_id, inputs, settings, sink)
+            release_memory()
+            write_record(settings.records_dir, record)
         Checkpoint(settings.checkpoint_dir(cell_id), cell_id).remove()
-    sink(CellFinished(record))
+    sink(CellFinished(record, reused))
     return record
 
 
@@ -165,6 +175,13 @@ def peak_memory_bytes() -> int:
 
     gpu = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 + gpu
+
+
+def release_memory() -> None:
+    """Give freed memory back to the system: batches of many widths leave glibc's heap in pieces, cell after cell."""
+    gc.collect()
+    if sys.platform == "linux" and platform.libc_ver()[0] == "glibc":
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def quiet_libraries() -> None:

@@ -38,7 +38,8 @@ class Settings:
                 f"data directory {self.data_dir}: expected a folder, found "
                 f"{'a file' if self.data_dir.exists() else 'nothing'}. Set DATA_DIR to the folder of your datasets."
             )
-        require_writable(self.results_dir)
+        for folder in ("", "records", "checkpoints", "locks"):
+            require_writable(self.results_dir / folder)
 
 
 def require_writable(folder: Path) -> None:

@@ -50,6 +50,8 @@ class ServerOptimizer:
     def from_options(cls, options: Mapping[str, Any]) -> ServerOptimizer:
         """The optimiser of some options; FederationError that names the known ones where one is unknown."""
         known = [field.name for field in fields(cls)]
+        if not isinstance(options, Mapping):
+            raise FederationError(f"server: expected a group of {known}, found {options!r}")
         unknown = sorted(set(options) - set(known))
         if unknown:
             raise FederationError(f"server optimiser: unknown options {unknown}; it takes {', '.join(known)}")

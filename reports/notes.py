@@ -47,7 +47,8 @@ def _method(benchmark: Benchmark, scale: Scale, score_at: str) -> Iterator[str]:
     )
     yield (
         f"Bytes a round: {benchmark.paper.bytes_convention}; mean over rounds. Up and down: all clients, "
-        "rounds and tasks run, mean over seeds. Set-up is sent once a task and counted apart."
+        "rounds and tasks run, mean over seeds. Set-up is sent once a task and counted apart. Training is wall time of "
+        "each cell's last start, beside whatever else its machine did: no comparison of methods."
     )
 
 

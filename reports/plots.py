@@ -96,7 +96,7 @@ def bar_plot(comparison: Comparison, all_columns: bool = False) -> Figure:
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title("\n".join(textwrap.wrap(comparison.heading, int(inches * 11))), fontsize=11)
     axes.set_xlabel("\n".join(textwrap.wrap(_caption(comparison), int(inches * 14))), fontsize=8, labelpad=8)
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     return figure
 
 

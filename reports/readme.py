@@ -35,7 +35,12 @@ def render_state(comparisons: Iterable[Comparison]) -> str:
 
 def update_readme(path: Path, text: str) -> bool:
     """Replace the part between the markers, and say whether the file changed; ReportError without markers."""
-    old = path.read_text(encoding="utf-8")
+    try:
+        old = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ReportError(
+            f"{path}: cannot be read ({error.strerror}). Name a Markdown file with the markers."
+        ) from None
     before, _, rest = old.partition(BEGIN)
     _, _, after = rest.partition(END)
     if (old.count(BEGIN), rest.count(END), old.count(END)) != (1, 1, 1):

@@ -90,7 +90,9 @@ def _selection(command: argparse.ArgumentParser, required: bool) -> None:
     command.add_argument("--tasks", type=names, default=[], help="such as mrpc,rte (default: all)")
     command.add_argument("--methods", type=names, default=[], help="such as fedavg,fedsplitbert (default: all)")
     command.add_argument("--seeds", type=positive, default=1, help="number of seeds: 0, 1, … (default: 1)")
-    command.add_argument("--backbone", default=os.environ.get("BACKBONE"), help="another encoder: folder or hub name")
+    command.add_argument(
+        "--backbone", default=os.environ.get("BACKBONE") or None, help="another encoder: folder or hub name"
+    )
     command.add_argument(
         "--set", action="append", default=[], metavar="FIELD=VALUE", help="change a setting of every cell"
     )

@@ -39,7 +39,7 @@ def show_command(words: argparse.Namespace) -> int:
         print(f"  {column.task:18} {column.name}: {', '.join(column.scores)}")
     print("\nScales")
     for scale in found.scales:
-        print(f"  {scale.label}")
+        print(f"  {scale.id:18} {scale.label}")
     print("\nDeviations and choices where the paper is silent")
     for deviation in found.deviations:
         text = f"{deviation.text} ({', '.join(deviation.scales)})"

@@ -24,11 +24,17 @@ MODULES = {
     "bench": "services",
 }
 INTERRUPTED = 130
+# Read by libraries when they are loaded, here and in worker processes.
+ENVIRONMENT = {
+    "TOKENIZERS_PARALLELISM": "false",  # tokenizers warn and stall when a process with their threads is forked
+    "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32",  # batches have many widths, and a compiled kernel is kept for each
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
     try:
         words = build_parser().parse_args(arguments)
         module = importlib.import_module(f"benchmarks.cli.{MODULES[words.command]}")

@@ -16,13 +16,9 @@ PAPER = Paper(
 )
 
 SCALES = (
-    Scale(
-        "demo", "tiny", 4, "generated", "demo scale: generated data, random 4-layer encoder; shows the machinery only"
-    ),
-    Scale(
-        "lite", "all-MiniLM-L6-v2", 6, "glue", "lite scale: real data, all-MiniLM-L6-v2 (6 layers, 22.7M parameters)"
-    ),
-    Scale("paper", "bert-base-uncased", 12, "glue", "paper scale: real data, bert-base-uncased"),
+    Scale("demo", "tiny", 4, "generated", "generated data, random 4-layer encoder; shows the machinery only"),
+    Scale("lite", "all-MiniLM-L6-v2", 6, "glue", "real data, all-MiniLM-L6-v2 (6 layers, 22.7M parameters)"),
+    Scale("paper", "bert-base-uncased", 12, "glue", "real data, bert-base-uncased"),
 )
 
 COLUMNS = (

@@ -31,7 +31,7 @@ class Anatomy:
 
     def up_to(self, layer: int) -> frozenset[str]:
         """Encoder layers 1 … `layer`, counted from 1 as the papers do."""
-        if not 0 <= layer <= self.depth:
+        if not isinstance(layer, int) or not 0 <= layer <= self.depth:
             raise FederationError(f"critical layer {layer}: expected 0 to {self.depth}, the encoder's number of layers")
         return frozenset().union(*self.layers[:layer])
 

@@ -89,7 +89,7 @@ def message_in() -> Callable[[str], str]:
 
     def find(stderr: str) -> str:
         assert "Traceback" not in stderr
-        before, mark, message = f"\n{stderr}".partition("\nerror: ")
+        _, mark, message = f"\n{stderr}".partition("\nerror: ")
         assert mark, stderr
         assert "error: " not in message
         return message.rstrip()

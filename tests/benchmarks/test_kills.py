@@ -57,7 +57,7 @@ def rounds_saved(settings: Settings) -> int:
     saved = ROUNDS * len(list(settings.records_dir.glob("*.json")))
     for manifest in settings.results_dir.glob("checkpoints/*/state.json"):
         with suppress(FileNotFoundError):  # removed in this moment, once its record was there
-            saved += json.loads(manifest.read_text())["round"]
+            saved += json.loads(manifest.read_text().partition("\n")[2])["round"]  # below its hash
     return saved
 
 

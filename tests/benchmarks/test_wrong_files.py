@@ -164,22 +164,17 @@ def interrupted_results(finished_results: Path, tmp_path_factory: pytest.TempPat
     return results
 
 
-def edited(manifest: Path, **changes: object) -> None:
-    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), **changes}))
-
-
 def flipped(path: Path) -> None:
     content = bytearray(path.read_bytes())
-    content[-1] ^= 1
+    content[len(content) // 2] ^= 1
     path.write_bytes(content)
 
 
 CHECKPOINTS: dict[str, Callable[[Path], object]] = {
+    "manifest empty": lambda folder: (folder / "state.json").write_bytes(b""),
     "manifest cut short": lambda folder: (folder / "state.json").write_text('{"version": 1, "rou'),
     "manifest a list": lambda folder: (folder / "state.json").write_text("[]"),
-    "manifest of another cell": lambda folder: edited(folder / "state.json", identity="0123456789abcdef"),
-    "no server file named": lambda folder: edited(folder / "state.json", server=None),
-    "clients without hashes": lambda folder: edited(folder / "state.json", clients={"0": "client-0"}),
+    "a bit of the manifest": lambda folder: flipped(folder / "state.json"),
     "a bit of the server's tensors": lambda folder: flipped(next(folder.glob("server-*"))),
     "a bit of a client's tensors": lambda folder: flipped(next(folder.glob("client-1-*"))),
     "a client's file gone": lambda folder: next(folder.glob("client-2-*")).unlink(),
