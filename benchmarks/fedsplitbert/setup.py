@@ -66,7 +66,7 @@ def training_of(task: str, scale: Scale) -> Training:
             rounds=min(ROUNDS[task], 4),
             learning_rate=2e-3,
             batch_size=16,
-            local_epochs=3,
+            local_epochs=5,
             max_length=32,
             precision="fp32",
         )
