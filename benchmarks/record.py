@@ -147,9 +147,11 @@ def read_record(path: Path) -> RunRecord:
     """The record in a file; UserError where it is no whole record."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-        if value.pop(CHECKSUM) != checksum(value):
+        expected = value.pop(CHECKSUM, None)
+        record = record_from_json(value)
+        if checksum(value) != expected:
             raise ValueError("its content does not have its checksum: it was changed after the run")
-        return record_from_json(value)
+        return record
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"{path}: expected a record of a finished cell, found a damaged one ({type(error).__name__}: {error}). "

@@ -18,7 +18,9 @@ os.environ.update(
     OMP_NUM_THREADS="1",  # the small models of the tests are fastest so, and their sums come out in one order
     TOKENIZERS_PARALLELISM="false",
 )
-os.environ.pop("MLFLOW_TRACKING_URI", None)  # a developer's own server is not for tests
+DATA_DIR = os.environ.pop("DATA_DIR", None)
+for own in ("MLFLOW_TRACKING_URI", "RESULTS_DIR", "BACKBONE"):  # a developer's own settings are not for tests
+    os.environ.pop(own, None)
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -26,8 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """Folder of real data: `DATA_DIR`, or `../shared/data` beside the checkout."""
-    named = os.environ.get("DATA_DIR")
-    folder = Path(named).resolve() if named else ROOT.parent / "shared" / "data"
+    folder = Path(DATA_DIR).resolve() if DATA_DIR else ROOT.parent / "shared" / "data"
     if not folder.is_dir():
         pytest.skip(f"needs real data: set DATA_DIR ({folder} is no folder)")
     return folder

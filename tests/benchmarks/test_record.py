@@ -23,7 +23,7 @@ from benchmarks.record import (
     write_record,
     write_text,
 )
-from benchmarks.spec import Cell, Training
+from benchmarks.spec import Cell, Training, canonical_json
 
 ROOT = Path(__file__).resolve().parents[2]
 INPUTS = {"data": "d1", "backbone": "b1"}
@@ -137,7 +137,9 @@ def test_a_record_comes_back_as_it_was(record: RunRecord, tmp_path: Path) -> Non
     path = write_record(tmp_path, record)
     assert path.name == f"lite-mrpc-fedsplitbert-s0-{record.cell_id}.json"
     again = read_record(path)
-    assert json.loads(json.dumps(again.to_json())) == json.loads(path.read_text(encoding="utf-8"))
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    assert kept.pop("sha256") == hashlib.sha256(canonical_json(kept).encode()).hexdigest()
+    assert json.loads(json.dumps(again.to_json())) == kept
     assert again.rounds == record.rounds
     assert again.ledger == record.ledger
     assert again.cell.spec_id == record.cell.spec_id
@@ -208,6 +210,21 @@ def test_a_record_of_another_schema_is_refused(record: RunRecord, tmp_path: Path
     path = tmp_path / "old.json"
     path.write_text(json.dumps(damaged(record, schema=0)))
     with pytest.raises(UserError, match=r"old\.json: expected a record of a finished cell.*record schema 0, this"):
+        read_record(path)
+
+
+@pytest.mark.parametrize("place", ["a score", "a byte count", "the checksum"])
+def test_a_record_that_was_edited_is_refused(place: str, record: RunRecord, tmp_path: Path) -> None:
+    path = write_record(tmp_path, record)
+    value = json.loads(path.read_text(encoding="utf-8"))
+    if place == "a score":
+        value["rounds"][0]["train_loss"] = 0.001
+    elif place == "a byte count":
+        value["ledger"][0][-1] += 1
+    else:
+        value["sha256"] = "0" * 64
+    path.write_text(json.dumps(value))
+    with pytest.raises(UserError, match="it was changed after the run"):
         read_record(path)
 
 
