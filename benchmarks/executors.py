@@ -67,8 +67,11 @@ def _run_side_by_side(cells: Sequence[Cell], settings: Settings, sink: Sink, wor
                 "a worker process was killed, perhaps for want of memory; what was finished is kept. "
                 "Start the same command again, with fewer WORKERS if it happens again."
             ) from None
-        except BaseException:
+        except BaseException:  # Ctrl-C, say, that reached this process alone: no one waits for a whole cell
             pool.shutdown(wait=False, cancel_futures=True)
+            for child in multiprocessing.active_children():
+                if not child.name.startswith(SyncManager.__name__):
+                    child.terminate()
             raise
 
 

@@ -24,6 +24,7 @@ from fedsim.rng import SERVER, numpy_generator
 from fedsim.training import LocalTraining
 from partitions import PartitionReport, from_description, split_train_test
 
+SHORTEST_TEXT = 8  # three special tokens, and something of each text
 DATA_SEED = 0  # generated tasks are one dataset, whatever the cell's seed
 
 
@@ -147,6 +148,13 @@ def local_training(cell: Cell, on_batch: Callable[[int], None]) -> LocalTraining
     )
 
 
+def longest_text(config: Mapping[str, JSON]) -> int:
+    """Tokens that an encoder has positions for; RoBERTa's family counts them from behind its padding id."""
+    positions = int(config.get("max_position_embeddings", 512))
+    offset = int(config.get("pad_token_id", 1)) + 1 if "roberta" in str(config["model_type"]) else 0
+    return positions - offset
+
+
 @dataclass(frozen=True)
 class Federation:
     """A cell's algorithm, the setting that holds its model, and the precision that this machine gives it."""
@@ -160,10 +168,10 @@ def build_federation(
     cell: Cell, inputs: Inputs, settings: Settings, on_batch: Callable[[int], None] = lambda _: None
 ) -> Federation:
     """The cell's algorithm on its model, ready to run."""
-    positions = inputs.backbone.config.get("max_position_embeddings")
-    if positions is not None and cell.training.max_length > positions:
+    longest = longest_text(inputs.backbone.config)
+    if not SHORTEST_TEXT <= cell.training.max_length <= longest:
         raise UserError(
-            f"training.max_length: expected at most {positions}, the positions of {inputs.backbone.id}, "
+            f"training.max_length: expected {SHORTEST_TEXT} to {longest}, the positions of {inputs.backbone.id}, "
             f"found {cell.training.max_length}"
         )
     precision = resolve_precision(cell.training.precision, settings.device)

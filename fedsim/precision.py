@@ -48,6 +48,8 @@ def resolve_precision(requested: str = "auto", device: str | None = None) -> Pre
 def _device(name: str) -> torch.device:
     try:
         device = torch.device(name)
+        if device.type not in ("cpu", "cuda"):
+            raise RuntimeError(f"{device.type} computes nothing here")
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError):
         gpus = torch.cuda.device_count()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -24,6 +25,8 @@ MODULES = {
     "bench": "services",
 }
 INTERRUPTED = 130
+FILES_REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
+RESUMES = "finished rounds are saved; the same command goes on from there"
 # Read by libraries when they are loaded, here and in worker processes.
 ENVIRONMENT = {
     "TOKENIZERS_PARALLELISM": "false",  # tokenizers warn and stall when a process with their threads is forked
@@ -41,11 +44,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status: int = getattr(module, f"{words.command}_command")(words)
         return status
     except KeyboardInterrupt:
-        print("\ninterrupted: finished rounds are saved; the same command goes on from there", file=sys.stderr)
+        print(f"\ninterrupted: {RESUMES}", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        if error.errno not in FILES_REFUSED:
+            raise
+        print(f"error: {error.filename or 'a file'} cannot be used ({error.strerror}); {RESUMES}", file=sys.stderr)
+        return 2
     except ValueError as error:
         if not _mendable(error):
             raise

@@ -214,10 +214,13 @@ def running(group: int) -> int:
     return count
 
 
-def test_ctrl_c_ends_a_command_and_its_workers_with_one_line(settings: Settings, run_words: Words) -> None:
+@pytest.mark.parametrize("send", [os.killpg, os.kill], ids=["to the group, as a terminal", "to the command alone"])
+def test_ctrl_c_ends_a_command_and_its_workers_with_one_line(
+    send: Callable[[int, int], None], settings: Settings, run_words: Words
+) -> None:
     with command(settings, run_words) as process:
         wait_for(lambda: len(list(settings.results_dir.glob("locks/*"))) == 2 or process.poll() is not None)
-        os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to the whole group
+        send(process.pid, signal.SIGINT)
         _, stderr = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 130
     assert "interrupted: finished rounds are saved; the same command goes on from there" in stderr

@@ -91,7 +91,8 @@ VALUES = {
     "training.precision=fp8": "unknown precision 'fp8': expected auto, fp32, bf16, fp16",
     "training.precision=fp16": "precision fp16 needs a GPU",
     "training.padding=widest": "training.padding: expected longest or fixed, found 'widest'",
-    "training.padding=fixed training.max_length=65": "max_length",  # the demo's encoder has 64 positions
+    "training.padding=fixed training.max_length=65": "max_length: expected 8 to 64, the positions of tiny, found 65",
+    "training.max_length=7": "max_length: expected 8 to 64, the positions of tiny, found 7",
     "codec=fp8": "unknown codec 'fp8': expected one of fp32, fp16, bf16",
     "holdout=dev": "holdout: expected test or validation, found 'dev'",
     "test_share=1": "test_share must be between 0 and 1",

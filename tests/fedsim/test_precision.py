@@ -13,6 +13,7 @@ from fedsim.precision import Precision, resolve_precision
         ("fp64", "cpu", "unknown precision 'fp64': expected auto, fp32, bf16, fp16"),
         ("fp16", "cpu", "fp16 needs a GPU.*choose auto, fp32 or bf16"),
         ("auto", "gpu", "device.*gpu"),
+        ("auto", "meta", "device 'meta': expected cpu or"),
     ],
 )
 def test_impossible_precisions_are_refused(requested, device, message):
