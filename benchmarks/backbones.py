@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -117,8 +118,11 @@ def depth(requested: str) -> int:
 
 
 @lru_cache
-def locate(requested: str) -> Located:
-    """Find a backbone: built in, in a folder, in an installed package, or on the hub (its cache when offline)."""
+def locate(requested: str, local_only: bool = False) -> Located:
+    """Find a backbone: built in, in a folder, in an installed package, or on the hub (its cache when offline).
+
+    local_only: ask no hub, and download nothing.
+    """
     from fedsim.models.encoder import read_config
 
     if requested == "tiny":
@@ -132,7 +136,7 @@ def locate(requested: str) -> Located:
         assert known.package is not None
         folder, origin = installed, {"from": f"package {known.package[0]}"}
     else:
-        folder, origin = _from_hub(known.hub or name if known else name, known.revision if known else None)
+        folder, origin = _from_hub(known.hub or name if known else name, known.revision if known else None, local_only)
     config = read_config(folder)
     return Located(name, config, _content_digest(folder, config), origin, folder, known.pooler if known else True)
 
@@ -194,11 +198,14 @@ def _packaged(backbone: Backbone) -> Path | None:
     return Path(spec.submodule_search_locations[0]) / backbone.package[1]
 
 
-def _from_hub(name: str, revision: str | None) -> tuple[Path, dict[str, str]]:
+def _from_hub(name: str, revision: str | None, local_only: bool) -> tuple[Path, dict[str, str]]:
     from huggingface_hub import snapshot_download
 
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # a line for each retry; the outcome is said below
     try:
-        folder = Path(snapshot_download(name, revision=revision, allow_patterns=list(FILES)))
+        folder = Path(
+            snapshot_download(name, revision=revision, allow_patterns=list(FILES), local_files_only=local_only)
+        )
     except Exception as error:  # noqa: BLE001 - the hub client raises many kinds; each means the same to the user
         raise UserError(
             f"backbone {name!r}: expected a known id ({', '.join(KNOWN)}), a folder, or a name on the Hugging Face "

@@ -58,9 +58,10 @@ def _findings(words: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
     yield "tracking", True, shown(default_tracking_uri(words.results_dir))
     for backbone in KNOWN:
         try:
-            yield f"encoder {backbone}", True, str(dict(locate(backbone).origin))
-        except ValueError as error:
-            yield f"encoder {backbone}", False, str(error)
+            origin = locate(backbone, local_only=True).origin
+            yield f"encoder {backbone}", True, ", ".join(origin.values())
+        except ValueError:
+            yield f"encoder {backbone}", False, "not on this machine; it would be fetched from the Hugging Face hub"
     if words.data_dir is None:
         yield "data", False, "DATA_DIR is not set: real tasks are read from the Hugging Face hub"
         return

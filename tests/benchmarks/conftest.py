@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -15,9 +14,6 @@ from benchmarks.events import Event
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
-
-for variable in ("BACKBONE", "RESULTS_DIR"):  # a developer's own choices are not for tests
-    os.environ.pop(variable, None)
 
 TABLE = "fedsplitbert-table3"
 

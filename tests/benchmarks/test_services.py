@@ -1,0 +1,111 @@
+"""Commands around the runs: doctor, import, bench; and encoders in the hub's cache."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from benchmarks import bench
+from benchmarks.backbones import locate
+from benchmarks.cli.main import main
+from benchmarks.errors import UserError
+from benchmarks.record import read_records
+
+
+def test_doctor_says_what_is_there_and_downloads_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    words = ["doctor", "--results-dir", str(tmp_path / "results"), "--data-dir", str(tmp_path / "data")]
+    assert main(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "ok   encoder tiny: built in" in lines
+    assert any(line.startswith("ok   results: ") and line.endswith("GiB free") for line in lines)
+    assert any(line.startswith("none encoder bert-base-uncased: not on this machine") for line in lines)
+    assert sum(line.startswith("none task ") for line in lines) == 9
+
+
+def test_doctor_ends_with_2_where_nothing_can_be_written(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert main(["doctor", "--results-dir", str(tmp_path / "file" / "results")]) == 2
+    assert "none results: results directory" in capsys.readouterr().out
+
+
+def test_import_takes_in_records_and_mirrors_them(
+    finished_results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from mlflow import MlflowClient
+
+    words = ["import", str(finished_results / "records"), "--results-dir", str(tmp_path)]
+    for said in ("1 records taken in, 0 were there already", "0 records taken in, 1 were there already"):
+        assert main(words) == 0
+        assert said in capsys.readouterr().out
+    # The cell was run with other rounds than the table's, so it is kept but belongs to no table's run.
+    assert len(list(read_records(tmp_path / "records"))) == 1
+    table = tmp_path / "table"
+    run = ["run", "fedsplitbert-table3", "--tasks", "mrpc", "--methods", "local-majority", "--results-dir", str(table)]
+    assert main([*run, "--no-tracking"]) == 0
+    assert main(["import", str(table / "records"), "--results-dir", str(tmp_path)]) == 0
+    client = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
+    experiment = client.get_experiment_by_name("fedsplitbert")
+    assert experiment is not None
+    (record,) = read_records(table / "records")
+    children = client.search_runs([experiment.experiment_id], f"tags.cell_id = '{record.cell_id}'")
+    # Tables III and IV both show the local majority on MRPC: a child of each table's run
+    assert len(children) == 2
+    assert children[0].data.metrics["test/accuracy"] == record.score("test/accuracy")
+
+
+def test_bench_compares_the_engine_with_a_bare_loop(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(bench, "REPEATS", 1)
+    monkeypatch.setattr(bench, "BATCHES", 1)
+    assert main(["bench", "--results-dir", str(tmp_path), "--device", "cpu"]) == 0
+    output = capsys.readouterr().out
+    assert "3 clients, 48 examples a round" in output  # one batch of 16 each
+    assert "engine overhead: " in output
+
+
+@pytest.fixture
+def hub_cache(tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    """A hub's cache that holds one encoder at one commit, in the hub client's own layout."""
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    repository = tmp_path / "models--somebody--my-encoder"
+    shutil.copytree(tiny_encoder, repository / "snapshots" / commit)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(commit)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    return commit
+
+
+def test_an_encoder_of_the_hub_is_recorded_with_its_resolved_commit(hub_cache: str, tiny_encoder: Path) -> None:
+    found = locate("somebody/my-encoder", local_only=True)
+    assert dict(found.origin) == {"from": "hub somebody/my-encoder", "revision": hub_cache}
+    assert found.digest == locate(str(tiny_encoder)).digest  # the same content from a folder is the same encoder
+
+
+def test_an_encoder_that_behaves_differently_is_another(tiny_encoder: Path, tmp_path: Path) -> None:
+    digests = {locate(str(tiny_encoder)).digest}
+    for name, file, old, new in [
+        ("dropout", "config.json", '"hidden_dropout_prob": 0.0', '"hidden_dropout_prob": 0.5'),
+        ("tokenizer", "tokenizer.json", "[UNK]", "[HUH]"),
+    ]:
+        folder = shutil.copytree(tiny_encoder, tmp_path / name)
+        text = (folder / file).read_text()
+        assert old in text
+        (folder / file).write_text(text.replace(old, new))
+        digests.add(locate(str(folder)).digest)
+    assert len(digests) == 3
+
+
+def test_a_note_in_the_configuration_makes_no_other_encoder(tiny_encoder: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_encoder, tmp_path / "noted")
+    text = (folder / "config.json").read_text()
+    (folder / "config.json").write_text(text.replace("{", '{"_name_or_path": "elsewhere", ', 1))
+    assert locate(str(folder)).digest == locate(str(tiny_encoder)).digest
+
+
+def test_an_unknown_encoder_is_refused_without_a_hub() -> None:
+    with pytest.raises(UserError, match="set BACKBONE to a folder"):
+        locate("nobody/no-such-bert", local_only=True)
