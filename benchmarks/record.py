@@ -70,8 +70,13 @@ class RunRecord:
         return value
 
     def score(self, name: str, at: str = "last") -> float | None:
-        """The mean over clients of a score ("test/f1"), at the last or the best round, as a fraction."""
+        """The mean over clients of a score ("test/f1"), at the last or the best round, as a fraction.
+
+        None where it is undefined, or on a test set that the data of this run lacked; KeyError where it is unknown.
+        """
         evaluation, metric = name.split("/")
+        if evaluation not in self.clients[0] and evaluation != "test":
+            return None
         values = [entry.scores[evaluation][metric] for entry in self.rounds]
         if at == "last":
             return values[-1]

@@ -261,3 +261,9 @@ def test_a_record_that_lacks_a_field_is_refused(name: str, record: RunRecord, tm
 def test_a_record_with_an_unknown_field_is_refused(record: RunRecord) -> None:
     with pytest.raises(TypeError, match="mood"):
         record_from_json(damaged(record, mood="good"))
+
+
+def test_a_score_on_a_test_set_that_the_data_lacked_is_undefined_and_an_unknown_one_an_error(record: RunRecord) -> None:
+    assert record.score("mismatched/accuracy") is None  # MNLI without its mismatched file, taken leniently
+    with pytest.raises(KeyError):
+        record.score("test/bleu")
