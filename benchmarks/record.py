@@ -75,7 +75,7 @@ class RunRecord:
         None where it is undefined, or on a test set that the data of this run lacked; KeyError where it is unknown.
         """
         evaluation, metric = name.split("/")
-        if evaluation not in self.clients[0] and evaluation != "test":
+        if evaluation not in self.rounds[0].scores and evaluation != "test":
             return None
         values = [entry.scores[evaluation][metric] for entry in self.rounds]
         if at == "last":
