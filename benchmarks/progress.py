@@ -32,6 +32,7 @@ class ProgressDisplay:
         )
         self.total = self.bars.add_task(title, total=len(cells), note="")
         self.running: dict[str, tuple[TaskID, Cell]] = {}
+        self.reasons: set[str] = set()  # why cells failed, each said once
         self.done = 0
 
     def __enter__(self) -> ProgressDisplay:
@@ -68,7 +69,10 @@ class ProgressDisplay:
             case CellFinished(record, reused):
                 self._finished(record.cell, record.cell_id, "found" if reused else f"{self._headline(event)}")
             case CellFailed(cell, message):
-                self._finished(cell, "", f"failed: {message}")
+                running = (key for key, (_, other) in self.running.items() if other.spec_id == cell.spec_id)
+                outcome = "failed for the same reason" if message in self.reasons else f"failed: {message}"
+                self.reasons.add(message)
+                self._finished(cell, next(running, ""), outcome)
 
     def _finished(self, cell: Cell, cell_id: str, outcome: str) -> None:
         self.done += 1

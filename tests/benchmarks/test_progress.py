@@ -172,10 +172,13 @@ def test_found_failed_and_resumed_cells_are_marked(
     display(CellFinished(record_of(cells[0]), reused=True))
     display(CellStarted(cells[1], cells[1].cell_id(INPUTS), (finished_round(1),), 10))
     display(CellFailed(cells[1], "training diverged in round 2 [loss nan]"))
+    display(CellFailed(cells[2], "training diverged in round 2 [loss nan]"))
+    assert not display.running
     assert output.getvalue().splitlines() == [
         "[1/4] MRPC · FedAvg · seed 0: found",
         "MRPC · FedProx · seed 0: goes on after round 1 of 2",
         "[2/4] MRPC · FedProx · seed 0: failed: training diverged in round 2 [loss nan]",
+        f"[3/4] {display.names.get(cells[2].spec_id, cells[2].label)}: failed for the same reason",
     ]
 
 
