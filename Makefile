@@ -114,8 +114,10 @@ report: $(INSTALLED)
 
 # What is committed, not what is in the results folder.
 readme: $(INSTALLED)
-	@$(CLI) report --records benchmarks/fedsplitbert/records --readme README.md --picture docs/table3-lite.png \
+	@$(CLI) report --records benchmarks/fedsplitbert/records --readme README.md --pictures docs \
 	  fedsplitbert-table3 --scale lite $(PLACES)
+	@$(CLI) report --records benchmarks/fedsplitbert/records --readme benchmarks/fedsplitbert/README.md \
+	  --pictures docs --scale lite $(PLACES)
 
 ui: $(INSTALLED)
 	@$(CLI) ui --port $(call quote,$(PORT)) $(call flag,--results-dir,RESULTS_DIR) $(ARGS)

@@ -18,7 +18,9 @@ def with_backbone(scale: Scale, requested: str | None) -> Scale:
     if requested is None or backbone_name(requested) == scale.backbone:
         return scale
     name = backbone_name(requested)
-    return dataclasses.replace(scale, backbone=name, depth=depth(requested), label=f"{scale.label}; on {name}")
+    return dataclasses.replace(
+        scale, backbone=name, depth=depth(requested), label=f"{scale.label}; on {name}", changed=True
+    )
 
 
 def with_settings(benchmark: Benchmark, assignments: Sequence[str]) -> Benchmark:
@@ -31,7 +33,7 @@ def with_settings(benchmark: Benchmark, assignments: Sequence[str]) -> Benchmark
         return with_changes(benchmark.cell(row, column, scale, seed), changes)
 
     scales = tuple(
-        dataclasses.replace(scale, label=f"{scale.label}; changed: {', '.join(assignments)}")
+        dataclasses.replace(scale, label=f"{scale.label}; changed: {', '.join(assignments)}", changed=True)
         for scale in benchmark.scales
     )
     return dataclasses.replace(benchmark, cell=cell, scales=scales)

@@ -117,6 +117,7 @@ class Scale:
     depth: int  # encoder layers of the backbone
     source: str
     label: str
+    changed: bool = False  # a user's other backbone or settings: no longer what the definition says
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,14 @@ class Published:
     value: float
 
 
+@dataclass(frozen=True)
+class View:
+    """How a table or figure shows its records: a module of reports.views, and what that module is told."""
+
+    name: str = "scores"
+    options: Mapping[str, JSON] = field(default_factory=dict)
+
+
 CellFn = Callable[[Row, Column, Scale, int], Cell]
 
 
@@ -168,6 +177,7 @@ class Benchmark:
     published_csv: Path
     deviations: tuple[Deviation, ...] = ()
     tuned: Mapping[str, Mapping[str, tuple[JSON, ...]]] = field(default_factory=dict)  # row -> "--set" field -> grid
+    view: View = View()
     average: str = "truncate"  # the paper's rule for its average column: "truncate" or "round" to two decimals
     version: int = 1
 

@@ -11,9 +11,10 @@ from benchmarks.spec import Benchmark, Column, Paper, Row, Scale
 from reports.cost import Cost, measure
 from reports.errors import ReportError
 from reports.notes import notes
+from reports.page import Request
 from reports.published import AVERAGE, lookup, read_published
-from reports.selection import Selection, by_definition, select
 from reports.statistics import average, mean, printed, root_mean_square, sample_sd, t_interval
+from reports.verdicts import is_comparable, verdict
 
 SCORE_AT = ("last", "best")
 DEMO = "demo"  # the scale whose numbers are never set beside a paper's
@@ -36,6 +37,7 @@ class ScoreResult:
     sampling_error: float | None = None
     published: float | None = None
     difference: float | None = None
+    verdict: str | None = None  # by reports.verdicts.RULE; None where nothing was printed or run
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ class Comparison:
     """Ours and the paper's numbers for a part of a table, at one scale."""
 
     benchmark_id: str
+    heading: str  # what is compared, with the scale that labels every number
     title: str
     place: str
     paper: Paper
@@ -86,14 +89,14 @@ class Comparison:
     notes: tuple[str, ...]
 
     @property
-    def heading(self) -> str:
-        """What is compared, with the scale that labels every number."""
-        return f"{self.paper.name}, {self.place} · scale {self.scale.id}: {self.scale.label}"
-
-    @property
     def shows_published(self) -> bool:
         """Whether published values stand beside ours: never at the demo scale."""
         return self.scale.id != DEMO
+
+    @property
+    def shows_verdicts(self) -> bool:
+        """Whether single scores are judged: only at the paper's own scale."""
+        return self.scale.id == "paper"
 
     @property
     def run_columns(self) -> tuple[Column, ...]:
@@ -133,7 +136,9 @@ def _difference(ours: float | None, published: float | None) -> float | None:
     return float(printed(ours) - printed(published))
 
 
-def _score(records: Sequence[RunRecord], score: str, score_at: str, published: float | None) -> ScoreResult:
+def _score(
+    records: Sequence[RunRecord], score: str, score_at: str, published: float | None, comparable: bool
+) -> ScoreResult:
     """One score over the seeds at hand."""
     values = [100 * value for record in records if (value := _value(record, score, score_at)) is not None]
     if not values:
@@ -142,15 +147,18 @@ def _score(records: Sequence[RunRecord], score: str, score_at: str, published: f
     errors = [record.sampling_errors.get(evaluation, {}).get(metric) for record in records]
     interval = t_interval(values)
     ours = mean(values)
+    difference = _difference(ours, published)
+    sampling_error = root_mean_square([100 * error for error in errors if error is not None])
     return ScoreResult(
         score,
         ours,
         len(values),
         sample_sd(values),
         interval,
-        root_mean_square([100 * error for error in errors if error is not None]),
+        sampling_error,
         published,
-        _difference(ours, published),
+        difference,
+        verdict(difference, len(values), interval, published, sampling_error, comparable),
     )
 
 
@@ -165,48 +173,40 @@ def _average(benchmark: Benchmark, row: Row, cells: Iterable[CellResult], publis
     return AverageResult(row, ours, published, _difference(ours, published))
 
 
-def compare(
-    benchmark: Benchmark,
-    scale: Scale,
-    records: Iterable[RunRecord],
-    rows: Sequence[Row] = (),
-    columns: Sequence[Column] = (),
-    score_at: str = "last",
-) -> Comparison:
-    """Join a table's definition with records and published values; no rows or columns means all of them.
+def compare(request: Request) -> Comparison:
+    """Join a table's definition with records and published values.
 
-    score_at: "last" round, or "best" (the best round by the test score itself). ReportError for another word,
+    request.score_at: "last" round, or "best" (the best round by the test score itself). ReportError for another word,
     for a record that lacks a score and for published values that cannot be read.
     """
+    benchmark, scale, score_at = request.benchmark, request.scale, request.score_at
     if score_at not in SCORE_AT:
         raise ReportError(f"score_at: expected one of {', '.join(SCORE_AT)}, found {score_at!r}")
-    rows, columns = tuple(rows) or benchmark.rows, tuple(columns) or benchmark.columns
-    index = by_definition(record for record in records if record.cell.scale == scale.id)
-    seeds = {record.cell.seed for found in index.values() for record in found}
     printed_values = () if scale.id == DEMO else read_published(benchmark.published_csv)
     published = lookup(printed_values, benchmark.place)
-    selections: dict[tuple[str, str], Selection] = {}
     cells = []
-    for row in rows:
-        for column in columns:
-            chosen = selections[row.id, column.task] = select(benchmark, scale, row, column, index, seeds)
+    for row in request.rows:
+        for column in request.columns:
+            records = request.records_of(row, column)
+            comparable = is_comparable(scale, records)
             scores = tuple(
-                _score(chosen.records, score, score_at, published.get((row.id, column.task, score)))
+                _score(records, score, score_at, published.get((row.id, column.task, score)), comparable)
                 for score in column.scores
             )
-            own_seeds = tuple(record.cell.seed for record in chosen.records)
-            cells.append(CellResult(row, column, scores, own_seeds, measure(chosen.records)))
-    averages = tuple(_average(benchmark, row, cells, published.get((row.id, AVERAGE, ""))) for row in rows)
+            own_seeds = tuple(record.cell.seed for record in records)
+            cells.append(CellResult(row, column, scores, own_seeds, measure(records)))
+    averages = tuple(_average(benchmark, row, cells, published.get((row.id, AVERAGE, ""))) for row in request.rows)
     return Comparison(
         benchmark.id,
+        request.heading,
         benchmark.title,
         benchmark.place,
         benchmark.paper,
         scale,
         score_at,
-        rows,
-        columns,
+        request.rows,
+        request.columns,
         tuple(cells),
         averages,
-        tuple(notes(benchmark, scale, rows, columns, selections, score_at)),
+        tuple(notes(request)),
     )

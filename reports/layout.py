@@ -1,16 +1,13 @@
-"""The tables of a comparison as text in a grid: what every renderer draws, each in its own notation."""
+"""Tables as text in a grid: what every view makes and every renderer draws, each in its own notation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from benchmarks.spec import Column, Row
-from reports.comparison import CellResult, Comparison, ScoreResult
-from reports.cost import Cost
-from reports.notes import DAGGER
+from benchmarks.spec import Row
 from reports.statistics import printed
 
+DAGGER = "†"  # marks a row that the paper does not print
 NOTHING = "–"
 NOT_RUN = "not run"
 UNDEFINED = "undefined"
@@ -37,11 +34,12 @@ class Group:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table: a title, headers of one or more lines each, and a group of lines a method."""
+    """A table: a title, headers of one or more lines each, and a group of lines a method (or what `stub` names)."""
 
     title: str
     headers: tuple[tuple[str, ...], ...]
     groups: tuple[Group, ...]
+    stub: str = "Method"  # heads the names of the groups
 
 
 def score_label(score: str) -> str:
@@ -71,146 +69,6 @@ def human_seconds(seconds: float) -> str:
     return f"{seconds / 60:.1f} min" if seconds >= 60 else f"{seconds:.1f} s"
 
 
-def columns_shown(comparison: Comparison, all_columns: bool) -> tuple[Column, ...]:
-    """The columns to draw: those that were run, unless asked for all or none was."""
-    return comparison.columns if all_columns else comparison.run_columns or comparison.columns
-
-
-def _number(value: float | None, sign: str = "") -> str:
+def number(value: float | None, sign: str = "") -> str:
     """A number with two decimals; a dash for none."""
     return NOTHING if value is None else f"{printed(value):{sign}}".replace("-", "−")
-
-
-def _joined(cell: CellResult, text: Callable[[ScoreResult], str]) -> str:
-    """The texts of a cell's scores as the paper prints them, a/b; one dash where there is none at all."""
-    texts = [text(result) for result in cell.scores]
-    return NOTHING if set(texts) == {NOTHING} else "/".join(texts)
-
-
-def _ours(cell: CellResult) -> str:
-    """Our scores."""
-    if not cell.is_run:
-        return NOT_RUN
-    return _joined(cell, lambda result: UNDEFINED if result.ours is None else _number(result.ours))
-
-
-def _sd(cell: CellResult) -> str:
-    """Standard deviation over seeds."""
-    return _joined(cell, lambda result: _number(result.sd))
-
-
-def _sd_and_seeds(cell: CellResult) -> str:
-    """Standard deviation over seeds, with their number."""
-    return f"{_sd(cell)} ({len(cell.seeds)})" if cell.is_run else NOTHING
-
-
-def _test_noise(cell: CellResult) -> str:
-    """Sampling error of the test sets."""
-    return _joined(cell, lambda result: _number(result.sampling_error))
-
-
-def _published(cell: CellResult) -> str:
-    """What the paper prints."""
-    return _joined(cell, lambda result: _number(result.published))
-
-
-def _difference(cell: CellResult) -> str:
-    """Ours - published."""
-    return _joined(cell, lambda result: _number(result.difference, "+"))
-
-
-def score_lines(comparison: Comparison, row: Row, columns: Sequence[Column]) -> tuple[Line, ...]:
-    """A method's lines of scores; the average comes last where some method has one."""
-    cells = [comparison.cell(row, column) for column in columns]
-    average = comparison.average_of(row)
-    # The number of seeds stands in the label where one number holds for all, else in every cell.
-    counts = {len(cell.seeds) for cell in comparison.cells if cell.is_run}
-    n = f" (n = {counts.pop()})" if len(counts) == 1 else ""
-
-    def line(label: str, text: Callable[[CellResult], str], last: str = "", is_main: bool = False) -> Line:
-        tail = (last,) if comparison.has_average else ()
-        return Line(label, (*map(text, cells), *tail), is_main)
-
-    lines = [line(f"ours{n}", _ours, _number(average.ours), is_main=True)]
-    if not n and any(cell.is_run for cell in cells):
-        lines.append(line("± sd (n)", _sd_and_seeds))
-    elif any(len(cell.seeds) > 1 for cell in cells):
-        lines.append(line("± sd", _sd))
-    if any(cell.is_run for cell in cells):
-        lines.append(line("± test set", _test_noise))
-    if comparison.shows_published and row.printed:
-        lines.append(line("published", _published, _number(average.published)))
-        lines.append(line("difference", _difference, _number(average.difference, "+")))
-    return tuple(lines)
-
-
-def _examples(comparison: Comparison, column: Column) -> str:
-    """Test examples of a column, as a range where the methods' differ."""
-    costs = [cell.cost for cell in comparison.cells if cell.column.task == column.task]
-    counts = sorted({round(cost.test_examples) for cost in costs if cost is not None})
-    if not counts:
-        return ""
-    return f"test: {counts[0]}" if len(counts) == 1 else f"test: {counts[0]}–{counts[-1]}"
-
-
-def _score_names(column: Column) -> str:
-    """The scores of a column as its header names them."""
-    return "/".join(map(score_label, column.scores))
-
-
-def scores_grid(comparison: Comparison, all_columns: bool = False) -> Grid:
-    """Rows are methods, columns tasks: ours, seed noise, test noise, published and difference."""
-    columns = columns_shown(comparison, all_columns)
-    headers = [(column.name, _score_names(column), _examples(comparison, column)) for column in columns]
-    if comparison.has_average:
-        headers.append(("Average", "", ""))
-    groups = (Group(row_name(row), score_lines(comparison, row, columns)) for row in comparison.rows)
-    return Grid(f"{comparison.heading}: scores", tuple(headers), tuple(groups))
-
-
-def _range(texts: Iterable[str]) -> str:
-    """The texts of several tasks as one: a range from the first to the last, or the only one."""
-    distinct = list(dict.fromkeys(texts))
-    return distinct[0] if len(distinct) == 1 else f"{distinct[0]} … {distinct[-1]}"
-
-
-def _cost_line(costs: Sequence[Cost], tasks: int, gigabyte: int) -> Line:
-    """A method's bytes and time over the tasks that it was run on."""
-
-    def spread(values: Iterable[float]) -> str:
-        return _range(human_bytes(value, gigabyte) for value in sorted(values))
-
-    seconds = [cost.train_seconds for cost in costs if cost.train_seconds is not None]
-    cells = (
-        spread(cost.round_bytes for cost in costs),
-        human_bytes(sum(cost.up_bytes for cost in costs), gigabyte),
-        human_bytes(sum(cost.down_bytes for cost in costs), gigabyte),
-        spread(cost.setup_bytes for cost in costs),
-        human_seconds(sum(seconds)) if len(seconds) == len(costs) else NOTHING,
-    )
-    return Line(f"{len(costs)} of {tasks} tasks", cells)
-
-
-def costs_grid(comparison: Comparison) -> Grid:
-    """Rows are methods: bytes of one task's round and set-up, and totals over the tasks run."""
-    headers = (
-        ("a round", "by task"),
-        ("up", "all rounds"),
-        ("down", "all rounds"),
-        ("set-up", "by task"),
-        ("training",),
-    )
-    groups = []
-    for row in comparison.rows:
-        cells = (comparison.cell(row, column) for column in comparison.columns)
-        costs = [cell.cost for cell in cells if cell.cost is not None]
-        if costs:
-            line = _cost_line(costs, len(comparison.columns), comparison.paper.gigabyte)
-            groups.append(Group(row_name(row), (line,)))
-    return Grid(f"{comparison.heading}: bytes", headers, tuple(groups))
-
-
-def grids(comparison: Comparison, all_columns: bool = False) -> tuple[Grid, ...]:
-    """The tables of a comparison; bytes only where something was run."""
-    tables = (scores_grid(comparison, all_columns), costs_grid(comparison))
-    return tuple(grid for grid in tables if grid.groups)

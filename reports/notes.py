@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from benchmarks.record import RunRecord
-from benchmarks.spec import JSON, Benchmark, Column, Row, Scale
-from reports.selection import Selection, digests
-
-DAGGER = "†"  # marks a row that the paper does not print
-Selections = Mapping[tuple[str, str], Selection]  # (row id, task) -> its records
+from benchmarks.spec import JSON, Column, Row, Scale
+from reports.layout import DAGGER
+from reports.page import Request
+from reports.selection import digests
+from reports.verdicts import RULE
 
 _LEVEL = {
     "demo": "generated data and a tiny model show the machinery; never compared with a paper's numbers",
@@ -20,10 +20,9 @@ _LEVEL = {
 _RULE_WORDS = {"truncate": "truncated", "round": "rounded"}
 
 
-def _records(selections: Selections, column: Column) -> list[RunRecord]:
+def _records(request: Request, column: Column) -> list[RunRecord]:
     """Every record used in a column."""
-    chosen = (selection for (_, task), selection in selections.items() if task == column.task)
-    return [record for selection in chosen for record in selection.records]
+    return [record for row in request.rows for record in request.records_of(row, column)]
 
 
 def _count(skipped: JSON) -> int:
@@ -31,15 +30,23 @@ def _count(skipped: JSON) -> int:
     return len(skipped) if isinstance(skipped, (list, tuple)) else int(skipped or 0)
 
 
-def _method(benchmark: Benchmark, scale: Scale, score_at: str) -> Iterator[str]:
-    """How the numbers came about."""
-    yield f"Scale {scale.id}: {scale.label}; {_LEVEL.get(scale.id, _LEVEL['lite'])}."
-    at = "at the last round" if score_at == "last" else "at the best round, chosen on the test score itself"
+def scale_note(scale: Scale) -> str:
+    """The scale, and what it may be compared with."""
+    return f"Scale {scale.id}: {scale.label}; {_LEVEL.get(scale.id, _LEVEL['lite'])}."
+
+
+def _method(request: Request) -> Iterator[str]:
+    """How the scores came about."""
+    benchmark = request.benchmark
+    at = "at the last round" if request.score_at == "last" else "at the best round, chosen on the test score itself"
     yield (
-        f"Scores in percent: mean over clients {at}, then over n seeds; ± sd over seeds (n - 1); ± test set "
+        f"Scores in percent: mean over clients {at}, then over n seeds; ± sd over seeds (n - 1); 95 % interval: "
+        "Student's t over seeds; ± test set "
         "is the sampling error of the finite test sets of the last round, root mean square over seeds; test: "
         "examples in all clients' test sets."
     )
+    if request.scale.id == "paper":
+        yield RULE
     averaged = ", ".join(f"{column.name} {column.averaged}" for column in benchmark.columns)
     yield (
         f"Average: one score a task ({averaged}), {_RULE_WORDS[benchmark.average]} to two decimals "
@@ -52,7 +59,7 @@ def _method(benchmark: Benchmark, scale: Scale, score_at: str) -> Iterator[str]:
     )
 
 
-def _rows(rows: Sequence[Row]) -> Iterator[str]:
+def row_notes(rows: Sequence[Row]) -> Iterator[str]:
     """What the rows are."""
     if any(not row.printed for row in rows):
         yield f"{DAGGER} not in the paper."
@@ -61,13 +68,13 @@ def _rows(rows: Sequence[Row]) -> Iterator[str]:
             yield f"{row.name}: {row.note}"
 
 
-def _data(columns: Sequence[Column], selections: Selections) -> Iterator[str]:
+def data_notes(request: Request) -> Iterator[str]:
     """What the columns were computed on, and which were not computed."""
-    missing = [column.name for column in columns if not _records(selections, column)]
+    missing = [column.name for column in request.columns if not _records(request, column)]
     if missing:
         yield f"Not run: {', '.join(missing)}."
-    for column in columns:
-        data = [record.inputs["data"] for record in _records(selections, column)]
+    for column in request.columns:
+        data = [record.inputs["data"] for record in _records(request, column)]
         for note in dict.fromkeys(str(note) for entry in data for note in entry.get("notes", ())):
             yield f"Data of {column.name}: {note}."
         skipped = max((_count(entry.get("skipped")) for entry in data), default=0)
@@ -75,39 +82,46 @@ def _data(columns: Sequence[Column], selections: Selections) -> Iterator[str]:
             yield f"Data of {column.name}: malformed rows skipped: {skipped}."
 
 
-def _selected(rows: Sequence[Row], columns: Sequence[Column], selections: Selections, score_at: str) -> Iterator[str]:
-    """What was left out, does not match or has no value."""
-    for column in columns:
-        versions = {(r.cell.backbone, *sorted(digests(r).items())) for r in _records(selections, column)}
+def selection_notes(request: Request) -> Iterator[str]:
+    """What was left out, and what does not match."""
+    for column in request.columns:
+        versions = {(r.cell.backbone, *sorted(digests(r).items())) for r in _records(request, column)}
         if len(versions) > len({version[0] for version in versions}):
             yield f"{column.name}: the methods ran on different data or weights: compare them with care."
-        for row in rows:
-            chosen = selections[row.id, column.task]
-            if chosen.left_out:
+        for row in request.rows:
+            left_out = request.selections[row.id, column.task].left_out
+            if left_out:
                 yield (
                     f"{row.name}, {column.name}: records of other data or weights left out (the newest record "
-                    f"decides): {chosen.left_out}."
+                    f"decides): {left_out}."
                 )
+
+
+def _undefined(request: Request) -> Iterator[str]:
+    """Which scores have no value for some seeds."""
+    for column in request.columns:
+        for row in request.rows:
+            records = request.records_of(row, column)
             for score in column.scores:
-                undefined = sum(record.score(score, score_at) is None for record in chosen.records)
+                undefined = sum(record.score(score, request.score_at) is None for record in records)
                 if undefined:
-                    seeds = f"{undefined} of {len(chosen.records)} seeds, which the mean leaves out"
+                    seeds = f"{undefined} of {len(records)} seeds, which the mean leaves out"
                     yield f"{row.name}, {column.name}: {score} undefined in {seeds}."
 
 
-def notes(
-    benchmark: Benchmark,
-    scale: Scale,
-    rows: Sequence[Row],
-    columns: Sequence[Column],
-    selections: Selections,
-    score_at: str,
-) -> Iterator[str]:
-    """Every note of a comparison, from what always holds to the deviations of this scale."""
-    yield from _method(benchmark, scale, score_at)
-    yield from _rows(rows)
-    yield from _data(columns, selections)
-    yield from _selected(rows, columns, selections, score_at)
-    for deviation in benchmark.deviations:
-        if scale.id in deviation.scales:
+def deviation_notes(request: Request) -> Iterator[str]:
+    """Where this scale leaves the paper."""
+    for deviation in request.benchmark.deviations:
+        if request.scale.id in deviation.scales:
             yield f"Deviation {deviation.id}: {deviation.text}"
+
+
+def notes(request: Request) -> Iterator[str]:
+    """Every note of a table of scores, from what always holds to the deviations of this scale."""
+    yield scale_note(request.scale)
+    yield from _method(request)
+    yield from row_notes(request.rows)
+    yield from data_notes(request)
+    yield from selection_notes(request)
+    yield from _undefined(request)
+    yield from deviation_notes(request)

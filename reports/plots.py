@@ -1,10 +1,10 @@
-"""A comparison as a bar plot: headline scores by task, methods side by side."""
+"""What all figures share: colours, marks, captions, and files that are the same bytes for the same numbers."""
 
 from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import matplotlib as mpl
@@ -12,14 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from benchmarks.spec import Column
-from reports.comparison import Comparison, ScoreResult
-from reports.layout import columns_shown, row_name, score_label
-
-# Okabe and Ito's palette, told apart with all common kinds of colour vision; hatches for print in grey.
+# Okabe and Ito's palette, told apart with all common kinds of colour vision; hatches and marks for print in grey.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 HATCHES = ("", "//", "..", "\\\\", "xx", "--", "oo", "++")
-_GROUP_WIDTH = 0.84  # of the distance between two tasks
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 # Fixed, or every drawing of the same numbers would be another file.
 _STYLE: Any = {
     "svg.hashsalt": "reports",
@@ -29,81 +25,29 @@ _STYLE: Any = {
 }
 
 
-def _error(result: ScoreResult) -> float:
-    """Length of an error bar in points: seed noise where there is any, else test noise."""
-    return (result.sd if result.sd is not None else result.sampling_error) or 0.0
-
-
-def _draw_rows(axes: Axes, comparison: Comparison, columns: Sequence[Column]) -> list[Any]:
-    """One colour and hatch a method, diamonds where the paper prints a number; the legend's handles."""
-    width = _GROUP_WIDTH / len(comparison.rows)
-    published: list[tuple[float, float]] = []
-    handles: list[Any] = []
-    for number, row in enumerate(comparison.rows):
-        offset = (number - (len(comparison.rows) - 1) / 2) * width
-        results = [comparison.cell(row, column).headline for column in columns]
-        drawn = [(place + offset, result) for place, result in enumerate(results) if result.ours is not None]
-        bars = axes.bar(
-            [x for x, _ in drawn],
-            [result.ours or 0.0 for _, result in drawn],
-            width,
-            yerr=[_error(result) for _, result in drawn],
-            error_kw={"elinewidth": 0.9, "capsize": 1.5, "ecolor": "black"},
-            color=PALETTE[number % len(PALETTE)],
-            hatch=HATCHES[number % len(HATCHES)],
-            edgecolor="black",
-            linewidth=0.5,
-            label=row_name(row),
-        )
-        handles.append(bars)
-        published += [
-            (place + offset, result.published) for place, result in enumerate(results) if result.published is not None
-        ]
-    if published:
-        x, y = zip(*published, strict=True)
-        style: Any = {"marker": "D", "color": "white", "edgecolors": "black", "zorder": 3}
-        handles.append(axes.scatter(x, y, 16, label="published", **style))
-    return handles
-
-
-def _caption(comparison: Comparison) -> str:
-    """What bars, whiskers and diamonds are."""
-    text = (
-        f"Bars: ours, mean over clients and seeds ({comparison.score_at} round); no bar: not run. "
-        "Whiskers: ± sd over seeds; with one seed, ± sampling error of the test sets."
-    )
-    if comparison.shows_published:
-        text += " Diamonds: published"
-        text += "." if comparison.scale.id == "paper" else ", not comparable in level: other encoder/scale."
-    return text
-
-
-def bar_plot(comparison: Comparison, all_columns: bool = False) -> Figure:
-    """Grouped bars of each task's headline score, in percent."""
-    columns = columns_shown(comparison, all_columns)
-    inches = max(7.0, 1.2 + 0.17 * len(columns) * (len(comparison.rows) + 1))
-    figure = Figure(figsize=(inches, 4.8), layout="constrained")
+def new_figure(width_inches: float, height_inches: float) -> Figure:
+    """An empty figure that needs no display."""
+    figure = Figure(figsize=(width_inches, height_inches), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    handles = _draw_rows(axes, comparison, columns)
-    names = [f"{column.name}\n{score_label(column.averaged)}" for column in columns]
-    axes.set_xticks(range(len(columns)), names)
-    axes.set_xlim(-0.5, len(columns) - 0.5)
-    axes.set_ylim(min(0.0, axes.get_ylim()[0]), 100)
-    axes.set_ylabel("score (%)")
-    axes.set_axisbelow(True)
-    axes.grid(axis="y", linewidth=0.4, color="0.8")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title("\n".join(textwrap.wrap(comparison.heading, int(inches * 11))), fontsize=11)
-    axes.set_xlabel("\n".join(textwrap.wrap(_caption(comparison), int(inches * 14))), fontsize=8, labelpad=8)
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     return figure
 
 
-def render_plot(comparison: Comparison, kind: str, all_columns: bool = False) -> bytes:
-    """The bar plot as a "png" or "svg" file: the same bytes for the same comparison."""
+def tidy(axes: Axes, grid: str = "y") -> None:
+    """Faint lines behind the data, and no frame above and to the right."""
+    axes.set_axisbelow(True)
+    axes.grid(axis=grid, linewidth=0.4, color="0.8")  # type: ignore[arg-type]
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def wrapped(text: str, inches: float, points: float) -> str:
+    """A text broken into lines that fit that many inches at that size."""
+    return "\n".join(textwrap.wrap(text, max(20, int(inches * 120 / points))))
+
+
+def render(figure: Callable[[], Figure], kind: str) -> bytes:
+    """A figure as a "png" or "svg" file: the same bytes for the same numbers."""
     metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
     file = io.BytesIO()
     with mpl.rc_context(_STYLE):
-        bar_plot(comparison, all_columns).savefig(file, format=kind, dpi=150, metadata=metadata)
+        figure().savefig(file, format=kind, dpi=150, metadata=metadata)
     return file.getvalue()

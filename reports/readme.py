@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from benchmarks.record import write_text
-from reports.comparison import Comparison
 from reports.errors import ReportError
-from reports.layout import grids
+from reports.page import Page
 from reports.render.markdown import escape, titled_table
 
 BEGIN, END = "<!-- reproduced:begin -->", "<!-- reproduced:end -->"
 
 
-def _state(comparison: Comparison) -> str:
-    """One comparison: how much of it was run, its tables, and its notes folded away."""
-    run = sum(cell.is_run for cell in comparison.cells)
-    notes = "\n".join(f"- {escape(note)}" for note in comparison.notes)
-    return "\n\n".join(
-        [
-            f"### {escape(comparison.heading)}",
-            f"{escape(comparison.title)}: {run} of {len(comparison.cells)} cells run.",
-            *map(titled_table, grids(comparison)),
-            f"<details><summary>Notes and deviations</summary>\n\n{notes}\n\n</details>",
-        ]
-    )
+def _state(page: Page, picture: str | None) -> str:
+    """One page: how much of it was run, its picture and tables, and its notes folded away."""
+    notes = "\n".join(f"- {escape(note)}" for note in page.notes)
+    parts = [
+        f"### {escape(page.heading)}",
+        f"{escape(page.title)}: {page.run} of {page.cells} cells run.",
+        *([f"![{escape(page.heading)}]({picture})"] if picture else []),
+        *map(titled_table, page.grids),
+        f"<details><summary>Notes and deviations</summary>\n\n{notes}\n\n</details>",
+    ]
+    return "\n\n".join(parts)
 
 
-def render_state(comparisons: Iterable[Comparison]) -> str:
-    """Markdown of what is reproduced so far, for the part between the README's markers."""
-    return "\n\n".join(map(_state, comparisons)) or "Nothing has been run yet."
+def render_state(pages: Iterable[Page], pictures: Mapping[str, str] = MappingProxyType({}), claims: str = "") -> str:
+    """Markdown of what is reproduced so far, for the part between the markers.
+
+    pictures: benchmark id -> link to its picture. claims: Markdown of the judged claims, which comes last.
+    """
+    parts = [_state(page, pictures.get(page.benchmark_id)) for page in pages]
+    return "\n\n".join([*parts, *([claims.strip()] if claims else [])]) or "Nothing has been run yet."
 
 
 def update_readme(path: Path, text: str) -> bool:

@@ -5,22 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.record import write_bytes
-from reports.comparison import Comparison
-from reports.plots import render_plot
-from reports.render.csv import csv
+from reports.page import Page
+from reports.plots import render
 from reports.render.latex import latex
 from reports.render.markdown import markdown
 
 
-def write_report(comparison: Comparison, folder: Path) -> list[Path]:
-    """Write table.md, table.tex, table.csv, plot.png and plot.svg; each appears whole or not at all."""
-    contents = {
-        "table.md": markdown(comparison).encode(),
-        "table.tex": latex(comparison).encode(),
-        "table.csv": csv(comparison).encode(),
-        "plot.png": render_plot(comparison, "png"),
-        "plot.svg": render_plot(comparison, "svg"),
-    }
+def write_report(page: Page, folder: Path) -> list[Path]:
+    """Write table.md, table.tex, table.csv, and plot.png and plot.svg; each appears whole or not at all."""
+    contents = {"table.md": markdown(page).encode(), "table.tex": latex(page).encode(), "table.csv": page.csv.encode()}
+    if page.figure is not None:
+        contents |= {f"plot.{kind}": render(page.figure, kind) for kind in ("png", "svg")}
     for name, content in contents.items():
         write_bytes(folder / name, content)
     return [folder / name for name in contents]

@@ -9,8 +9,9 @@ import pytest
 from benchmarks.planning import wire_plan
 from benchmarks.record import RunRecord, read_record
 from benchmarks.registry import benchmark, scale_of
-from reports.comparison import compare
+from reports.page import request_for
 from reports.readme import BEGIN, END, render_state
+from reports.views import page
 
 ROOT = Path(__file__).resolve().parent.parent
 PATHS = sorted(ROOT.glob("benchmarks/*/records/*.json"))
@@ -47,4 +48,9 @@ def test_results_came_from_committed_code(records: list[RunRecord]) -> None:
 
 def test_the_readme_shows_what_the_records_say(records: list[RunRecord]) -> None:
     shown = (ROOT / "README.md").read_text(encoding="utf-8").split(BEGIN)[1].split(END)[0]
-    assert shown.strip() == render_state([compare(TABLE, LITE, records)]).strip()
+    assert (
+        shown.strip()
+        == render_state(
+            [page(request_for(TABLE, LITE, records))], {TABLE.id: "docs/fedsplitbert-table3-lite.png"}
+        ).strip()
+    )

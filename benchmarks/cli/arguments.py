@@ -62,7 +62,7 @@ def build_parser() -> Parser:
     _selection(command, required=False)
     command.add_argument("--records", type=Path, help="folder of records (default: the results directory's)")
     command.add_argument("--readme", type=Path, help="also update the state of reproduction in this file")
-    command.add_argument("--picture", type=Path, help="also write the plot to this PNG file")
+    command.add_argument("--pictures", type=Path, help="also write the plots into this folder, for that file to show")
     command.add_argument("--score", choices=("last", "best"), default="last", help="score of the last or best round")
 
     command = commands.add_parser("import", help="take in records computed elsewhere, and mirror all to MLflow")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from benchmarks.settings import Settings, require_writable
 from benchmarks.spec import SCALES
 
 if TYPE_CHECKING:
-    from reports.comparison import Comparison
+    from reports.page import Derive, Page
 
 
 def report_command(words: argparse.Namespace) -> int:
@@ -32,19 +33,29 @@ def report_command(words: argparse.Namespace) -> int:
     chosen = _with_records(words, records)
     if not chosen:
         raise UserError(f"no record in {folder} belongs to what was asked for: run it first")
-    comparisons = [show_report(part, records, made, words.score)[0] for part in chosen]
+    pages = [show_report(part, records, made, words.score)[0] for part in chosen]
     for paper in dict.fromkeys(part.benchmark.paper.id for part in chosen):
         show_audit(paper, made)
     if words.readme:
         from reports.readme import render_state, update_readme
 
-        update_readme(words.readme, render_state(comparisons))
+        pictures = _pictures(pages, words.pictures, words.readme.parent) if words.pictures else {}
+        update_readme(words.readme, render_state(pages, pictures))
         print(f"updated {words.readme}")
-    if words.picture:
-        from reports.plots import render_plot
-
-        write_bytes(words.picture, render_plot(comparisons[0], "png"))
     return 0
+
+
+def _pictures(pages: Sequence[Page], folder: Path, beside: Path) -> dict[str, str]:
+    """Write the pages' figures into a folder; returns benchmark id -> link from a file that lies `beside`."""
+    from reports.plots import render
+
+    links = {}
+    for page in pages:
+        if page.figure is not None:
+            path = folder / f"{page.benchmark_id}-{page.scale_id}.png"
+            write_bytes(path, render(page.figure, "png"))
+            links[page.benchmark_id] = Path(os.path.relpath(path, beside)).as_posix()
+    return links
 
 
 def _with_records(words: argparse.Namespace, records: Sequence[RunRecord]) -> list[Selection]:
@@ -68,20 +79,28 @@ def _belonging(part: Selection, records: Sequence[RunRecord]) -> list[RunRecord]
 
 def show_report(
     chosen: Selection, records: Sequence[RunRecord], made: Settings, score_at: str = "last"
-) -> tuple[Comparison, list[Path]]:
-    """Print a comparison and write its files; returns both."""
+) -> tuple[Page, list[Path]]:
+    """Print a benchmark's page and write its files; returns both."""
     from rich.console import Console
 
-    from reports.comparison import compare
-    from reports.render.terminal import print_comparison
+    from reports.page import request_for
+    from reports.render.terminal import print_page
+    from reports.views import page
     from reports.write import write_report
 
-    comparison = compare(chosen.benchmark, chosen.scale, records, chosen.rows, chosen.columns, score_at)
-    print_comparison(comparison, Console())
+    shown = page(
+        request_for(chosen.benchmark, chosen.scale, records, chosen.rows, chosen.columns, score_at, _derive(chosen))
+    )
+    print_page(shown, Console())
     folder = made.results_dir / "reports" / chosen.benchmark.id / chosen.scale.id
-    files = write_report(comparison, folder)
+    files = write_report(shown, folder)
     print(f"Written to {folder}: {', '.join(path.name for path in files)}")
-    return comparison, files
+    return shown, files
+
+
+def _derive(chosen: Selection) -> Derive:
+    """Bytes of a round in one direction, from shapes alone."""
+    return lambda row, column, scale: wire_plan(chosen.benchmark.cell(row, column, scale, 0)).up_bytes
 
 
 def show_audit(paper: str, made: Settings) -> None:

@@ -1,1 +1,1 @@
-"""Renderers: one comparison as terminal tables, Markdown, LaTeX and CSV."""
+"""Renderers: a page as terminal tables, Markdown and LaTeX."""

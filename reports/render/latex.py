@@ -1,11 +1,11 @@
-"""A comparison as LaTeX: tabular environments to input, which need the package booktabs alone."""
+"""A page as LaTeX: tabular environments to input, which need the package booktabs alone."""
 
 from __future__ import annotations
 
 import unicodedata
 
-from reports.comparison import Comparison
-from reports.layout import Grid, grids
+from reports.layout import Grid
+from reports.page import Page
 
 _ESCAPES = {
     "\\": r"\textbackslash{}",
@@ -68,7 +68,7 @@ def latex_table(grid: Grid) -> str:
     lines = [f"\\begin{{tabular}}{{ll{'r' * len(grid.headers)}}}", r"\toprule"]
     for number in range(max(map(len, grid.headers))):
         texts = [header[number] if number < len(header) else "" for header in grid.headers]
-        lines.append(_line(["Method" if number == 0 else "", "", *map(escape, texts)]))
+        lines.append(_line([escape(grid.stub) if number == 0 else "", "", *map(escape, texts)]))
     for group in grid.groups:
         lines.append(r"\midrule")
         for number, line in enumerate(group.lines):
@@ -77,13 +77,13 @@ def latex_table(grid: Grid) -> str:
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
 
-def latex(comparison: Comparison, all_columns: bool = False) -> str:
+def latex(page: Page) -> str:
     """Titles, tabular environments and notes, as paragraphs of a document that loads booktabs."""
     parts = ["% Needs \\usepackage{booktabs}."]
-    for grid in grids(comparison, all_columns):
+    for grid in page.grids:
         parts.append(
             f"\\noindent\\textbf{{{escape(grid.title)}}}\\par\\smallskip\n\\noindent\n{latex_table(grid)}\n\\par"
         )
-    notes = "\n".join(f"\\item {{}}{escape(note)}" for note in comparison.notes)
+    notes = "\n".join(f"\\item {{}}{escape(note)}" for note in page.notes)
     parts.append(f"\\begin{{footnotesize}}\n\\begin{{itemize}}\n{notes}\n\\end{{itemize}}\n\\end{{footnotesize}}")
     return "\n\n".join(parts) + "\n"

@@ -1,11 +1,11 @@
-"""A comparison as GitHub Markdown."""
+"""A page as GitHub Markdown."""
 
 from __future__ import annotations
 
 import re
 
-from reports.comparison import Comparison
-from reports.layout import Grid, grids
+from reports.layout import Grid
+from reports.page import Page
 
 _SPECIAL = re.compile(r"([\\|<>*_`\[\]])")
 
@@ -23,7 +23,7 @@ def _line(cells: list[str]) -> str:
 def markdown_table(grid: Grid) -> str:
     """A grid as a Markdown table, without its title."""
     headers = ["<br>".join(escape(text) for text in header if text) for header in grid.headers]
-    lines = [_line(["Method", " ", *headers]), _line([":--", ":--", *["--:"] * len(headers)])]
+    lines = [_line([escape(grid.stub), " ", *headers]), _line([":--", ":--", *["--:"] * len(headers)])]
     for group in grid.groups:
         for number, line in enumerate(group.lines):
             name = f"**{escape(group.name)}**" if number == 0 else " "
@@ -37,9 +37,9 @@ def titled_table(grid: Grid) -> str:
     return f"**{escape(grid.title)}**\n\n{markdown_table(grid)}"
 
 
-def markdown(comparison: Comparison, all_columns: bool = False, level: int = 1) -> str:
+def markdown(page: Page, level: int = 1) -> str:
     """Tables and notes under a heading of that level."""
-    parts = [f"{'#' * level} {escape(comparison.heading)}", escape(comparison.title)]
-    parts += map(titled_table, grids(comparison, all_columns))
-    parts.append("\n".join(f"- {escape(note)}" for note in comparison.notes))
+    parts = [f"{'#' * level} {escape(page.heading)}", escape(page.title)]
+    parts += map(titled_table, page.grids)
+    parts.append("\n".join(f"- {escape(note)}" for note in page.notes))
     return "\n\n".join(parts) + "\n"

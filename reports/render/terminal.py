@@ -1,4 +1,4 @@
-"""A comparison on the terminal, by rich."""
+"""A page on the terminal, by rich."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from reports.comparison import Comparison
-from reports.layout import Grid, Group, grids
+from reports.layout import Grid, Group
+from reports.page import Page
 
 _MARGIN = 3  # two spaces of padding and a line for each column
-_METHOD, _LABEL = "Method", ""
 
 
 def _widths(grid: Grid) -> list[int]:
@@ -55,14 +54,14 @@ def _add(table: Table, group: Group, places: list[int]) -> None:
         table.add_section()
 
 
-def terminal_tables(comparison: Comparison, width: int, all_columns: bool = False) -> Iterator[Table]:
-    """The tables of a comparison, cut between columns where the terminal is narrower than they are."""
-    for grid in grids(comparison, all_columns):
+def terminal_tables(page: Page, width: int) -> Iterator[Table]:
+    """The tables of a page, cut between columns where the terminal is narrower than they are."""
+    for grid in page.grids:
         for number, places in enumerate(_parts(grid, width)):
             title = Text(grid.title, style="bold") if number == 0 else None
             table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-            table.add_column(_METHOD, no_wrap=True)
-            table.add_column(_LABEL, no_wrap=True)
+            table.add_column(grid.stub, no_wrap=True)
+            table.add_column("", no_wrap=True)
             for place in places:
                 header = "\n".join(filter(None, grid.headers[place]))
                 table.add_column(Text(header), justify="right", no_wrap=True)
@@ -71,10 +70,10 @@ def terminal_tables(comparison: Comparison, width: int, all_columns: bool = Fals
             yield table
 
 
-def print_comparison(comparison: Comparison, console: Console | None = None, all_columns: bool = False) -> None:
+def print_page(page: Page, console: Console | None = None) -> None:
     """Print the tables and the notes under them."""
     console = console or Console()
-    for table in terminal_tables(comparison, console.width, all_columns):
+    for table in terminal_tables(page, console.width):
         console.print(table)
-    for note in comparison.notes:
+    for note in page.notes:
         console.print(Text(f"• {note}"))

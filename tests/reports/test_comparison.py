@@ -8,6 +8,7 @@ from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
 from reports.comparison import CellResult, Comparison, compare
 from reports.errors import ReportError
+from reports.page import request_for
 
 F1, ACC = "test/f1", "test/accuracy"
 RecordOf = Callable[..., RunRecord]
@@ -27,7 +28,7 @@ def mrpc(table3: Benchmark, record_of: RecordOf) -> Comparison:
         record_of("fedavg", "mrpc", {F1: 0.70, ACC: 0.80}, seed=0, errors={F1: 0.03, ACC: 0.01}),
         record_of("fedavg", "mrpc", {F1: 0.72, ACC: 0.80}, seed=7, errors={F1: 0.04, ACC: 0.01}),
     ]
-    return compare(table3, table3.scale("lite"), records)
+    return compare(request_for(table3, table3.scale("lite"), records))
 
 
 def test_scores_over_two_seeds(mrpc: Comparison) -> None:
@@ -73,41 +74,43 @@ def test_records_of_other_definitions_are_not_joined(table3: Benchmark, record_o
     longer = dataclasses.replace(record.cell.training, rounds=3)
     other = dataclasses.replace(record, cell=dataclasses.replace(record.cell, training=longer))
     demo = record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}, scale="demo")
-    comparison = compare(table3, table3.scale("lite"), [other, demo])
+    comparison = compare(request_for(table3, table3.scale("lite"), [other, demo]))
     assert not any(cell.is_run for cell in comparison.cells)
 
 
 def test_best_round_is_asked_for_and_named(table3: Benchmark, record_of: RecordOf) -> None:
     # The first round's scores are half of the last one's: of a negative correlation, the better half.
     records = [record_of("fedavg", "cola", {"test/matthews_correlation": -0.2})]
-    last = compare(table3, table3.scale("lite"), records)
-    best = compare(table3, table3.scale("lite"), records, score_at="best")
+    last = compare(request_for(table3, table3.scale("lite"), records))
+    best = compare(request_for(table3, table3.scale("lite"), records, score_at="best"))
     assert _cell(last, "fedavg", "cola").scores[0].ours == pytest.approx(-20)
     assert _cell(best, "fedavg", "cola").scores[0].ours == pytest.approx(-10)
     assert any("best round, chosen on the test score" in note for note in best.notes)
     with pytest.raises(ReportError, match="expected one of last, best, found 'first'"):
-        compare(table3, table3.scale("lite"), [], score_at="first")
+        compare(request_for(table3, table3.scale("lite"), [], score_at="first"))
 
 
 def test_average_only_with_every_task(table3: Benchmark, record_of: RecordOf) -> None:
     records = _every_task(table3, record_of, "fedavg", 0.5)
     records[0] = record_of("fedavg", "mrpc", {F1: 0.60, ACC: 0.99})  # F1 enters: (60 + 8 × 50) / 9 = 51.111…
     records[2] = record_of("fedavg", "sst2", {F1: 0.99, ACC: 0.54})  # accuracy enters: 464 / 9 = 51.555…
-    comparison = compare(table3, table3.scale("lite"), records)
+    comparison = compare(request_for(table3, table3.scale("lite"), records))
     result = comparison.average_of(table3.rows[0])
     assert result.ours == 51.55  # truncated
     assert result.published == 72.25
     assert result.difference == -20.70
     assert comparison.average_of(table3.rows[1]).ours is None
     assert comparison.has_average
-    part = compare(table3, table3.scale("lite"), records, columns=table3.columns[:8])
+    part = compare(request_for(table3, table3.scale("lite"), records, columns=table3.columns[:8]))
     assert part.average_of(table3.rows[0]).ours is None
-    lacking = compare(table3, table3.scale("lite"), records[1:])
+    lacking = compare(request_for(table3, table3.scale("lite"), records[1:]))
     assert not lacking.has_average
 
 
 def test_the_demo_scale_shows_nothing_published(table3: Benchmark, record_of: RecordOf) -> None:
-    comparison = compare(table3, table3.scale("demo"), _every_task(table3, record_of, "fedavg", 0.5, "demo"))
+    comparison = compare(
+        request_for(table3, table3.scale("demo"), _every_task(table3, record_of, "fedavg", 0.5, "demo"))
+    )
     assert not comparison.shows_published
     assert all(score.published is score.difference is None for cell in comparison.cells for score in cell.scores)
     assert comparison.averages[0].ours == 50.0
@@ -121,7 +124,7 @@ def test_notes_name_scale_deviations_data_and_unprinted_rows(table3: Benchmark, 
         "skipped": [{"file": "train.tsv", "line": 3, "reason": "empty text"}],
     }
     records = [record_of(row, "mrpc", {F1: 0.7, ACC: 0.8}, data=data) for row in ("fedavg", "fedprox")]
-    notes = compare(table3, table3.scale("lite"), records).notes
+    notes = compare(request_for(table3, table3.scale("lite"), records)).notes
     assert "not comparable in level: other encoder/scale; judged by orderings" in notes[0]
     assert "real data, MiniLM" in notes[0]
     assert "† not in the paper." in notes
@@ -130,7 +133,7 @@ def test_notes_name_scale_deviations_data_and_unprinted_rows(table3: Benchmark, 
     assert "Data of MRPC: malformed rows skipped: 1." in notes
     assert "Deviation encoder: A smaller encoder stands in for BERT-base." in notes
     assert not any("v100" in note for note in notes)
-    printed_rows = compare(table3, table3.scale("lite"), records, rows=table3.rows[:5]).notes
+    printed_rows = compare(request_for(table3, table3.scale("lite"), records, rows=table3.rows[:5])).notes
     assert "† not in the paper." not in printed_rows
 
 
@@ -145,7 +148,7 @@ def test_inputs_of_the_newest_record_decide(table3: Benchmark, record_of: Record
         record(0, 0.6, "new", 5),
         record(2, 0.7, "new", 2),
     ]
-    comparison = compare(table3, table3.scale("lite"), [*records, records[2]])  # one run listed twice
+    comparison = compare(request_for(table3, table3.scale("lite"), [*records, records[2]]))  # one run listed twice
     cell = _cell(comparison, "fedavg", "mrpc")
     assert cell.seeds == (0, 2)
     assert cell.scores[0].ours == pytest.approx(65)
@@ -160,19 +163,19 @@ def test_methods_on_different_data_are_pointed_out(table3: Benchmark, record_of:
         record_of("fedprox", "mrpc", scores, data={"digest": "d1"}),
     ]
     warning = "MRPC: the methods ran on different data or weights: compare them with care."
-    assert warning in compare(table3, table3.scale("lite"), records).notes
-    assert warning not in compare(table3, table3.scale("lite"), records[:1]).notes
+    assert warning in compare(request_for(table3, table3.scale("lite"), records)).notes
+    assert warning not in compare(request_for(table3, table3.scale("lite"), records[:1])).notes
 
 
 def test_an_undefined_score_is_left_out_and_named(table3: Benchmark, record_of: RecordOf) -> None:
     records = [
         record_of("fedavg", "stsb", {"test/pearson": value}, seed=seed) for seed, value in enumerate((None, 0.4))
     ]
-    comparison = compare(table3, table3.scale("lite"), records)
+    comparison = compare(request_for(table3, table3.scale("lite"), records))
     score = _cell(comparison, "fedavg", "stsb").scores[0]
     assert (score.ours, score.seeds) == (pytest.approx(40), 1)
     assert any("test/pearson undefined in 1 of 2 seeds" in note for note in comparison.notes)
-    alone = compare(table3, table3.scale("lite"), records[:1])
+    alone = compare(request_for(table3, table3.scale("lite"), records[:1]))
     cell = _cell(alone, "fedavg", "stsb")
     assert cell.is_run
     assert cell.scores[0].ours is None
@@ -180,14 +183,14 @@ def test_an_undefined_score_is_left_out_and_named(table3: Benchmark, record_of: 
 
 def test_a_record_without_the_score_is_refused(table3: Benchmark, record_of: RecordOf) -> None:
     with pytest.raises(ReportError, match=r"lite-mrpc-fedavg-s0-.*\.json: expected the score 'test/accuracy'"):
-        compare(table3, table3.scale("lite"), [record_of("fedavg", "mrpc", {F1: 0.7})])
+        compare(request_for(table3, table3.scale("lite"), [record_of("fedavg", "mrpc", {F1: 0.7})]))
 
 
 def test_a_ledger_that_contradicts_its_rounds_is_refused(table3: Benchmark, record_of: RecordOf) -> None:
     record = record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8})
     damaged = dataclasses.replace(record, ledger=record.ledger[:-1])  # the last download of round 2: 900 B - 675 B
     with pytest.raises(ReportError, match="one sum of bytes down, found 1375 in its ledger and 1600 in its rounds"):
-        compare(table3, table3.scale("lite"), [damaged])
+        compare(request_for(table3, table3.scale("lite"), [damaged]))
 
 
 def test_training_time_is_the_mean_over_seeds(table3: Benchmark, record_of: RecordOf) -> None:
@@ -195,6 +198,6 @@ def test_training_time_is_the_mean_over_seeds(table3: Benchmark, record_of: Reco
         record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}, seed=seed, timing={"train_seconds": seconds})
         for seed, seconds in enumerate((10.0, 30.0))
     ]
-    cost = _cell(compare(table3, table3.scale("lite"), records), "fedavg", "mrpc").cost
+    cost = _cell(compare(request_for(table3, table3.scale("lite"), records)), "fedavg", "mrpc").cost
     assert cost is not None
     assert cost.train_seconds == 20.0

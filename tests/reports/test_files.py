@@ -10,8 +10,11 @@ from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
 from reports.comparison import Comparison, compare
 from reports.errors import ReportError
-from reports.plots import PALETTE, bar_plot, render_plot
+from reports.page import request_for
+from reports.plots import PALETTE, render
 from reports.readme import BEGIN, END, render_state, update_readme
+from reports.views.scores import comparison_page
+from reports.views.scores.bars import bar_plot
 from reports.write import write_report
 
 F1, ACC = "test/f1", "test/accuracy"
@@ -26,13 +29,13 @@ def comparison(table3: Benchmark, record_of: RecordOf) -> Comparison:
         record_of("fedprox", "mrpc", {F1: 0.6, ACC: 0.8}, errors={F1: 0.03, ACC: 0.01}),
         record_of("majority", "mrpc", {F1: 0.5, ACC: 0.65}),
     ]
-    return compare(table3, table3.scale("lite"), records)
+    return compare(request_for(table3, table3.scale("lite"), records))
 
 
 def test_a_report_is_five_files_written_twice_alike(comparison: Comparison, tmp_path: Path) -> None:
     names = ["table.md", "table.tex", "table.csv", "plot.png", "plot.svg"]
-    first = write_report(comparison, tmp_path / "a" / "deep")
-    second = write_report(comparison, tmp_path / "b")
+    first = write_report(comparison_page(comparison), tmp_path / "a" / "deep")
+    second = write_report(comparison_page(comparison), tmp_path / "b")
     assert [path.name for path in first] == names
     assert sorted(path.name for path in (tmp_path / "b").iterdir()) == sorted(names)  # no temporary file stays
     for one, other in zip(first, second, strict=True):
@@ -59,7 +62,9 @@ def test_bars_whiskers_and_diamonds(comparison: Comparison) -> None:
 
 
 def test_a_demo_plot_has_no_diamonds(table3: Benchmark, record_of: RecordOf) -> None:
-    demo = compare(table3, table3.scale("demo"), [record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}, scale="demo")])
+    demo = compare(
+        request_for(table3, table3.scale("demo"), [record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}, scale="demo")])
+    )
     axes = bar_plot(demo).axes[0]
     assert all(marks.get_label() != "published" for marks in axes.collections)
     assert "iamond" not in axes.get_xlabel()
@@ -67,10 +72,10 @@ def test_a_demo_plot_has_no_diamonds(table3: Benchmark, record_of: RecordOf) -> 
 
 def test_negative_scores_and_empty_tables_can_be_drawn(table3: Benchmark, record_of: RecordOf) -> None:
     negative = [record_of("fedavg", "cola", {"test/matthews_correlation": -0.3})]
-    assert bar_plot(compare(table3, table3.scale("lite"), negative)).axes[0].get_ylim()[0] < -30
-    empty = compare(table3, table3.scale("demo"), [])
+    assert bar_plot(compare(request_for(table3, table3.scale("lite"), negative))).axes[0].get_ylim()[0] < -30
+    empty = compare(request_for(table3, table3.scale("demo"), []))
     assert not bar_plot(empty).axes[0].patches
-    assert render_plot(empty, "png").startswith(b"\x89PNG")
+    assert render(lambda: bar_plot(empty), "png").startswith(b"\x89PNG")
 
 
 def test_every_method_has_its_own_colour(table3: Benchmark) -> None:
@@ -80,7 +85,7 @@ def test_every_method_has_its_own_colour(table3: Benchmark) -> None:
 def test_the_readme_is_replaced_between_its_markers(comparison: Comparison, tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text(f"# Title\n\n{BEGIN}\nold\n{END}\n\nThe end.\n")
-    state = render_state([comparison])
+    state = render_state([comparison_page(comparison)])
     assert "### FedSplitBERT, Table III · scale lite: real data, MiniLM" in state
     assert "3 of 63 cells run" in state
     assert "71.00/80.00" in state

@@ -12,13 +12,16 @@ from rich.console import Console
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
 from reports.comparison import Comparison, compare
-from reports.layout import costs_grid, human_bytes, human_seconds, scores_grid
-from reports.render.csv import FIELDS, csv
+from reports.layout import human_bytes, human_seconds
+from reports.page import request_for
 from reports.render.latex import escape as latex_escape
 from reports.render.latex import latex
 from reports.render.markdown import escape as markdown_escape
 from reports.render.markdown import markdown
-from reports.render.terminal import print_comparison
+from reports.render.terminal import print_page
+from reports.views.scores import comparison_page
+from reports.views.scores.frame import FIELDS
+from reports.views.scores.tables import costs_grid, scores_grid
 
 F1, ACC = "test/f1", "test/accuracy"
 RecordOf = Callable[..., RunRecord]
@@ -40,7 +43,7 @@ def two_tasks(table3: Benchmark, record_of: RecordOf) -> Comparison:
         for row, seed in itertools.product(table3.rows, (0, 1))
     ]
     records.append(record_of("fedavg", "rte", {F1: 0.5, ACC: 0.6}, errors={F1: 0.02, ACC: 0.02}))
-    return compare(table3, table3.scale("lite"), records)
+    return compare(request_for(table3, table3.scale("lite"), records))
 
 
 @pytest.fixture(scope="module")
@@ -50,12 +53,12 @@ def demo(table3: Benchmark, record_of: RecordOf) -> Comparison:
         record_of(row.id, column.task, dict.fromkeys(column.scores, 0.5), scale="demo")
         for row, column in itertools.product(table3.rows, table3.columns)
     ]
-    return compare(table3, table3.scale("demo"), records)
+    return compare(request_for(table3, table3.scale("demo"), records))
 
 
-def _printed(comparison: Comparison, width: int, all_columns: bool = False) -> str:
+def _printed(comparison: Comparison, width: int) -> str:
     file = io.StringIO()
-    print_comparison(comparison, Console(file=file, width=width), all_columns)
+    print_page(comparison_page(comparison), Console(file=file, width=width))
     return file.getvalue()
 
 
@@ -70,6 +73,7 @@ def test_scores_stand_as_the_paper_prints_them(two_tasks: Comparison) -> None:
     assert _lines(two_tasks, "FedAvg") == {
         "ours": ("71.00/80.00", "50.00/60.00"),
         "± sd (n)": ("1.41/0.00 (2)", "– (1)"),  # numbers of seeds differ, so each cell has its own
+        "95 % interval": ("[58.29, 83.71]/[80.00, 80.00]", "–"),  # 71 ± 12.706 * 1 of one degree of freedom
         "± test set": ("3.00/1.00", "2.00/2.00"),
         "published": ("76.65/83.96", "57.66/61.68"),
         "difference": ("−5.65/−3.96", "−7.66/−1.68"),
@@ -79,27 +83,26 @@ def test_scores_stand_as_the_paper_prints_them(two_tasks: Comparison) -> None:
 
 
 def test_unprinted_rows_bear_a_dagger_and_no_published_line(two_tasks: Comparison) -> None:
-    assert set(_lines(two_tasks, "Local majority †")) == {"ours", "± sd (n)", "± test set"}
+    assert set(_lines(two_tasks, "Local majority †")) == {"ours", "± sd (n)", "95 % interval", "± test set"}
 
 
-def test_columns_without_records_are_dropped_unless_asked_for(two_tasks: Comparison, table3: Benchmark) -> None:
+def test_columns_without_records_are_dropped_where_others_have_some(two_tasks: Comparison, table3: Benchmark) -> None:
     assert len(scores_grid(two_tasks).headers) == 2
-    assert len(scores_grid(two_tasks, all_columns=True).headers) == 9
-    nothing = compare(table3, table3.scale("lite"), [])
+    nothing = compare(request_for(table3, table3.scale("lite"), []))
     assert len(scores_grid(nothing).headers) == 9
-    assert "not run" in markdown(nothing)
-    assert "bytes" not in markdown(nothing).split("\n- ")[0]
+    assert "not run" in markdown(comparison_page(nothing))
+    assert "bytes" not in markdown(comparison_page(nothing)).split("\n- ")[0]
 
 
 def test_demo_shows_no_published_number(demo: Comparison) -> None:
     assert set(_lines(demo, "FedAvg")) == {"ours (n = 1)", "± test set"}
     assert _lines(demo, "FedAvg")["ours (n = 1)"][-1] == "50.00"  # the average
-    for text in (_printed(demo, 200), markdown(demo), latex(demo)):
+    for text in (_printed(demo, 200), markdown(comparison_page(demo)), latex(comparison_page(demo))):
         tables, _, _ = text.partition("Scale demo: ")
         assert "ublished" not in tables
         assert "ifference" not in tables
         assert "76.65" not in text
-    assert pd.read_csv(io.StringIO(csv(demo)))[["published", "difference"]].isna().all(axis=None)
+    assert pd.read_csv(io.StringIO(comparison_page(demo).csv))[["published", "difference"]].isna().all(axis=None)
 
 
 def test_bytes_by_method(two_tasks: Comparison) -> None:
@@ -142,10 +145,10 @@ def test_terminal_text_is_no_markup(two_tasks: Comparison) -> None:
 
 
 def test_markdown_tables_are_rectangular(two_tasks: Comparison) -> None:
-    text = markdown(two_tasks)
+    text = markdown(comparison_page(two_tasks))
     assert text.startswith("# FedSplitBERT, Table III · scale lite: real data, MiniLM\n")
     tables = re.findall(r"(?:^\|.*\n)+", text, re.M)
-    assert [len(table.splitlines()) for table in tables] == [2 + 5 * 5 + 2 * 3, 2 + 7]
+    assert [len(table.splitlines()) for table in tables] == [2 + 5 * 6 + 2 * 4, 2 + 7]
     for table in tables:
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
     assert "| **FedAvg** | ours | **71.00/80.00** | **50.00/60.00** |" in text
@@ -157,7 +160,7 @@ def test_markdown_escapes_what_it_would_read() -> None:
 
 
 def test_latex_tables_have_even_lines(two_tasks: Comparison) -> None:
-    text = latex(two_tasks)
+    text = latex(comparison_page(two_tasks))
     tables = re.findall(r"\\begin\{tabular\}\{(\w+)\}\n(.*?)\\end\{tabular\}", text, re.S)
     assert [columns for columns, _ in tables] == ["llrr", "llrrrrr"]
     for columns, body in tables:
@@ -185,7 +188,7 @@ def test_latex_greek_and_signs() -> None:
 
 
 def test_csv_is_long_and_complete(two_tasks: Comparison) -> None:
-    table = pd.read_csv(io.StringIO(csv(two_tasks)), dtype={"seeds": str})
+    table = pd.read_csv(io.StringIO(comparison_page(two_tasks).csv), dtype={"seeds": str})
     assert list(table.columns) == FIELDS
     assert len(table) == 7 * (9 + 4 + 1)
     line = table.query("row == 'fedavg' and column == 'mrpc' and score == 'test/f1'").iloc[0]

@@ -1,4 +1,4 @@
-"""A comparison as CSV in long form: one line for each method, task and score, and one for each average."""
+"""A comparison in long form: one line for each method, task and score, and one for each average."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FIELDS = [
         "interval_high",
         "sampling_error",
     ],
-    *["published", "difference", "n_test", "rounds", "round_bytes", "up_bytes", "down_bytes", "setup_bytes"],
+    *["published", "difference", "verdict", "n_test", "rounds", "round_bytes", "up_bytes", "down_bytes", "setup_bytes"],
     "train_seconds",
 ]
 
@@ -48,6 +48,7 @@ def _cell(cell: CellResult, result: ScoreResult) -> dict[str, JSON]:
         "sampling_error": result.sampling_error,
         "published": result.published,
         "difference": result.difference,
+        "verdict": result.verdict,
     }
     if cell.cost is not None:
         cost = cell.cost
@@ -102,8 +103,3 @@ def frame(comparison: Comparison) -> pd.DataFrame:
     """The comparison as a data frame of FIELDS: scores in percent, bytes and seconds as means over seeds."""
     table = pd.DataFrame(list(_lines(comparison)), columns=FIELDS)
     return table.astype(dict.fromkeys(_WHOLE, "Int64"))
-
-
-def csv(comparison: Comparison) -> str:
-    """The data frame as CSV."""
-    return str(frame(comparison).to_csv(index=False, lineterminator="\n"))
