@@ -48,6 +48,11 @@ def build_parser() -> Parser:
 
     command = commands.add_parser("plan", help="cells, and bytes derived without training")
     _selection(command, required=True)
+    command.add_argument(
+        "--tflops",
+        type=float,
+        help="also estimate hours, at so many sustained 10^12 operations a second; needs the data",
+    )
 
     command = commands.add_parser("run", help="compute the cells that are not finished, then show the table")
     _selection(command, required=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import textwrap
 
-from benchmarks.cli.select import selection
+from benchmarks.cli.select import Selection, selection, settings
 from benchmarks.record import read_records
 from benchmarks.registry import benchmark, benchmark_ids
 
@@ -88,6 +88,28 @@ def plan_command(words: argparse.Namespace) -> int:
         )
     console = Console(width=max(Console().width, 118))
     console.print(table)
+    if words.tflops:
+        _say_hours(chosen, words)
     print(f"* {paper.bytes_convention}; derived for {chosen.scale.backbone} with {cells[0][2].clients} clients.")
     print("Set-up is the whole pre-trained model, sent to every client once; the paper leaves it out.")
     return 0
+
+
+def _say_hours(chosen: Selection, words: argparse.Namespace) -> None:
+    """The training time of all cells together, task by task, at a rate that the user knows of the machine."""
+    from benchmarks.effort import estimate_effort
+
+    made = settings(words)
+    total = 0.0
+    for column in chosen.columns:
+        hours = sum(
+            estimate_effort(cell, made).hours(words.tflops * 1e12)
+            for _, other, cell in chosen.cells()
+            if other == column
+        )
+        total += hours
+        print(f"{column.name}: {hours:.2f} h")
+    print(
+        f"Together {total:.2f} h, estimated from operations (tokens of the data at hand, no padding) at a sustained "
+        f"{words.tflops:g} TFLOP/s; loading, checkpoints and the optimiser come on top."
+    )

@@ -1,0 +1,59 @@
+"""Estimated operations: against a count by hand, and how they scale."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.cli.main import main
+from benchmarks.effort import estimate_effort
+from benchmarks.federation import build_clients, load_inputs
+from benchmarks.registry import benchmark
+from benchmarks.settings import Settings
+from benchmarks.spec import Cell
+
+TABLE = benchmark("fedsplitbert-table3")
+HIDDEN, INNER, LAYERS = 64, 128, 4  # of the built-in tiny encoder
+
+
+@pytest.fixture
+def cell() -> Cell:
+    return TABLE.cell(TABLE.rows[1], TABLE.columns[0], TABLE.scale("demo"), 0)
+
+
+def test_operations_are_those_counted_by_hand(cell: Cell) -> None:
+    settings = Settings()
+    weights = LAYERS * (4 * HIDDEN**2 + 2 * HIDDEN * INNER)
+    clients, _ = build_clients(cell, load_inputs(cell, settings), settings)
+
+    def forward(lengths: list[int]) -> int:
+        return sum(2 * weights * n + 4 * LAYERS * HIDDEN * n * n for n in lengths)
+
+    train = sum(forward(c.train.examples.lengths[c.train.indices].tolist()) for c in clients)
+    test = sum(forward(c.evaluation["test"].examples.lengths[c.evaluation["test"].indices].tolist()) for c in clients)
+    effort = estimate_effort(cell, settings)
+    assert effort.training_flops == pytest.approx(3 * train * cell.training.rounds * cell.training.local_epochs)
+    assert effort.scoring_flops == pytest.approx(test * cell.training.rounds)
+    assert effort.hours(effort.flops) == pytest.approx(1 / 3600)
+
+
+def test_padding_and_rounds_count(cell: Cell) -> None:
+    settings = Settings()
+    plain = estimate_effort(cell, settings)
+    padded = replace(cell, training=replace(cell.training, padding="fixed"))
+    doubled = replace(cell, training=replace(cell.training, rounds=2 * cell.training.rounds))
+    assert estimate_effort(padded, settings).flops > plain.flops
+    assert estimate_effort(doubled, settings).flops == pytest.approx(2 * plain.flops)
+
+
+def test_the_local_majority_trains_nothing() -> None:
+    cell = TABLE.cell(TABLE.rows[0], TABLE.columns[0], TABLE.scale("demo"), 0)
+    assert estimate_effort(cell, Settings()).flops == 0
+
+
+def test_plan_says_hours_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["plan", "fedsplitbert-table3", "--tasks", "wnli", "--results-dir", str(tmp_path), "--tflops", "1"]
+    assert main(words) == 0
+    assert "sustained 1 TFLOP/s" in capsys.readouterr().out
