@@ -69,6 +69,6 @@ def human_seconds(seconds: float) -> str:
     return f"{seconds / 60:.1f} min" if seconds >= 60 else f"{seconds:.1f} s"
 
 
-def number(value: float | None, sign: str = "") -> str:
-    """A number with two decimals; a dash for none."""
-    return NOTHING if value is None else f"{printed(value):{sign}}".replace("-", "−")
+def number(value: float | None, sign: str = "", places: int = 2) -> str:
+    """A number with so many decimals; a dash for none."""
+    return NOTHING if value is None else f"{printed(value, places=places):{sign}}".replace("-", "−")

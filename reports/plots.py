@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -42,6 +42,19 @@ def tidy(axes: Axes, grid: str = "y") -> None:
 def wrapped(text: str, inches: float, points: float) -> str:
     """A text broken into lines that fit that many inches at that size."""
     return "\n".join(textwrap.wrap(text, max(20, int(inches * 120 / points))))
+
+
+def add_legend(figure: Figure, handles: Sequence[Any], caption: str, columns: int = 3) -> None:
+    """A legend below the panels, under what explains the drawing."""
+    figure.legend(
+        handles=handles,
+        title=wrapped(caption, figure.get_figwidth(), 8.5),
+        title_fontsize=8,
+        loc="outside lower center",
+        ncols=columns,
+        frameon=False,
+        fontsize=9,
+    )
 
 
 def render(figure: Callable[[], Figure], kind: str) -> bytes:
