@@ -114,7 +114,7 @@ report: $(INSTALLED)
 
 # What is committed, not what is in the results folder.
 readme: $(INSTALLED)
-	@$(CLI) report --records benchmarks/fedsplitbert/records --readme README.md --pictures docs \
+	@$(CLI) report --records benchmarks/fedsplitbert/records --readme README.md --brief --pictures docs \
 	  fedsplitbert-table3 --scale lite $(PLACES)
 	@$(CLI) report --records benchmarks/fedsplitbert/records --readme benchmarks/fedsplitbert/README.md \
 	  --pictures docs --scale lite $(PLACES)

@@ -8,6 +8,7 @@ import pkgutil
 from pathlib import Path
 from typing import TypeVar
 
+from benchmarks.claims import Claim
 from benchmarks.errors import UserError
 from benchmarks.spec import Benchmark, Column, Row, Scale
 
@@ -33,6 +34,14 @@ def benchmark(benchmark_id: str) -> Benchmark:
         raise UserError(_unknown("benchmark", benchmark_id, known))
     paper, _, name = benchmark_id.partition("-")
     found: Benchmark = importlib.import_module(f"benchmarks.{paper}.{name}").BENCHMARK
+    return found
+
+
+def claims_of(paper_id: str) -> tuple[Claim, ...]:
+    """What a paper asserts, as its folder's claims.py states it; empty where there is none."""
+    if not (_ROOT / paper_id / "claims.py").is_file():
+        return ()
+    found: tuple[Claim, ...] = importlib.import_module(f"benchmarks.{paper_id}.claims").CLAIMS
     return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, Column, Paper, Row, Scale
@@ -13,7 +12,7 @@ from reports.errors import ReportError
 from reports.notes import notes
 from reports.page import Request
 from reports.published import AVERAGE, lookup, read_published
-from reports.statistics import average, mean, printed, root_mean_square, sample_sd, t_interval
+from reports.statistics import average, mean, printed, root_mean_square, sample_sd, stratified_bootstrap, t_interval
 from reports.verdicts import is_comparable, verdict
 
 SCORE_AT = ("last", "best")
@@ -38,6 +37,7 @@ class ScoreResult:
     published: float | None = None
     difference: float | None = None
     verdict: str | None = None  # by reports.verdicts.RULE; None where nothing was printed or run
+    values: tuple[float, ...] = ()  # one a seed, those that are defined
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,16 @@ class CellResult:
 
 @dataclass(frozen=True)
 class AverageResult:
-    """A row's average by the paper's rule; ours is None unless every column of the table was run."""
+    """A row's average by the paper's rule; ours is None unless every column of the table was run.
+
+    interval: 95 % stratified bootstrap over the seeds of each column; None below two in one.
+    """
 
     row: Row
     ours: float | None = None
     published: float | None = None  # as printed
     difference: float | None = None
+    interval: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -159,18 +163,21 @@ def _score(
         published,
         difference,
         verdict(difference, len(values), interval, published, sampling_error, comparable),
+        tuple(values),
     )
 
 
 def _average(benchmark: Benchmark, row: Row, cells: Iterable[CellResult], published: float | None) -> AverageResult:
     """The paper's rule applied to our numbers as a paper would print them."""
-    values: dict[str, Decimal | None] = dict.fromkeys(column.task for column in benchmark.columns)
-    for cell in cells:
-        if cell.row.id == row.id and cell.headline.ours is not None:
-            values[cell.column.task] = printed(cell.headline.ours)
-    exact = average(list(values.values()), benchmark.average)
+    headlines: dict[str, ScoreResult | None] = dict.fromkeys(column.task for column in benchmark.columns)
+    headlines |= {cell.column.task: cell.headline for cell in cells if cell.row.id == row.id}
+    found = [headline for headline in headlines.values() if headline is not None and headline.ours is not None]
+    if len(found) < len(headlines):
+        return AverageResult(row, published=published)
+    exact = average([printed(headline.ours) for headline in found if headline.ours is not None], benchmark.average)
     ours = None if exact is None else float(exact)
-    return AverageResult(row, ours, published, _difference(ours, published))
+    interval = stratified_bootstrap([headline.values for headline in found], lambda means: means.mean(axis=0))
+    return AverageResult(row, ours, published, _difference(ours, published), interval)
 
 
 def compare(request: Request) -> Comparison:

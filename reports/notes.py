@@ -41,7 +41,7 @@ def _method(request: Request) -> Iterator[str]:
     at = "at the last round" if request.score_at == "last" else "at the best round, chosen on the test score itself"
     yield (
         f"Scores in percent: mean over clients {at}, then over n seeds; ± sd over seeds (n - 1); 95 % interval: "
-        "Student's t over seeds; ± test set "
+        "Student's t over seeds (of the average: stratified bootstrap over the seeds of each task); ± test set "
         "is the sampling error of the finite test sets of the last round, root mean square over seeds; test: "
         "examples in all clients' test sets."
     )

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
+from typing import TYPE_CHECKING
 
 from reports.errors import ReportError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+RESAMPLES = 10_000
 
 # A paper computes with the digits that it prints: decimal, where binary floats would cut 77.94 to 77.93.
 RULES = {"truncate": ROUND_DOWN, "round": ROUND_HALF_UP}
@@ -36,6 +42,28 @@ def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float
 
     half = float(stdtrit(len(values) - 1, (1 + confidence) / 2)) * sd / math.sqrt(len(values))
     return mean(values) - half, mean(values) + half
+
+
+def stratified_bootstrap(
+    strata: Sequence[Sequence[float]],
+    statistic: Callable[[np.ndarray], np.ndarray],
+    confidence: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> tuple[float, float] | None:
+    """Percentile interval of a statistic of means, each resampled within its stratum; None below two values in one.
+
+    strata: for each method and task, its scores over seeds. statistic: means of shape (strata, resamples) to
+    (resamples,). The same seed draws the same resamples.
+    """
+    if not strata or any(len(values) < 2 for values in strata):
+        return None
+    import numpy as np
+
+    generator = np.random.default_rng(seed)
+    means = np.stack([generator.choice(values, (resamples, len(values))).mean(axis=1) for values in strata])
+    low, high = np.quantile(statistic(means), [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)
 
 
 def root_mean_square(values: Sequence[float]) -> float | None:

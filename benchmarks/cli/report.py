@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.cli.paper import show_audit, show_claims
 from benchmarks.cli.run import open_mirror
 from benchmarks.cli.select import Selection, selection, settings
 from benchmarks.errors import UserError
 from benchmarks.planning import wire_plan
-from benchmarks.record import RunRecord, read_records, write_bytes, write_record, write_text
-from benchmarks.registry import benchmark, benchmark_ids
+from benchmarks.record import RunRecord, read_records, write_bytes, write_record
+from benchmarks.registry import benchmark_ids
 from benchmarks.settings import Settings, require_writable
-from benchmarks.spec import SCALES
+from benchmarks.spec import SCALES, Column, Row, Scale
 
 if TYPE_CHECKING:
     from reports.page import Derive, Page
@@ -34,13 +34,16 @@ def report_command(words: argparse.Namespace) -> int:
     if not chosen:
         raise UserError(f"no record in {folder} belongs to what was asked for: run it first")
     pages = [show_report(part, records, made, words.score)[0] for part in chosen]
+    claims = []
     for paper in dict.fromkeys(part.benchmark.paper.id for part in chosen):
-        show_audit(paper, made)
+        scales = {part.scale.id: part.scale for part in chosen if part.benchmark.paper.id == paper}
+        claims += [show_claims(paper, scale, records, made, brief=words.brief) for scale in scales.values()]
+        show_audit(paper, records, made)
     if words.readme:
         from reports.readme import render_state, update_readme
 
         pictures = _pictures(pages, words.pictures, words.readme.parent) if words.pictures else {}
-        update_readme(words.readme, render_state(pages, pictures))
+        update_readme(words.readme, render_state(pages, pictures, "\n\n".join(filter(None, claims))))
         print(f"updated {words.readme}")
     return 0
 
@@ -99,28 +102,16 @@ def show_report(
 
 
 def _derive(chosen: Selection) -> Derive:
-    """Bytes of a round in one direction, from shapes alone."""
-    return lambda row, column, scale: wire_plan(chosen.benchmark.cell(row, column, scale, 0)).up_bytes
+    """Bytes of a round in one direction, from shapes alone; asked once for a cell."""
+    known: dict[str, int] = {}
 
+    def derive(row: Row, column: Column, scale: Scale) -> int:
+        cell = chosen.benchmark.cell(row, column, scale, 0)
+        if cell.spec_id not in known:
+            known[cell.spec_id] = wire_plan(cell).up_bytes
+        return known[cell.spec_id]
 
-def show_audit(paper: str, made: Settings) -> None:
-    """Say how far a paper's printed numbers agree with each other, and write every finding, if it has an audit."""
-    from reports.audit.finding import read_folder
-    from reports.audit.render import audit_markdown, summary
-
-    if importlib.util.find_spec(f"reports.audit.{paper}") is None:
-        return
-    tables = [benchmark(name) for name in benchmark_ids() if name.startswith(f"{paper}-")]
-    round_bytes: dict[str, int] = {}
-    for table in tables:
-        for row in table.rows:
-            if row.id not in round_bytes:
-                round_bytes[row.id] = wire_plan(table.cell(row, table.columns[0], table.scale("paper"), 0)).up_bytes
-    published = read_folder(tables[0].published_csv.parent)
-    findings = importlib.import_module(f"reports.audit.{paper}").audit_paper(published, round_bytes)
-    path = made.results_dir / "reports" / paper / "audit.md"
-    write_text(path, audit_markdown(findings))
-    print(f"{summary(findings)} Every finding: {path}")
+    return derive
 
 
 def import_command(words: argparse.Namespace) -> int:

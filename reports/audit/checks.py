@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import ROUND_DOWN, Decimal
 
 from reports.audit.finding import Finding, Numbers
-from reports.layout import score_label
 from reports.statistics import RULES, printed
 
 _GIVEN_BY = {
@@ -26,11 +25,6 @@ def digits(value: Decimal, places: int = 4) -> str:
     """A number in full, or cut after so many decimals, with an ellipsis."""
     cut = value.quantize(Decimal(1).scaleb(-places), rounding=ROUND_DOWN)
     return f"{cut.normalize():f}" if cut == value else f"{cut}…"
-
-
-def label(column: str, score: str, scores: Iterable[str]) -> str:
-    """A column's name, with the score where the column has several."""
-    return f"{column} {score_label(score)}" if len(tuple(scores)) > 1 else column
 
 
 def listed(texts: Sequence[str], none: str = "none") -> str:
@@ -88,19 +82,6 @@ def differing(
                 found = "none" if score not in own else digits(own[score])
                 different.append(f"{name}: {found} against {digits(value)}")
     return compared, different
-
-
-def margins(
-    numbers: Numbers, row: tuple[str, str], rivals: Iterable[tuple[str, str]], columns: Mapping[str, str]
-) -> dict[str, Decimal]:
-    """A row's points above the best of its rivals, by the name of column and score; every score that row prints."""
-    found, rivals = {}, tuple(rivals)
-    for column, name in columns.items():
-        scores = numbers.scores(*row, column)
-        for score, value in scores.items():
-            best = max(numbers.at(*rival, column, score) for rival in rivals)
-            found[label(name, score, scores)] = value - best
-    return found
 
 
 def uneven_sums(

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
-from reports.comparison import CellResult, Comparison, compare
+from reports.comparison import AverageResult, CellResult, Comparison, compare
 from reports.errors import ReportError
 from reports.page import request_for
 
@@ -105,6 +105,22 @@ def test_average_only_with_every_task(table3: Benchmark, record_of: RecordOf) ->
     assert part.average_of(table3.rows[0]).ours is None
     lacking = compare(request_for(table3, table3.scale("lite"), records[1:]))
     assert not lacking.has_average
+
+
+def test_an_average_has_an_interval_once_every_task_has_two_seeds(table3: Benchmark, record_of: RecordOf) -> None:
+    def averaged(records: list[RunRecord]) -> AverageResult:
+        return compare(request_for(table3, table3.scale("lite"), records)).average_of(table3.rows[0])
+
+    low, high = (
+        [record_of("fedavg", column.task, dict.fromkeys(column.scores, value), seed=seed) for column in table3.columns]
+        for seed, value in enumerate((0.4, 0.6))
+    )
+    assert averaged([*low, *high[1:]]).interval is None
+    interval = averaged([*low, *high]).interval
+    assert interval is not None
+    # Each task's resampled mean is 40, 50 or 60, with probabilities 1/4, 1/2, 1/4; the sd of nine tasks' mean is 2.36.
+    assert interval[0] == pytest.approx(50 - 1.96 * 2.36, abs=1.0)
+    assert interval[1] == pytest.approx(50 + 1.96 * 2.36, abs=1.0)
 
 
 def test_the_demo_scale_shows_nothing_published(table3: Benchmark, record_of: RecordOf) -> None:

@@ -15,9 +15,13 @@ TASKS = {
 }
 TASKS_10 = {task: TASKS[task] for task in ("mrpc", "sst2", "qqp", "qnli")}  # Table V: 10 clients
 
-BASELINES = {"fedavg": "FedAvg", "fedprox": "FedProx", "fedadam": "FedAdam"}
-OURS = {"fedsplitbert": "FedSplitBERT", "fedsplitbert-qat": "FedSplitBERT + qat"}
-METHODS = BASELINES | OURS
+METHODS = {
+    "fedavg": "FedAvg",
+    "fedprox": "FedProx",
+    "fedadam": "FedAdam",
+    "fedsplitbert": "FedSplitBERT",
+    "fedsplitbert-qat": "FedSplitBERT + qat",
+}
 
 LAYERS = {f"c{layer}": layer for layer in (12, 10, 8, 6, 4, 0)}  # Table IV: row id -> critical layer
 

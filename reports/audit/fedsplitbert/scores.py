@@ -23,21 +23,6 @@ def averages(numbers: Numbers) -> Iterator[Finding]:
         yield average_finding(numbers, "Table V", row, [(task, ACCURACY) for task in TASKS_10], ("round", "truncate"))
 
 
-def fedavg_is_c12(numbers: Numbers) -> Iterator[Finding]:
-    """Table IV's caption: c = 12 is the same as FedAvg."""
-    columns = {**TASKS, "average": "average"}
-    compared, different = differing(numbers, ("Table III", "fedavg"), ("Table IV", "c12"), columns)
-    yield Finding(
-        "fedavg is c = 12",
-        SHARED,
-        "Table III's FedAvg is Table IV's c = 12",
-        f"{compared} numbers",
-        f"{compared - len(different)} equal",
-        not different,
-        f"different: {listed(different)}",
-    )
-
-
 def printed_layers(numbers: Numbers, task: str) -> tuple[int, ...]:
     """The critical layers of Table IV whose numbers are those of Table III's FedSplitBERT on a task."""
     rows = {task: TASKS[task]}

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 
-from reports.audit.checks import against_exact, digits, listed, show
+from reports.audit.checks import against_exact, digits, show
 from reports.audit.finding import Finding, Numbers
 from reports.errors import ReportError
 
@@ -77,39 +77,6 @@ def fedadam_size(numbers: Numbers) -> Iterator[Finding]:
         f"{digits(fedavg)} GB",
         True if size == fedavg else None,
         f"{show(size / fedavg)} times FedAvg's; {_UNKNOWN}",
-    )
-
-
-def factors(numbers: Numbers) -> Iterator[Finding]:
-    """Section IV-C: 0.26 GB is "4 times lower than FedAvg and FedProx, 6 times lower than FedAdam"."""
-    for row, times in (("fedavg", Decimal(4)), ("fedadam", Decimal(6))):
-        exact = _size(numbers, row) / _size(numbers, "fedsplitbert-qat")
-        statement = f"Section IV-C: a round with qat is {times} times smaller than {ROWS[row]}'s"
-        found = against_exact(f"factor, {row}", PRINTED, statement, times, exact, 0, ("round", "truncate"))
-        explanation = f"{found.explanation}; {_UNKNOWN}" if row == "fedadam" else found.explanation
-        yield replace(found, printed=f"{times} ×", recomputed=f"{show(exact)} ×", explanation=explanation)
-
-
-def below_one_gigabyte(numbers: Numbers) -> Iterator[Finding]:
-    """Section IV-C on MRPC: under 1 GB, the baselines at least twice as much."""
-    own = _cost(numbers, "fedsplitbert")
-    yield Finding(
-        "mrpc below 1 GB",
-        PRINTED,
-        "Section IV-C: FedSplitBERT reaches MRPC's target with less than 1 GB",
-        "< 1 GB",
-        f"{digits(own)} GB",
-        own < 1,
-        f"Table VI, c = 6; with qat {digits(_cost(numbers, 'fedsplitbert-qat'))} GB",
-    )
-    ratios = {row: _cost(numbers, row) / own for row in ("fedavg", "fedadam")}
-    yield Finding(
-        "mrpc twice the cost",
-        PRINTED,
-        "Section IV-C: the baselines need at least twice the cost on MRPC",
-        "≥ 2 ×",
-        listed([f"{ROWS[row]} {show(ratio)} ×" for row, ratio in ratios.items()]),
-        min(ratios.values()) >= 2,
     )
 
 

@@ -66,12 +66,15 @@ def _cell(cell: CellResult, result: ScoreResult) -> dict[str, JSON]:
 
 def _average(result: AverageResult) -> dict[str, JSON]:
     """What is known of a row's average."""
+    low, high = result.interval or (None, None)
     return {
         "column": AVERAGE,
         "task": "Average",
         "score": "",
         "status": "not run" if result.ours is None else "run",
         "ours": result.ours,
+        "interval_low": low,
+        "interval_high": high,
         "published": result.published,
         "difference": result.difference,
     }

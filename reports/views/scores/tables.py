@@ -65,11 +65,14 @@ def _difference(cell: CellResult) -> str:
     return _joined(cell, lambda result: number(result.difference, "+"))
 
 
+def _bracketed(interval: tuple[float, float] | None) -> str:
+    """An interval; a dash for none."""
+    return NOTHING if interval is None else f"[{number(interval[0])}, {number(interval[1])}]"
+
+
 def _interval(cell: CellResult) -> str:
     """The 95 % t interval over seeds."""
-    return _joined(
-        cell, lambda result: "[{}, {}]".format(*map(number, result.interval)) if result.interval else NOTHING
-    )
+    return _joined(cell, lambda result: _bracketed(result.interval))
 
 
 def _verdict(cell: CellResult) -> str:
@@ -96,7 +99,7 @@ def score_lines(comparison: Comparison, row: Row, columns: Sequence[Column]) -> 
     elif any(len(cell.seeds) > 1 for cell in cells):
         lines.append(line("± sd", _sd))
     if any(len(cell.seeds) > 1 for cell in cells):
-        lines.append(line("95 % interval", _interval))
+        lines.append(line("95 % interval", _interval, _bracketed(average.interval)))
     if any(cell.is_run for cell in cells):
         lines.append(line("± test set", _test_noise))
     if comparison.shows_published and row.printed:

@@ -1,0 +1,148 @@
+"""Claims as data: sentences of a paper, and the relations between cells that they assert. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Literal, TypeAlias
+
+
+@dataclass(frozen=True)
+class At:
+    """A row of a benchmark; printed: the row under which the paper prints it, where that is another one."""
+
+    benchmark: str
+    row: str
+    printed: str = ""
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A printed column that holds bytes in the paper's GB and no score: "Table VI", "cost_gb"."""
+
+    table: str
+    column: str
+
+
+@dataclass(frozen=True)
+class Target:
+    """A score to be reached.
+
+    percent: task -> the target that the paper names, which is the target at the paper's scale. With another encoder it
+    means nothing: elsewhere the target is what `reference` scores after its last round, mean over seeds.
+    """
+
+    percent: Mapping[str, float]
+    reference: At
+    score: str = "test/accuracy"
+
+
+@dataclass(frozen=True)
+class Better:
+    """Every row is better than every rival on every task and score, in the last round.
+
+    by: least difference that counts, in points (or percent of the rival where `relative`); 0: any above 0.
+    tasks, scores: () means all that both tables print. some: one case is enough ("sometimes").
+    measure: "score"; "loss", the training loss, lower is better; "rounds" until the rival's last score of the same
+    seed is reached, fewer is better.
+    """
+
+    rows: tuple[At, ...]
+    than: tuple[At, ...]
+    by: float = 0.0
+    tasks: tuple[str, ...] = ()
+    scores: tuple[str, ...] = ()
+    measure: Literal["score", "loss", "rounds"] = "score"
+    relative: bool = False
+    some: bool = False
+
+
+@dataclass(frozen=True)
+class AverageBetter:
+    """A table's average rises by at least `by` points over the best rival of that table, mean over the rows."""
+
+    rows: tuple[At, ...]
+    than: tuple[At, ...]
+    by: float
+
+
+@dataclass(frozen=True)
+class Similar:
+    """A row scores as another does on every task and score, within so many points."""
+
+    row: At
+    other: At
+    within: float
+    tasks: tuple[str, ...] = ()
+    scores: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reaches:
+    """Every row reaches the target on every task: within so many rounds, below so many uploaded bytes, or at all.
+
+    Bytes are the paper's at its scale; elsewhere the same share of a round of the target's reference, by `sizes`.
+    costs: where the paper prints the bytes until the target; sizes: where it prints those of a round.
+    """
+
+    rows: tuple[At, ...]
+    target: Target
+    within_rounds: int | None = None
+    below_bytes: float | None = None
+    costs: Printed | None = None
+    sizes: Printed | None = None
+
+
+@dataclass(frozen=True)
+class Cheaper:
+    """Every row uploads `factor` times fewer bytes than every rival: in a round, or until it reaches a target.
+
+    places: decimals to which the paper rounds the ratio; None: it has to be reached exactly.
+    costs: where the paper prints those bytes.
+    """
+
+    rows: tuple[At, ...]
+    than: tuple[At, ...]
+    factor: float
+    tasks: tuple[str, ...]
+    target: Target | None = None
+    places: int | None = None
+    costs: Printed | None = None
+
+
+@dataclass(frozen=True)
+class Same:
+    """Two rows are the same run on every task: all scores and losses of every round, and all bytes."""
+
+    row: At
+    other: At
+    tasks: tuple[str, ...] = ()
+
+
+Relation: TypeAlias = Better | AverageBetter | Similar | Reaches | Cheaper | Same
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a paper, or a part of one, and what it asserts: all of its relations."""
+
+    id: str  # "1a": its number, and a letter where one sentence asserts several things
+    quotation: str  # literal, short
+    place: str  # "section IV-C"
+    relations: tuple[Relation, ...]
+    reading: str = field(kw_only=True, default="")  # how its words became numbers
+
+    @property
+    def number(self) -> int:
+        """The number of the sentence."""
+        found = re.match(r"\d+", self.id)
+        if found is None:
+            raise ValueError(f"claim {self.id!r}: expected an id that begins with a number")
+        return int(found[0])
+
+
+def rising(rows: tuple[At, ...], tasks: tuple[str, ...] = (), scores: tuple[str, ...] = ()) -> tuple[Better, ...]:
+    """Each row is better than the one before it."""
+    return tuple(Better((high,), (low,), tasks=tasks, scores=scores) for low, high in pairwise(rows))

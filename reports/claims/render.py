@@ -1,0 +1,108 @@
+"""Judged claims as GitHub Markdown and on the terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from reports.claims import Judgement
+from reports.render.markdown import escape
+from reports.statistics import RESAMPLES
+
+HEADERS = ("Claim", "The paper says", "Place", "In print", "Ours", "Numbers")
+RULE = (
+    "Rule. In print: exact arithmetic on the printed numbers; not printed where one that the claim needs is missing. "
+    "Ours: differences are paired by seed, A − B is A less B; the interval of one comparison, in square brackets, is "
+    "the wider of the 95 % Student t interval over seeds and ± 1.96 × the test sets' sampling error of the difference "
+    "(root of the two scores' squared errors: conservative, as the test sets are shared). One seed has no interval, "
+    "so the comparison is undecided however large it is. Ratios: geometric means, intervals of logarithms. Averages "
+    f"over a table's tasks: stratified bootstrap over seeds within each row and task ({RESAMPLES} resamples, a fixed "
+    "generator seed; the wider of it and the sampling error), which needs every task with two seeds or more. Bytes of "
+    "a round and equality of runs are exact: one seed decides. A claim of several comparisons is supported when all "
+    "are run and lie wholly on its side, contradicted when at least one lies wholly on the other side (no correction "
+    "for their number), not run when none was run, otherwise inconclusive. Similar is an equivalence: supported when "
+    "the interval lies within the margin, contradicted when wholly outside. Targets: at the paper scale the printed "
+    "one; elsewhere what FedAvg scores after its last round, mean over seeds; a run that never reaches it is "
+    "censored, its bytes a lower bound. Rounds are whole numbers: seeds that agree give an interval without width."
+)
+
+
+def _cells(judgement: Judgement) -> tuple[str, ...]:
+    claim = judgement.claim
+    return (
+        claim.id,
+        f"“{claim.quotation}”",
+        claim.place,
+        judgement.in_print,
+        judgement.ours,
+        f"print: {judgement.in_print_numbers}",
+        f"ours: {judgement.ours_numbers}",
+    )
+
+
+def _readings(judgements: Sequence[Judgement]) -> list[str]:
+    return [f"{found.claim.id}: {found.claim.reading}" for found in judgements if found.claim.reading]
+
+
+def _heading(judgements: Sequence[Judgement]) -> str:
+    first = judgements[0]
+    return f"{first.paper}, claims · scale {first.scale.id}: {first.scale.label}"
+
+
+def summary(judgements: Sequence[Judgement]) -> str:
+    """How many claims got which verdict, in print and in our records."""
+    parts = []
+    for where, verdicts in (
+        ("in print", [found.in_print for found in judgements]),
+        ("in our records", [found.ours for found in judgements]),
+    ):
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in Counter(verdicts).most_common())
+        parts.append(f"{where} {counts}")
+    return f"{len(judgements)} claims: {'; '.join(parts)}."
+
+
+def claims_markdown(judgements: Sequence[Judgement], level: int = 3) -> str:
+    """A table of the claims under a heading of that level, how each is read, and the rule; empty without claims."""
+    if not judgements:
+        return ""
+    lines = [f"| {' | '.join(HEADERS)} |", f"|{' :-- |' * len(HEADERS)}"]
+    for judgement in judgements:
+        *cells, in_print, ours = map(escape, _cells(judgement))
+        lines.append(f"| {' | '.join([*cells, f'{in_print}<br>{ours}'])} |")
+    readings = "\n".join(f"- {escape(text)}" for text in [*_readings(judgements), RULE])
+    parts = [
+        f"{'#' * level} {escape(_heading(judgements))}",
+        summary(judgements),
+        "\n".join(lines),
+        f"<details><summary>How the claims are read and judged</summary>\n\n{readings}\n\n</details>",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def verdicts_markdown(judgements: Sequence[Judgement], level: int = 3) -> str:
+    """The claims with their two verdicts alone; empty without claims."""
+    if not judgements:
+        return ""
+    headers = HEADERS[:5]
+    lines = [f"| {' | '.join(headers)} |", f"|{' :-- |' * len(headers)}"]
+    lines += [f"| {' | '.join(map(escape, _cells(judgement)[:5]))} |" for judgement in judgements]
+    return "\n\n".join([f"{'#' * level} {escape(_heading(judgements))}", summary(judgements), "\n".join(lines)]) + "\n"
+
+
+def print_claims(judgements: Sequence[Judgement], console: Console | None = None) -> None:
+    """Print the claims, one after the other, and how they are judged; nothing without claims."""
+    if not judgements:
+        return
+    console = console or Console()
+    console.print(Text(_heading(judgements), style="bold"))
+    for judgement in judgements:
+        claim_id, quotation, place, in_print, ours, *numbers = _cells(judgement)
+        console.print(Text(f"\n{claim_id}  {quotation} ({place})"))
+        console.print(Text(f"in print: {in_print}; ours: {ours}", style="bold"))
+        for text in numbers:
+            console.print(Text(text, style="dim"))
+    console.print(Text(f"\n{RULE}"))
+    console.print(Text(summary(judgements), style="bold"))

@@ -1,0 +1,81 @@
+"""Records with chosen scores, losses and bytes in every round, and judgements of single relations on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.claims import Claim, Relation
+from benchmarks.record import RunRecord
+from benchmarks.spec import Benchmark
+from reports.audit.finding import Numbers
+from reports.claims import Judgement, judge
+
+ACC = "test/accuracy"
+RunOf = Callable[..., RunRecord]
+JudgeOf = Callable[..., Judgement]
+
+
+@pytest.fixture(scope="session")
+def run_of(record_of: RunOf) -> RunOf:
+    """A record of one score (in percent) after each round, with a sampling error of half a point."""
+
+    def build(
+        row: str,
+        task: str = "qqp",
+        curve: Sequence[float | None] = (50.0, 60.0),
+        *,
+        score: str = ACC,
+        seed: int = 0,
+        error: float | None = 0.5,
+        losses: Sequence[float] | None = None,
+        up: int = 1000,
+        partial: bool = False,
+        scale: str = "lite",
+        device: str = "cpu",
+    ) -> RunRecord:
+        notes = ["partial: dev.tsv not found"] if partial else []
+        record = record_of(row, task, {score: 0.5}, seed=seed, scale=scale, data={"notes": notes})
+        evaluation, metric = score.split("/")
+        rounds = tuple(
+            replace(
+                record.rounds[0],
+                round=number,
+                train_loss=0.5 if losses is None else losses[number - 1],
+                scores={evaluation: {metric: None if value is None else value / 100}},
+                up_bytes=up,
+                down_bytes=up,
+            )
+            for number, value in enumerate(curve, start=1)
+        )
+        ledger = tuple((entry.round, 0, way, "parameters", up // 4, up) for entry in rounds for way in ("up", "down"))
+        errors = {} if error is None else {evaluation: {metric: error / 100}}
+        return replace(record, rounds=rounds, ledger=ledger, sampling_errors=errors, environment={"device": device})
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def judge_of(table3: Benchmark) -> JudgeOf:
+    """The judgement of one relation, alone in a claim, on records at a scale."""
+
+    def build(
+        relation: Relation, records: Sequence[RunRecord], scale: str = "lite", numbers: Numbers | None = None
+    ) -> Judgement:
+        claim = Claim("1", "A sentence", "section I", (relation,))
+        found = judge((claim,), numbers or Numbers({}), records, {table3.id: table3}, table3.scale(scale))
+        return found[0]
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def seeds_of(run_of: RunOf) -> Callable[..., list[RunRecord]]:
+    """Records of a row with last scores, one a seed."""
+
+    def build(row: str, task: str, lasts: Sequence[float], **values: object) -> list[RunRecord]:
+        return [run_of(row, task, (0.0, last), seed=seed, **values) for seed, last in enumerate(lasts)]
+
+    return build
