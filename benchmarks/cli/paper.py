@@ -43,6 +43,7 @@ def show_audit(paper: str, records: Sequence[RunRecord], made: Settings) -> None
     """Say how far a paper's printed numbers agree with each other, and write every finding, if it has an audit."""
     from reports.audit.finding import read_folder
     from reports.audit.render import audit_markdown, summary
+    from reports.views.labels.bounds import label1_ranges
 
     if importlib.util.find_spec(f"reports.audit.{paper}") is None:
         return
@@ -54,7 +55,7 @@ def show_audit(paper: str, records: Sequence[RunRecord], made: Settings) -> None
                 round_bytes[row.id] = wire_plan(table.cell(row, table.columns[0], table.scale("paper"), 0)).up_bytes
     published = read_folder(next(iter(tables.values())).published_csv.parent)
     audit_paper = importlib.import_module(f"reports.audit.{paper}").audit_paper
-    findings = audit_paper(published, round_bytes, claims=claims_of(paper), benchmarks=tables)
+    findings = audit_paper(published, round_bytes, label1_ranges(records), claims_of(paper), tables)
     path = made.results_dir / "reports" / paper / "audit.md"
     write_text(path, audit_markdown(findings))
     print(f"{summary(findings)} Every finding: {path}")

@@ -150,7 +150,7 @@ def test_scores_of_sts_b_lie_in_their_ranges() -> None:
 def test_the_means_over_clients_say_which_label_comes_first() -> None:
     # MRPC (95 + 75 + 25) / 3, CoLA (90.5 + 83 + 40) / 3, QQP (70 + 37 + 13) / 3.
     means = {"mrpc": "mean 65.00 / 35.00", "cola": "mean 71.17 / 28.83", "qqp": "mean 40.00 / 60.00"}
-    found = findings(label1_percent={"mrpc": 67.5, "cola": 29.7})
+    found = findings(label1_percent={"mrpc": (60.3, 67.5), "cola": (29.0, 29.7), "qqp": (45.0, 55.0)})
     for task, mean in means.items():
         assert FOUND[f"label order, {task}"].printed == mean
         assert FOUND[f"label order, {task}"].agrees is None

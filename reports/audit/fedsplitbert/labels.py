@@ -50,25 +50,30 @@ def stsb_means(numbers: Numbers) -> Iterator[Finding]:
     )
 
 
-def label_order(numbers: Numbers, label1_percent: Mapping[str, float]) -> Iterator[Finding]:
+def label_order(numbers: Numbers, label1_percent: Mapping[str, tuple[float, float]]) -> Iterator[Finding]:
     """Which label Table I's first number is, by the means over its (equally large) clients.
 
-    label1_percent: task -> percent of label 1 in the data, where it is at hand.
+    label1_percent: task -> bounds of the percent of label 1 in the data, where they are at hand.
     """
     for task in ("mrpc", "cola", "qqp"):  # elsewhere both labels have the same mean, or there are three
         first, second = (
             sum((numbers.at("Table I", client, task, score) for client in _clients("Table I")), Decimal(0)) / 3
             for score in (LABEL_1, LABEL_0)
         )
-        data = Decimal(str(label1_percent[task])) if task in label1_percent else None
+        agrees, data = None, "data not at hand"
+        if task in label1_percent:
+            low, high = (Decimal(str(bound)) for bound in label1_percent[task])
+            data = f"data {show(low)} to {show(high)} / {show(100 - high)} to {show(100 - low)}"
+            if high < 50 or low > 50:
+                agrees = (first > 50) == (low > 50)
         yield Finding(
             f"label order, {task}",
             LABELS,
             f"{TASKS[task]}: Table I's first number is label 1",
             f"mean {show(first)} / {show(second)}",
-            "data not at hand" if data is None else f"data {show(data)} / {show(100 - data)}",
-            None if data is None else abs(first - data) < abs(second - data),
-            "label 1 if its mean over the clients is nearer to the data's share than the other one",
+            data,
+            agrees,
+            "label 1 if its mean over the clients and its share of the data lie on one side of one half",
         )
 
 

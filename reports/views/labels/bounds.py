@@ -1,0 +1,34 @@
+"""What records tell of a label's share of the whole data. They count the labels of used examples only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from benchmarks.record import RunRecord
+from benchmarks.spec import JSON
+
+Range = tuple[float, float]
+
+
+def label_range(report: Mapping[str, JSON], label: int) -> Range:
+    """Percent of the data that have a label, at least and at most: none or all of the unused examples have it."""
+    place = report["label_ids"].index(label)
+    used = sum(counts[place] for counts in report["obtained_counts"])
+    return 100 * used / report["n_examples"], 100 * (used + report["unused"]) / report["n_examples"]
+
+
+def label1_ranges(records: Iterable[RunRecord]) -> dict[str, Range]:
+    """Task -> percent of label 1 in the real data of the task's newest record, at least and at most.
+
+    As narrow as all partitions of those data allow. Tasks with scores or generated data are left out.
+    """
+    newest: dict[str, str] = {}
+    ranges: dict[str, Range] = {}
+    for record in sorted(records, key=lambda record: record.finished, reverse=True):
+        task, digest = record.cell.task, record.inputs["data"]["digest"]
+        is_real = record.cell.source != "generated" and newest.setdefault(task, digest) == digest
+        if is_real and 1 in (record.partition["label_ids"] or ()):
+            low, high = label_range(record.partition, 1)
+            known_low, known_high = ranges.get(task, (low, high))
+            ranges[task] = (max(low, known_low), min(high, known_high))
+    return ranges
