@@ -24,7 +24,8 @@ def audit_paper(
 
     round_bytes: bytes of a round in one direction, three clients together, for the rows "fedavg", "fedsplitbert"
     (c = 6) and "fedsplitbert-qat" of Table VI on MRPC; without them the findings by exact bytes are left out.
-    label1_percent: task -> bounds of the percent of label 1 in train and dev, for MRPC, CoLA, QQP; a task without one is not judged.
+    label1_percent: task -> bounds of the percent of label 1 in train and dev, for MRPC, CoLA, QQP;
+    a task without them is not judged.
     claims: the sentences of the text, judged in print; benchmarks: by id, those that the claims name.
     ReportError where a printed value or a row's bytes are missing.
     """
