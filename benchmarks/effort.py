@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Effort:
-    """Floating-point operations of a cell's training and of its scoring after each round."""
+    """Optimiser steps of a cell, and floating-point operations of its training and of its scoring after each round."""
 
+    steps: int
     training_flops: float
     scoring_flops: float
 
@@ -41,7 +43,7 @@ def estimate_effort(cell: Cell, settings: Settings) -> Effort:
     from benchmarks.federation import build_clients, load_inputs
 
     if cell.algorithm == "local_majority":
-        return Effort(0.0, 0.0)
+        return Effort(0, 0.0, 0.0)
     counted = replace(cell, backbone=_with_same_vocabulary(cell.backbone))
     clients, _ = build_clients(counted, load_inputs(counted, replace(settings, backbone=None)), settings)
     forward = _Forward.of(cell.backbone)
@@ -55,7 +57,9 @@ def estimate_effort(cell: Cell, settings: Settings) -> Effort:
         for part in client.evaluation.values()
     )
     rounds = cell.training.rounds
-    return Effort(3 * training * rounds * cell.training.local_epochs * cell.training.participation, scoring * rounds)
+    epochs = rounds * cell.training.local_epochs * cell.training.participation
+    steps = sum(math.ceil(len(client.train) / cell.training.batch_size) for client in clients)
+    return Effort(round(steps * epochs), 3 * training * epochs, scoring * rounds)
 
 
 @dataclass(frozen=True)

@@ -100,16 +100,15 @@ def _say_hours(chosen: Selection, words: argparse.Namespace) -> None:
     from benchmarks.effort import estimate_effort
 
     made = settings(words)
+    rate = words.tflops * 1e12
     total = 0.0
     for column in chosen.columns:
-        hours = sum(
-            estimate_effort(cell, made).hours(words.tflops * 1e12)
-            for _, other, cell in chosen.cells()
-            if other == column
-        )
+        efforts = [estimate_effort(cell, made) for _, other, cell in chosen.cells() if other == column]
+        hours = sum(effort.hours(rate) for effort in efforts)
         total += hours
-        print(f"{column.name}: {hours:.2f} h")
+        print(f"{column.name}: {hours:.2f} h, {sum(effort.steps for effort in efforts):,} steps")
     print(
         f"Together {total:.2f} h, estimated from operations (tokens of the data at hand, no padding) at a sustained "
-        f"{words.tflops:g} TFLOP/s; loading, checkpoints and the optimiser come on top."
+        f"{words.tflops:g} TFLOP/s; loading, checkpoints and the optimiser come on top, and on a GPU small batches are "
+        "bound by the number of steps."
     )

@@ -36,6 +36,8 @@ def test_operations_are_those_counted_by_hand(cell: Cell) -> None:
     effort = estimate_effort(cell, settings)
     assert effort.training_flops == pytest.approx(3 * train * cell.training.rounds * cell.training.local_epochs)
     assert effort.scoring_flops == pytest.approx(test * cell.training.rounds)
+    batches = sum(-(-len(client.train) // cell.training.batch_size) for client in clients)
+    assert effort.steps == batches * cell.training.rounds * cell.training.local_epochs
     assert effort.hours(effort.flops) == pytest.approx(1 / 3600)
 
 
