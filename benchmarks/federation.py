@@ -70,7 +70,8 @@ def load_inputs(cell: Cell, settings: Settings) -> Inputs:
             f"version {found.version}. Run the benchmark's own definition."
         )
     requested = settings.backbone if settings.backbone is not None else cell.backbone
-    return Inputs(found, _task_data(cell.task, cell.source, settings), locate(requested))
+    backbone = locate(requested, results_dir=settings.results_dir)
+    return Inputs(found, _task_data(cell.task, cell.source, settings), backbone)
 
 
 @lru_cache(maxsize=2)  # a table is run column by column
@@ -85,7 +86,7 @@ def _encoded(
     task_id: str, source: str, settings: Settings, backbone: str, max_length: int
 ) -> Mapping[str, data.Examples]:
     loaded = _task_data(task_id, source, settings)
-    tokenizer = build_tokenizer(locate(backbone))
+    tokenizer = build_tokenizer(locate(backbone, results_dir=settings.results_dir))
     named = {"pool": loaded.pool, **loaded.held_out}
     return {name: encode(examples, tokenizer, max_length) for name, examples in named.items()}
 

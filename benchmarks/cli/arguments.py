@@ -63,10 +63,16 @@ def build_parser() -> Parser:
     _machine(command)
     command.add_argument("--trials", type=positive, help="at most so many trials a method and task (default: the grid)")
 
+    command = commands.add_parser("pretrain", help="make an encoder that the project pre-trains itself")
+    command.add_argument("recipe", help="a recipe's id, such as arabic-mini")
+    _places(command)
+    _process(command)
+
     command = commands.add_parser("report", help="render what has been run: terminal, Markdown, LaTeX, CSV, plots")
     _selection(command, required=False)
     command.add_argument("--records", type=Path, help="folder of records (default: the results directory's)")
     command.add_argument("--readme", type=Path, help="also update the state of reproduction in this file")
+    command.add_argument("--brief", action="store_true", help="there, the claims' verdicts without their numbers")
     command.add_argument("--pictures", type=Path, help="also write the plots into this folder, for that file to show")
     command.add_argument("--score", choices=("last", "best"), default="last", help="score of the last or best round")
 
@@ -112,9 +118,13 @@ def _places(command: argparse.ArgumentParser) -> None:
 
 def _machine(command: argparse.ArgumentParser) -> None:
     command.add_argument("--workers", type=positive, help="processes side by side (default: cores, or 1 with a GPU)")
+    _process(command)
+    command.add_argument("--no-tracking", action="store_true", help="keep records only, without MLflow")
+
+
+def _process(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--threads", type=positive, default=1, help="threads a cell (default: 1, so that results are the same bits)"
     )
     command.add_argument("--device", help="cpu, cuda or cuda:1 (default: a GPU if there is one)")
     command.add_argument("--lenient", action="store_true", help="skip and count malformed rows, accept missing files")
-    command.add_argument("--no-tracking", action="store_true", help="keep records only, without MLflow")

@@ -18,6 +18,7 @@ MODULES = {
     "plan": "look",
     "run": "run",
     "sweep": "sweep",
+    "pretrain": "pretrain",
     "report": "report",
     "import": "report",
     "ui": "services",

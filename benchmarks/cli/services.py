@@ -33,6 +33,7 @@ def _findings(words: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
 
     from benchmarks.backbones import KNOWN, locate
     from benchmarks.environment import describe_environment
+    from benchmarks.pretraining.recipes import RECIPES
     from benchmarks.tasks import DataSource, tasks
     from benchmarks.tracking import default_tracking_uri
     from benchmarks.tracking.store import shown
@@ -58,10 +59,11 @@ def _findings(words: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
     yield "tracking", True, shown(default_tracking_uri(words.results_dir))
     for backbone in KNOWN:
         try:
-            origin = locate(backbone, local_only=True).origin
+            origin = locate(backbone, local_only=True, results_dir=words.results_dir).origin
             yield f"encoder {backbone}", True, ", ".join(origin.values())
         except ValueError:
-            yield f"encoder {backbone}", False, "not on this machine; it would be fetched from the Hugging Face hub"
+            how = "made by `pretrain`" if backbone in RECIPES else "fetched from the Hugging Face hub"
+            yield f"encoder {backbone}", False, f"not on this machine; it would be {how}"
     if words.data_dir is None:
         yield "data", False, "DATA_DIR is not set: real tasks are read from the Hugging Face hub"
         return

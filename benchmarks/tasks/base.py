@@ -36,13 +36,15 @@ class Skipped:
 class TaskData:
     """A loaded task: the pool that clients share out, and further test sets that nobody trains on.
 
-    held_out: evaluation name -> examples, such as MNLI's mismatched development set.
+    held_out: evaluation name -> examples, such as MNLI's mismatched development set; clients share them out too.
+    central: evaluation name -> examples on which the whole federation is scored, such as an official test set.
     origin: where the examples came from, in words for the record (no absolute path).
     """
 
     pool: Examples
     origin: str
     held_out: Mapping[str, Examples] = field(default_factory=dict)
+    central: Mapping[str, Examples] = field(default_factory=dict)
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()  # such as "partial: dev only"
 
@@ -50,7 +52,8 @@ class TaskData:
     def digest(self) -> str:
         """SHA-256 over the examples themselves: the same from a folder and from the hub."""
         state = hashlib.sha256()
-        for name, examples in [("pool", self.pool), *sorted(self.held_out.items())]:
+        central = [(f"central {name}", examples) for name, examples in sorted(self.central.items())]
+        for name, examples in [("pool", self.pool), *sorted(self.held_out.items()), *central]:
             state.update(f"{name}:{len(examples)}\n".encode())
             for texts, label in zip(examples.texts, examples.labels.tolist(), strict=True):
                 state.update(repr((texts, label)).encode())
@@ -71,7 +74,8 @@ class Task:
 
     labels: names in the order of the label ids, None for a score to be regressed.
     metrics: names of the local `evaluate` modules, computed for every evaluation.
-    evaluations: "test" is each client's own held-back share of the pool; more names are held-out sets.
+    evaluations: "test" is each client's own held-back share of the pool, unless the data hold a central set of that
+        name; more names are held-out sets.
     """
 
     id: str

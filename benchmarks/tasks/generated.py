@@ -55,13 +55,14 @@ def generate(task_id: str, seed: int, examples: int = EXAMPLES) -> TaskData:
     between single blanks; statements end with " .".
     """
     rng = np.random.default_rng([seed, *task_id.encode()])
-    make = _scored if task_id == "stsb" else partial(_classified, RECIPES[task_id])
+    make = _scored if task_id == "stsb" else partial(classified, RECIPES[task_id])
     pool = make(examples, words.NOUNS, rng)
     held_out = {"mismatched": make(examples // 4, words.OTHER_NOUNS, rng)} if task_id == "mnli" else {}
     return TaskData(pool=pool, origin=f"generated from seed {seed}", held_out=held_out)
 
 
-def _classified(recipe: Recipe, examples: int, nouns: tuple[str, ...], rng: np.random.Generator) -> Examples:
+def classified(recipe: Recipe, examples: int, nouns: tuple[str, ...], rng: np.random.Generator) -> Examples:
+    """Examples of a recipe about some nouns, with label counts that follow its shares."""
     shares = np.array(recipe.shares)
     # Cut between the labels, not drawn: the counts follow the shares for every seed.
     labels = np.searchsorted(np.cumsum(shares[:-1]), (np.arange(examples) + 0.5) / examples)

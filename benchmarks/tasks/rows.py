@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +54,16 @@ def score_label(low: float, high: float) -> ParseLabel:
     return parse
 
 
+def column_positions(file: Path, header: tuple[str, ...], columns: tuple[str, ...]) -> list[int]:
+    """Where the columns stand in a file's header; UserError where one is missing or stands there twice."""
+    if any(header.count(column) != 1 for column in columns):
+        raise UserError(
+            f"{file}:1: expected a header with each of the columns {', '.join(columns)} once, "
+            f"found {', '.join(map(repr, header))}; get the file again"
+        )
+    return [header.index(column) for column in columns]
+
+
 def to_examples(
     rows: Iterable[Row],
     columns: tuple[str, ...],
@@ -60,17 +71,19 @@ def to_examples(
     place: str,
     name: str,
     skipped: list[Skipped] | None,
+    blank: bool = False,
 ) -> Examples:
     """The rows as examples, in their order.
 
     columns: names of the text columns, for messages. place: the file as the user can find it, for errors.
     name: the file as records call it. skipped: takes up malformed rows; None where each is a UserError.
+    blank: whether a text may be empty.
     """
     texts: list[tuple[str, ...]] = []
     labels: list[Label] = []
     for row in rows:
         try:
-            label = _checked(row, columns, parse_label)
+            label = _checked(row, columns, parse_label, blank)
         except RowError as error:
             if skipped is None:
                 raise UserError(
@@ -85,10 +98,10 @@ def to_examples(
     return Examples(texts=tuple(texts), labels=np.array(labels))
 
 
-def _checked(row: Row, columns: tuple[str, ...], parse_label: ParseLabel) -> Label:
+def _checked(row: Row, columns: tuple[str, ...], parse_label: ParseLabel, blank: bool) -> Label:
     if row.fault:
         raise RowError(row.fault)
     for column, text in zip(columns, row.texts, strict=True):
-        if not isinstance(text, str) or not text.strip():
+        if not isinstance(text, str) or not (blank or text.strip()):
             raise RowError(f"expected a text in column {column!r}, found {text!r}")
     return parse_label(row.label)

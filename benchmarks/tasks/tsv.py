@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.errors import UserError
-from benchmarks.tasks.rows import Row
+from benchmarks.tasks.rows import Row, column_positions
 
 
 def read_tsv(file: Path, texts: tuple[str, ...], label: str, header: tuple[str, ...] | None = None) -> Iterator[Row]:
@@ -23,7 +23,7 @@ def read_tsv(file: Path, texts: tuple[str, ...], label: str, header: tuple[str, 
     lines = enumerate(content.removeprefix(codecs.BOM_UTF8).splitlines(), start=1)
     if header is None:
         header = _header(file, next(lines, (1, b""))[1])
-    picked = _positions(file, header, (*texts, label))
+    picked = column_positions(file, header, (*texts, label))
     for number, line in lines:
         if line:
             yield _row(number, line, len(header), picked)
@@ -45,12 +45,3 @@ def _header(file: Path, line: bytes) -> tuple[str, ...]:
         return tuple(line.decode("utf-8").split("\t"))
     except UnicodeDecodeError:
         raise UserError(f"{file}:1: expected a header in UTF-8, found other bytes; get the file again") from None
-
-
-def _positions(file: Path, header: tuple[str, ...], columns: tuple[str, ...]) -> list[int]:
-    if any(header.count(column) != 1 for column in columns):
-        raise UserError(
-            f"{file}:1: expected a header with each of the columns {', '.join(columns)} once, "
-            f"found {', '.join(map(repr, header))}; get the file again"
-        )
-    return [header.index(column) for column in columns]

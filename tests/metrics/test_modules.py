@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 
 from benchmarks import scoring
 
-NAMES = ("accuracy", "f1", "matthews_correlation", "pearson")
+NAMES = ("accuracy", "f1", "f1_pn", "matthews_correlation", "pearson")
 REFERENCES = {
     "accuracy": sklearn.metrics.accuracy_score,
     "f1": lambda true, predicted: sklearn.metrics.f1_score(true, predicted, labels=[0, 1], zero_division=0),
     "matthews_correlation": sklearn.metrics.matthews_corrcoef,
 }
 BITS = st.integers(0, 1)
+SENTIMENTS = st.integers(0, 2)  # negative, neutral, positive
 
 
 def compute(name, predictions, references):
@@ -38,6 +39,21 @@ def test_classification_agrees_with_scikit_learn(name, pairs):
     predictions, references = (np.array(side) for side in zip(*pairs, strict=True))
     expected = REFERENCES[name](references, predictions)
     assert compute(name, predictions, references) == pytest.approx(expected, abs=1e-12)
+
+
+@settings(max_examples=50, deadline=None)
+@given(pairs=st.lists(st.tuples(SENTIMENTS, SENTIMENTS), min_size=1, max_size=30))
+def test_f1_pn_agrees_with_scikit_learn(pairs):
+    predictions, references = (np.array(side) for side in zip(*pairs, strict=True))
+    expected = sklearn.metrics.f1_score(references, predictions, labels=[0, 2], average="macro", zero_division=0)
+    assert compute("f1_pn", predictions, references) == pytest.approx(expected, abs=1e-12)
+
+
+def test_f1_pn_by_hand():
+    # Negative: 2 right, 1 taken for neutral. Positive: 1 right, 1 neutral taken for it. F1: 4 / 5 and 2 / 3.
+    assert compute("f1_pn", [0, 0, 1, 1, 2, 2], [0, 0, 0, 1, 1, 2]) == pytest.approx((4 / 5 + 2 / 3) / 2)
+    # A neutral tweet more or less that is right changes nothing.
+    assert compute("f1_pn", [0, 0, 1, 1, 1, 2, 2], [0, 0, 0, 1, 1, 1, 2]) == pytest.approx((4 / 5 + 2 / 3) / 2)
 
 
 @settings(max_examples=25, deadline=None)
@@ -120,5 +136,5 @@ def test_no_home_is_needed_and_nothing_is_left_behind(tmp_path):
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("accuracy") == 7
+    assert done.stdout.count("accuracy") == 8
     assert list(temporary.iterdir()) == []

@@ -88,6 +88,20 @@ def test_bootstrap_error_of_f1_is_near_the_theory():
     assert found == pytest.approx(2 / (1 + p) ** 2 * math.sqrt(p * (1 - p) / n), rel=0.3)
 
 
+def test_bootstrap_error_of_f1_pn_is_near_the_theory():
+    # No tweet is called negative or positive but rightly, and of each class a share p is found: each F1 is
+    # 2p / (1 + p), with a standard error as above over the n / 3 tweets of its class; the mean of two is closer by
+    # the root of 2.
+    n, p = 1500, 0.5
+    labels = np.arange(n) % 3
+    predicted = np.where(np.arange(n) // 3 % 2, labels, 1)
+    outputs = np.eye(3, dtype=np.float32)[predicted]
+    assert scoring.scores(task("arsarcasm"), outputs, labels)["f1_pn"] == pytest.approx(2 * p / (1 + p))
+    found = scoring.sampling_error(task("arsarcasm"), "f1_pn", outputs, labels, rng())
+    one = 2 / (1 + p) ** 2 * math.sqrt(p * (1 - p) / (n / 3))
+    assert found == pytest.approx(one / math.sqrt(2), rel=0.3)
+
+
 def test_bootstrap_depends_on_the_generator_alone():
     errors = [scoring.sampling_error(task("mrpc"), "f1", LOGITS, LABELS, rng(seed)) for seed in (1, 1, 2)]
     assert errors[0] == errors[1] != errors[2]

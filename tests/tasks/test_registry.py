@@ -8,18 +8,18 @@ import pytest
 from benchmarks.errors import UserError
 from benchmarks.tasks import task, tasks
 
-NINE = ["cola", "sst2", "mrpc", "qqp", "stsb", "mnli", "rte", "qnli", "wnli"]
+IDS = ["arsarcasm", "cola", "sst2", "mrpc", "qqp", "stsb", "mnli", "rte", "qnli", "wnli"]
 
 
-def test_nine_tasks_are_known_by_their_ids():
-    assert [found.id for found in tasks()] == NINE
+def test_tasks_are_known_by_their_ids():
+    assert [found.id for found in tasks()] == IDS
     assert all(task(found.id) is found for found in tasks())
 
 
 def test_an_unknown_task_is_an_error_that_names_the_nearest_and_all():
     with pytest.raises(UserError, match="unknown task 'MRCP': did you mean 'mrpc'") as error:
         task("MRCP")
-    assert ", ".join(NINE) in str(error.value)
+    assert ", ".join(IDS) in str(error.value)
 
 
 def test_an_id_like_no_other_gets_no_hint():
@@ -29,7 +29,8 @@ def test_an_id_like_no_other_gets_no_hint():
 
 @pytest.mark.parametrize(
     ("task_id", "labels"),
-    [  # the order of the hub's class labels
+    [  # the order of the hub's class labels; ArSarcasm-v2's is that of its predecessor there
+        ("arsarcasm", ("negative", "neutral", "positive")),
         ("cola", ("unacceptable", "acceptable")),
         ("sst2", ("negative", "positive")),
         ("mrpc", ("not_equivalent", "equivalent")),
