@@ -12,12 +12,13 @@ from reports.audit.finding import Numbers
 from reports.claims.averages import average_margin
 from reports.claims.estimate import Estimate, censored, exact, over_seeds, ratio_over_seeds
 from reports.claims.relations import Measure
-from reports.claims.runs import Runs, bytes_of, in_words, last_score, reached, round_scores, rounds_to, sampling_error
+from reports.claims.runs import Runs, in_words, last_score, reached, sampling_error
 from reports.claims.tables import Pair, Tables
 from reports.cost import measure as cost_of
 from reports.errors import ReportError
 from reports.layout import number
 from reports.statistics import mean
+from reports.targets import bytes_until, round_reaching, round_scores
 
 PAPER = "paper"  # the scale at which a paper's absolute targets mean something
 _MACHINE = ("device", "precision", "threads")  # what the last bits of a result hang on
@@ -70,7 +71,7 @@ class InRecords:
         if relation.below_bytes is None:
             return rounds
         limit = self._byte_limit(relation, relation.below_bytes, task)
-        return sum(bytes_of(record, count) < limit for count in range(1, rounds + 1))
+        return sum(bytes_until(record, count) < limit for count in range(1, rounds + 1))
 
     def _byte_limit(self, relation: Reaches, limit: float, task: str) -> float:
         """The limit of the paper's encoder, as the same share of a round of the reference with another one."""
@@ -106,7 +107,7 @@ class InRecords:
             wanted = target[0] if its is None else last_score(its, score)
             values.append(100 * (max(known) - wanted) if known and wanted is not None else None)
             errors.append(_combined(sampling_error(own, score), 0.0 if its is None else sampling_error(its, score)))
-            notes.append(reached(own, rounds_to(own, score, target[0])))
+            notes.append(reached(own, round_reaching(own, score, target[0])))
         return over_seeds(values, errors, f"{in_words(notes)}; {target[1]}") if pairs else None
 
     def ratio(self, relation: Cheaper, pair: Pair) -> Estimate | None:
@@ -150,8 +151,8 @@ class _Cost:
 
     @classmethod
     def of(cls, record: RunRecord, score: str, target: float) -> _Cost:
-        rounds = rounds_to(record, score, target)
-        return cls(bytes_of(record, rounds or len(record.rounds)), rounds is None, reached(record, rounds))
+        rounds = round_reaching(record, score, target)
+        return cls(bytes_until(record, rounds or len(record.rounds)), rounds is None, reached(record, rounds))
 
 
 def _combined(first: float | None, second: float | None) -> float | None:
@@ -178,9 +179,9 @@ def _fewer_rounds(pairs: Sequence[tuple[RunRecord, RunRecord]], score: str) -> E
         if target is None:
             values.append(None)
             continue
-        needed = rounds_to(own, score, target)
+        needed = round_reaching(own, score, target)
         late = late or needed is None
-        values.append((rounds_to(its, score, target) or 0) - (needed or len(own.rounds) + 1))
+        values.append((round_reaching(its, score, target) or 0) - (needed or len(own.rounds) + 1))
     estimate = over_seeds(values, note=reached(pairs[0][0], None) if late else "")
     return censored(estimate, below=late, above=False)
 

@@ -10,8 +10,8 @@ from benchmarks.claims import At
 from benchmarks.record import RunRecord
 from benchmarks.spec import Scale
 from reports.claims.tables import Tables
-from reports.cost import ledger_bytes
 from reports.selection import by_definition, digests, select
+from reports.targets import round_scores
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,6 @@ class Runs:
         return [(own, its) for own, its in pairs if digests(own) == digests(its)]
 
 
-def round_scores(record: RunRecord, score: str) -> list[float | None]:
-    """A score after every round, as fractions; None where it is undefined or its test set was lacking."""
-    evaluation, metric = score.split("/")
-    return [entry.scores.get(evaluation, {}).get(metric) for entry in record.rounds]
-
-
 def last_score(record: RunRecord, score: str) -> float | None:
     """A score after the last round."""
     return round_scores(record, score)[-1]
@@ -72,18 +66,6 @@ def sampling_error(record: RunRecord, score: str) -> float | None:
     """Sampling error of the last round's score, from the finite test sets; None where it is unknown."""
     evaluation, metric = score.split("/")
     return record.sampling_errors.get(evaluation, {}).get(metric)
-
-
-def rounds_to(record: RunRecord, score: str, target: float) -> int | None:
-    """The first round whose score is at the target or above; None where none is."""
-    scores = enumerate(round_scores(record, score), start=1)
-    return next((number for number, value in scores if value is not None and value >= target), None)
-
-
-def bytes_of(record: RunRecord, rounds: int) -> int:
-    """Uploaded bytes of the first rounds, all clients together; ReportError where ledger and rounds disagree."""
-    ledger_bytes(record, "up")
-    return sum(entry.up_bytes for entry in record.rounds[:rounds])
 
 
 def reached(record: RunRecord, rounds: int | None) -> str:

@@ -60,11 +60,11 @@ def terminal_tables(page: Page, width: int) -> Iterator[Table]:
         for number, places in enumerate(_parts(grid, width)):
             title = Text(grid.title, style="bold") if number == 0 else None
             table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-            table.add_column(grid.stub, no_wrap=True)
-            table.add_column("", no_wrap=True)
+            table.add_column(grid.stub, overflow="fold")
+            table.add_column("", overflow="fold")
             for place in places:
                 header = "\n".join(filter(None, grid.headers[place]))
-                table.add_column(Text(header), justify="right", no_wrap=True)
+                table.add_column(Text(header), justify="right", overflow="fold")
             for group in grid.groups:
                 _add(table, group, places)
             yield table

@@ -83,3 +83,14 @@ def test_table6_holds_sizes_costs_and_gains() -> None:
     assert [values["fedadam", column, ""] for column in columns] == [1.7, 3.4, 1.8]
     assert [values["fedsplitbert", column, ""] for column in columns] == [0.51, 1.02, 6.1]
     assert [values["fedsplitbert-qat", column, ""] for column in columns] == [0.26, 0.52, 11.9]
+
+
+def test_figure6_holds_what_the_text_states() -> None:
+    """ "3 communication rounds which costs nearly 1000 MBits", "at least 5000 MBits", "less than 1GB"."""
+    entries = read_published(FOLDER / "figure6.csv")
+    assert {entry.table for entry in entries} == {"Figure 6"}
+    assert lookup(entries, "Figure 6") == {
+        ("fedsplitbert", "rte", "stated/megabytes_nearly"): 1000,
+        **{(row, "rte", "stated/megabytes_at_least"): 5000 for row in ("fedavg", "fedprox", "fedadam")},
+        **{("fedsplitbert", task, "stated/megabytes_below"): 1000 for task in ("mrpc", "wnli")},
+    }

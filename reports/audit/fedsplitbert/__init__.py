@@ -20,7 +20,7 @@ def audit_paper(
     claims: Sequence[Claim] = (),
     benchmarks: Mapping[str, Benchmark] = MappingProxyType({}),
 ) -> tuple[Finding, ...]:
-    """Hold the paper's printed values (Tables I to VI) against each other and against its text.
+    """Hold the paper's printed values (Tables I to VI, what is stated of Figure 6) against each other and its text.
 
     round_bytes: bytes of a round in one direction, three clients together, for the rows "fedavg", "fedsplitbert"
     (c = 6) and "fedsplitbert-qat" of Table VI on MRPC; without them the findings by exact bytes are left out.

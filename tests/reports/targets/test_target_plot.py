@@ -1,0 +1,114 @@
+"""The bars of Figure 6."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+
+from benchmarks.fedsplitbert.figure6 import BENCHMARK as FIGURE6
+from benchmarks.record import RunRecord
+from reports.page import Page, request_for
+from reports.plots import render
+from reports.views import page
+from reports.views.targets.outcomes import find_outcomes
+from reports.views.targets.plot import target_plot
+
+RunOf = Callable[..., RunRecord]
+Shown = Callable[..., Page]
+COLUMNS = {column.task: column for column in FIGURE6.columns}
+
+
+def panels(records: Sequence[RunRecord], scale: str = "lite") -> dict[str, Axes]:
+    """Task -> its panel of Figure 6."""
+    drawn = target_plot(find_outcomes(request_for(FIGURE6, FIGURE6.scale(scale), records)))
+    return dict(zip(COLUMNS, drawn.axes, strict=True))
+
+
+def bars(axes: Axes) -> list[tuple[int, float, bool]]:
+    """Place, megabytes and hatch of every bar."""
+    found = [bar for bar in axes.patches if isinstance(bar, Rectangle)]
+    return [(round(bar.get_y() + bar.get_height() / 2), bar.get_width(), bool(bar.get_hatch())) for bar in found]
+
+
+def texts(axes: Axes) -> list[str]:
+    return [text.get_text() for text in axes.texts]
+
+
+def test_bars_are_megabytes_to_the_scale_free_target(run_of: RunOf) -> None:
+    axes = panels(
+        [
+            run_of("fedavg", "rte", 0.5, 0.6),
+            run_of("fedprox", "rte", 0.5, 0.5),
+            run_of("fedsplitbert", "rte", 0.7, 0.5),
+        ]
+    )["rte"]
+    assert axes.get_title() == "RTE: Acc ≥ 60.00 % (FedAvg's last round)"
+    assert bars(axes) == [(1, 80, False), (2, 80, True), (5, 20, False)]  # rows of the benchmark; hatched: censored
+    assert texts(axes) == [
+        "not run",
+        "80 MB, 2 rounds\nstated: ≥ 5000 MB",
+        "> 80 MB: not reached\nstated: ≥ 5000 MB",
+        "not run\nstated: ≥ 5000 MB",
+        "not run",
+        "20 MB, 1 round\nstated: ≈ 1000 MB",
+        "not run",
+    ]
+    assert not axes.lines  # other encoder: what is stated is no length on this axis
+
+
+def test_at_the_papers_scale_the_target_is_the_printed_one_and_facts_are_marked(run_of: RunOf) -> None:
+    axes = panels([run_of("fedavg", "rte", 0.5, 0.7, 0.6, scale="paper")], "paper")["rte"]
+    assert axes.get_title() == "RTE: Acc ≥ 64.00 % (printed)"
+    assert bars(axes) == [(1, 80, False)]
+    marks = [point for line in axes.lines for point in np.asarray(line.get_xydata()).tolist()]
+    assert marks == [[5000, 1], [5000, 2], [5000, 3], [1000, 5]]
+
+
+def test_a_changed_scale_is_not_comparable(run_of: RunOf) -> None:
+    changed = replace(FIGURE6.scale("paper"), changed=True)
+    request = request_for(FIGURE6, changed, [run_of("fedavg", "rte", 0.7, scale="paper")])
+    drawn = target_plot(find_outcomes(request))
+    assert not drawn.axes[0].lines
+    assert "stated: ≥ 5000 MB" in texts(drawn.axes[0])[1]
+    stated = [note for note in page(request).notes if note.startswith("Stated")]
+    assert stated
+    assert all("not comparable" in note for note in stated)
+
+
+def test_the_demo_shows_nothing_stated(shown: Shown, run_of: RunOf) -> None:
+    axes = panels([run_of("fedsplitbert", "rte", 0.7, scale="demo")], "demo")["rte"]
+    assert not any("stated" in text for text in texts(axes))
+    made = shown([run_of("fedsplitbert", "rte", 0.7, scale="demo")], FIGURE6, "demo")
+    assert not any(note.startswith("Stated") for note in made.notes)
+    assert texts(axes)[5] == "no target"  # FedAvg, which sets it, was not run
+    assert axes.get_title() == "RTE: FedAvg, which sets the target, was not run"
+
+
+def test_seeds_that_miss_are_counted_in_the_figure(run_of: RunOf) -> None:
+    axes = panels([run_of("fedavg", "wnli", 0.5, 0.4), run_of("fedavg", "wnli", 0.3, 0.5, seed=1)])["wnli"]
+    # Target 0.45: after round 1 in seed 0, after round 2 in seed 1.
+    assert texts(axes)[1] == "60 MB, 1.50 rounds"
+    axes = panels([run_of("fedavg", "wnli", 0.3, 0.4), run_of("fedavg", "wnli", 0.3, 0.5, seed=1)])["wnli"]
+    assert texts(axes)[1] == "> 80 MB: not reached by 1 of 2 seeds"
+    assert bars(axes) == [(1, 80, True)]
+
+
+def test_what_sends_nothing_has_no_bound(run_of: RunOf) -> None:
+    records = [
+        run_of("fedavg", "mrpc", 0.5, 0.7),
+        run_of("local-majority", "mrpc", 0.6),
+        run_of("fedprox", "mrpc", 0.6),
+    ]
+    assert texts(panels(records)["mrpc"])[:3] == ["not reached", "80 MB, 2 rounds", "> 40 MB: not reached"]
+
+
+def test_panels_without_records_say_so(shown: Shown, run_of: RunOf) -> None:
+    found = panels([run_of("fedavg", "rte", 0.5)])
+    assert [texts(found[task]) for task in ("mrpc", "wnli", "qnli")] == [["not run"]] * 3
+    made = shown([run_of("fedavg", "rte", 0.5)], FIGURE6)
+    assert made.figure is not None
+    assert render(made.figure, "png").startswith(b"\x89PNG")

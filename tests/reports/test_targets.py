@@ -1,0 +1,135 @@
+"""What a run needed to reach a target, and the gain as a product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.record import RoundRecord, RunRecord
+from benchmarks.spec import Cell, Training
+from reports.errors import ReportError
+from reports.gain import Sent, gain_over
+from reports.targets import attempt, bytes_until, last_mean, round_reaching, round_scores, values_until
+
+ACC = "test/accuracy"
+RecordOf = Callable[..., RunRecord]
+CELL = Cell("lite", "mrpc", 1, "glue", "minilm", 3, {}, "fedavg", {}, Training(1, 5e-5, 16), 0)
+
+
+def run(scores: Sequence[float | None], up: Sequence[int] = (), values: Sequence[int] = ()) -> RunRecord:
+    """A run with a score after every round; 40 bytes and 10 values a round up where none are given, a byte down."""
+    up, values = up or (40,) * len(scores), values or (10,) * len(scores)
+    entries = tuple(
+        RoundRecord(number, (0,), 0.5, (0.5,), {"test": {"accuracy": score}}, (), size, 1)
+        for number, (score, size) in enumerate(zip(scores, up, strict=True), start=1)
+    )
+    ledger = [(0, 0, "down", "parameters", 7, 28)]  # set-up
+    for number, (size, count) in enumerate(zip(up, values, strict=True), start=1):
+        ledger += [(number, 0, "up", "parameters", count, size), (number, 0, "down", "parameters", 1, 1)]
+    return RunRecord(CELL, "id", {}, {}, (), entries, {}, 28, tuple(ledger), {}, {}, "")
+
+
+SCORES = st.lists(st.one_of(st.none(), st.floats(0, 1)), min_size=1, max_size=8)
+
+
+def test_the_first_round_at_the_target_counts_even_if_later_ones_fall() -> None:
+    record = run([0.5, 0.84, 0.7, 0.9])
+    assert [round_reaching(record, ACC, target) for target in (0.4, 0.84, 0.85, 0.91)] == [1, 2, 4, None]
+
+
+def test_undefined_scores_reach_nothing() -> None:
+    assert round_reaching(run([None, 0.2, None]), ACC, 0.1) == 2
+    assert round_reaching(run([None]), ACC, 0.0) is None
+    assert round_scores(run([0.3, 0.4]), "mismatched/accuracy") == (None, None)  # a test set that the data lacked
+
+
+def test_a_score_that_no_round_holds_is_an_error() -> None:
+    with pytest.raises(ReportError, match="expected the score 'test/f1' of every round"):
+        round_reaching(run([0.3]), "test/f1", 0.1)
+
+
+@given(SCORES, st.floats(0, 1), st.floats(0, 1))
+def test_a_higher_target_is_never_reached_earlier(scores: list[float | None], one: float, other: float) -> None:
+    low, high = (round_reaching(run(scores), ACC, target) for target in sorted((one, other)))
+    if high is not None:
+        assert low is not None
+        assert low <= high
+
+
+@given(SCORES, st.floats(0, 1))
+def test_a_censored_run_is_never_counted_as_reached(scores: list[float | None], target: float) -> None:
+    found = attempt(run(scores), ACC, target)
+    best = max((score for score in scores if score is not None), default=-1.0)
+    assert found.is_reached == (best >= target - 1e-9)  # equal up to a float's last bits
+    if not found.is_reached:
+        assert (found.rounds, found.bytes, found.values) == (len(scores), 40 * len(scores), 10 * len(scores))
+
+
+@given(st.floats(0, 1), st.integers(1, 12))
+def test_equal_seeds_reach_their_own_mean(score: float, seeds: int) -> None:
+    records = [run([0.0, score])] * seeds
+    target = last_mean(records, ACC)
+    assert target is not None
+    assert round_reaching(records[0], ACC, target) is not None
+
+
+def test_the_scale_free_target_is_the_mean_of_last_rounds() -> None:
+    records = [run([0.9, 0.6]), run([0.1, 0.8]), run([0.9, None])]
+    assert last_mean(records, ACC) == pytest.approx(0.7)
+    assert last_mean(records[2:], ACC) is None
+    assert last_mean([], ACC) is None
+
+
+def test_bytes_and_values_are_those_of_the_first_rounds_one_way() -> None:
+    record = run([0.1, 0.2, 0.3], up=(4, 20, 100), values=(1, 5, 50))
+    assert [bytes_until(record, rounds) for rounds in (0, 1, 2, 3)] == [0, 4, 24, 124]
+    assert [values_until(record, rounds) for rounds in (0, 1, 2, 3)] == [0, 1, 6, 56]  # no set-up
+    assert bytes_until(record, 2, "down") == values_until(record, 2, "down") == 2
+
+
+def test_a_ledger_that_disagrees_with_the_rounds_is_an_error() -> None:
+    record = run([0.1, 0.2])
+    with pytest.raises(ReportError, match="found 80 in its ledger and 81 in its rounds"):
+        bytes_until(replace(record, rounds=(replace(record.rounds[0], up_bytes=41), record.rounds[1])), 1)
+
+
+COUNTS = st.integers(1, 10**12)
+SENT = st.builds(Sent, *[st.builds(Fraction, COUNTS, st.integers(1, 9))] * 3)
+
+
+@given(SENT, SENT)
+def test_the_product_of_the_factors_is_the_gain(baseline: Sent, method: Sent) -> None:
+    gain = gain_over(baseline, method)
+    assert gain is not None
+    assert gain.layers * gain.rounds * gain.precision == gain.total == baseline.bytes / method.bytes
+
+
+@given(SENT)
+def test_over_itself_a_gain_is_one(sent: Sent) -> None:
+    gain = gain_over(sent, sent)
+    assert gain is not None
+    assert {gain.layers, gain.rounds, gain.precision} == {Fraction(1)}
+
+
+def test_each_factor_is_what_it_is_named_after() -> None:
+    baseline = Sent(Fraction(6), Fraction(600), Fraction(2400))
+    fewer = {
+        "layers": replace(baseline, values=Fraction(300), bytes=Fraction(1200)),
+        "rounds": Sent(Fraction(2), Fraction(200), Fraction(800)),
+        "precision": replace(baseline, bytes=Fraction(1200)),
+    }
+    for name, factor in (("layers", 2), ("rounds", 3), ("precision", 2)):
+        gain = gain_over(baseline, fewer[name])
+        assert gain is not None
+        assert getattr(gain, name) == gain.total == factor
+
+
+def test_nothing_sent_has_no_gain() -> None:
+    nothing, something = Sent(Fraction(1), Fraction(0), Fraction(0)), Sent(Fraction(1), Fraction(1), Fraction(4))
+    assert gain_over(something, nothing) is None
+    assert gain_over(nothing, something) is None
