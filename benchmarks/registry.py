@@ -17,13 +17,13 @@ _ROOT = Path(__file__).parent
 
 
 def benchmark_ids() -> list[str]:
-    """All ids, "<paper>-<table or figure>", from the file names alone."""
+    """All ids, "<paper>-<table, figure or study>", from the file names alone."""
     return sorted(
         f"{folder.name}-{module.name}"
         for folder in _ROOT.iterdir()
         if (folder / "published").is_dir()
         for module in pkgutil.iter_modules([str(folder)])
-        if module.name.startswith(("table", "figure", "appendix"))
+        if module.name.startswith(("table", "figure", "appendix", "sensitivity"))
     )
 
 

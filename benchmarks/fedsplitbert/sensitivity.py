@@ -1,0 +1,49 @@
+"""FedSplitBERT, what the silent choice of the embeddings does: frozen, as here by default, against exchanged.
+
+make fedsplitbert-sensitivity SCALE=lite TASKS=mrpc DATA_DIR=<folder of the GLUE download>
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.fedsplitbert.setup import (
+    COLUMNS,
+    DEVIATIONS,
+    FEDAVG,
+    FEDSPLITBERT,
+    LOCAL_MAJORITY,
+    PAPER,
+    SCALES,
+    cell,
+)
+from benchmarks.spec import Benchmark, Row
+
+
+def _frozen(row: Row) -> Row:
+    return replace(row, name=f"{row.name}, embeddings frozen", printed=False)
+
+
+def _exchanged(row: Row) -> Row:
+    return replace(
+        row,
+        id=f"{row.id}-global",
+        name=f"{row.name}, embeddings exchanged",
+        options={**row.options, "embeddings": "global"},
+        printed=False,
+    )
+
+
+BENCHMARK = Benchmark(
+    id="fedsplitbert-sensitivity",
+    paper=PAPER,
+    place="sensitivity",
+    title="Frozen against trained and exchanged embeddings, 3 clients; no table of the paper",
+    rows=(LOCAL_MAJORITY, _frozen(FEDAVG), _exchanged(FEDAVG), _frozen(FEDSPLITBERT), _exchanged(FEDSPLITBERT)),
+    columns=tuple(column for column in COLUMNS if column.task in ("mrpc", "cola", "rte")),
+    scales=SCALES,
+    cell=cell,
+    published_csv=Path(__file__).parent / "published" / "table3.csv",
+    deviations=DEVIATIONS,
+)
