@@ -114,10 +114,10 @@ report: $(INSTALLED)
 
 # What is committed, not what is in the results folder.
 readme: $(INSTALLED)
-	@$(CLI) report --records benchmarks/fedsplitbert/records --readme README.md --brief --pictures docs \
+	@$(CLI) report --records benchmarks/fedsplitbert/records --readme README.md --brief --pictures docs/pictures \
 	  fedsplitbert-table3 --scale lite $(PLACES)
 	@$(CLI) report --records benchmarks/fedsplitbert/records --readme benchmarks/fedsplitbert/README.md \
-	  --pictures docs --scale lite $(PLACES)
+	  --pictures docs/pictures --scale lite $(PLACES)
 
 ui: $(INSTALLED)
 	@$(CLI) ui --port $(call quote,$(PORT)) $(call flag,--results-dir,RESULTS_DIR) $(ARGS)

@@ -12,6 +12,7 @@ from reports.errors import ReportError
 from reports.notes import notes
 from reports.page import Request
 from reports.published import AVERAGE, lookup, read_published
+from reports.selection import is_partial
 from reports.statistics import average, mean, printed, root_mean_square, sample_sd, stratified_bootstrap, t_interval
 from reports.verdicts import is_comparable, verdict
 
@@ -91,6 +92,7 @@ class Comparison:
     cells: tuple[CellResult, ...]
     averages: tuple[AverageResult, ...]
     notes: tuple[str, ...]
+    partial: frozenset[str] = frozenset()  # tasks whose data were partial for some record
 
     @property
     def shows_published(self) -> bool:
@@ -216,4 +218,10 @@ def compare(request: Request) -> Comparison:
         tuple(cells),
         averages,
         tuple(notes(request)),
+        frozenset(
+            column.task
+            for column in request.columns
+            for row in request.rows
+            if any(is_partial(record) for record in request.records_of(row, column))
+        ),
     )

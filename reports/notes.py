@@ -43,7 +43,7 @@ def _method(request: Request) -> Iterator[str]:
         f"Scores in percent: mean over clients {at}, then over n seeds; ± sd over seeds (n - 1); 95 % interval: "
         "Student's t over seeds (of the average: stratified bootstrap over the seeds of each task); ± test set "
         "is the sampling error of the finite test sets of the last round, root mean square over seeds; test: "
-        "examples in all clients' test sets."
+        "examples in all clients' test sets, partial where the data were."
     )
     if request.scale.id == "paper":
         yield RULE

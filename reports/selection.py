@@ -22,6 +22,11 @@ def digests(record: RunRecord) -> dict[str, str]:
     return {name: entry["digest"] for name, entry in record.inputs.items()}
 
 
+def is_partial(record: RunRecord) -> bool:
+    """Whether some of the task's data were lacking."""
+    return any(str(note).startswith("partial") for note in record.inputs["data"].get("notes", ()))
+
+
 def by_definition(records: Iterable[RunRecord]) -> dict[str, list[RunRecord]]:
     """spec_id -> its records in the order in which they finished, each run once."""
     runs = {record.cell_id: record for record in sorted(records, key=lambda record: record.finished)}

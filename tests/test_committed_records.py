@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from benchmarks.cli.main import main
 from benchmarks.planning import wire_plan
 from benchmarks.record import RunRecord, read_record
 from benchmarks.registry import benchmark, scale_of
-from reports.page import request_for
-from reports.readme import BEGIN, END, render_state
-from reports.views import page
 
 ROOT = Path(__file__).resolve().parent.parent
 PATHS = sorted(ROOT.glob("benchmarks/*/records/*.json"))
@@ -46,11 +45,20 @@ def test_results_came_from_committed_code(records: list[RunRecord]) -> None:
     assert {record.environment["modified"] for record in records} == {False}
 
 
-def test_the_readme_shows_what_the_records_say(records: list[RunRecord]) -> None:
-    shown = (ROOT / "README.md").read_text(encoding="utf-8").split(BEGIN)[1].split(END)[0]
-    assert (
-        shown.strip()
-        == render_state(
-            [page(request_for(TABLE, LITE, records))], {TABLE.id: "docs/fedsplitbert-table3-lite.png"}
-        ).strip()
-    )
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("README.md", ["fedsplitbert-table3", "--brief"]),
+        ("benchmarks/fedsplitbert/README.md", []),
+    ],
+)
+def test_pages_show_what_the_records_say(page: str, words: list[str], tmp_path: Path) -> None:
+    copy = tmp_path / page
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(ROOT / page, copy)
+    places = ["--readme", str(copy), "--pictures", str(tmp_path / "docs" / "pictures"), "--results-dir", str(tmp_path)]
+    records = ["--records", str(ROOT / "benchmarks" / "fedsplitbert" / "records")]
+    assert main(["report", *words, "--scale", "lite", *records, *places]) == 0
+    assert copy.read_text(encoding="utf-8") == (ROOT / page).read_text(encoding="utf-8")  # else: make readme
+    shown = {path.name for path in (tmp_path / "docs" / "pictures").iterdir()}
+    assert shown <= {path.name for path in (ROOT / "docs" / "pictures").iterdir()}

@@ -10,7 +10,7 @@ from benchmarks.claims import At
 from benchmarks.record import RunRecord
 from benchmarks.spec import Scale
 from reports.claims.tables import Tables
-from reports.selection import by_definition, digests, select
+from reports.selection import by_definition, digests, is_partial, select
 from reports.targets import round_scores
 
 
@@ -36,7 +36,7 @@ class Runs:
 
     def partial(self, tasks: Iterable[str]) -> list[str]:
         """The names of those tasks whose data were partial in some record."""
-        found = {record.cell.task for records in self._index.values() for record in records if _is_partial(record)}
+        found = {record.cell.task for records in self._index.values() for record in records if is_partial(record)}
         return [self.tables.task_name(task) for task in dict.fromkeys(tasks) if task in found]
 
     def of(self, at: At, task: str) -> tuple[RunRecord, ...]:
@@ -76,8 +76,3 @@ def reached(record: RunRecord, rounds: int | None) -> str:
 def in_words(texts: Iterable[str]) -> str:
     """What seeds say, each statement once."""
     return ", ".join(dict.fromkeys(texts))
-
-
-def _is_partial(record: RunRecord) -> bool:
-    """Whether some of the data were lacking."""
-    return any(str(note).startswith("partial") for note in record.inputs["data"].get("notes", ()))

@@ -1,3 +1,4 @@
+import dataclasses
 import io
 import itertools
 import re
@@ -204,3 +205,11 @@ def test_csv_is_long_and_complete(two_tasks: Comparison) -> None:
     assert missing[["ours", "up_bytes", "n_test"]].isna().all(axis=None)
     average = table.query("row == 'fedavg' and column == 'average'").iloc[0]
     assert (average["published"], average["status"]) == (72.25, "not run")
+
+
+def test_partial_data_are_marked_in_the_header(table3: Benchmark, record_of: RecordOf) -> None:
+    whole = record_of("fedavg", "qnli", {ACC: 0.8})
+    inputs = {**whole.inputs, "data": {**whole.inputs["data"], "notes": ["partial: train.tsv not found"]}}
+    partial = dataclasses.replace(whole, inputs=inputs)
+    for record, text in ((whole, "test: 63"), (partial, "test: 63, partial")):
+        assert scores_grid(compare(request_for(table3, table3.scale("lite"), [record]))).headers[0][-1] == text

@@ -116,7 +116,8 @@ def _examples(comparison: Comparison, column: Column) -> str:
     counts = sorted({round(cost.test_examples) for cost in costs if cost is not None})
     if not counts:
         return ""
-    return f"test: {counts[0]}" if len(counts) == 1 else f"test: {counts[0]}–{counts[-1]}"
+    partial = ", partial" if column.task in comparison.partial else ""
+    return f"test: {'–'.join(map(str, dict.fromkeys((counts[0], counts[-1]))))}{partial}"
 
 
 def _score_names(column: Column) -> str:
