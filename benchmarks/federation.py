@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+
 from benchmarks.backbones import Located, build_encoder, build_tokenizer, locate
 from benchmarks.encoding import encode
 from benchmarks.errors import UserError
@@ -25,6 +27,7 @@ from fedsim.training import LocalTraining
 from partitions import PartitionReport, from_description, split_train_test
 
 SHORTEST_TEXT = 8  # three special tokens, and something of each text
+VALIDATION_SHARE = 0.2  # of a client's training part, where no share is held back for its test
 DATA_SEED = 0  # generated tasks are one dataset, whatever the cell's seed
 
 
@@ -44,12 +47,14 @@ class Inputs:
     def to_json(self) -> dict[str, JSON]:
         """Inputs as a record keeps them."""
         skipped = [f"{row.file}:{row.line}: {row.reason}" for row in self.data.skipped]
+        central = {name: len(examples) for name, examples in sorted(self.data.central.items())}
         return {
             "data": {
                 "digest": self.data.digest,
                 "origin": self.data.origin,
                 "examples": len(self.data.pool),
                 "held_out": {name: len(examples) for name, examples in sorted(self.data.held_out.items())},
+                **({"central": central} if central else {}),
                 "skipped": skipped,
                 "notes": list(self.data.notes),
             },
@@ -87,17 +92,23 @@ def _encoded(
 ) -> Mapping[str, data.Examples]:
     loaded = _task_data(task_id, source, settings)
     tokenizer = build_tokenizer(locate(backbone, results_dir=settings.results_dir))
-    named = {"pool": loaded.pool, **loaded.held_out}
+    central = {f"central {name}": examples for name, examples in loaded.central.items()}
+    named = {"pool": loaded.pool, **loaded.held_out, **central}
     return {name: encode(examples, tokenizer, max_length) for name, examples in named.items()}
 
 
 def build_clients(cell: Cell, inputs: Inputs, settings: Settings) -> tuple[list[Client], PartitionReport]:
     """The cell's clients: the pool shared out and split on each client; held-out sets shared out in the same way.
 
-    With cell.holdout "validation" a client is scored on a share of its training part, and never sees its test part.
+    Central sets are no client's own: every client is scored on the whole of them. Where one of them is the test set,
+    clients keep nothing back (test_share 0). With cell.holdout "validation" a client is scored on a share of its
+    training part, and never sees a test set.
     """
     if cell.holdout not in ("test", "validation"):
         raise UserError(f"holdout: expected test or validation, found {cell.holdout!r}")
+    if not 0 <= cell.test_share < 1 or (cell.test_share == 0) != ("test" in inputs.data.central):
+        expected = "0, as the test set is central" if "test" in inputs.data.central else "a share in (0, 1)"
+        raise UserError(f"test_share: expected {expected} for the task {cell.task}, found {cell.test_share}")
     requested = settings.backbone if settings.backbone is not None else cell.backbone
     examples = _encoded(cell.task, cell.source, settings, requested, cell.training.max_length)
     partitioner = from_description(cell.partition)
@@ -112,20 +123,27 @@ def build_clients(cell: Cell, inputs: Inputs, settings: Settings) -> tuple[list[
     held_out = {
         name: drawn(name, f"partition-{name}")[0] for name in sorted(inputs.data.held_out) if cell.holdout == "test"
     }
+    central = {
+        name: Part(examples[f"central {name}"], np.arange(len(held)))
+        for name, held in sorted(inputs.data.central.items())
+        if cell.holdout == "test"
+    }
     clients = []
     for number, part in enumerate(pool):
-        train, test = _split(part, cell, number, "split", classes)
+        train, own = (part, {}) if cell.test_share == 0 else _held_back(part, cell, number, "split", classes)
         if cell.holdout == "validation":
-            train, test = _split(train, cell, number, "validation", classes)
-        evaluation = {"test": test} | {name: parts[number] for name, parts in held_out.items()}
-        clients.append(Client(number, train, evaluation))
+            train, own = _held_back(train, cell, number, "validation", classes)
+        shared_out = {name: parts[number] for name, parts in held_out.items()}
+        clients.append(Client(number, train, own | shared_out | central))
     return clients, report
 
 
-def _split(part: Part, cell: Cell, client: int, purpose: str, classes: bool) -> tuple[Part, Part]:
+def _held_back(part: Part, cell: Cell, client: int, purpose: str, classes: bool) -> tuple[Part, dict[str, Part]]:
+    """A client's training part, and what it is scored on, as the evaluation "test"."""
     generator = numpy_generator(cell.seed, 0, client, purpose)
-    train, test = split_train_test(part.labels, cell.test_share, generator, stratify=classes)
-    return Part(part.examples, part.indices[train]), Part(part.examples, part.indices[test])
+    share = cell.test_share or VALIDATION_SHARE
+    train, test = split_train_test(part.labels, share, generator, stratify=classes)
+    return Part(part.examples, part.indices[train]), {"test": Part(part.examples, part.indices[test])}
 
 
 def local_training(cell: Cell, on_batch: Callable[[int], None]) -> LocalTraining:

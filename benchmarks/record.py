@@ -89,7 +89,10 @@ class RunRecord:
 
     @property
     def test_examples(self) -> int:
-        """Test examples of all clients together."""
+        """Test examples of all clients together; those of the central test set where there is one."""
+        central = self.inputs["data"].get("central", {})
+        if "test" in central:
+            return int(central["test"])
         return sum(int(client["test"]) for client in self.clients)
 
 

@@ -20,7 +20,7 @@ from benchmarks.errors import UserError
 from benchmarks.events import CellFinished, CellStarted, RoundFinished, Sink, Trained
 from benchmarks.federation import Inputs, build_clients, build_federation, load_inputs
 from benchmarks.record import RoundRecord, RunRecord, read_record, write_record
-from benchmarks.scoring import combine_errors, sampling_error, scores
+from benchmarks.scoring import combine_errors, mean_error, sampling_error, scores
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
 from fedsim.checkpoint import Checkpoint
@@ -153,17 +153,27 @@ def mean_scores(client_scores: Sequence[Mapping[str, Scores]]) -> dict[str, dict
 def sampling_errors(
     algorithm: FederatedAlgorithm, run: Run, clients: Sequence[Client], inputs: Inputs, seed: int
 ) -> dict[str, dict[str, float | None]]:
-    """Standard errors of the last round's mean scores that come from the finite test sets."""
+    """Standard errors of the last round's mean scores that come from the finite test sets.
+
+    Clients' own test sets are independent; a central one is the same for all, so that its error does not shrink with
+    their number: the mean over clients, which is the error itself where all clients have one model.
+    """
     errors: dict[str, dict[str, list[float | None]]] = {}
     for client in clients:
         for name, part in client.evaluation.items():
+            if name in inputs.data.central and name in errors and not algorithm.personal:
+                continue
             outputs = algorithm.predict(run.state, client, part)
             generator = numpy_generator(seed, run.state.round, client.id, f"bootstrap-{name}")
             for metric in inputs.task.metrics:
                 error = sampling_error(inputs.task, metric, outputs, part.labels, generator)
                 errors.setdefault(name, {}).setdefault(metric, []).append(error)
     return {
-        name: {metric: combine_errors(values) for metric, values in metrics.items()} for name, metrics in errors.items()
+        name: {
+            metric: mean_error(values) if name in inputs.data.central else combine_errors(values)
+            for metric, values in metrics.items()
+        }
+        for name, metrics in errors.items()
     }
 
 

@@ -63,6 +63,12 @@ def combine_errors(errors: Sequence[float | None]) -> float | None:
     return math.hypot(*known) / len(known)
 
 
+def mean_error(errors: Sequence[float | None]) -> float | None:
+    """Standard error of the plain mean over clients of scores on one test set; None where one is None."""
+    known = [error for error in errors if error is not None]
+    return sum(known) / len(known) if known and len(known) == len(errors) else None
+
+
 def _predictions(task: Task, outputs: np.ndarray, labels: np.ndarray) -> np.ndarray | None:
     """Label ids or scores [n]; None where there are none to score."""
     expected = (len(labels), task.outputs)

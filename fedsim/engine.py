@@ -46,11 +46,15 @@ class RoundMetrics:
 
 @dataclass(frozen=True)
 class FederatedAlgorithm:
-    """A method. `init` counts the set-up on the channel; `predict` answers for one client: outputs [n, C]."""
+    """A method. `init` counts the set-up on the channel; `predict` answers for one client: outputs [n, C].
+
+    personal: whether clients' answers differ; if not, a part that several clients are scored on is answered once.
+    """
 
     init: Callable[[Sequence[Client], Channel, ClientStore], FederationState]
     round: Callable[[FederationState, Sequence[Client], Channel], tuple[FederationState, RoundMetrics]]
     predict: Callable[[FederationState, Client, Part], np.ndarray]
+    personal: bool = True
 
 
 @dataclass(frozen=True)
@@ -96,10 +100,14 @@ def evaluate(
     algorithm: FederatedAlgorithm, state: FederationState, clients: Sequence[Client], score: Scorer
 ) -> tuple[Mapping[str, Scores], ...]:
     """Every client's scores on its own evaluation sets: a global model is scored by all, a personal one by its own."""
-    return tuple(
-        {name: score(algorithm.predict(state, client, part), part.labels) for name, part in client.evaluation.items()}
-        for client in clients
-    )
+    known: dict[int, Scores] = {}  # of a global model, by part
+
+    def scores(client: Client, part: Part) -> Scores:
+        if algorithm.personal or id(part) not in known:
+            known[id(part)] = score(algorithm.predict(state, client, part), part.labels)
+        return known[id(part)]
+
+    return tuple({name: scores(client, part) for name, part in client.evaluation.items()} for client in clients)
 
 
 def run_federation(

@@ -74,7 +74,7 @@ def averaging(
         model.write(initial | merged | state.clients.get(client.id))
         return model.predict(part, setting.evaluation_batch_size, training.width)
 
-    return FederatedAlgorithm(init, round, predict)
+    return FederatedAlgorithm(init, round, predict, personal=bool(plan(1, 0).local))
 
 
 def aggregation_weights(

@@ -1,0 +1,24 @@
+"""D-FedFreezeBERT (Galal et al. 2024, Algorithm 1): the encoder is frozen, the aggregation architecture averaged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fedsim.algorithms import Setting
+from fedsim.algorithms.averaging import averaging
+from fedsim.engine import FederatedAlgorithm
+from fedsim.plan import identity_plan
+
+
+def fedfreezebert(
+    setting: Setting, server: Mapping[str, Any] | None = None, proximal: float = 0.0
+) -> FederatedAlgorithm:
+    """Clients train and exchange the head W_s alone, on features of an encoder that nobody changes.
+
+    Equation 1: 2 T n_c SizeOf(W_s) bytes in T rounds of n_c clients. The server's rule is FedAvg's mean; FedProx with
+    `proximal` > 0; any `server` optimiser.
+    """
+    model = setting.model.anatomy
+    plan = identity_plan(model.names, shared=model.head, local=frozenset())
+    return averaging(setting, lambda round, client: plan, server, proximal)

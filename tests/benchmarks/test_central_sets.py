@@ -1,0 +1,79 @@
+"""A central test set: every client is scored on the whole of it, and nobody trains on it or keeps anything back."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.errors import UserError
+from benchmarks.federation import build_clients, load_inputs
+from benchmarks.runner import run_cell
+from benchmarks.settings import Settings
+from benchmarks.spec import Cell, Training
+
+CELL = Cell(
+    scale="demo",
+    task="arsarcasm",
+    task_version=1,
+    source="generated",
+    backbone="tiny",
+    clients=3,
+    partition={"scheme": "dirichlet", "alpha": 1.0},
+    algorithm="fedavg",
+    options={},
+    training=Training(rounds=1, learning_rate=2e-3, batch_size=16, max_length=32, precision="fp32"),
+    seed=0,
+    test_share=0.0,
+)
+
+
+def test_clients_keep_nothing_back_and_share_the_test_set() -> None:
+    settings = Settings()
+    inputs = load_inputs(CELL, settings)
+    clients, report = build_clients(CELL, inputs, settings)
+    assert sum(len(client.train) for client in clients) == len(inputs.data.pool) - report.unused
+    parts = {id(client.evaluation["test"]) for client in clients}
+    assert len(parts) == len({len(client.evaluation) for client in clients}) == 1
+    assert len(clients[0].evaluation["test"]) == len(inputs.data.central["test"])
+    assert clients[0].evaluation["test"].labels.tolist() == inputs.data.central["test"].labels.tolist()
+
+
+def test_validation_is_a_share_of_the_training_part_and_leaves_the_test_set_alone() -> None:
+    settings = Settings()
+    cell = replace(CELL, holdout="validation")
+    clients, _ = build_clients(cell, load_inputs(cell, settings), settings)
+    for client in clients:
+        assert client.evaluation["test"].examples is client.train.examples  # of the pool
+        assert not set(client.evaluation["test"].indices) & set(client.train.indices)
+
+
+@pytest.mark.parametrize("share", [0.2, 1.0, math.nan])
+def test_a_share_beside_a_central_test_set_is_refused(share: float) -> None:
+    cell = replace(CELL, test_share=share)
+    with pytest.raises(UserError, match="test_share: expected 0, as the test set is central for the task arsarcasm"):
+        build_clients(cell, load_inputs(cell, Settings()), Settings())
+
+
+def test_no_share_without_a_central_test_set_is_refused() -> None:
+    cell = replace(CELL, task="mrpc")
+    with pytest.raises(UserError, match=r"test_share: expected a share in \(0, 1\) for the task mrpc, found 0.0"):
+        build_clients(cell, load_inputs(cell, Settings()), Settings())
+
+
+def test_records_of_a_global_and_of_a_personal_method(tmp_path: Path) -> None:
+    records = {
+        name: run_cell(replace(CELL, algorithm=name, options=options), Settings(results_dir=tmp_path), lambda _: None)
+        for name, options in (("fedavg", {}), ("fedsplitbert", {"critical_layer": 2}), ("local_majority", {}))
+    }
+    assert {record.test_examples for record in records.values()} == {120}
+    one = [scores["test"] for scores in records["fedavg"].rounds[-1].client_scores]
+    assert one[0] == one[1] == one[2]
+    own = [scores["test"]["accuracy"] for scores in records["fedsplitbert"].rounds[-1].client_scores]
+    assert len(set(own)) > 1
+    share = records["fedavg"].score("test/accuracy")
+    assert share is not None
+    # one test set of 120, however many clients are scored on it
+    assert records["fedavg"].sampling_errors["test"]["accuracy"] == pytest.approx(math.sqrt(share * (1 - share) / 120))
