@@ -74,7 +74,8 @@ def _test_parts(found: Mapping[str, Distribution]) -> Iterator[str]:
             f"of the whole client to within one example: {', '.join(agree) or 'no task'}"
         )
         yield text + (f"; not so: {', '.join(others)}." if others else ".")
-    unknown = [entry.column.name for entry in found.values() if entry.column.name not in gaps]
+    kept = [entry for entry in found.values() if any(part.test for part in entry.parts)]
+    unknown = [entry.column.name for entry in kept if entry.column.name not in gaps]
     if unknown:
         yield f"Labels or scores of the test parts alone are not in the records: {', '.join(unknown)}."
 

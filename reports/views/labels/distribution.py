@@ -116,7 +116,14 @@ def distribution(record: RunRecord, column: Column, labels: Labels, published: M
             scores = None if report["scores"] is None else report["scores"][client]
             score_range = None if scores is None else (scores[0], scores[2])
             parts.append(
-                Part(client + 1, values, counts["train"], counts["test"], score_range, _test_gap(record, client))
+                Part(
+                    client + 1,
+                    values,
+                    counts["train"],
+                    own_test(record, client),
+                    score_range,
+                    _test_gap(record, client),
+                )
             )
         ranges = () if report["scores"] is not None else tuple(label_range(report, label) for label, _ in labels)
         return Distribution(column, report["scheme"], tuple(parts), report["n_examples"], ranges)
@@ -152,19 +159,25 @@ def _values(
     return tuple(values)
 
 
+def own_test(record: RunRecord, client: int) -> int:
+    """Test examples that a client keeps back; none where the test set is central."""
+    central = "test" in record.inputs["data"].get("central", {})
+    return 0 if central else int(record.clients[client]["test"])
+
+
 def _test_gap(record: RunRecord, client: int) -> float | None:
     """Examples by which a client's test part misses the client's own share of its most frequent label.
 
     No record counts labels part by part. But the local majority answers one label, so its accuracy is that label's
-    share of the test part. None for other methods and for tasks without accuracy.
+    share of the test part. None for other methods, without a test part, and for tasks without accuracy.
     """
     if record.cell.algorithm != "local_majority":
         return None
     accuracy = record.rounds[-1].client_scores[client]["test"].get("accuracy")
-    if accuracy is None:
+    n_test = own_test(record, client)
+    if accuracy is None or not n_test:
         return None
     counts = record.partition["obtained_counts"][client]
-    n_test = record.clients[client]["test"]
     # Where two labels are as frequent, either may be the training part's most frequent one.
     frequent = [count for count in counts if count >= max(counts) - 2]
     return min(abs(n_test * (float(accuracy) - count / sum(counts))) for count in frequent)

@@ -72,7 +72,7 @@ def _difference(_: Distribution, part: Part) -> str:
 
 def _examples(_: Distribution, part: Part) -> str:
     """Training and test part."""
-    return f"{part.train} + {part.test}"
+    return f"{part.train} + {part.test}" if part.test else str(part.train)
 
 
 def _client_lines(place: int, entries: Sequence[Distribution | None]) -> Iterator[Line]:

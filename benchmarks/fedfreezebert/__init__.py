@@ -1,0 +1,1 @@
+"""FedFreezeBERT: its tables as benchmarks."""
