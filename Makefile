@@ -128,7 +128,7 @@ bench: $(INSTALLED) $(ENCODER)
 # ---- the code itself -------------------------------------------------------------------------------------------
 
 test: $(INSTALLED)
-	@$(PY) -m pytest -q $(ARGS)
+	@$(PY) -m pytest -q -n auto --dist worksteal $(ARGS)
 
 lint: $(INSTALLED)
 	@$(PY) -m ruff check .
