@@ -117,7 +117,7 @@ readme: $(INSTALLED)
 	@$(CLI) report --records benchmarks/fedsplitbert/records --readme README.md --brief --pictures docs/pictures \
 	  fedsplitbert-table3 --scale lite $(PLACES)
 	@$(CLI) report --records benchmarks/fedsplitbert/records --readme benchmarks/fedsplitbert/README.md \
-	  --pictures docs/pictures --scale lite $(PLACES)
+	  --pictures docs/pictures fedsplitbert --scale lite $(PLACES)
 
 ui: $(INSTALLED)
 	@$(CLI) ui --port $(call quote,$(PORT)) $(call flag,--results-dir,RESULTS_DIR) $(ARGS)

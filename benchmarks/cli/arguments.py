@@ -69,7 +69,7 @@ def build_parser() -> Parser:
     _process(command)
 
     command = commands.add_parser("report", help="render what has been run: terminal, Markdown, LaTeX, CSV, plots")
-    _selection(command, required=False)
+    _selection(command, required=False, what="a benchmark's id, or a paper's (default: all)")
     command.add_argument("--records", type=Path, help="folder of records (default: the results directory's)")
     command.add_argument("--readme", type=Path, help="also update the state of reproduction in this file")
     command.add_argument("--brief", action="store_true", help="there, the claims' verdicts without their numbers")
@@ -95,8 +95,8 @@ def build_parser() -> Parser:
     return parser
 
 
-def _selection(command: argparse.ArgumentParser, required: bool) -> None:
-    command.add_argument("id", nargs=None if required else "?", help="a benchmark's id")
+def _selection(command: argparse.ArgumentParser, required: bool, what: str = "a benchmark's id") -> None:
+    command.add_argument("id", nargs=None if required else "?", help=what)
     command.add_argument("--scale", help=f"{', '.join(SCALES)} (default: demo)")
     command.add_argument("--tasks", type=names, default=[], help="such as mrpc,rte (default: all)")
     command.add_argument("--methods", type=names, default=[], help="such as fedavg,fedsplitbert (default: all)")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def report_command(words: argparse.Namespace) -> int:
-    """Render what has been run; without an id every benchmark and scale that has records."""
+    """Render what has been run of a benchmark, of a paper, or of all; every scale that has records."""
     folder = words.records or words.results_dir / "records"
     if not folder.is_dir():
         raise UserError(f"no records in {folder}: run a benchmark first, or name their folder with --records")
@@ -69,10 +69,16 @@ def _with_records(words: argparse.Namespace, records: Sequence[RunRecord]) -> li
     seeds = 1 + max((record.cell.seed for record in records), default=0)
     parts = [
         selection(argparse.Namespace(**{**vars(words), "scale": scale, "seeds": seeds}), benchmark_id)
-        for benchmark_id in ([words.id] if words.id else benchmark_ids())
+        for benchmark_id in _asked_for(words.id)
         for scale in scales
     ]
     return [part for part in parts if _belonging(part, records)]
+
+
+def _asked_for(name: str | None) -> list[str]:
+    """Ids of benchmarks: the one of that name, all of the paper of that name, or all."""
+    of_paper = [known for known in benchmark_ids() if name and known.startswith(f"{name}-")]
+    return of_paper or ([name] if name else benchmark_ids())
 
 
 def _belonging(part: Selection, records: Sequence[RunRecord]) -> list[RunRecord]:
