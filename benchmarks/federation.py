@@ -18,6 +18,7 @@ from fedsim import data
 from fedsim.algorithms import Setting, build_algorithm
 from fedsim.data import Client, Part
 from fedsim.engine import FederatedAlgorithm
+from fedsim.feature_cache import FeatureCache
 from fedsim.models.encoder import pretrained_pooler
 from fedsim.models.resident import Resident
 from fedsim.models.sequence import with_classifier
@@ -199,8 +200,14 @@ def build_federation(
         encoder = build_encoder(inputs.backbone)
         folder = inputs.backbone.folder
         pooler = pretrained_pooler(folder) if folder is not None and inputs.backbone.pooler else None
-        model = with_classifier(encoder, inputs.task.outputs, cell.seed, pooler)
+        model = with_classifier(encoder, inputs.task.outputs, cell.seed, pooler, cell.head)
         return Resident(model, precision, regression=inputs.task.labels is None)
 
-    setting = Setting(load_model, local_training(cell, on_batch), inputs.task.outputs)
+    setting = Setting(
+        load_model,
+        local_training(cell, on_batch),
+        inputs.task.outputs,
+        max_length=cell.training.max_length,
+        features=FeatureCache(settings.results_dir / "features", inputs.backbone.digest),
+    )
     return Federation(build_algorithm(cell.algorithm, setting, cell.options), setting, precision)

@@ -2,37 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.backbones import architecture
+from benchmarks.errors import UserError
 from benchmarks.spec import Cell
 from benchmarks.tasks import task
 
 
 @dataclass(frozen=True)
 class WirePlan:
-    """Bytes of one round with every client in it, by direction and summed over clients, and of the set-up."""
+    """Bytes of one round with every client in it, by direction and summed over clients, and of the set-up.
+
+    kinds: (direction, kind) -> the part of a round's bytes that is of that kind, such as ("up", "features").
+    """
 
     up_bytes: int
     down_bytes: int
     setup_bytes: int
+    kinds: Mapping[tuple[str, str], int]
 
 
-def wire_plan(cell: Cell, backbone: str | None = None) -> WirePlan:
-    """Derive a cell's bytes from its backbone's configuration; no weights, no data."""
+def wire_plan(cell: Cell, backbone: str | None = None, examples: Sequence[int] | None = None) -> WirePlan:
+    """Derive a cell's bytes from its backbone's configuration; no weights, no data.
+
+    examples: of each client's training part, for a method that sends something for each. UserError where the bytes
+    depend on them and they are not given, or on the texts' own lengths.
+    """
     import numpy as np
     import torch
 
+    from benchmarks.planned import Features, Forgetful, Texts, Untrained
     from fedsim.algorithms import Setting, build_algorithm
-    from fedsim.data import Client, Examples, Part
+    from fedsim.data import Client, Part
     from fedsim.models.encoder import encoder_from_config
     from fedsim.models.resident import Resident
     from fedsim.models.sequence import with_classifier
     from fedsim.precision import Precision
-    from fedsim.store import ClientStore
-    from fedsim.training import LocalTraining
     from fedsim.wire import Channel
 
     found = task(cell.task)
@@ -40,29 +48,31 @@ def wire_plan(cell: Cell, backbone: str | None = None) -> WirePlan:
     def load_model() -> Resident:
         with torch.device("meta"):
             encoder = encoder_from_config(_full(architecture(backbone or cell.backbone)))
-            model = with_classifier(encoder, found.outputs, cell.seed)
+            model = with_classifier(encoder, found.outputs, cell.seed, head=cell.head)
         return Resident(model, Precision(torch.device("meta"), "fp32"), regression=found.labels is None)
 
-    class Untrained(LocalTraining):
-        def run(self, *_: Any) -> float:
-            return 0.0
-
-    class Forgetful(ClientStore):
-        def put(self, *_: Any) -> None:
-            """Meta tensors have no values to keep."""
-
-    empty = np.zeros(1, dtype=np.int32)
-    example = Examples(empty, empty, np.array([0, 1]), np.zeros(1, dtype=np.int64), 0)
-    part = Part(example, np.zeros(1, dtype=np.int64))
-    clients = [Client(number, part, {"test": part}) for number in range(cell.clients)]
-    training = Untrained(cell.seed, cell.training.learning_rate, cell.training.batch_size)
-    algorithm = build_algorithm(cell.algorithm, Setting(load_model, training, found.outputs), cell.options)
+    sizes = examples or [1] * cell.clients
+    if len(sizes) != cell.clients:
+        raise UserError(f"examples: expected a number for each of {cell.clients} clients, found {len(sizes)}")
+    clients = [Client(number, Part(Texts(), np.zeros(size, dtype=np.int64)), {}) for number, size in enumerate(sizes)]
+    setting = Setting(
+        load_model,
+        Untrained(cell.seed, cell.training.learning_rate, cell.training.batch_size),
+        found.outputs,
+        max_length=cell.training.max_length,
+        features=Features(counted=examples is not None),
+    )
+    algorithm = build_algorithm(cell.algorithm, setting, cell.options)
     channel = Channel(cell.codec)
     state = algorithm.init(clients, channel, Forgetful())
     channel.round = 1
     algorithm.round(state, clients, channel)
     ledger = channel.ledger
-    return WirePlan(ledger.total_bytes("up"), ledger.total_bytes("down"), ledger.setup_bytes)
+    kinds: dict[tuple[str, str], int] = {}
+    for row in ledger.rows:
+        if row.round == 1:
+            kinds[row.direction, row.kind] = kinds.get((row.direction, row.kind), 0) + row.bytes
+    return WirePlan(ledger.total_bytes("up"), ledger.total_bytes("down"), ledger.setup_bytes, kinds)
 
 
 def _full(config: Mapping[str, Any]) -> dict[str, Any]:

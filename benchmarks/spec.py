@@ -14,6 +14,9 @@ JSON = Any
 SCALES = ("demo", "lite", "paper")
 # Raised whenever the engine's arithmetic changes meaning: records of other versions are other cells.
 ENGINE_VERSION = 1
+# The metadata of a field that cells got later: at its default it is left out of what identifies a cell, which is then
+# still the cell that it was.
+LATER = {"later": True}
 
 
 def canonical_json(value: JSON) -> str:
@@ -60,10 +63,15 @@ class Cell:
     test_share: float = 0.2
     holdout: str = "test"  # what is scored: "test", or "validation", a share of the training part, for tuning
     engine_version: int = ENGINE_VERSION
+    head: str = field(default="pooled", metadata=LATER)  # what stands on the encoder: a name of fedsim.models.heads
 
     def to_json(self) -> dict[str, JSON]:
-        """The cell as plain JSON values."""
-        return json.loads(canonical_json(dataclasses.asdict(self)))
+        """The cell as plain JSON values, without LATER fields that have their default."""
+        value = dataclasses.asdict(self)
+        for later in dataclasses.fields(self):
+            if later.metadata == LATER and value[later.name] == later.default:
+                del value[later.name]
+        return json.loads(canonical_json(value))
 
     @classmethod
     def from_json(cls, value: Mapping[str, JSON]) -> Cell:
@@ -96,6 +104,7 @@ class Row:
     codec: str = "fp32"
     printed: bool = True  # False: a row that no paper prints
     note: str = ""
+    head: str = "pooled"  # what stands on the encoder: a name of fedsim.models.heads
 
 
 @dataclass(frozen=True)
@@ -138,6 +147,7 @@ class Paper:
     citation: str
     bytes_convention: str  # a sentence: what one "communication cost" number counts
     gigabyte: int = 10**9
+    directions: tuple[str, ...] = ("up",)  # of the bytes in that number
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -12,6 +13,21 @@ from torch import Tensor
 from fedsim.plan import ClientId
 
 Batch = dict[str, Tensor]  # input_ids, attention_mask, token_type_ids: int64 [B, S]; labels: [B]
+
+
+class ExampleSet(Protocol):
+    """Examples in whatever form a model takes them: token ids (`Examples`) or features of a frozen encoder."""
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Labels, [n]."""
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens of each text, int64 [n]."""
+
+    def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
+        """The batch of some examples, padded to the longest of them, or to `width` tokens."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +75,7 @@ class Examples:
 class Part:
     """Some examples of a larger set, without a copy. indices: int64 [n]."""
 
-    examples: Examples
+    examples: ExampleSet
     indices: np.ndarray
 
     def __len__(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -82,6 +82,22 @@ class Channel:
         """What the server receives."""
         return self._send(client, "up", payload, kind)
 
+    def stream_to_server(self, client: int, chunks: Iterable[Mapping[str, Tensor]]) -> Iterator[Params]:
+        """What the server receives, chunk by chunk, of a payload too large for one; names are kinds, a row for each."""
+        sent: dict[str, tuple[int, int]] = {}
+        try:
+            for chunk in chunks:
+                received: Params = {}
+                for kind, tensor in chunk.items():
+                    received[kind], values, size = self._transfer(tensor)
+                    before = sent.get(kind, (0, 0))
+                    sent[kind] = before[0] + values, before[1] + size
+                yield received
+        finally:  # also what was sent before someone broke off
+            self.ledger.rows += [
+                LedgerRow(self.round, client, "up", kind, values, size) for kind, (values, size) in sent.items()
+            ]
+
     def at_rest(self, params: Mapping[str, Tensor]) -> Params:
         """The server's copy, kept in the precision in which it is sent (FedSplitBERT, Algorithm 1)."""
         return {name: self._decode(self._encode(tensor)) for name, tensor in params.items()}
@@ -90,13 +106,17 @@ class Channel:
         received: Params = {}
         values = size = 0
         for name, tensor in payload.items():
-            encoded = self._encode(tensor)
-            values += encoded.numel()
-            size += encoded.numel() * encoded.element_size()
-            received[name] = self._decode(encoded)
+            received[name], own_values, own_size = self._transfer(tensor)
+            values += own_values
+            size += own_size
         if payload:
             self.ledger.rows.append(LedgerRow(self.round, client, direction, kind, values, size))
         return received
+
+    def _transfer(self, tensor: Tensor) -> tuple[Tensor, int, int]:
+        """What arrives of a tensor, and the values and bytes that went over the wire."""
+        encoded = self._encode(tensor)
+        return self._decode(encoded), encoded.numel(), encoded.numel() * encoded.element_size()
 
     def _encode(self, tensor: Tensor) -> Tensor:
         return tensor.detach().to(self.dtype) if tensor.is_floating_point() else tensor.detach()

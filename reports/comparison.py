@@ -203,7 +203,7 @@ def compare(request: Request) -> Comparison:
                 for score in column.scores
             )
             own_seeds = tuple(record.cell.seed for record in records)
-            cells.append(CellResult(row, column, scores, own_seeds, measure(records)))
+            cells.append(CellResult(row, column, scores, own_seeds, measure(records, benchmark.paper.directions)))
     averages = tuple(_average(benchmark, row, cells, published.get((row.id, AVERAGE, ""))) for row in request.rows)
     return Comparison(
         benchmark.id,

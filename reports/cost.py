@@ -14,7 +14,7 @@ from reports.statistics import mean
 class Cost:
     """Means over the seeds of one cell; payload bytes are summed over clients.
 
-    round_bytes: uploads of one round, the paper's convention; up_bytes, down_bytes: of the whole run.
+    round_bytes: of one round, in the directions of the paper's convention; up_bytes, down_bytes: of the whole run.
     setup_bytes: sent once, before the first round, and in none of the others.
     test_examples: of all clients together. train_seconds: None where no record holds them.
     """
@@ -43,16 +43,16 @@ def ledger_bytes(record: RunRecord, direction: str) -> int:
     return counted
 
 
-def measure(records: Sequence[RunRecord]) -> Cost | None:
-    """The mean cost of one cell's records; None where there are none."""
+def measure(records: Sequence[RunRecord], directions: Sequence[str] = ("up",)) -> Cost | None:
+    """The mean cost of one cell's records; None where there are none. directions: those that round_bytes counts."""
     if not records:
         return None
-    up_bytes = [ledger_bytes(record, "up") for record in records]
+    round_bytes = [sum(ledger_bytes(record, way) for way in directions) / len(record.rounds) for record in records]
     seconds = [record.timing["train_seconds"] for record in records if "train_seconds" in record.timing]
     return Cost(
         rounds=mean([len(record.rounds) for record in records]),
-        round_bytes=mean([up / len(record.rounds) for up, record in zip(up_bytes, records, strict=True)]),
-        up_bytes=mean(up_bytes),
+        round_bytes=mean(round_bytes),
+        up_bytes=mean([ledger_bytes(record, "up") for record in records]),
         down_bytes=mean([ledger_bytes(record, "down") for record in records]),
         setup_bytes=mean([record.setup_bytes for record in records]),
         test_examples=mean([record.test_examples for record in records]),

@@ -6,12 +6,14 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from fedsim.data import Part
 from fedsim.engine import FederatedAlgorithm
 from fedsim.errors import FederationError
+from fedsim.feature_cache import FeatureCache
 from fedsim.models.resident import Resident
 from fedsim.training import LocalTraining
 
@@ -24,11 +26,17 @@ class Setting:
     training: LocalTraining
     outputs: int  # 1: a score is regressed
     evaluation_batch_size: int = 64
+    max_length: int | None = None  # tokens at which texts are cut, where a method has to know
+    features: FeatureCache = field(default_factory=FeatureCache)
 
     @cached_property
     def model(self) -> Resident:
         """The resident model."""
         return self.load_model()
+
+    def by_features(self, part: Part) -> Part:
+        """The part with the hidden states of the encoder, as it now is, in place of token ids; computed once."""
+        return self.features.part(self.model, part, self.evaluation_batch_size, self.training.width)
 
 
 def algorithm_names() -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,22 @@ from fedsim.wire import Channel, Params
 EMBEDDINGS = ("frozen", "global", "local")
 
 
+def as_they_are(part: Part) -> Part:
+    """Examples by their token ids."""
+    return part
+
+
 def averaging(
-    setting: Setting, plan: PlanFn, server: Mapping[str, Any] | None = None, proximal: float = 0.0
+    setting: Setting,
+    plan: PlanFn,
+    server: Mapping[str, Any] | None = None,
+    proximal: float = 0.0,
+    prepared: Callable[[Part], Part] = as_they_are,
 ) -> FederatedAlgorithm:
     """Rounds of: download, train locally, upload, average by name, server step (McMahan et al. 2017, Algorithm 1).
 
-    server: the arguments of a ServerOptimizer; proximal: FedProx's weight (Li et al. 2020), over downloaded tensors.
+    server: the arguments of a ServerOptimizer; proximal: FedProx's weight (Li et al. 2020), over downloaded tensors;
+    prepared: the form in which clients train on examples and answer for them.
     """
     if not isinstance(proximal, int | float) or not proximal >= 0:
         raise FederationError(f"proximal: expected a weight >= 0, found {proximal!r}")
@@ -53,7 +63,8 @@ def averaging(
             own = plans[client.id]
             received = channel.to_client(client.id, {name: shared[own.view[name]] for name in sorted(own.download)})
             model.write(initial | state.clients.get(client.id) | received)
-            losses.append(training.run(model, client.train, sorted(own.train), number, client.id, received, proximal))
+            examples = prepared(client.train)
+            losses.append(training.run(model, examples, sorted(own.train), number, client.id, received, proximal))
             sent = channel.to_server(client.id, model.read(sorted(own.upload)))
             for name, tensor in sent.items():
                 target = own.view[name]
@@ -62,17 +73,17 @@ def averaging(
         current = {name: shared[name] for name in mean}
         kept = {moment: same_device(params, model.device) for moment, params in state.moments.items()}
         updated, moments = optimizer.step(current, mean, kept)
-        examples = [len(client.train) for client in cohort]
+        sizes = [len(client.train) for client in cohort]
         return (
             FederationState(number, {**state.shared, **channel.at_rest(updated)}, moments, state.clients),
-            RoundMetrics(tuple(losses), float(np.average(losses, weights=examples))),
+            RoundMetrics(tuple(losses), float(np.average(losses, weights=sizes))),
         )
 
     def predict(state: FederationState, client: Client, part: Part) -> np.ndarray:
         view = plan(max(state.round, 1), client.id).view
         merged = {name: state.shared[target] for name, target in view.items() if target in state.shared}
         model.write(initial | merged | state.clients.get(client.id))
-        return model.predict(part, setting.evaluation_batch_size, training.width)
+        return model.predict(prepared(part), setting.evaluation_batch_size, training.width)
 
     return FederatedAlgorithm(init, round, predict, personal=bool(plan(1, 0).local))
 

@@ -6,19 +6,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from fedsim.algorithms import Setting
-from fedsim.algorithms.averaging import averaging
+from fedsim.algorithms.averaging import as_they_are, averaging
 from fedsim.engine import FederatedAlgorithm
 from fedsim.plan import identity_plan
 
 
 def fedfreezebert(
-    setting: Setting, server: Mapping[str, Any] | None = None, proximal: float = 0.0
+    setting: Setting, server: Mapping[str, Any] | None = None, proximal: float = 0.0, cached: bool = True
 ) -> FederatedAlgorithm:
     """Clients train and exchange the head W_s alone, on features of an encoder that nobody changes.
 
     Equation 1: 2 T n_c SizeOf(W_s) bytes in T rounds of n_c clients. The server's rule is FedAvg's mean; FedProx with
-    `proximal` > 0; any `server` optimiser.
+    `proximal` > 0; any `server` optimiser. The paper's optimiser is Adam: AdamW with `training.weight_decay` 0.
+    cached: the encoder sees each example once; if not, in every epoch anew, as in the paper.
     """
     model = setting.model.anatomy
     plan = identity_plan(model.names, shared=model.head, local=frozenset())
-    return averaging(setting, lambda round, client: plan, server, proximal)
+    prepared = setting.by_features if cached else as_they_are
+    return averaging(setting, lambda round, client: plan, server, proximal, prepared)

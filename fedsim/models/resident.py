@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,13 +12,14 @@ from torch.nn import functional
 
 from fedsim.data import Batch, Part, evaluation_batches
 from fedsim.models.anatomy import Anatomy, anatomy
+from fedsim.models.sequence import SequenceModel
 from fedsim.precision import Precision
 
 
 class Resident:
     """A model on its device, with its parameters by name and the loss that suits its outputs."""
 
-    def __init__(self, model: nn.Module, precision: Precision, regression: bool = False) -> None:
+    def __init__(self, model: SequenceModel, precision: Precision, regression: bool = False) -> None:
         self.precision = precision
         self.device = precision.device
         self.model = model.to(self.device)
@@ -29,6 +31,12 @@ class Resident:
     def anatomy(self) -> Anatomy:
         """The parameters by part."""
         return anatomy(self.parameters)
+
+    @property
+    def hidden(self) -> int:
+        """Width of the encoder's hidden states."""
+        config: Any = self.model.encoder.config  # its fields differ from family to family
+        return int(config.hidden_size)
 
     def write(self, values: Mapping[str, Tensor]) -> None:
         """Copy values into the parameters of the same names."""
@@ -50,19 +58,25 @@ class Resident:
         for name, parameter in self.parameters.items():
             parameter.requires_grad_(name in trained)
 
-    def logits(self, batch: Batch) -> Tensor:
-        """Outputs [B, C] in fp32, computed in the chosen precision."""
-        moved = {name: tensor.to(self.device, non_blocking=True) for name, tensor in batch.items()}
+    def path_logits(self, batch: Batch) -> Tensor:
+        """Outputs [P, B, C] of each path in fp32, computed in the chosen precision."""
         with self.precision.autocast():
-            return self.model(moved).float()
+            return self.model(self._moved(batch)).float()
+
+    def logits(self, batch: Batch) -> Tensor:
+        """Outputs [B, C]: the mean over the head's paths."""
+        return self.path_logits(batch).mean(0)
 
     def loss(self, batch: Batch) -> Tensor:
-        """Mean cross-entropy of a batch, or mean squared error of a score."""
-        logits = self.logits(batch)
+        """Mean cross-entropy of a batch, or mean squared error of a score, summed over the head's paths."""
         labels = batch["labels"].to(self.device, non_blocking=True)
-        if self.regression:
-            return functional.mse_loss(logits.squeeze(-1), labels)
-        return functional.cross_entropy(logits, labels)
+        return torch.stack([self._path_loss(logits, labels) for logits in self.path_logits(batch)]).sum()
+
+    def features(self, batch: Batch) -> Tensor:
+        """The hidden states that the head reads, [K, B, S, D], or of [CLS] alone, [K, B, 1, D]."""
+        with self.precision.autocast():
+            states = torch.stack(tuple(self.model.states(self._moved(batch))))
+        return states if self.model.head.tokens else states[:, :, :1]
 
     def predict(self, part: Part, batch_size: int, width: int | None) -> np.ndarray:
         """Outputs float32 [n, C] for a part, in its order."""
@@ -75,3 +89,11 @@ class Resident:
                     outputs = np.empty((len(part), logits.shape[1]), dtype=np.float32)
                 outputs[positions] = logits
         return outputs if outputs is not None else np.empty((0, 1), dtype=np.float32)
+
+    def _moved(self, batch: Batch) -> Batch:
+        return {name: tensor.to(self.device, non_blocking=True) for name, tensor in batch.items()}
+
+    def _path_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        if self.regression:
+            return functional.mse_loss(logits.squeeze(-1), labels)
+        return functional.cross_entropy(logits, labels)

@@ -3,61 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 
-from fedsim.rng import SERVER, torch_seeded
+from fedsim.models.heads import Head, Pooled, States, build_head
 
-# Shape suffixes: B batch, S tokens, D hidden width, C outputs.
-
-
-class ClassificationHead(nn.Module):
-    """BERT's own: pooler (dense and tanh over [CLS]), dropout, linear (Devlin et al. 2019, section 4.1)."""
-
-    def __init__(self, hidden: int, outputs: int, dropout: float) -> None:
-        super().__init__()
-        self.pooler = nn.Linear(hidden, hidden)
-        self.dropout = nn.Dropout(dropout)
-        self.classifier = nn.Linear(hidden, outputs)
-
-    def forward(self, hidden_BSD: Tensor) -> Tensor:
-        """Logits [B, C] from the last hidden states [B, S, D]."""
-        return self.classifier(self.dropout(torch.tanh(self.pooler(hidden_BSD[:, 0]))))
+# Shape suffixes: P paths, B batch, S tokens, D hidden width, C outputs, K hidden states.
 
 
 class SequenceModel(nn.Module):
-    """Encoder and head. Parameters are called "encoder.…" and "head.…"."""
+    """Encoder and head. Parameters are called "encoder.…" and "head.…".
 
-    def __init__(self, encoder: nn.Module, head: nn.Module) -> None:
+    An encoder of which nothing is trained is frozen: it runs as in evaluation, without dropout and without gradients.
+    """
+
+    def __init__(self, encoder: nn.Module, head: Head) -> None:
         super().__init__()
         self.encoder = encoder
         self.head = head
         self._takes_types = getattr(encoder.config, "type_vocab_size", 0) > 1
 
+    @property
+    def is_frozen(self) -> bool:
+        """Whether nothing of the encoder is trained."""
+        return not any(parameter.requires_grad for parameter in self.encoder.parameters())
+
+    def train(self, mode: bool = True) -> Self:
+        super().train(mode)
+        self.encoder.train(mode and not self.is_frozen)
+        return self
+
     def forward(self, batch: Mapping[str, Tensor]) -> Tensor:
-        """Logits [B, C] of a batch of input_ids, attention_mask and token_type_ids, each [B, S]."""
+        """Path logits [P, B, C] of a batch: of token ids, or of features computed before."""
+        return self.head(self.states(batch), batch["attention_mask"])
+
+    def states(self, batch: Mapping[str, Tensor]) -> States:
+        """The hidden states that the head reads, of input_ids, attention_mask and token_type_ids, each [B, S].
+
+        A batch that carries "features" [K, B, S, D] has them already.
+        """
+        if "features" in batch:
+            return batch["features"].unbind()
         inputs = {name: batch[name] for name in ("input_ids", "attention_mask")}
         if self._takes_types:
             inputs["token_type_ids"] = batch["token_type_ids"]
-        return self.head(self.encoder(**inputs).last_hidden_state)
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.is_frozen):
+            if self.head.states == 1:
+                return (self.encoder(**inputs).last_hidden_state,)
+            hidden = self.encoder(**inputs, output_hidden_states=True).hidden_states
+        return hidden[: -self.head.states - 1 : -1]
 
 
 def with_classifier(
-    encoder: nn.Module, outputs: int, seed: int, pooler: Mapping[str, Tensor] | None = None
+    encoder: nn.Module, outputs: int, seed: int, pooler: Mapping[str, Tensor] | None = None, head: str = "pooled"
 ) -> SequenceModel:
-    """The encoder with a classification head drawn from `seed`, the pooler's weights taken over where given."""
-    config: Any = encoder.config  # its fields differ from family to family
-    dropout: Any = getattr(config, "classifier_dropout", None)
-    if dropout is None:
-        dropout = getattr(config, "hidden_dropout_prob", 0.1)
-    with torch_seeded(seed, 0, SERVER, "layout"):  # modules draw weights when they are made; the head's are drawn below
-        head = ClassificationHead(config.hidden_size, outputs, dropout)
-    with torch_seeded(seed, 0, SERVER, "head"), torch.no_grad():
-        for linear in (head.pooler, head.classifier):
-            linear.weight.normal_(std=getattr(config, "initializer_range", 0.02))
-            linear.bias.zero_()
-        for name, value in (pooler or {}).items():
-            head.pooler.get_parameter(name).copy_(value)
-    return SequenceModel(encoder, head)
+    """The encoder with a head drawn from `seed`; where it has a pooler, given weights are taken over into that."""
+    made = build_head(head, encoder, outputs, seed)
+    if isinstance(made, Pooled):
+        with torch.no_grad():
+            for name, value in (pooler or {}).items():
+                made.pooler.get_parameter(name).copy_(value)
+    return SequenceModel(encoder, made)

@@ -16,6 +16,7 @@ from reports.published import read_published
 from reports.views import page
 
 TABLE1, TABLE2 = benchmark("fedfreezebert-table1"), benchmark("fedfreezebert-table2")
+TABLE3 = benchmark("fedfreezebert-table3")
 ORIGINAL = benchmark("fedsplitbert-table4")
 
 
@@ -60,3 +61,39 @@ def test_the_original_accuracy_is_quoted_alike_in_both_papers() -> None:
 def test_a_gigabyte_is_1024_megabytes_of_a_million_bytes() -> None:
     assert TABLE1.paper.gigabyte == 1024 * 10**6
     assert Path(TABLE1.published_csv).is_file()
+
+
+def test_every_method_meets_every_aggregation_architecture() -> None:
+    rows = [row for row in TABLE3.rows if row.printed]
+    assert len(rows) == 7 * 4 == len({row.id for row in rows})
+    assert {row.head for row in rows} == {"ordinary", "average", "psum", "hsum"}
+
+
+def test_every_method_sees_each_tweet_five_times_at_the_papers_rates() -> None:
+    for row, _, cell in TABLE3.cells(scale_of(TABLE3, "paper"), [0]):
+        training = cell.training
+        if row.algorithm == "local_majority":
+            continue
+        assert training.rounds * training.local_epochs == 5
+        assert (training.batch_size, training.max_length, training.weight_decay) == (16, 128, 0.0)
+        expected = {"fedavg": 1e-6, "fedsplitbert": 1e-5, "central": 1e-5}.get(row.algorithm, 5e-4)
+        assert training.learning_rate == expected
+
+
+def test_bytes_of_the_paper_scale_are_those_of_its_equations() -> None:
+    megabyte = 10**6
+    cells = {row.id: cell for row, _, cell in TABLE3.cells(scale_of(TABLE3, "paper"), [0])}
+
+    def both(row: str) -> float:
+        plan = wire_plan(cells[row])
+        return (plan.up_bytes + plan.down_bytes) / megabyte / (2 * 5)  # a client, one direction
+
+    assert round(both("d-fedavg-psum"), 2) == round(both("d-fedavg-hsum"), 2) == 113.44  # W_s
+    layer, embeddings = 28.35, 308.81
+    assert both("fedsplitbert-ordinary") == pytest.approx(8 * layer + embeddings, abs=0.05)  # equation 5
+    assert both("fedavg-ordinary") == pytest.approx(12 * layer + embeddings, abs=0.1)  # 651.37 less the pooler
+
+
+def test_published_values_name_rows_of_the_table() -> None:
+    known = {row.id for row in TABLE3.rows}
+    assert {entry.row for entry in read_published(TABLE3.published_csv)} <= known

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from fedsim.algorithms import Setting, build_algorithm
 from fedsim.data import Client, Examples, Part
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics, Run, run_federation
+from fedsim.feature_cache import FeatureCache
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.resident import Resident
 from fedsim.models.sequence import with_classifier
@@ -78,28 +79,41 @@ class RecordingChannel(Channel):
 
 
 class Small:
-    """Three clients and a BERT of three layers."""
+    """Three clients and a BERT of three layers, or of as many as asked for."""
 
     config = CONFIG
-    depth = CONFIG["num_hidden_layers"]
     hidden = CONFIG["hidden_size"]
 
-    def __init__(self) -> None:
+    def __init__(self, depth: int = CONFIG["num_hidden_layers"]) -> None:
+        self.depth = depth
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            self._encoder: nn.Module = encoder_from_config(CONFIG)
+            self._encoder: nn.Module = encoder_from_config({**CONFIG, "num_hidden_layers": depth})
         self.examples = _examples()
         self.clients = _clients(self.examples)
 
-    def load(self, outputs: int = 2, precision: str = "fp32", device: str = "cpu") -> Resident:
+    def load(self, outputs: int = 2, precision: str = "fp32", device: str = "cpu", head: str = "pooled") -> Resident:
         """The same model each time, and a new one."""
-        model = with_classifier(copy.deepcopy(self._encoder), outputs, seed=0)
+        model = with_classifier(copy.deepcopy(self._encoder), outputs, seed=0, head=head)
         return Resident(model, resolve_precision(precision, device), regression=outputs == 1)
 
-    def setting(self, load: Callable[[], Resident] | None = None, outputs: int = 2, **training: Any) -> Setting:
+    def setting(
+        self,
+        load: Callable[[], Resident] | None = None,
+        outputs: int = 2,
+        head: str = "pooled",
+        features: FeatureCache | None = None,
+        **training: Any,
+    ) -> Setting:
         """One step for each client and round, unless a test asks for more."""
         values = {"seed": 0, "learning_rate": 5e-3, "batch_size": 16, **training}
-        return Setting(load or (lambda: self.load(outputs)), LocalTraining(**values), outputs)
+        return Setting(
+            load or (lambda: self.load(outputs, head=head)),
+            LocalTraining(**values),
+            outputs,
+            max_length=CONFIG["max_position_embeddings"],
+            features=features or FeatureCache(),
+        )
 
     def algorithm(self, name: str, /, setting: Setting | None = None, **options: Any) -> FederatedAlgorithm:
         return build_algorithm(name, setting or self.setting(), options)
@@ -145,6 +159,12 @@ def _assert_same_run(left: Run, right: Run) -> None:
 @pytest.fixture(scope="session")
 def small() -> Small:
     return Small()
+
+
+@pytest.fixture(scope="session")
+def deep() -> Small:
+    """The same with four layers, as P-SUM and H-SUM need them."""
+    return Small(depth=4)
 
 
 @pytest.fixture(scope="session")

@@ -35,7 +35,8 @@ def central_training(small, training: LocalTraining, rounds, trained, proximal=0
             for epoch in range(training.epochs):
                 order = np.random.default_rng(derive_seed(training.seed, number, 1, f"shuffle-{epoch}"))
                 for batch in training_batches(part, training.batch_size, training.width, order):
-                    task_loss = functional.cross_entropy(model(batch), batch["labels"])
+                    (logits,) = model(batch)  # one path
+                    task_loss = functional.cross_entropy(logits, batch["labels"])
                     loss = task_loss
                     for name, start in anchor.items():
                         loss = loss + proximal / 2 * (parameters[name] - start).square().sum()

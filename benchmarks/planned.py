@@ -1,0 +1,89 @@
+"""Stand-ins for a federation that is only counted: tensors on the `meta` device have shapes and no values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from benchmarks.errors import UserError
+from fedsim.data import Batch, Part
+from fedsim.feature_cache import FeatureCache
+from fedsim.features import FeatureStore
+from fedsim.models.resident import Resident
+from fedsim.store import ClientStore
+from fedsim.training import LocalTraining
+
+
+class Untrained(LocalTraining):
+    """Local training that leaves everything as it is."""
+
+    def run(self, *_: Any, **__: Any) -> float:
+        return 0.0
+
+
+class Forgetful(ClientStore):
+    """A store that keeps nothing: there are no values."""
+
+    def put(self, *_: Any) -> None: ...
+
+
+class Texts:
+    """Examples of which nothing is known but how many a client has."""
+
+    labels = lengths = np.zeros(1, dtype=np.int64)
+
+    def collate(self, *_: Any, **__: Any) -> Batch:
+        raise UserError("bytes that depend on the texts themselves: they are known when a cell has run, in its record")
+
+
+class States:
+    """Their hidden states, of the shapes that a head reads."""
+
+    labels = lengths = Texts.labels
+
+    def __init__(self, model: Resident, counted: bool) -> None:
+        self.model = model
+        self.counted = counted
+
+    def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
+        head = self.model.model.head
+        if not self.counted:
+            raise UserError("bytes that depend on the number of examples: give each client's, or see a cell's record")
+        if head.tokens and width is None:
+            return Texts().collate()
+        shape = (len(indices), (width if head.tokens else None) or 1)
+        labels = torch.float32 if self.model.regression else torch.int64
+        with torch.device("meta"):
+            return {
+                "features": torch.empty(head.states, *shape, self.model.hidden),
+                "attention_mask": torch.empty(shape, dtype=torch.int64),
+                "labels": torch.empty(len(indices), dtype=labels),
+            }
+
+
+class Features(FeatureCache):
+    """A cache that computes nothing. counted: whether the numbers of examples are the data's own."""
+
+    def __init__(self, counted: bool) -> None:
+        super().__init__()
+        self.counted = counted
+
+    def part(self, model: Resident, part: Part, *_: Any) -> Part:
+        return Part(States(model, self.counted), part.indices)
+
+    def store(self, *_: Any) -> FeatureStore:
+        return Received()
+
+
+class Received(FeatureStore):
+    """What a server keeps of that: nothing."""
+
+    def __init__(self) -> None: ...
+
+    def add(self, features: Tensor, masks: Tensor | None, labels: Tensor) -> None: ...
+
+    def examples(self) -> Any:
+        return ()

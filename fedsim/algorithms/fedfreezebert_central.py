@@ -1,0 +1,92 @@
+"""C-FedFreezeBERT (Galal et al. 2024, Algorithm 2): clients send features once, the server trains on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedsim.algorithms import Setting
+from fedsim.data import Client, Part
+from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
+from fedsim.errors import FederationError
+from fedsim.store import ClientStore, same_device
+from fedsim.wire import Channel, Params
+
+FEATURES = ("padded", "trimmed")
+
+
+def fedfreezebert_central(setting: Setting, features: str = "padded") -> FederatedAlgorithm:
+    """The one round: features, masks and labels go up, the server trains the head W_s on all of them, W_s goes down.
+
+    features: "padded", n_t tokens for each text as in the paper's formula, or "trimmed", a text's own tokens; what the
+    channel's codec does to them is what the server trains on. A head that reads [CLS] alone is sent that alone, and no
+    mask. Masks are a byte a token; of trimmed texts, four bytes that say how many tokens each has.
+
+    The server trains for `training.epochs` epochs, with one optimiser: the paper's Adam is AdamW with
+    `training.weight_decay` 0. It draws order and dropout as the first client does, so that on the same features it is
+    central training of the head.
+    """
+    width = sent_width(setting, features)
+    model, training = setting.model, setting.training
+    head = sorted(model.anatomy.head)
+    initial: Params = {}
+
+    def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
+        if not initial:  # a second run begins where the first began
+            initial.update(model.snapshot(model.parameters))
+        for client in clients:
+            channel.setup(client.id, model.read(sorted(model.anatomy.names - model.anatomy.head)))
+        return FederationState(round=0, shared={}, moments={}, clients=store)
+
+    def round(
+        state: FederationState, cohort: Sequence[Client], channel: Channel
+    ) -> tuple[FederationState, RoundMetrics]:
+        if state.round > 0:
+            raise FederationError("C-FedFreezeBERT sends everything once: expected 1 round, with training.local_epochs")
+        model.write(initial)
+        store = setting.features.store(model)
+        for client in cohort:
+            for received in channel.stream_to_server(client.id, chunks(setting, client.train, width)):
+                store.add(received["features"], received.get("masks"), received["labels"])
+        examples = store.examples()
+        everyone = Part(examples, np.arange(len(examples)))
+        loss = training.run(model, everyone, head, 1, cohort[0].id, {}, proximal=0.0)
+        trained = model.read(head)
+        for client in cohort:
+            channel.to_client(client.id, trained)
+        return FederationState(1, channel.at_rest(trained), {}, state.clients), RoundMetrics((loss,), loss)
+
+    def predict(state: FederationState, client: Client, part: Part) -> np.ndarray:
+        model.write(initial | same_device(state.shared, model.device))
+        return model.predict(setting.by_features(part), setting.evaluation_batch_size, training.width)
+
+    return FederatedAlgorithm(init, round, predict, personal=False)
+
+
+def sent_width(setting: Setting, features: str) -> int | None:
+    """Tokens to which clients pad what they send; None: no padding is sent."""
+    if features not in FEATURES:
+        raise FederationError(f"features: expected one of {', '.join(FEATURES)}, found {features!r}")
+    if features == "trimmed":
+        return None
+    if setting.max_length is None:
+        raise FederationError("features: padded ones need the setting's max_length")
+    return setting.max_length
+
+
+def chunks(setting: Setting, part: Part, width: int | None) -> Iterator[dict[str, Tensor]]:
+    """What a client sends, some examples at a time: features [K, B, width, D], or [K, T, D] with T tokens in all."""
+    own = setting.by_features(part)
+    for start in range(0, len(own), setting.evaluation_batch_size):
+        batch = own.examples.collate(own.indices[start : start + setting.evaluation_batch_size], width)
+        states_KBSD, mask_BS = batch["features"], batch["attention_mask"].bool()
+        if not setting.model.model.head.tokens:
+            yield {"features": states_KBSD, "labels": batch["labels"]}
+        elif width:
+            yield {"features": states_KBSD, "masks": mask_BS, "labels": batch["labels"]}
+        else:
+            lengths = mask_BS.sum(1, dtype=torch.int32)
+            yield {"features": states_KBSD[:, mask_BS], "masks": lengths, "labels": batch["labels"]}

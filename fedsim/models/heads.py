@@ -1,0 +1,204 @@
+"""Heads: what stands on the encoder's last hidden states and answers, on one path or on several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from fedsim.errors import FederationError
+from fedsim.rng import SERVER, torch_seeded
+
+# Shape suffixes: P paths, B batch, S tokens, D hidden width, C outputs, H attention heads, E a head's width.
+
+# The encoder's last hidden states [B, S, D], the last one first; features may be half precision, sums are not.
+States = Sequence[Tensor]
+
+
+class Head(nn.Module):
+    """From hidden states to path logits [P, B, C]: losses of paths are summed, their logits averaged.
+
+    Made from an encoder's configuration and a number of outputs.
+    states: how many of the last hidden states it reads. tokens: whether of all tokens, or of [CLS] alone.
+    """
+
+    states: ClassVar[int] = 1
+    tokens: ClassVar[bool] = False
+
+    def forward(self, states: States, mask_BS: Tensor) -> Tensor:
+        raise NotImplementedError
+
+
+class Pooled(Head):
+    """BERT's own: pooler (dense and tanh over [CLS]), dropout, linear (Devlin et al. 2019, section 4.1)."""
+
+    def __init__(self, config: Any, outputs: int) -> None:
+        super().__init__()
+        dropout: Any = getattr(config, "classifier_dropout", None)
+        if dropout is None:
+            dropout = getattr(config, "hidden_dropout_prob", 0.1)
+        self.pooler = nn.Linear(config.hidden_size, config.hidden_size)
+        self.dropout = nn.Dropout(dropout)
+        self.classifier = nn.Linear(config.hidden_size, outputs)
+
+    def forward(self, states: States, _: Tensor) -> Tensor:
+        return self.classifier(self.dropout(torch.tanh(self.pooler(states[0][:, 0]))))[None]
+
+
+class Ordinary(Head):
+    """[CLS] and one linear layer (FedFreezeBERT's ordinary aggregator)."""
+
+    def __init__(self, config: Any, outputs: int) -> None:
+        super().__init__()
+        self.classifier = nn.Linear(config.hidden_size, outputs)
+
+    def forward(self, states: States, _: Tensor) -> Tensor:
+        return self.classifier(states[0][:, 0])[None]
+
+
+class Average(Head):
+    """The mean over a text's tokens, padding left out, and one linear layer (FedFreezeBERT's average aggregator)."""
+
+    tokens = True
+
+    def __init__(self, config: Any, outputs: int) -> None:
+        super().__init__()
+        self.classifier = nn.Linear(config.hidden_size, outputs)
+
+    def forward(self, states: States, mask_BS: Tensor) -> Tensor:
+        mask_BS1 = mask_BS[:, :, None].float()
+        return self.classifier((states[0] * mask_BS1).sum(1) / mask_BS1.sum(1))[None]
+
+
+class _FourPaths(Head):
+    """Four BERT layers on the last four hidden states, each with a classifier of its own over [CLS]."""
+
+    states = 4
+    tokens = True
+
+    def __init__(self, config: Any, outputs: int) -> None:
+        from transformers.models.bert.modeling_bert import BertLayer
+
+        super().__init__()
+        self.layers = nn.ModuleList(BertLayer(_layer_config(config)) for _ in range(self.states))
+        self.classifiers = nn.ModuleList(nn.Linear(config.hidden_size, outputs) for _ in range(self.states))
+
+    def _classify(self, first_tokens: Sequence[Tensor]) -> Tensor:
+        return torch.stack([classify(token) for classify, token in zip(self.classifiers, first_tokens, strict=True)])
+
+
+class ParallelSum(_FourPaths):
+    """P-SUM (Karimi et al. 2020): path i is a layer on the i-th last hidden state."""
+
+    def forward(self, states: States, mask_BS: Tensor) -> Tensor:
+        return self._classify(
+            [first_token(layer, state, mask_BS) for layer, state in zip(self.layers, states, strict=True)]
+        )
+
+
+class HierarchicalSum(_FourPaths):
+    """H-SUM (Karimi et al. 2020): path i is a layer on the i-th last hidden state plus what path i - 1 put out."""
+
+    def forward(self, states: States, mask_BS: Tensor) -> Tensor:
+        attended_B11S = mask_BS[:, None, None, :].bool()
+        first_tokens = []
+        read = states[0].float()
+        for layer, deeper in zip(self.layers, states[1:], strict=False):
+            output = layer(read, attended_B11S)
+            first_tokens.append(output[:, 0])
+            read = output + deeper
+        return self._classify([*first_tokens, first_token(self.layers[-1], read, mask_BS)])
+
+
+def first_token(layer: Any, hidden_BSD: Tensor, mask_BS: Tensor) -> Tensor:
+    """A BertLayer's output [B, D] at [CLS]: nothing else is read of a path's last layer, so nothing else is computed.
+
+    One query a text lets its products be taken in another order: q (W_k x + b_k) = (q W_k) x + q b_k, and the values
+    are weighted before W_v is applied. No matrix meets every token, and the layer costs a fraction.
+    """
+    attention = layer.attention.self
+
+    def by_head(values: Tensor, dim: int) -> Tensor:
+        return values.unflatten(dim, (attention.num_attention_heads, -1))
+
+    first_BD = hidden_BSD[:, 0].float()
+    query_BHE = by_head(attention.query(first_BD), -1) * attention.scaling
+    asked_BHD = torch.einsum("bhe,hed->bhd", query_BHE, by_head(attention.key.weight, 0))
+    constant_BH1 = (query_BHE * by_head(attention.key.bias, 0)).sum(-1, keepdim=True)
+    scores_BHS = asked_BHD @ hidden_BSD.to(asked_BHD.dtype).transpose(1, 2) + constant_BH1
+    weights_BHS = scores_BHS.float().masked_fill(mask_BS[:, None] == 0, -torch.inf).softmax(-1)
+    weights_BHS = attention.dropout(weights_BHS)
+    read_BHD = weights_BHS.to(asked_BHD.dtype) @ hidden_BSD.to(asked_BHD.dtype)
+    context_BHE = torch.einsum("bhd,hed->bhe", read_BHD, by_head(attention.value.weight, 0))
+    context_BHE = context_BHE + weights_BHS.sum(-1, keepdim=True) * by_head(attention.value.bias, 0)
+    return layer.feed_forward_chunk(layer.attention.output(context_BHE.flatten(1), first_BD))
+
+
+# "-copied": the layers begin as copies of the encoder's last four; else fresh, as BERT is initialised.
+COPIED = "-copied"
+HEADS: Mapping[str, type[Head]] = {
+    "pooled": Pooled,
+    "ordinary": Ordinary,
+    "average": Average,
+    "psum": ParallelSum,
+    "hsum": HierarchicalSum,
+    f"psum{COPIED}": ParallelSum,
+    f"hsum{COPIED}": HierarchicalSum,
+}
+
+
+def build_head(name: str, encoder: nn.Module, outputs: int, seed: int) -> Head:
+    """The head of that name for an encoder, its weights drawn from `seed` as BERT's are; FederationError if unfit."""
+    if name not in HEADS:
+        raise FederationError(f"unknown head {name!r}: expected one of {', '.join(HEADS)}")
+    config: Any = encoder.config  # its fields differ from family to family
+    kind = HEADS[name]
+    if config.num_hidden_layers < kind.states:
+        raise FederationError(
+            f"head {name}: it reads the last {kind.states} layers, and the encoder has {config.num_hidden_layers}; "
+            f"choose a deeper encoder, or one of the heads {', '.join(n for n, k in HEADS.items() if k.states == 1)}"
+        )
+    with torch_seeded(seed, 0, SERVER, "layout"):  # modules draw weights when they are made; the head's are drawn below
+        head = kind(config, outputs)
+    with torch_seeded(seed, 0, SERVER, "head"), torch.no_grad():
+        for module in head.modules():
+            if isinstance(module, nn.Linear):
+                module.weight.normal_(std=getattr(config, "initializer_range", 0.02))
+                module.bias.zero_()
+    if name.endswith(COPIED):
+        _copy_layers(encoder, head)
+    return head
+
+
+def _copy_layers(encoder: Any, head: Any) -> None:
+    """Copy the encoder's last layers, the last one to the first path."""
+    try:
+        for layer, original in zip(head.layers, reversed(encoder.encoder.layer), strict=False):
+            layer.load_state_dict(original.state_dict())
+    except (AttributeError, RuntimeError):
+        raise FederationError(
+            f"copied layers: the layers of a {encoder.config.model_type} encoder are not BERT's; choose fresh ones"
+        ) from None
+
+
+def _layer_config(config: Any) -> Any:
+    """A BertConfig of the encoder's sizes; DistilBERT has names of its own for some of them."""
+    from transformers import BertConfig
+
+    make: Any = BertConfig  # attn_implementation is an argument of every configuration, and declared by none
+
+    def size(name: str, other: str) -> Any:
+        return getattr(config, name) if hasattr(config, name) else getattr(config, other)
+
+    return make(
+        hidden_size=config.hidden_size,
+        num_attention_heads=config.num_attention_heads,
+        intermediate_size=size("intermediate_size", "hidden_dim"),
+        hidden_act=size("hidden_act", "activation"),
+        hidden_dropout_prob=size("hidden_dropout_prob", "dropout"),
+        attention_probs_dropout_prob=size("attention_probs_dropout_prob", "attention_dropout"),
+        layer_norm_eps=getattr(config, "layer_norm_eps", 1e-12),
+        attn_implementation="sdpa",
+    )

@@ -1,0 +1,215 @@
+"""D- and C-FedFreezeBERT on cached features: what must be equal, what crosses the wire, kill and resume."""
+
+import numpy as np
+import pytest
+import torch
+
+from fedsim.checkpoint import Checkpoint
+from fedsim.data import Client, Part
+from fedsim.errors import FederationError
+from fedsim.feature_cache import FeatureCache
+from fedsim.features import FeatureStore
+from fedsim.models.heads import HEADS
+from fedsim.store import ClientStore
+from fedsim.wire import Channel, LedgerRow
+
+WIDTH = 16  # the width of padded features: the setting's max_length
+AGGREGATORS = ("ordinary", "average", "psum", "hsum")
+ONE_ROUND = {"batch_size": 4, "epochs": 2}
+
+
+def values_of(setting, names):
+    return sum(setting.model.parameters[name].numel() for name in names)
+
+
+# ---- equalities ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_cached_is_recomputed_to_the_bit_at_one_width(deep, assert_same_run, head):
+    def run(cached):
+        setting = deep.setting(head=head, batch_size=4, width=WIDTH)
+        return deep.run(deep.algorithm("fedfreezebert", setting, cached=cached, proximal=0.05))
+
+    assert_same_run(run(True), run(False))
+
+
+@pytest.mark.parametrize("head", AGGREGATORS)
+def test_cached_is_recomputed_to_rounding_at_any_width(deep, head):
+    """The same batches, padded to their longest text; one step, as Adam magnifies rounding."""
+
+    def run(cached):
+        setting = deep.setting(head=head, batch_size=16, learning_rate=1e-4)
+        return deep.run(deep.algorithm("fedfreezebert", setting, cached=cached), rounds=1)
+
+    cached, anew = run(True).results[0], run(False).results[0]
+    assert cached.metrics.client_losses == pytest.approx(anew.metrics.client_losses, abs=1e-5)
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_the_frozen_encoder_is_as_it_was_after_every_method(deep, cached):
+    for name, options in (
+        ("fedfreezebert", {"cached": cached}),
+        ("central", {"train": "head", "cached": cached}),
+        ("fedfreezebert_central", {}),
+    ):
+        setting = deep.setting(head="psum", **ONE_ROUND)
+        before = setting.model.snapshot(setting.model.parameters)
+        run = deep.run(deep.algorithm(name, setting, **options), rounds=1)
+        head = setting.model.anatomy.head
+        assert set(run.state.shared) == head
+        changed = {n for n, tensor in setting.model.parameters.items() if not torch.equal(tensor, before[n])}
+        assert changed <= head
+        assert len(changed) > len(head) / 2
+
+
+@pytest.mark.parametrize("head", AGGREGATORS)
+def test_one_client_is_central_training_of_the_head(deep, assert_same_tensors, head):
+    """The same seed, order, dropout and features; AdamW begins anew in each round on both sides."""
+
+    def run(name, **options):
+        setting = deep.setting(head=head, **ONE_ROUND)
+        return deep.run(deep.algorithm(name, setting, **options), clients=deep.clients[1:2], rounds=2)
+
+    frozen, central = run("fedfreezebert"), run("central", train="head")
+    assert_same_tensors(frozen.state.shared, central.state.shared)
+    assert frozen.results == central.results
+
+
+@pytest.mark.parametrize("head", AGGREGATORS)
+@pytest.mark.parametrize("features", ["padded", "trimmed"])
+def test_training_on_the_server_is_central_training_on_the_same_features(deep, assert_same_tensors, head, features):
+    """Of [CLS] alone the server knows no lengths: with batches by length it would form others than central training."""
+    width = WIDTH if head == "ordinary" else None
+
+    def run(name, **options):
+        setting = deep.setting(head=head, width=width, **ONE_ROUND)
+        return deep.run(deep.algorithm(name, setting, **options), rounds=1)
+
+    server, central = run("fedfreezebert_central", features=features), run("central", train="head")
+    assert_same_tensors(server.state.shared, central.state.shared)
+    assert server.results == central.results
+
+
+def test_every_aggregator_federates_on_a_trained_encoder(deep):
+    for head in AGGREGATORS:
+        setting = deep.setting(head=head)
+        fedavg = deep.run(deep.algorithm("fedavg", setting, embeddings="global"), rounds=1)
+        assert set(fedavg.state.shared) == setting.model.anatomy.names
+        setting = deep.setting(head=head)
+        split = deep.run(deep.algorithm("fedsplitbert", setting, critical_layer=2), rounds=1)
+        assert setting.model.anatomy.head <= set(split.state.clients.get(0))
+        assert not setting.model.anatomy.head & set(split.state.shared)
+
+
+# ---- the wire --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("codec", ["fp32", "fp16"])
+@pytest.mark.parametrize("head", AGGREGATORS)
+@pytest.mark.parametrize("features", ["padded", "trimmed"])
+def test_bytes_are_those_of_the_closed_form(deep, head, features, codec):
+    """Equation of section 3.2: 4 n_s n_t dim n_layers + n_c SizeOf(W_s), and masks and labels beside it."""
+    setting = deep.setting(head=head)
+    run = deep.run(deep.algorithm("fedfreezebert_central", setting, features=features), codec, rounds=1)
+    size = 2 if codec == "fp16" else 4
+    states, weights = setting.model.model.head.states, values_of(setting, setting.model.anatomy.head)
+    expected = []
+    for client in deep.clients:
+        texts = len(client.train)
+        tokens = int(deep.examples.lengths[client.train.indices].sum())
+        rows, masks = {
+            ("padded", True): (texts * WIDTH, [("masks", texts * WIDTH, texts * WIDTH)]),  # a byte a token
+            ("trimmed", True): (tokens, [("masks", texts, 4 * texts)]),  # int32: tokens of each text
+        }.get((features, head != "ordinary"), (texts, []))
+        values = rows * states * deep.hidden
+        sent = [("features", values, size * values), *masks, ("labels", texts, 8 * texts)]
+        expected += [LedgerRow(1, client.id, "up", *row) for row in sent]
+    expected += [LedgerRow(1, client.id, "down", "parameters", weights, size * weights) for client in deep.clients]
+    rounds = [row for row in run.channel.ledger.rows if row.round == 1]
+    assert rounds == expected
+    encoder = values_of(setting, setting.model.anatomy.names) - weights
+    assert run.channel.ledger.setup_bytes == 3 * 4 * encoder  # W_s begins on the server
+
+
+def test_half_precision_features_are_really_rounded(deep, assert_same_tensors):
+    """The server trains on what fp16 left of them, and clients receive W_s in fp16."""
+    kept_by_server = []
+
+    class Kept(FeatureStore):
+        def examples(self):
+            kept_by_server.append(super().examples())
+            return kept_by_server[0]
+
+    setting = deep.setting(head="average", **ONE_ROUND)
+    setting.features.store = lambda model: Kept(setting.features.folder, 1, deep.hidden, tokens=True)
+    run = deep.run(deep.algorithm("fedfreezebert_central", setting), "fp16", rounds=1)
+    (found,) = kept_by_server
+    order = np.concatenate([client.train.indices for client in deep.clients])
+    original = setting.by_features(Part(deep.examples, order))
+    kept = found.collate(np.arange(len(found)))["features"]
+    exact = original.examples.collate(original.indices)["features"]
+    assert torch.equal(kept, exact.half().float())
+    assert not torch.equal(kept, exact)
+    assert_same_tensors(run.state.shared, {name: t.half().float() for name, t in run.state.shared.items()})
+    full = deep.run(deep.algorithm("fedfreezebert_central", deep.setting(head="average", **ONE_ROUND)), rounds=1)
+    assert run.results[0].metrics != full.results[0].metrics
+
+
+def test_a_chunk_at_a_time_is_all_at_once(deep, assert_same_tensors):
+    def run(size):
+        setting = deep.setting(head="psum", **ONE_ROUND)
+        object.__setattr__(setting, "evaluation_batch_size", size)
+        return deep.run(deep.algorithm("fedfreezebert_central", setting), rounds=1)
+
+    chunks, whole = run(3), run(64)
+    assert_same_tensors(chunks.state.shared, whole.state.shared)
+    assert chunks.channel.ledger.rows == whole.channel.ledger.rows
+
+
+def test_what_was_sent_is_counted_though_the_server_broke_off(deep):
+    channel = Channel()
+    channel.round = 1
+    for _ in channel.stream_to_server(7, ({"features": torch.zeros(5)} for _ in range(3))):
+        break
+    assert channel.ledger.rows == [LedgerRow(1, 7, "up", "features", 5, 20)]
+
+
+# ---- refusals, resuming ----------------------------------------------------------------------------------------
+
+
+def test_features_are_padded_or_trimmed(deep):
+    with pytest.raises(FederationError, match="features: expected one of padded, trimmed, found 'cut'"):
+        deep.algorithm("fedfreezebert_central", deep.setting(head="average"), features="cut")
+
+
+def test_a_second_round_is_refused(deep):
+    with pytest.raises(FederationError, match="sends everything once: expected 1 round"):
+        deep.run(deep.algorithm("fedfreezebert_central", deep.setting(head="average")), rounds=2)
+
+
+@pytest.mark.parametrize(("name", "rounds"), [("fedfreezebert", 3), ("fedfreezebert_central", 1), ("central", 3)])
+def test_resumed_is_uninterrupted(deep, assert_same_run, tmp_path, name, rounds):
+    """A new process finds the features in their folder and the head in the checkpoint."""
+    options = {"train": "head"} if name == "central" else {}
+
+    def run(rounds, features, **engine):
+        setting = deep.setting(head="psum", batch_size=4, features=features)
+        return deep.run(deep.algorithm(name, setting, **options), rounds=rounds, **engine)
+
+    def kept():
+        folder = tmp_path / "checkpoint"
+        features = FeatureCache(tmp_path / "features", "deep")
+        return {"features": features, "checkpoint": Checkpoint(folder, name), "store": ClientStore(folder)}
+
+    uninterrupted = run(rounds, FeatureCache())
+    assert run(rounds - 1, **kept()).state.round == rounds - 1
+    assert_same_run(run(rounds, **kept()), uninterrupted)
+    assert_same_run(run(rounds, **kept()), uninterrupted)
+
+
+def test_central_examples_are_scored_by_features_too(deep):
+    common = Part(deep.examples, np.arange(20))
+    clients = [Client(client.id, client.train, {"test": common}) for client in deep.clients]
+    run = deep.run(deep.algorithm("fedfreezebert", deep.setting(head="average")), clients=clients, rounds=1)
+    assert len({str(scores) for scores in run.results[0].client_scores}) == 1
