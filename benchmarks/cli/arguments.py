@@ -90,6 +90,7 @@ def build_parser() -> Parser:
     _places(command)
 
     command = commands.add_parser("bench", help="the engine against a bare training loop")
+    command.add_argument("--features", action="store_true", help="cached features against computing them anew instead")
     _selection(command, required=False)
     _machine(command)
     return parser

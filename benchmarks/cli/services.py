@@ -76,7 +76,11 @@ def _findings(words: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
 
 
 def bench_command(words: argparse.Namespace) -> int:
-    """The engine against a bare loop of the same batches, as a ratio within one run."""
+    """The engine against a bare loop of the same batches, as a ratio; or cached features against none."""
+    if words.features:
+        from benchmarks.bench_features import bench_features
+
+        return bench_features(settings(words))
     from benchmarks.bench import bench
 
     words.scale = words.scale or ("lite" if words.data_dir else "demo")
