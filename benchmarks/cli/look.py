@@ -6,6 +6,7 @@ import argparse
 import textwrap
 
 from benchmarks.cli.select import Selection, selection, settings
+from benchmarks.errors import UserError
 from benchmarks.record import read_records
 from benchmarks.registry import benchmark, benchmark_ids
 
@@ -72,16 +73,23 @@ def plan_command(words: argparse.Namespace) -> int:
         "set-up, once",
     ):
         table.add_column(heading, justify="left" if heading in ("Task", "Method") else "right")
+    unknown: dict[str, str] = {}
     for row, column, cell in cells:
         if cell.seed != chosen.seeds[0]:
             continue
-        wire = wire_plan(cell, words.backbone)
+        try:
+            wire = wire_plan(cell, words.backbone)
+        except UserError as error:  # what is sent depends on the examples
+            unknown[row.name] = str(error)
+            table.add_row(column.name, row.name, str(cell.training.rounds), *["–"] * 4)
+            continue
         both = wire.up_bytes + wire.down_bytes
+        counted = sum({"up": wire.up_bytes, "down": wire.down_bytes}[way] for way in paper.directions)
         table.add_row(
             column.name,
             row.name,
             str(cell.training.rounds),
-            f"{wire.up_bytes / paper.gigabyte:.2f}",
+            f"{counted / paper.gigabyte:.2f}",
             f"{both / paper.gigabyte:.3f} GB",
             f"{both * cell.training.rounds / paper.gigabyte:.2f} GB",
             f"{wire.setup_bytes / paper.gigabyte:.2f} GB",
@@ -91,6 +99,8 @@ def plan_command(words: argparse.Namespace) -> int:
     if words.tflops:
         _say_hours(chosen, words)
     print(f"* {paper.bytes_convention}; derived for {chosen.scale.backbone} with {cells[0][2].clients} clients.")
+    for name, reason in unknown.items():
+        print(f"– {name}: {reason}")
     print("Set-up is the whole pre-trained model, sent to every client once; the paper leaves it out.")
     return 0
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.cli.main import main
 from benchmarks.planning import wire_plan
 from benchmarks.record import RunRecord
 from benchmarks.registry import benchmark, scale_of
@@ -97,3 +98,12 @@ def test_bytes_of_the_paper_scale_are_those_of_its_equations() -> None:
 def test_published_values_name_rows_of_the_table() -> None:
     known = {row.id for row in TABLE3.rows}
     assert {entry.row for entry in read_published(TABLE3.published_csv)} <= known
+
+
+def test_plan_says_which_bytes_depend_on_the_examples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    methods = "d-fedavg-psum,c-psum"
+    words = ["plan", "fedfreezebert-table3", "--methods", methods, "--scale", "paper", "--results-dir", str(tmp_path)]
+    assert main(words) == 0
+    shown = capsys.readouterr().out
+    assert "1.11" in shown  # 2 directions, 5 clients, 113.44 MB, 1024 MB a GB
+    assert "C-FedFreezeBERT · P-SUM: bytes that depend on the number of examples" in shown
