@@ -52,6 +52,27 @@ class Request:
         """The records of one cell, one a seed in the order of seeds."""
         return self.selections[row.id, column.task].records
 
+    def page(
+        self,
+        grids: Iterable[Grid],
+        notes: Iterable[str],
+        frame: Callable[[], pd.DataFrame],
+        figure: Callable[[], Figure] | None = None,
+    ) -> Page:
+        """The page that answers this request."""
+        return Page(
+            benchmark_id=self.benchmark.id,
+            scale_id=self.scale.id,
+            heading=self.heading,
+            title=self.benchmark.title,
+            run=sum(bool(selection.records) for selection in self.selections.values()),
+            cells=len(self.selections),
+            grids=tuple(grids),
+            notes=tuple(notes),
+            frame=frame,
+            figure=figure,
+        )
+
 
 def request_for(
     benchmark: Benchmark,

@@ -57,14 +57,7 @@ def _notes(request: Request) -> Iterator[str]:
 
 def curves(request: Request) -> Page:
     """A method's value after every round on every task, and a panel a task."""
-    found = all_series(request)
-    return Page(
-        benchmark_id=request.benchmark.id,
-        scale_id=request.scale.id,
-        heading=request.heading,
-        title=request.benchmark.title,
-        run=sum(series.is_run for series in found.values()),
-        cells=len(found),
+    return request.page(
         grids=(curves_grid(request),),
         notes=tuple(_notes(request)),
         frame=partial(frame, request),

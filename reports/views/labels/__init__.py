@@ -117,13 +117,7 @@ def _notes(request: Request, found: Mapping[str, Distribution]) -> Iterator[str]
 def labels(request: Request) -> Page:
     """What every client holds of each task, beside what was requested and printed."""
     found = distributions(request)
-    return Page(
-        benchmark_id=request.benchmark.id,
-        scale_id=request.scale.id,
-        heading=request.heading,
-        title=request.benchmark.title,
-        run=sum(bool(selection.records) for selection in request.selections.values()),
-        cells=len(request.selections),
+    return request.page(
         grids=(distribution_grid(request, found),),
         notes=tuple(_notes(request, found)),
         frame=partial(frame, request, found),

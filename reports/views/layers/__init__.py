@@ -55,13 +55,7 @@ def _notes(found: Layers) -> Iterator[str]:
 def layers(request: Request) -> Page:
     """Scores and bytes by critical layer, and both plots."""
     found = join(request)
-    return Page(
-        benchmark_id=request.benchmark.id,
-        scale_id=request.scale.id,
-        heading=request.heading,
-        title=request.benchmark.title,
-        run=sum(cell.is_run for cell in found.comparison.cells),
-        cells=len(found.comparison.cells),
+    return request.page(
         grids=(layers_grid(found),),
         notes=tuple(_notes(found)),
         frame=partial(frame, found),

@@ -63,14 +63,7 @@ def _in_print(request: Request, derived: Sequence[Derived]) -> Iterator[str]:
 def targets(request: Request) -> Page:
     """Bytes until both targets, the gains, what the paper's own encoder gives, and a bar plot."""
     found, derived = find_outcomes(request), derive_costs(request)
-    cells = [found.at("printed", row, column) for row in request.rows for column in request.columns]
-    return Page(
-        benchmark_id=request.benchmark.id,
-        scale_id=request.scale.id,
-        heading=request.heading,
-        title=request.benchmark.title,
-        run=sum(cell.is_run for cell in cells),
-        cells=len(cells),
+    return request.page(
         grids=grids(found, derived),
         notes=(
             scale_note(request.scale),
