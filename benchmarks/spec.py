@@ -152,13 +152,14 @@ class Paper:
 
 @dataclass(frozen=True)
 class Published:
-    """One printed number and its place."""
+    """One published number and its place: printed, or derived from what is printed."""
 
     table: str
     row: str
     column: str
     score: str  # "test/f1", …; "" for an average
     value: float
+    derivation: str = ""  # how the value follows from printed ones, such as "{c-psum} / 1.129"; "" if it is printed
 
 
 @dataclass(frozen=True)

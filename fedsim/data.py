@@ -51,6 +51,11 @@ class Examples:
         """Tokens of each example, int64 [n]."""
         return np.diff(self.offsets)
 
+    def words(self, indices: np.ndarray) -> np.ndarray:
+        """The distinct token ids of some examples, in their order."""
+        spans = [self.tokens[self.offsets[index] : self.offsets[index + 1]] for index in indices]
+        return np.unique(np.concatenate([[self.padding_id], *spans]))
+
     def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
         """The batch of some examples, padded to the longest of them, or to `width` tokens."""
         longest = int(self.lengths[indices].max())

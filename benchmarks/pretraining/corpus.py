@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,13 +22,20 @@ from fedsim.rng import SERVER, numpy_generator
 class Corpus:
     """Texts to train on and texts to score, with the tokenizer that read them.
 
+    A token's number is its place in `vocabulary`: the ids, in their order, that occur in the texts or are special.
+    The tokenizer's other tokens are neither read nor asked for, so they cost nothing.
     sources: digests of what was read and where it came from, for the recipe's record.
     """
 
     train: Part
     held_out: Part
     tokenizer: Any
+    vocabulary: np.ndarray  # int64 [V]
     sources: dict[str, JSON]
+
+    def place(self, token_id: int) -> int:
+        """The number of a token."""
+        return int(np.searchsorted(self.vocabulary, token_id))
 
     @property
     def identity(self) -> dict[str, JSON]:
@@ -45,6 +52,12 @@ def load_corpus(recipe: Recipe, settings: Settings) -> Corpus:
     ordinary = ~np.isin(examples.tokens, tokenizer.all_special_ids)
     words = np.diff(np.concatenate([[0], np.cumsum(ordinary)])[examples.offsets])
     order = numpy_generator(recipe.seed, 0, SERVER, "held-out").permutation(np.flatnonzero(words))
+    vocabulary = np.union1d(examples.tokens, tokenizer.all_special_ids).astype(np.int64)
+    examples = replace(
+        examples,
+        tokens=np.searchsorted(vocabulary, examples.tokens).astype(np.int32),
+        padding_id=int(np.searchsorted(vocabulary, examples.padding_id)),
+    )
     held_out = max(1, round(recipe.held_out_share * len(order)))
     if len(order) <= held_out:
         raise UserError(f"recipe {recipe.id}: expected two texts or more in {data.origin}, found {len(order)}")
@@ -52,6 +65,7 @@ def load_corpus(recipe: Recipe, settings: Settings) -> Corpus:
         train=Part(examples, np.sort(order[held_out:])),
         held_out=Part(examples, np.sort(order[:held_out])),
         tokenizer=tokenizer,
+        vocabulary=vocabulary,
         sources={
             "data": {
                 "digest": data.digest,
@@ -59,6 +73,7 @@ def load_corpus(recipe: Recipe, settings: Settings) -> Corpus:
                 "texts": len(order) - held_out,
                 "held_out": held_out,
                 "tokens": int(examples.lengths[order[held_out:]].sum()),
+                "distinct_tokens": len(vocabulary),
                 "skipped": [f"{row.file}:{row.line}: {row.reason}" for row in data.skipped],
                 "notes": list(data.notes),
             },

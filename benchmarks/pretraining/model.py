@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -28,7 +29,7 @@ class MaskedLanguageModel(nn.Module):
         self.encoder = encoder
         self.transform = nn.Linear(config.hidden_size, config.hidden_size)
         self.norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
-        self.bias = nn.Parameter(torch.zeros(config.vocab_size))
+        self.bias = nn.Parameter(torch.zeros(len(self.word_embeddings)))
         nn.init.normal_(self.transform.weight, std=config.initializer_range)
         nn.init.zeros_(self.transform.bias)
 
@@ -47,7 +48,32 @@ class MaskedLanguageModel(nn.Module):
         return weight
 
 
-def fresh_model(recipe: Recipe) -> MaskedLanguageModel:
-    """The recipe's model with weights drawn from its seed."""
+def fresh_model(recipe: Recipe, vocabulary: np.ndarray) -> MaskedLanguageModel:
+    """The recipe's model with weights drawn from its seed, and word embeddings of these tokens alone."""
+    encoder = _fresh_encoder(recipe, dropout=recipe.dropout)
+    words = encoder.get_input_embeddings()
+    kept = nn.Embedding.from_pretrained(
+        words.weight.detach()[torch.from_numpy(vocabulary)], freeze=False, padding_idx=words.padding_idx
+    )
+    encoder.set_input_embeddings(kept)
+    with torch_seeded(recipe.seed, 0, SERVER, "head"):
+        return MaskedLanguageModel(encoder)
+
+
+def whole_encoder(recipe: Recipe, model: MaskedLanguageModel, vocabulary: np.ndarray) -> Any:
+    """The trained encoder with word embeddings of the whole vocabulary: those it never met are as they were drawn."""
+    encoder = _fresh_encoder(recipe)
+    weight = encoder.get_input_embeddings().weight
+    trained = {name: tensor.cpu() for name, tensor in model.encoder.state_dict().items()}
+    with torch.no_grad():
+        weight[torch.from_numpy(vocabulary)] = model.word_embeddings.detach().cpu()
+    for name, tensor in encoder.state_dict().items():
+        if tensor.data_ptr() != weight.data_ptr():
+            tensor.copy_(trained[name])
+    return encoder
+
+
+def _fresh_encoder(recipe: Recipe, dropout: float | None = None) -> Any:
+    changed = {} if dropout is None else {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
     with torch_seeded(recipe.seed, 0, SERVER, "initialisation"):
-        return MaskedLanguageModel(encoder_from_config(recipe.config))
+        return encoder_from_config({**recipe.config, **changed})

@@ -10,11 +10,13 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from benchmarks.environment import describe_environment
 from benchmarks.errors import UserError
 from benchmarks.pretraining import checkpoint
 from benchmarks.pretraining.corpus import Corpus, load_corpus
+from benchmarks.pretraining.model import whole_encoder
 from benchmarks.pretraining.recipes import Recipe, made_folder
 from benchmarks.pretraining.training import Trainer
 from benchmarks.runner import quiet_libraries
@@ -86,14 +88,14 @@ def _compute(
         trainer.train_epoch(lambda step: on_step(trainer, step))
         checkpoint.save(saved, identity, trainer)
         on_step(trainer, trainer.progress.epochs * trainer.epoch_steps)
-    progress = trainer.progress
+    progress, encoder = trainer.progress, whole_encoder(recipe, trainer.model, corpus.vocabulary)
     record: dict[str, JSON] = {
         "identity": identity,
         "recipe": recipe.to_json(),
         "inputs": corpus.sources,
         "parameters": {
-            "encoder": sum(parameter.numel() for parameter in trainer.model.encoder.parameters()),
-            "with_head": sum(parameter.numel() for parameter in trainer.parameters.values()),
+            "encoder": sum(parameter.numel() for parameter in encoder.parameters()),
+            "trained": sum(parameter.numel() for parameter in trainer.parameters.values()),
         },
         "steps": trainer.steps,
         "losses": progress.losses,
@@ -106,16 +108,16 @@ def _compute(
         },
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    _write(folder, trainer, record)
+    _write(folder, encoder, corpus.tokenizer, record)
 
 
-def _write(folder: Path, trainer: Trainer, record: dict[str, JSON]) -> None:
+def _write(folder: Path, encoder: Any, tokenizer: Any, record: dict[str, JSON]) -> None:
     """The folder appears whole: it is written beside its place and renamed."""
     partial = folder.with_name(f".{folder.name}.partial")
     if partial.exists():
         shutil.rmtree(partial)
-    trainer.model.encoder.save_pretrained(partial)  # type: ignore[operator]  # a transformers model
-    trainer.corpus.tokenizer.save_pretrained(partial)
+    encoder.save_pretrained(partial)
+    tokenizer.save_pretrained(partial)
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     (partial / RECORD).write_text(text, encoding="utf-8")
     for path in partial.iterdir():

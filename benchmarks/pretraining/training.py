@@ -42,8 +42,12 @@ class Trainer:
     def __init__(self, recipe: Recipe, corpus: Corpus, precision: Precision) -> None:
         self.recipe, self.corpus, self.precision = recipe, corpus, precision
         tokenizer = corpus.tokenizer
-        self.vocabulary = Vocabulary(tokenizer.mask_token_id, frozenset(tokenizer.all_special_ids), len(tokenizer))
-        self.model: MaskedLanguageModel = fresh_model(recipe).to(precision.device)
+        self.vocabulary = Vocabulary(
+            corpus.place(tokenizer.mask_token_id),
+            frozenset(map(corpus.place, tokenizer.all_special_ids)),
+            len(corpus.vocabulary),
+        )
+        self.model: MaskedLanguageModel = fresh_model(recipe, corpus.vocabulary).to(precision.device)
         self.parameters = dict(self.model.named_parameters())
         self.optimizer = torch.optim.AdamW(
             self.parameters.values(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True

@@ -88,6 +88,21 @@ def averaging(
     return FederatedAlgorithm(init, round, predict, personal=bool(plan(1, 0).local))
 
 
+def answering_together(algorithm: FederatedAlgorithm) -> FederatedAlgorithm:
+    """The same training, but all clients answer as one: with the plain mean of their models' outputs (an ensemble)."""
+    everyone: list[Client] = []
+
+    def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
+        everyone[:] = clients
+        return algorithm.init(clients, channel, store)
+
+    def predict(state: FederationState, _: Client, part: Part) -> np.ndarray:
+        outputs: np.ndarray = np.mean([algorithm.predict(state, client, part) for client in everyone], axis=0)
+        return outputs
+
+    return FederatedAlgorithm(init, algorithm.round, predict, personal=False)
+
+
 def aggregation_weights(
     cohort: Sequence[Client], plans: Mapping[ClientId, ExchangePlan]
 ) -> dict[ClientId, dict[str, float]]:

@@ -38,6 +38,13 @@ class Resident:
         config: Any = self.model.encoder.config  # its fields differ from family to family
         return int(config.hidden_size)
 
+    @property
+    def word_embeddings(self) -> str:
+        """The name of the encoder's word embeddings."""
+        encoder: Any = self.model.encoder
+        weight = encoder.get_input_embeddings().weight
+        return next(name for name, parameter in self.parameters.items() if parameter is weight)
+
     def write(self, values: Mapping[str, Tensor]) -> None:
         """Copy values into the parameters of the same names."""
         with torch.no_grad():

@@ -123,8 +123,10 @@ def test_it_learns_and_keeps_a_record(finished: Path) -> None:
     assert record["inputs"]["data"]["notes"] == ["empty texts: 1"]
     assert record["environment"]["precision"] == "fp32"
     # transform, LayerNorm and a bias a word: the decoder's weight is the embeddings' and is not counted again
-    assert (
-        record["parameters"]["with_head"] - record["parameters"]["encoder"] == (HIDDEN**2 + HIDDEN) + 2 * HIDDEN + WORDS
+    met = record["inputs"]["data"]["distinct_tokens"]
+    assert met < WORDS
+    assert record["parameters"]["trained"] == record["parameters"]["encoder"] - (WORDS - met) * HIDDEN + (
+        HIDDEN**2 + HIDDEN + 2 * HIDDEN + met
     )
 
 
@@ -296,7 +298,7 @@ def test_held_out_texts_are_never_trained_on(settings: Settings) -> None:
 
 
 def test_the_decoder_is_the_embeddings() -> None:
-    model = fresh_model(SMALL)
+    model = fresh_model(SMALL, np.arange(WORDS))
     assert len({parameter.data_ptr() for parameter in model.parameters()}) == len(list(model.parameters()))
     batch = {"input_ids": torch.full((1, 4), 7), "attention_mask": torch.ones(1, 4, dtype=torch.int64)}
     logits = model({**batch, "token_type_ids": torch.zeros(1, 4, dtype=torch.int64)}, torch.tensor([1, 2]))
@@ -304,6 +306,24 @@ def test_the_decoder_is_the_embeddings() -> None:
     logits[0, 99].backward()  # the logit of a word that is not in the text
     assert model.word_embeddings.grad is not None
     assert model.word_embeddings.grad[99].abs().sum() > 0
+
+
+def test_words_that_no_text_has_are_as_they_were_drawn(finished: Path, settings: Settings) -> None:
+    corpus = load_corpus(SMALL, settings)
+    unmet = np.setdiff1d(np.arange(WORDS), corpus.vocabulary)
+    drawn = fresh_model(SMALL, np.arange(WORDS)).word_embeddings
+    made = build_encoder(locate("small", results_dir=finished)).get_input_embeddings().weight  # type: ignore[operator]
+    assert 0 < len(unmet) < WORDS
+    assert torch.equal(made[unmet], drawn[unmet])
+    assert (made[corpus.vocabulary] != drawn[corpus.vocabulary]).any(dim=1).sum() == len(corpus.vocabulary)
+
+
+def test_texts_are_read_as_the_tokenizer_reads_them(settings: Settings) -> None:
+    corpus = load_corpus(SMALL, settings)
+    first = corpus.train.examples.collate(corpus.train.indices[:1])["input_ids"][0]
+    ids = corpus.vocabulary[first.numpy()]
+    texts = [text for (text,) in task("arsarcasm").generate(0).pool.texts]
+    assert ids.tolist() in corpus.tokenizer(texts, truncation=True, max_length=SMALL.max_length)["input_ids"]
 
 
 @examples(max_examples=50, deadline=None)

@@ -228,3 +228,23 @@ def test_identity_plan_trains_what_is_shared_or_local():
     plan = identity_plan("abc", shared=frozenset("a"), local=frozenset("b"))
     assert (plan.download, plan.train, plan.upload, plan.local) == tuple(map(frozenset, ("a", "ab", "a", "b")))
     assert plan.view == {"a": "a", "b": "b", "c": "c"}
+
+
+def test_personal_models_answer_together_with_their_mean(small):
+    common = Part(small.examples, np.arange(20))
+    clients = [Client(client.id, client.train, {"test": common}) for client in small.clients]
+    own = small.algorithm("fedsplitbert", critical_layer=1)
+    together = small.algorithm("fedsplitbert", critical_layer=1, answers="mean")
+    apart, joint = (small.run(algorithm, clients=clients) for algorithm in (own, together))
+
+    assert joint.channel.ledger.rows == apart.channel.ledger.rows  # the training is the same
+    outputs = [own.predict(apart.state, client, common) for client in clients]
+    assert not np.array_equal(outputs[0], outputs[1])
+    np.testing.assert_array_equal(together.predict(joint.state, clients[0], common), np.mean(outputs, axis=0))
+    assert len({str(scores) for scores in joint.results[-1].client_scores}) == 1
+    assert len({str(scores) for scores in apart.results[-1].client_scores}) > 1
+
+
+def test_an_unknown_way_to_answer_is_refused(small):
+    with pytest.raises(FederationError, match="own, mean"):
+        small.algorithm("fedsplitbert", critical_layer=1, answers="vote")

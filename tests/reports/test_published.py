@@ -52,3 +52,37 @@ def test_damage_is_named_with_its_line(tmp_path: Path, content: str, message: st
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match=r"gone\.csv: expected the published values, found no such file"):
         read_published(tmp_path / "gone.csv")
+
+
+def test_derived_values_are_computed_from_printed_ones(tmp_path: Path) -> None:
+    path = tmp_path / "derived.csv"
+    path.write_text(
+        "table,row,column,score,value,derivation\n"
+        "Table 3,c-psum,x,test/f1,75.26,\n"
+        "Table 3,fedavg,x,test/f1,,{c-psum} / 1.129\n"
+        "Table 3,sum,x,test/f1,,2 * ({c-psum} + {fedavg}) - 1\n"
+    )
+    printed, derived, total = read_published(path)
+    assert not printed.derivation
+    assert derived.value == 75.26 / 1.129
+    assert derived.derivation == "{c-psum} / 1.129"
+    assert total.value == 2 * (75.26 + 75.26 / 1.129) - 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Table 3,a,x,test/f1,1.0,2 * 3",  # printed, or derived
+        "Table 3,a,x,test/f1,,",
+        "Table 3,a,x,test/f1,,{b} / 2",  # nothing of b is known
+        "Table 3,a,x,test/f1,,__import__('os')",
+        "Table 3,a,x,test/f1,,1 / 0",
+        "Table 3,a,x,test/f1,,2 ** 3",
+        "Table 3,a,x,test/f1,,2 +",
+    ],
+)
+def test_what_is_no_derivation_is_refused(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "derived.csv"
+    path.write_text(f"table,row,column,score,value,derivation\n{line}\n")
+    with pytest.raises(ReportError, match=r"derived\.csv:2"):
+        read_published(path)

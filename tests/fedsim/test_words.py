@@ -1,0 +1,82 @@
+"""Training the word embeddings of a client's own words alone: the same bits as training all of them."""
+
+import contextlib
+
+import numpy as np
+import pytest
+import torch
+
+from fedsim.data import Part
+from fedsim.models.encoder import encoder_from_config
+from fedsim.models.resident import Resident
+from fedsim.models.sequence import with_classifier
+from fedsim.models.words import only_words_of
+from fedsim.precision import resolve_precision
+from fedsim.training import LocalTraining
+
+WORDS = "encoder.embeddings.word_embeddings.weight"
+
+
+def family(config, name):
+    """An encoder of a family; RoBERTa's counts positions from behind its padding id."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        encoder = encoder_from_config({**config, "model_type": name, "max_position_embeddings": 20, "pad_token_id": 1})
+    return Resident(with_classifier(encoder, 2, seed=0), resolve_precision("fp32", "cpu"))
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("fedavg", {"embeddings": "global"}),
+        ("fedavg", {"embeddings": "global", "proximal": 0.5}),
+        ("fedsplitbert", {"critical_layer": 1, "embeddings": "local"}),
+        ("central", {"embeddings": "global"}),
+    ],
+)
+@pytest.mark.parametrize("model", ["bert", "roberta"])
+def test_it_changes_no_bit(small, assert_same_run, monkeypatch, name, options, model):
+    def run():
+        setting = small.setting(lambda: family(small.config, model), weight_decay=0.0, epochs=2, batch_size=4)
+        return small.run(small.algorithm(name, setting, **options))
+
+    compact = run()
+    monkeypatch.setattr(LocalTraining, "_words", lambda *_: contextlib.nullcontext())
+    assert_same_run(compact, run())
+
+
+def test_rows_of_other_words_are_not_trained_and_those_met_come_back(small):
+    resident = small.load()
+    before = resident.parameters[WORDS].detach().clone()
+    part = Part(small.examples, np.arange(3))
+    met = small.examples.words(part.indices)
+    assert 3 < len(met) < len(before)
+    with only_words_of(part, resident) as words:
+        assert words is not None
+        assert resident.parameters[WORDS].shape == (len(met), before.shape[1])
+        seen = words.batch(small.examples.collate(part.indices))
+        assert torch.equal(words.met[seen["input_ids"]], small.examples.collate(part.indices)["input_ids"])
+        with torch.no_grad():
+            resident.parameters[WORDS].add_(1)
+    after = resident.parameters[WORDS].detach()
+    changed = (after != before).any(dim=1).nonzero().flatten().numpy()
+    np.testing.assert_array_equal(changed, met)
+    assert resident.parameters[WORDS] is resident.model.encoder.get_input_embeddings().weight
+
+
+def test_with_weight_decay_every_row_is_trained(small):
+    """Decay reaches rows without a gradient too."""
+    setting = small.setting(weight_decay=0.1)
+    before = setting.model.parameters[WORDS].detach().clone()
+    part = Part(small.examples, np.arange(3))
+    setting.training.run(setting.model, part, sorted(setting.model.anatomy.names), 1, 0, {}, 0.0)
+    unmet = np.setdiff1d(np.arange(1, len(before)), small.examples.words(part.indices))
+    assert (setting.model.parameters[WORDS].detach() != before)[unmet].any(dim=1).all()
+
+
+def test_an_interruption_gives_the_whole_embeddings_back(small):
+    resident = small.load()
+    whole = resident.parameters[WORDS]
+    with contextlib.suppress(KeyboardInterrupt), only_words_of(Part(small.examples, np.arange(3)), resident):
+        raise KeyboardInterrupt
+    assert resident.parameters[WORDS] is whole
