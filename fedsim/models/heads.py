@@ -119,21 +119,27 @@ def first_token(layer: Any, hidden_BSD: Tensor, mask_BS: Tensor) -> Tensor:
     are weighted before W_v is applied. No matrix meets every token, and the layer costs a fraction.
     """
     attention = layer.attention.self
+    device = hidden_BSD.device.type
+    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else torch.float32
+    hidden_BSD = hidden_BSD.to(dtype)
 
     def by_head(values: Tensor, dim: int) -> Tensor:
         return values.unflatten(dim, (attention.num_attention_heads, -1))
 
-    first_BD = hidden_BSD[:, 0].float()
-    query_BHE = by_head(attention.query(first_BD), -1) * attention.scaling
-    asked_BHD = torch.einsum("bhe,hed->bhd", query_BHE, by_head(attention.key.weight, 0))
-    constant_BH1 = (query_BHE * by_head(attention.key.bias, 0)).sum(-1, keepdim=True)
-    scores_BHS = asked_BHD @ hidden_BSD.to(asked_BHD.dtype).transpose(1, 2) + constant_BH1
-    weights_BHS = scores_BHS.float().masked_fill(mask_BS[:, None] == 0, -torch.inf).softmax(-1)
-    weights_BHS = attention.dropout(weights_BHS)
-    read_BHD = weights_BHS.to(asked_BHD.dtype) @ hidden_BSD.to(asked_BHD.dtype)
-    context_BHE = torch.einsum("bhd,hed->bhe", read_BHD, by_head(attention.value.weight, 0))
-    context_BHE = context_BHE + weights_BHS.sum(-1, keepdim=True) * by_head(attention.value.bias, 0)
-    return layer.feed_forward_chunk(layer.attention.output(context_BHE.flatten(1), first_BD))
+    # What meets one token a text stays fp32: casting the weights would cost more than it saves.
+    with torch.autocast(device, enabled=False):
+        first_BD = hidden_BSD[:, 0].float()
+        query_BHE = by_head(attention.query(first_BD), -1) * attention.scaling
+        asked_BHD = torch.einsum("bhe,hed->bhd", query_BHE, by_head(attention.key.weight, 0))
+        constant_BH1 = (query_BHE * by_head(attention.key.bias, 0)).sum(-1, keepdim=True)
+        scores_BHS = (asked_BHD.to(dtype) @ hidden_BSD.transpose(1, 2)).float() + constant_BH1
+        weights_BHS = scores_BHS.masked_fill(mask_BS[:, None] == 0, -torch.inf).softmax(-1)
+        weights_BHS = attention.dropout(weights_BHS)
+        read_BHD = (weights_BHS.to(dtype) @ hidden_BSD).float()
+        context_BHE = torch.einsum("bhd,hed->bhe", read_BHD, by_head(attention.value.weight, 0))
+        context_BHE = context_BHE + weights_BHS.sum(-1, keepdim=True) * by_head(attention.value.bias, 0)
+        output_BD: Tensor = layer.feed_forward_chunk(layer.attention.output(context_BHE.flatten(1), first_BD))
+    return output_BD
 
 
 # "-copied": the layers begin as copies of the encoder's last four; else fresh, as BERT is initialised.
