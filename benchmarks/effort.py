@@ -42,7 +42,7 @@ def estimate_effort(cell: Cell, settings: Settings) -> Effort:
     """
     from benchmarks.federation import build_clients, load_inputs
 
-    if cell.algorithm == "local_majority":
+    if cell.algorithm in ("local_majority", "token_majority"):
         return Effort(0, 0.0, 0.0)
     counted = replace(cell, backbone=_with_same_vocabulary(cell.backbone))
     clients, _ = build_clients(counted, load_inputs(counted, replace(settings, backbone=None)), settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -95,55 +96,76 @@ def _encoded(
     tokenizer = build_tokenizer(locate(backbone, results_dir=settings.results_dir))
     central = {f"central {name}": examples for name, examples in loaded.central.items()}
     named = {"pool": loaded.pool, **loaded.held_out, **central}
-    return {name: encode(examples, tokenizer, max_length) for name, examples in named.items()}
+    answers = task(task_id).answers
+    return {name: encode(examples, tokenizer, max_length, answers) for name, examples in named.items()}
 
 
 def build_clients(cell: Cell, inputs: Inputs, settings: Settings) -> tuple[list[Client], PartitionReport]:
-    """The cell's clients: the pool shared out and split on each client; held-out sets shared out in the same way.
+    """The cell's clients, on texts cut into the backbone's tokens; see `share_out`."""
+    requested = settings.backbone if settings.backbone is not None else cell.backbone
+    encoded = _encoded(cell.task, cell.source, settings, requested, cell.training.max_length)
+    return share_out(cell, inputs.task, inputs.data, encoded)
 
+
+def training_examples(cell: Cell, settings: Settings) -> list[int]:
+    """How many examples each client trains on, counted on the data at hand; no backbone is asked for."""
+    from benchmarks.planned import Texts
+
+    uncut: defaultdict[str, Texts] = defaultdict(Texts)
+    clients, _ = share_out(cell, task(cell.task), _task_data(cell.task, cell.source, settings), uncut)
+    return [len(client.train) for client in clients]
+
+
+def share_out(
+    cell: Cell, of: Task, loaded: TaskData, examples: Mapping[str, data.ExampleSet]
+) -> tuple[list[Client], PartitionReport]:
+    """The clients of a task: the pool shared out and split on each client; held-out sets shared out in the same way.
+
+    examples: the same ones in the form in which clients hold them: "pool", held-out sets, and "central <name>".
     Central sets are no client's own: every client is scored on the whole of them. Where one of them is the test set,
     clients keep nothing back (test_share 0). With cell.holdout "validation" a client is scored on a share of its
     training part, and never sees a test set.
     """
     if cell.holdout not in ("test", "validation"):
         raise UserError(f"holdout: expected test or validation, found {cell.holdout!r}")
-    if not 0 <= cell.test_share < 1 or (cell.test_share == 0) != ("test" in inputs.data.central):
-        expected = "0, as the test set is central" if "test" in inputs.data.central else "a share in (0, 1)"
+    if not 0 <= cell.test_share < 1 or (cell.test_share == 0) != ("test" in loaded.central):
+        expected = "0, as the test set is central" if "test" in loaded.central else "a share in (0, 1)"
         raise UserError(f"test_share: expected {expected} for the task {cell.task}, found {cell.test_share}")
-    requested = settings.backbone if settings.backbone is not None else cell.backbone
-    examples = _encoded(cell.task, cell.source, settings, requested, cell.training.max_length)
     partitioner = from_description(cell.partition)
-    classes = inputs.task.labels is not None
+    classes = of.labels is not None
+    pool_labels = loaded.pool.labels
 
     def drawn(name: str, purpose: str) -> tuple[list[data.Part], PartitionReport]:
-        labels = (inputs.data.pool if name == "pool" else inputs.data.held_out[name]).labels
+        labels = pool_labels if name == "pool" else loaded.held_out[name].labels
         parts = partitioner(labels, cell.clients, numpy_generator(cell.seed, 0, SERVER, purpose))
         return [Part(examples[name], indices) for indices in parts.indices], parts.report
 
     pool, report = drawn("pool", "partition")
-    held_out = {
-        name: drawn(name, f"partition-{name}")[0] for name in sorted(inputs.data.held_out) if cell.holdout == "test"
-    }
+    held_out = {name: drawn(name, f"partition-{name}")[0] for name in sorted(loaded.held_out) if cell.holdout == "test"}
     central = {
         name: Part(examples[f"central {name}"], np.arange(len(held)))
-        for name, held in sorted(inputs.data.central.items())
+        for name, held in sorted(loaded.central.items())
         if cell.holdout == "test"
     }
     clients = []
     for number, part in enumerate(pool):
-        train, own = (part, {}) if cell.test_share == 0 else _held_back(part, cell, number, "split", classes)
+        train, own = (
+            (part, {}) if cell.test_share == 0 else _held_back(part, pool_labels, cell, number, "split", classes)
+        )
         if cell.holdout == "validation":
-            train, own = _held_back(train, cell, number, "validation", classes)
+            train, own = _held_back(train, pool_labels, cell, number, "validation", classes)
         shared_out = {name: parts[number] for name, parts in held_out.items()}
         clients.append(Client(number, train, own | shared_out | central))
     return clients, report
 
 
-def _held_back(part: Part, cell: Cell, client: int, purpose: str, classes: bool) -> tuple[Part, dict[str, Part]]:
-    """A client's training part, and what it is scored on, as the evaluation "test"."""
+def _held_back(
+    part: Part, labels: np.ndarray, cell: Cell, client: int, purpose: str, classes: bool
+) -> tuple[Part, dict[str, Part]]:
+    """A client's training part, and what it is scored on, as the evaluation "test". labels: of all examples."""
     generator = numpy_generator(cell.seed, 0, client, purpose)
     share = cell.test_share or VALIDATION_SHARE
-    train, test = split_train_test(part.labels, share, generator, stratify=classes)
+    train, test = split_train_test(labels[part.indices], share, generator, stratify=classes)
     return Part(part.examples, part.indices[train]), {"test": Part(part.examples, part.indices[test])}
 
 

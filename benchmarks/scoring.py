@@ -20,8 +20,9 @@ RESAMPLES = 100
 def scores(task: Task, outputs: np.ndarray, labels: np.ndarray) -> dict[str, float | None]:
     """Every metric of the task as a fraction; None where it is undefined.
 
-    outputs: [n, task.outputs], logits or predicted scores. labels: [n]. Undefined are all metrics of an empty
-    test set and of outputs that are not all finite (training diverged), and Pearson's r of a constant.
+    outputs: [n, task.outputs], logits or predicted scores; labels: [n]. Where the answers are tokens, ids [n, S] both.
+    Undefined are all metrics of an empty test set and of outputs that are not all finite (training diverged), and
+    Pearson's r of a constant.
     """
     predictions = _predictions(task, outputs, labels)
     if predictions is None:
@@ -70,12 +71,14 @@ def mean_error(errors: Sequence[float | None]) -> float | None:
 
 
 def _predictions(task: Task, outputs: np.ndarray, labels: np.ndarray) -> np.ndarray | None:
-    """Label ids or scores [n]; None where there are none to score."""
-    expected = (len(labels), task.outputs)
+    """Label ids or scores [n], or token ids [n, S]; None where there are none to score."""
+    expected = labels.shape if task.answers == "tokens" else (len(labels), task.outputs)
     if outputs.shape != expected:
         raise ValueError(f"expected outputs of shape {expected} for {task.id}, found {outputs.shape}")
     if len(labels) == 0 or not np.isfinite(outputs).all():
         return None
+    if task.answers == "tokens":
+        return outputs
     return outputs[:, 0].astype(np.float64) if task.labels is None else outputs.argmax(axis=1)
 
 

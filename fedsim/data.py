@@ -13,6 +13,7 @@ from torch import Tensor
 from fedsim.plan import ClientId
 
 Batch = dict[str, Tensor]  # input_ids, attention_mask, token_type_ids: int64 [B, S]; labels: [B]
+NOT_ASKED = -1  # where answers are tokens: nothing to be answered at this position
 
 
 class ExampleSet(Protocol):
@@ -34,7 +35,8 @@ class ExampleSet(Protocol):
 class Examples:
     """Tokenised texts, end to end. tokens, types: int32 [total]; offsets: int64 [n + 1]; labels: [n].
 
-    Labels are int64 for classes and float32 for a score to be regressed.
+    Labels are int64 for classes and float32 for a score to be regressed. Where the answer to a text is its own tokens,
+    they are ids, int64 [n, longest], NOT_ASKED at special tokens and behind each text.
     """
 
     tokens: np.ndarray

@@ -111,4 +111,14 @@ TASKS = (
         load=load,
         generate=generate,
     ),
+    Task(
+        id="arsarcasm-texts",
+        name=f"{FOLDER}, the texts themselves",
+        family="arsarcasm",
+        labels=LABELS,
+        metrics=("token_recovery", "text_recovery"),
+        load=load,
+        generate=generate,
+        answers="tokens",
+    ),
 )

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -74,6 +75,8 @@ class Task:
 
     labels: names in the order of the label ids, None for a score to be regressed.
     metrics: names of the local `evaluate` modules, computed for every evaluation.
+    answers: what a method answers: a "label" (or score) for each example, or its "tokens"; examples are shared out by
+        label either way.
     evaluations: "test" is each client's own held-back share of the pool, unless the data hold a central set of that
         name; more names are held-out sets.
     """
@@ -86,6 +89,7 @@ class Task:
     load: Callable[[DataSource], TaskData]
     generate: Callable[[int], TaskData]  # examples of the same schema with a learnable signal, from a seed
     evaluations: tuple[str, ...] = ("test",)
+    answers: Literal["label", "tokens"] = "label"
     version: int = 1
 
     @property

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from benchmarks import scoring
 
-NAMES = ("accuracy", "f1", "f1_pn", "matthews_correlation", "pearson")
+NAMES = ("accuracy", "f1", "f1_pn", "matthews_correlation", "pearson", "text_recovery", "token_recovery")
 REFERENCES = {
     "accuracy": sklearn.metrics.accuracy_score,
     "f1": lambda true, predicted: sklearn.metrics.f1_score(true, predicted, labels=[0, 1], zero_division=0),
@@ -63,6 +63,29 @@ def test_pearson_agrees_with_scipy(pairs):
     assume(np.ptp(predictions) > 0 and np.ptp(references) > 0)
     expected = scipy.stats.pearsonr(predictions, references).statistic
     assert compute("pearson", predictions, references) == pytest.approx(expected, abs=1e-9)
+
+
+# Three texts of 3, 2 and no tokens that are asked for; -1 is padding or a special token.
+TEXTS = [[-1, 7, 8, 9, -1], [-1, 7, 8, -1, -1], [-1, -1, -1, -1, -1]]
+
+
+@pytest.mark.parametrize(
+    ("recovered", "tokens", "texts"),
+    [
+        ([[1, 7, 8, 9, 2], [1, 7, 8, 2, 0], [1, 2, 0, 0, 0]], 5 / 5, 2 / 2),  # what is not asked for is not judged
+        ([[1, 7, 8, 9, 2], [1, 8, 7, 2, 0], [1, 2, 0, 0, 0]], 3 / 5, 1 / 2),  # at the wrong places
+        ([[1, 7, 8, 8, 2], [1, 7, 7, 2, 0], [1, 2, 0, 0, 0]], 3 / 5, 0 / 2),  # one wrong token spoils a text
+        ([[-1] * 5] * 3, 0, 0),  # not answered
+    ],
+)
+def test_recovery_by_hand(recovered, tokens, texts):
+    assert compute("token_recovery", recovered, TEXTS) == pytest.approx(tokens)
+    assert compute("text_recovery", recovered, TEXTS) == pytest.approx(texts)
+
+
+@pytest.mark.parametrize("name", ["token_recovery", "text_recovery"])
+def test_recovery_of_nothing_is_undefined(name):
+    assert math.isnan(compute(name, TEXTS[2:], TEXTS[2:]))
 
 
 # 3 true positives, 1 false positive, 2 false negatives, 4 true negatives.
@@ -115,7 +138,11 @@ from benchmarks import scoring
 from benchmarks.tasks import tasks
 import numpy as np
 for task in tasks():
-    print(scoring.scores(task, np.eye(4, task.outputs, dtype=np.float32), np.array([0, 1, 0, 1])))
+    labels = np.array([0, 1, 0, 1])
+    if task.answers == "tokens":
+        print(scoring.scores(task, np.eye(4, dtype=int), labels[:, None] * np.ones(4, dtype=int)))
+    else:
+        print(scoring.scores(task, np.eye(4, task.outputs, dtype=np.float32), labels))
 """
 
 
@@ -137,4 +164,5 @@ def test_no_home_is_needed_and_nothing_is_left_behind(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("accuracy") == 8
+    assert done.stdout.count("token_recovery") == 1
     assert list(temporary.iterdir()) == []

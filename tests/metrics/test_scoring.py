@@ -102,6 +102,37 @@ def test_bootstrap_error_of_f1_pn_is_near_the_theory():
     assert found == pytest.approx(one / math.sqrt(2), rel=0.3)
 
 
+def recovered_texts(n, p, width=5):
+    """Ids of n texts, and answers that recover a share p of the texts whole and of the others nothing."""
+    references = rng(1).integers(1, 50, size=(n, width))
+    references[:, -1] = -1
+    return np.where(np.arange(n)[:, None] < p * n, references, 0), references
+
+
+def test_tokens_are_scored_as_they_are():
+    answers, references = recovered_texts(10, 0.3)
+    answers[9, 0] = references[9, 0]
+    assert scoring.scores(task("arsarcasm-texts"), answers, references) == {
+        "token_recovery": pytest.approx((3 * 4 + 1) / (10 * 4)),
+        "text_recovery": pytest.approx(0.3),
+    }
+
+
+def test_bootstrap_error_of_recovery_draws_texts():
+    # All or nothing of a text: both shares are those of n draws, not of its tokens, sqrt(p (1 - p) / n).
+    n, p = 1000, 0.3
+    answers, references = recovered_texts(n, p)
+    for metric in ("token_recovery", "text_recovery"):
+        found = scoring.sampling_error(task("arsarcasm-texts"), metric, answers, references, rng())
+        assert found == pytest.approx(math.sqrt(p * (1 - p) / n), rel=0.3)
+
+
+def test_answers_of_another_width_are_refused():
+    answers, references = recovered_texts(4, 0.5)
+    with pytest.raises(ValueError, match=r"expected outputs of shape \(4, 5\) for arsarcasm-texts, found \(4, 4\)"):
+        scoring.scores(task("arsarcasm-texts"), answers[:, :-1], references)
+
+
 def test_bootstrap_depends_on_the_generator_alone():
     errors = [scoring.sampling_error(task("mrpc"), "f1", LOGITS, LABELS, rng(seed)) for seed in (1, 1, 2)]
     assert errors[0] == errors[1] != errors[2]

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.errors import UserError
 from benchmarks.tasks import task, tasks
 
-IDS = ["arsarcasm", "cola", "sst2", "mrpc", "qqp", "stsb", "mnli", "rte", "qnli", "wnli"]
+IDS = ["arsarcasm", "arsarcasm-texts", "cola", "sst2", "mrpc", "qqp", "stsb", "mnli", "rte", "qnli", "wnli"]
 
 
 def test_tasks_are_known_by_their_ids():
@@ -51,6 +51,12 @@ def test_only_mnli_has_a_held_out_evaluation():
     assert {found.id: found.evaluations for found in tasks() if found.evaluations != ("test",)} == {
         "mnli": ("test", "mismatched")
     }
+
+
+def test_only_one_task_asks_for_the_texts_themselves():
+    assert [found.id for found in tasks() if found.answers == "tokens"] == ["arsarcasm-texts"]
+    assert task("arsarcasm-texts").load is task("arsarcasm").load  # the same tweets, shared out by the same labels
+    assert task("arsarcasm-texts").labels == task("arsarcasm").labels
 
 
 def test_the_registry_imports_nothing_heavy():

@@ -1,0 +1,77 @@
+"""Inversion: an attack on C-FedFreezeBERT, not a method of training. How much text can the server read off features?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fedsim.algorithms import Setting
+from fedsim.algorithms.central import pooled
+from fedsim.data import NOT_ASKED, Client, Part
+from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
+from fedsim.errors import FederationError
+from fedsim.models.inverter import Inverter
+from fedsim.rng import SERVER, numpy_generator
+from fedsim.store import ClientStore, same_device
+from fedsim.wire import Channel, codec_dtype
+
+PUBLIC_TEXTS = 2000
+
+
+def inversion(setting: Setting, public_texts: int = PUBLIC_TEXTS, sent: str = "fp32") -> FederatedAlgorithm:
+    """A curious server, which has the pre-trained encoder as everyone has, learns to turn features back into tokens.
+
+    Its one round trains an inverter for `training.epochs` epochs on the texts that it knows (`known_texts`) and their
+    features. `predict` inverts the features of texts that it does not know: what C-FedFreezeBERT's clients would send
+    for the same head, rounded to the element type `sent`. Which hidden states these are is the head's choice; one that
+    reads [CLS] alone sends no token a row of its own, and is refused.
+
+    Nothing is sent, so nothing is counted: C-FedFreezeBERT has sent it all already.
+    """
+    dtype = codec_dtype(sent)
+    training = setting.training
+
+    def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
+        if not setting.model.model.head.tokens:
+            raise FederationError("inversion: expected a head that reads every token, such as average or psum")
+        return FederationState(round=0, shared={}, moments={}, clients=store)
+
+    def round(
+        state: FederationState, cohort: Sequence[Client], channel: Channel
+    ) -> tuple[FederationState, RoundMetrics]:
+        if state.round > 0:
+            raise FederationError("inversion trains once: expected 1 round, with training.local_epochs")
+        known = known_texts(cohort, public_texts, training.seed)
+        occurring = np.unique(tokens_of(known))
+        inverter = Inverter(setting.model, occurring, dtype, training.seed)
+        names = sorted(inverter.anatomy.head)
+        loss = training.run(inverter, setting.by_features(known), names, 1, cohort[0].id, {}, proximal=0.0)
+        shared = inverter.snapshot(names) | {"occurring": inverter.occurring_C}
+        return FederationState(1, shared, {}, state.clients), RoundMetrics((loss,), loss)
+
+    def predict(state: FederationState, client: Client, part: Part) -> np.ndarray:
+        learned = dict(state.shared)
+        inverter = Inverter(setting.model, learned.pop("occurring").cpu().numpy(), dtype, training.seed)
+        inverter.write(same_device(learned, inverter.device))
+        return inverter.invert(setting.by_features(part), setting.evaluation_batch_size, training.width)
+
+    return FederatedAlgorithm(init, round, predict, personal=False)
+
+
+def known_texts(clients: Sequence[Client], public_texts: int, seed: int) -> Part:
+    """Texts that the server has anyway, drawn from the clients' training parts (all of them where there are no more).
+
+    What is scored is none of them.
+    """
+    if public_texts < 1:
+        raise FederationError(f"public_texts: expected 1 or more, found {public_texts}")
+    texts = pooled(clients)
+    drawn = numpy_generator(seed, 1, SERVER, "public").permutation(len(texts))[:public_texts]
+    return Part(texts.examples, texts.indices[drawn])
+
+
+def tokens_of(texts: Part) -> np.ndarray:
+    """The ids of all tokens that are asked for, end to end."""
+    labels = texts.labels
+    return labels[labels != NOT_ASKED]

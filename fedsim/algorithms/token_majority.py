@@ -1,0 +1,37 @@
+"""The token majority: every position is answered with the most frequent token. The floor under inversion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from fedsim.algorithms import Setting
+from fedsim.algorithms.inversion import PUBLIC_TEXTS, known_texts, tokens_of
+from fedsim.data import Client, Part
+from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
+from fedsim.store import ClientStore
+from fedsim.wire import Channel
+
+
+def token_majority(setting: Setting, public_texts: int = PUBLIC_TEXTS) -> FederatedAlgorithm:
+    """What a server knows without any features: of the texts that inversion learns from, the token that occurs most.
+
+    Of tokens that are equally frequent, the smallest id. No model; nothing is sent.
+    """
+
+    def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
+        return FederationState(round=0, shared={}, moments={}, clients=store)
+
+    def round(
+        state: FederationState, cohort: Sequence[Client], channel: Channel
+    ) -> tuple[FederationState, RoundMetrics]:
+        tokens = tokens_of(known_texts(cohort, public_texts, setting.training.seed))
+        most_frequent = torch.tensor(np.bincount(tokens).argmax())
+        return FederationState(state.round + 1, {"token": most_frequent}, {}, state.clients), RoundMetrics((), None)
+
+    def predict(state: FederationState, client: Client, part: Part) -> np.ndarray:
+        return np.full_like(part.labels, state.shared["token"].item())
+
+    return FederatedAlgorithm(init, round, predict, personal=False)

@@ -1,0 +1,239 @@
+"""The attack on features: what it must recover, what it cannot, and that it learns from nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from fedsim.algorithms import build_algorithm
+from fedsim.algorithms.inversion import known_texts
+from fedsim.checkpoint import Checkpoint
+from fedsim.data import NOT_ASKED, Client, Examples, Part
+from fedsim.engine import run_federation
+from fedsim.errors import FederationError
+from fedsim.models import inverter
+from fedsim.training import LocalTraining
+from fedsim.wire import Channel
+
+VOCABULARY = 60  # of the small encoder
+FIRST, LAST = 1, 2  # stand for [CLS] and [SEP]: not asked for
+FREQUENT = 5
+TRAIN, TEST = 120, 40
+
+
+def texts(seed: int, count: int, words=range(3, VOCABULARY)) -> Examples:
+    """Texts of 3 to 8 words, whose answers are their words; every second word or so is FREQUENT."""
+    rng = np.random.default_rng(seed)
+    drawn = [rng.choice(np.array(words), size=rng.integers(3, 9)) for _ in range(count)]
+    drawn = [np.where(rng.random(len(text)) < 0.4, FREQUENT, text) for text in drawn]
+    lengths = np.array([len(text) + 2 for text in drawn])
+    labels = np.full((count, lengths.max()), NOT_ASKED, dtype=np.int64)
+    for row, text in enumerate(drawn):
+        labels[row, 1 : 1 + len(text)] = text
+    tokens = np.concatenate([[FIRST, *text, LAST] for text in drawn]).astype(np.int32)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    return Examples(tokens, np.zeros_like(tokens), offsets, labels, padding_id=0)
+
+
+def clients_of(train: Examples, test: Examples) -> list[Client]:
+    """Two clients with half of the texts each; both are scored on the same held-out ones."""
+    held_out = {"test": Part(test, np.arange(len(test)))}
+    halves = np.array_split(np.arange(len(train)), 2)
+    return [Client(number, Part(train, half), held_out) for number, half in enumerate(halves)]
+
+
+def share(answers: np.ndarray, labels: np.ndarray) -> float:
+    """Tokens recovered at their positions."""
+    assert answers.shape == labels.shape
+    return float((answers == labels)[labels != NOT_ASKED].mean())
+
+
+def score(answers: np.ndarray, labels: np.ndarray) -> dict[str, float | None]:
+    return {"share": share(answers, labels)}
+
+
+CLIENTS = clients_of(texts(0, TRAIN), texts(1, TEST))
+HELD_OUT = CLIENTS[0].evaluation["test"]
+
+
+@pytest.fixture
+def attacked(small):
+    """Runs the attack on a model; returns the run, and what it answers on the held-out texts."""
+
+    def attack(name="inversion", load=None, head="average", clients=CLIENTS, epochs=40, checkpoint=None, **options):
+        setting = small.setting(load, head=head, epochs=epochs)
+        algorithm = build_algorithm(name, setting, {"public_texts": TRAIN, **options})
+        run = run_federation(algorithm, clients, Channel(), score, rounds=1, seed=0, checkpoint=checkpoint)
+        return run, algorithm.predict(run.state, clients[1], clients[1].evaluation["test"])
+
+    return attack
+
+
+@pytest.fixture
+def sending(small):
+    """Loads a model whose one hidden state is made of token ids [B, S] and word embeddings [V, D]."""
+
+    def sender(states):
+        def load():
+            model = small.load(head="average")
+            words = model.model.encoder.get_input_embeddings().weight
+            model.model.states = lambda batch: (states(batch["input_ids"], words),)
+            return model
+
+        return load
+
+    return sender
+
+
+def hidden_in_small_digits(ids, words):
+    """Beside 1000 these differences, up to 0.05, are below the steps of fp16, 0.5; fp32 steps by 6e-5."""
+    return 1000 + 0.1 * words[ids]
+
+
+# ---- what is recovered -----------------------------------------------------------------------------------------
+
+
+def test_word_embeddings_are_inverted_whole(attacked, sending):
+    _, answers = attacked(load=sending(lambda ids, words: words[ids]))
+    assert share(answers, HELD_OUT.labels) == 1.0
+
+
+def test_so_are_words_that_the_public_texts_do_not_have(attacked, sending):
+    clients = clients_of(texts(0, TRAIN, words=range(3, 50)), HELD_OUT.examples)
+    _, answers = attacked(load=sending(lambda ids, words: words[ids]), clients=clients)
+    new = HELD_OUT.labels >= 50
+    assert new.sum() > 10
+    assert (answers == HELD_OUT.labels)[new].mean() > 0.3  # a guess hits one in sixty
+
+
+@pytest.mark.parametrize("states", ["nothing", "noise"])
+def test_without_information_the_most_frequent_token_is_the_best_answer(attacked, sending, states):
+    def empty(ids, words):
+        return torch.zeros(*ids.shape, words.shape[1])
+
+    def noise(ids, words):
+        return torch.randn(*ids.shape, words.shape[1], generator=torch.Generator().manual_seed(ids.sum().item()))
+
+    _, majority = attacked("token_majority")
+    _, answers = attacked(load=sending(empty if states == "nothing" else noise), epochs=10)
+    floor = share(majority, HELD_OUT.labels)
+    assert 0.3 < floor < 0.5  # FREQUENT's share
+    assert share(answers, HELD_OUT.labels) == pytest.approx(floor, abs=0 if states == "nothing" else 0.05)
+
+
+def test_contextual_states_give_most_tokens_away(attacked):
+    run, answers = attacked()
+    _, majority = attacked("token_majority")
+    rare = np.where(HELD_OUT.labels == FREQUENT, NOT_ASKED, HELD_OUT.labels)
+    assert share(majority, rare) == 0
+    assert share(answers, rare) > 0.5
+    assert run.results[0].client_scores[0] == {"test": {"share": share(answers, HELD_OUT.labels)}}
+
+
+def test_four_states_are_read_where_the_head_reads_four(deep):
+    setting = deep.setting(head="psum", epochs=2)
+    algorithm = build_algorithm("inversion", setting, {"public_texts": TRAIN})
+    run = run_federation(algorithm, CLIENTS, Channel(), score, rounds=1, seed=0)
+    assert run.state.shared["head.inner.weight"].shape[1] == 4 * deep.hidden
+    assert sum(name.startswith("head.norms.") for name in run.state.shared) == 4 * 2  # weight and bias
+
+
+# ---- how features are sent -------------------------------------------------------------------------------------
+
+
+def test_fp16_takes_away_what_it_cannot_hold(attacked, sending):
+    load = sending(hidden_in_small_digits)
+    _, exact = attacked(load=load)
+    _, rounded = attacked(load=load, sent="fp16")
+    _, majority = attacked("token_majority")
+    assert share(exact, HELD_OUT.labels) > 0.9
+    assert share(rounded, HELD_OUT.labels) == share(majority, HELD_OUT.labels)
+
+
+def test_nothing_is_sent_by_the_attack(attacked):
+    for name in ("inversion", "token_majority"):
+        run, _ = attacked(name, epochs=1)
+        assert run.channel.ledger.rows == []
+
+
+# ---- what it learns from ---------------------------------------------------------------------------------------
+
+
+def test_public_texts_are_the_clients_and_each_counts_once():
+    known = known_texts(CLIENTS, 50, seed=0)
+    trained_on = np.concatenate([client.train.indices for client in CLIENTS])
+    assert known.examples is CLIENTS[0].train.examples
+    assert len(np.unique(known.indices)) == len(known) == 50
+    assert set(known.indices) <= set(trained_on)
+    assert known.indices.tolist() == known_texts(CLIENTS, 80, seed=0).indices[:50].tolist()
+    assert known.indices.tolist() != known_texts(CLIENTS, 50, seed=1).indices.tolist()
+    assert len(known_texts(CLIENTS, TRAIN + 1, seed=0)) == TRAIN
+
+
+def test_held_out_texts_do_not_change_what_is_learned(attacked, assert_same_tensors):
+    ours, _ = attacked(epochs=2)
+    other, _ = attacked(clients=clients_of(CLIENTS[0].train.examples, texts(2, TEST)), epochs=2)
+    assert_same_tensors(ours.state.shared, other.state.shared)
+
+
+def test_answers_do_not_depend_on_the_held_out_labels(attacked):
+    unlabelled = replace(HELD_OUT.examples, labels=np.zeros_like(HELD_OUT.labels))
+    _, answers = attacked(epochs=2)
+    _, blind = attacked(clients=clients_of(CLIENTS[0].train.examples, unlabelled), epochs=2)
+    assert np.array_equal(answers, blind)
+
+
+def test_the_encoder_stays_as_it_is(small):
+    setting = small.setting(head="average")
+    before = setting.model.snapshot(setting.model.parameters)
+    algorithm = build_algorithm("inversion", setting, {"public_texts": TRAIN})
+    run_federation(algorithm, CLIENTS, Channel(), score, rounds=1, seed=0)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in setting.model.parameters.items())
+
+
+# ---- as cells are run ------------------------------------------------------------------------------------------
+
+
+def test_the_same_bits_again(attacked, assert_same_run):
+    (first, answers), (second, again) = attacked(epochs=2), attacked(epochs=2)
+    assert_same_run(first, second)
+    assert np.array_equal(answers, again)
+
+
+def test_a_finished_round_is_taken_up_without_training(attacked, assert_same_run, tmp_path, monkeypatch):
+    for name in ("inversion", "token_majority"):
+        first, answers = attacked(name, epochs=2, checkpoint=Checkpoint(tmp_path / name, name))
+        with monkeypatch.context() as patched:
+            patched.setattr(LocalTraining, "run", None)
+            again, restored = attacked(name, epochs=2, checkpoint=Checkpoint(tmp_path / name, name))
+        assert_same_run(first, again)
+        assert np.array_equal(answers, restored)
+
+
+def test_the_vocabulary_is_searched_in_pieces_of_any_size(attacked, monkeypatch):
+    _, answers = attacked(epochs=2)
+    monkeypatch.setattr(inverter, "ROWS", 7)
+    _, pieces = attacked(epochs=2)
+    assert np.array_equal(answers, pieces)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"head": "ordinary"}, "expected a head that reads every token, such as average or psum"),
+        ({"public_texts": 0}, "public_texts: expected 1 or more, found 0"),
+        ({"sent": "fp8"}, "unknown codec 'fp8': expected one of fp32, fp16, bf16"),
+    ],
+)
+def test_wrong_options_are_refused(attacked, changes, message):
+    with pytest.raises(FederationError, match=message):
+        attacked(**changes)
+
+
+def test_a_second_round_is_refused(small):
+    algorithm = build_algorithm("inversion", small.setting(head="average"), {"public_texts": TRAIN})
+    with pytest.raises(FederationError, match="trains once: expected 1 round"):
+        run_federation(algorithm, CLIENTS, Channel(), score, rounds=2, seed=0)
