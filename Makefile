@@ -113,11 +113,13 @@ report: $(INSTALLED)
 	@$(CLI) report $(call flag,--scale,SCALE) $(SELECTION) $(ARGS)
 
 # What is committed, not what is in the results folder.
+COMMITTED := $(wildcard benchmarks/*/records)
+SHOWN = --scale lite $(COMMITTED:%=--records %) --pictures docs/pictures $(PLACES)
+
 readme: $(INSTALLED)
-	@$(CLI) report --records benchmarks/fedsplitbert/records --readme README.md --brief --pictures docs/pictures \
-	  fedsplitbert-table3 --scale lite $(PLACES)
-	@$(CLI) report --records benchmarks/fedsplitbert/records --readme benchmarks/fedsplitbert/README.md \
-	  --pictures docs/pictures fedsplitbert --scale lite $(PLACES)
+	@$(CLI) report fedsplitbert-table3 fedfreezebert-table3 --brief --readme README.md $(SHOWN)
+	@$(foreach paper,$(COMMITTED:benchmarks/%/records=%),\
+	  $(CLI) report $(paper) --readme benchmarks/$(paper)/README.md $(SHOWN) &&) true
 
 ui: $(INSTALLED)
 	@$(CLI) ui --port $(call quote,$(PORT)) $(call flag,--results-dir,RESULTS_DIR) $(ARGS)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
@@ -44,6 +45,7 @@ class Better:
     """Every row is better than every rival on every task and score, in the last round.
 
     by: least difference that counts, in points (or percent of the rival where `relative`); 0: any above 0.
+    most: the largest one that counts ("a little").
     tasks, scores: () means all that both tables print. some: one case is enough ("sometimes").
     measure: "score"; "loss", the training loss, lower is better; "rounds" until the rival's last score of the same
     seed is reached, fewer is better.
@@ -52,6 +54,7 @@ class Better:
     rows: tuple[At, ...]
     than: tuple[At, ...]
     by: float = 0.0
+    most: float = math.inf
     tasks: tuple[str, ...] = ()
     scores: tuple[str, ...] = ()
     measure: Literal["score", "loss", "rounds"] = "score"
@@ -97,8 +100,10 @@ class Reaches:
 
 @dataclass(frozen=True)
 class Cheaper:
-    """Every row uploads `factor` times fewer bytes than every rival: in a round, or until it reaches a target.
+    """Every row sends `factor` times fewer bytes than every rival: in a round, or until it reaches a target (uploads).
 
+    whole_run: in all rounds, not in one, with the paper's own encoder, whose shapes give them at every scale; both
+    count the directions of the paper's convention.
     places: decimals to which the paper rounds the ratio; None: it has to be reached exactly.
     costs: where the paper prints those bytes.
     """
@@ -110,6 +115,21 @@ class Cheaper:
     target: Target | None = None
     places: int | None = None
     costs: Printed | None = None
+    whole_run: bool = False
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """A score of no row is above so many percent, in the last round.
+
+    beside: a score that is shown with it and decides nothing.
+    """
+
+    rows: tuple[At, ...]
+    score: str
+    percent: float
+    tasks: tuple[str, ...] = ()
+    beside: str = ""
 
 
 @dataclass(frozen=True)
@@ -121,18 +141,32 @@ class Same:
     tasks: tuple[str, ...] = ()
 
 
-Relation: TypeAlias = Better | AverageBetter | Similar | Reaches | Cheaper | Same
+Relation: TypeAlias = Better | AverageBetter | Similar | Reaches | Cheaper | AtMost | Same
+
+
+def rows_named(relation: Relation) -> Iterator[At]:
+    """Every row that a relation names, with its target's reference."""
+    for entry in (getattr(relation, each.name) for each in fields(relation)):
+        for value in entry if isinstance(entry, tuple) else (entry,):
+            if isinstance(value, At):
+                yield value
+            elif isinstance(value, Target):
+                yield value.reference
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of a paper, or a part of one, and what it asserts: all of its relations."""
+    """A sentence of a paper, or a part of one, and what it asserts: all of its relations.
+
+    is_source: published values were derived from its own words. They prove nothing of it and are left out in print.
+    """
 
     id: str  # "1a": its number, and a letter where one sentence asserts several things
     quotation: str  # literal, short
     place: str  # "section IV-C"
     relations: tuple[Relation, ...]
     reading: str = field(kw_only=True, default="")  # how its words became numbers
+    is_source: bool = field(kw_only=True, default=False)
 
     @property
     def number(self) -> int:
@@ -141,6 +175,11 @@ class Claim:
         if found is None:
             raise ValueError(f"claim {self.id!r}: expected an id that begins with a number")
         return int(found[0])
+
+    @property
+    def benchmarks(self) -> frozenset[str]:
+        """The ids of the benchmarks that it speaks of, which may be another paper's."""
+        return frozenset(at.benchmark for relation in self.relations for at in rows_named(relation))
 
 
 def rising(rows: tuple[At, ...], tasks: tuple[str, ...] = (), scores: tuple[str, ...] = ()) -> tuple[Better, ...]:

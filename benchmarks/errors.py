@@ -3,3 +3,7 @@
 
 class UserError(ValueError):
     """Bad input: says what was expected, what was found and what to do; the CLI prints it and exits with 2."""
+
+
+class DependsOnTextsError(UserError):
+    """Bytes that shapes alone do not give: they depend on the number of texts, or on the texts themselves."""

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from benchmarks.errors import UserError
+from benchmarks.errors import DependsOnTextsError
 from fedsim.data import Batch, Part
 from fedsim.feature_cache import FeatureCache
 from fedsim.features import FeatureStore
@@ -36,7 +36,9 @@ class Texts:
     labels = lengths = np.zeros(1, dtype=np.int64)
 
     def collate(self, *_: Any, **__: Any) -> Batch:
-        raise UserError("bytes that depend on the texts themselves: they are known when a cell has run, in its record")
+        raise DependsOnTextsError(
+            "bytes that depend on the texts themselves: they are known when a cell has run, in its record"
+        )
 
 
 class States:
@@ -51,7 +53,9 @@ class States:
     def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
         head = self.model.model.head
         if not self.counted:
-            raise UserError("bytes that depend on the number of examples: give each client's, or see a cell's record")
+            raise DependsOnTextsError(
+                "bytes that depend on the number of examples: give each client's, or see a cell's record"
+            )
         if head.tokens and width is None:
             return Texts().collate()
         shape = (len(indices), (width if head.tokens else None) or 1)

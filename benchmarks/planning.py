@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.backbones import architecture
+from benchmarks.costs import ModelSizes, WirePlan
 from benchmarks.errors import UserError
 from benchmarks.spec import Cell
 from benchmarks.tasks import task
 
-
-@dataclass(frozen=True)
-class WirePlan:
-    """Bytes of one round with every client in it, by direction and summed over clients, and of the set-up.
-
-    kinds: (direction, kind) -> the part of a round's bytes that is of that kind, such as ("up", "features").
-    """
-
-    up_bytes: int
-    down_bytes: int
-    setup_bytes: int
-    kinds: Mapping[tuple[str, str], int]
+if TYPE_CHECKING:
+    from fedsim.models.resident import Resident
 
 
 def wire_plan(cell: Cell, backbone: str | None = None, examples: Sequence[int] | None = None) -> WirePlan:
@@ -72,7 +62,26 @@ def wire_plan(cell: Cell, backbone: str | None = None, examples: Sequence[int] |
     for row in ledger.rows:
         if row.round == 1:
             kinds[row.direction, row.kind] = kinds.get((row.direction, row.kind), 0) + row.bytes
-    return WirePlan(ledger.total_bytes("up"), ledger.total_bytes("down"), ledger.setup_bytes, kinds)
+    return WirePlan(
+        ledger.total_bytes("up"), ledger.total_bytes("down"), ledger.setup_bytes, kinds, _sizes(setting.model)
+    )
+
+
+def _sizes(model: Resident) -> ModelSizes:
+    parts, head = model.anatomy, model.model.head
+
+    def size(names: Iterable[str]) -> int:
+        return sum(model.parameters[name].numel() * model.parameters[name].element_size() for name in names)
+
+    return ModelSizes(
+        embeddings_bytes=size(parts.embeddings),
+        layer_bytes=size(parts.layers[0]),
+        head_bytes=size(parts.head),
+        model_bytes=size(parts.names),
+        width=model.hidden,
+        layers_read=head.states,
+        all_tokens=head.tokens,
+    )
 
 
 def _full(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.costs import ClosedForm
+
 JSON = Any
 SCALES = ("demo", "lite", "paper")
 # Raised whenever the engine's arithmetic changes meaning: records of other versions are other cells.
@@ -189,6 +191,7 @@ class Benchmark:
     deviations: tuple[Deviation, ...] = ()
     tuned: Mapping[str, Mapping[str, tuple[JSON, ...]]] = field(default_factory=dict)  # row -> "--set" field -> grid
     view: View = View()
+    closed_forms: Mapping[str, ClosedForm] = field(default_factory=dict)  # row -> the paper's equation of its cost
     average: str = "truncate"  # the paper's rule for its average column: "truncate" or "round" to two decimals
     version: int = 1
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark, Column, Paper, Row, Scale
+from benchmarks.spec import Benchmark, Column, Paper, Published, Row, Scale
 from reports.cost import Cost, measure
 from reports.errors import ReportError
 from reports.notes import notes
 from reports.page import Request
-from reports.published import AVERAGE, lookup, read_published
+from reports.published import AVERAGE, by_place, read_published
 from reports.selection import is_partial
 from reports.statistics import average, mean, printed, root_mean_square, sample_sd, stratified_bootstrap, t_interval
 from reports.verdicts import is_comparable, verdict
@@ -27,6 +27,7 @@ class ScoreResult:
     ours: mean over seeds, None where not run or undefined; sd: over seeds (n - 1); interval: 95 % t interval.
     sampling_error: of the finite test sets, root mean square over seeds.
     difference: ours - published, of the two as printed to two decimals.
+    derivation: how `published` follows from the paper's text; "" where it is printed.
     """
 
     score: str
@@ -39,6 +40,12 @@ class ScoreResult:
     difference: float | None = None
     verdict: str | None = None  # by reports.verdicts.RULE; None where nothing was printed or run
     values: tuple[float, ...] = ()  # one a seed, those that are defined
+    derivation: str = ""
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether `published`, and what rests on it, has to be marked: the paper does not print it."""
+        return bool(self.derivation)
 
 
 @dataclass(frozen=True)
@@ -112,8 +119,8 @@ class Comparison:
 
     @property
     def has_average(self) -> bool:
-        """Whether some row was run on every column of the table."""
-        return any(result.ours is not None for result in self.averages)
+        """Whether some row was run on every column of the table; one column has none."""
+        return len(self.columns) > 1 and any(result.ours is not None for result in self.averages)
 
     def cell(self, row: Row, column: Column) -> CellResult:
         """The result of a method on a task."""
@@ -143,12 +150,13 @@ def _difference(ours: float | None, published: float | None) -> float | None:
 
 
 def _score(
-    records: Sequence[RunRecord], score: str, score_at: str, published: float | None, comparable: bool
+    records: Sequence[RunRecord], score: str, score_at: str, entry: Published | None, comparable: bool
 ) -> ScoreResult:
     """One score over the seeds at hand."""
+    published, derivation = (entry.value, entry.derivation) if entry else (None, "")
     values = [100 * value for record in records if (value := _value(record, score, score_at)) is not None]
     if not values:
-        return ScoreResult(score, published=published)
+        return ScoreResult(score, published=published, derivation=derivation)
     evaluation, metric = score.split("/")
     errors = [record.sampling_errors.get(evaluation, {}).get(metric) for record in records]
     interval = t_interval(values)
@@ -166,6 +174,7 @@ def _score(
         difference,
         verdict(difference, len(values), interval, published, sampling_error, comparable),
         tuple(values),
+        derivation,
     )
 
 
@@ -192,7 +201,7 @@ def compare(request: Request) -> Comparison:
     if score_at not in SCORE_AT:
         raise ReportError(f"score_at: expected one of {', '.join(SCORE_AT)}, found {score_at!r}")
     printed_values = () if scale.id == DEMO else read_published(benchmark.published_csv)
-    published = lookup(printed_values, benchmark.place)
+    published = by_place(printed_values, benchmark.place)
     cells = []
     for row in request.rows:
         for column in request.columns:
@@ -204,7 +213,10 @@ def compare(request: Request) -> Comparison:
             )
             own_seeds = tuple(record.cell.seed for record in records)
             cells.append(CellResult(row, column, scores, own_seeds, measure(records, benchmark.paper.directions)))
-    averages = tuple(_average(benchmark, row, cells, published.get((row.id, AVERAGE, ""))) for row in request.rows)
+    averages = tuple(
+        _average(benchmark, row, cells, entry.value if (entry := published.get((row.id, AVERAGE, ""))) else None)
+        for row in request.rows
+    )
     return Comparison(
         benchmark.id,
         request.heading,
@@ -217,7 +229,7 @@ def compare(request: Request) -> Comparison:
         request.columns,
         tuple(cells),
         averages,
-        tuple(notes(request)),
+        tuple(notes(request, published.values())),
         frozenset(
             column.task
             for column in request.columns

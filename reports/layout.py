@@ -8,10 +8,19 @@ from benchmarks.spec import Row
 from reports.statistics import printed
 
 DAGGER = "†"  # marks a row that the paper does not print
+DERIVED = "≈"  # marks what rests on a number that the paper does not print, but that follows from its text
 NOTHING = "–"
 NOT_RUN = "not run"
 UNDEFINED = "undefined"
-_METRICS = {"accuracy": "Acc", "f1": "F1", "matthews_correlation": "Mcc", "pearson": "Pearson"}
+_METRICS = {
+    "accuracy": "Acc",
+    "f1": "F1",
+    "f1_pn": "F1^PN",
+    "matthews_correlation": "Mcc",
+    "pearson": "Pearson",
+    "text_recovery": "texts",
+    "token_recovery": "tokens",
+}
 _EVALUATIONS = {"test": "", "mismatched": " (mm)"}
 
 
@@ -51,6 +60,11 @@ def score_label(score: str) -> str:
 def row_name(row: Row) -> str:
     """The method's name, with a dagger where the paper does not print it."""
     return row.name if row.printed else f"{row.name} {DAGGER}"
+
+
+def marked(text: str, is_derived: bool) -> str:
+    """A text that says where it rests on a derived number; a dash stays one."""
+    return f"{DERIVED} {text}" if is_derived and text != NOTHING else text
 
 
 def human_bytes(count: float, gigabyte: int = 10**9) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
 from benchmarks.record import RunRecord
-from benchmarks.spec import JSON, Column, Row, Scale
-from reports.layout import DAGGER
+from benchmarks.spec import JSON, Column, Published, Row, Scale
+from reports.layout import DAGGER, DERIVED
 from reports.page import Request
 from reports.selection import digests
 from reports.verdicts import RULE
@@ -47,11 +48,12 @@ def _method(request: Request) -> Iterator[str]:
     )
     if request.scale.id == "paper":
         yield RULE
-    averaged = ", ".join(f"{column.name} {column.averaged}" for column in benchmark.columns)
-    yield (
-        f"Average: one score a task ({averaged}), {_RULE_WORDS[benchmark.average]} to two decimals "
-        "as the paper's; given only where every task was run."
-    )
+    if len(benchmark.columns) > 1:
+        averaged = ", ".join(f"{column.name} {column.averaged}" for column in benchmark.columns)
+        yield (
+            f"Average: one score a task ({averaged}), {_RULE_WORDS[benchmark.average]} to two decimals "
+            "as the paper's; given only where every task was run."
+        )
     yield (
         f"Bytes a round: {benchmark.paper.bytes_convention}; mean over rounds. Up and down: all clients, "
         "rounds and tasks run, mean over seeds. Set-up is sent once a task and counted apart. Training is wall time of "
@@ -66,6 +68,22 @@ def row_notes(rows: Sequence[Row]) -> Iterator[str]:
     for row in rows:
         if row.note:
             yield f"{row.name}: {row.note}"
+
+
+def derivation_notes(request: Request, published: Iterable[Published]) -> Iterator[str]:
+    """Which published values are not printed but follow from the text, and how."""
+    names = {row.id: row.name for row in request.benchmark.rows}
+    shown = {row.id for row in request.rows}
+    texts = [
+        f"{names[entry.row]} = {re.sub(r'{([^{}]+)}', lambda found: names[found[1]], entry.derivation)}"
+        for entry in published
+        if entry.derivation and entry.row in shown
+    ]
+    if texts:
+        yield (
+            f"{DERIVED} derived from the text's relative gains, the printed table was not at hand: "
+            f"{'; '.join(texts)}. What rests on such a number is marked too."
+        )
 
 
 def data_notes(request: Request) -> Iterator[str]:
@@ -116,11 +134,15 @@ def deviation_notes(request: Request) -> Iterator[str]:
             yield f"Deviation {deviation.id}: {deviation.text}"
 
 
-def notes(request: Request) -> Iterator[str]:
-    """Every note of a table of scores, from what always holds to the deviations of this scale."""
+def notes(request: Request, published: Iterable[Published] = ()) -> Iterator[str]:
+    """Every note of a table of scores, from what always holds to the deviations of this scale.
+
+    published: what stands beside our scores.
+    """
     yield scale_note(request.scale)
     yield from _method(request)
     yield from row_notes(request.rows)
+    yield from derivation_notes(request, published)
     yield from data_notes(request)
     yield from selection_notes(request)
     yield from _undefined(request)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from benchmarks.costs import WirePlan
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, Column, Row, Scale
 from reports.layout import Grid
@@ -16,8 +17,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-# (row, column, scale) -> bytes of a round in one direction, all clients together, derived without training
-Derive = Callable[[Row, Column, Scale], int]
+
+class Derive(Protocol):
+    """What one round of a cell sends, derived from shapes without training."""
+
+    def __call__(self, row: Row, column: Column, scale: Scale, examples: int | None = None) -> WirePlan | None:
+        """examples: of all clients together; None where the bytes depend on them unknown, or on the texts' lengths."""
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,11 @@ def _derived(path: Path, line: int, entry: Published, known: dict[tuple[str, str
     return Published(entry.table, entry.row, entry.column, entry.score, value, entry.derivation)
 
 
+def by_place(entries: Iterable[Published], table: str) -> dict[Place, Published]:
+    """What is published at each place of one table."""
+    return {(entry.row, entry.column, entry.score): entry for entry in entries if entry.table == table}
+
+
 def lookup(entries: Iterable[Published], table: str) -> dict[Place, float]:
     """The value at each place of one table."""
-    return {(entry.row, entry.column, entry.score): entry.value for entry in entries if entry.table == table}
+    return {place: entry.value for place, entry in by_place(entries, table).items()}

@@ -44,6 +44,18 @@ def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float
     return mean(values) - half, mean(values) + half
 
 
+def welch_test(difference: float, sds: Sequence[float], runs: Sequence[float]) -> tuple[float, float, float]:
+    """Welch's t test of two means from their standard deviations: t, degrees of freedom and the two-sided p."""
+    from scipy.special import stdtr
+
+    variances = [sd**2 / n for sd, n in zip(sds, runs, strict=True)]
+    t = difference / math.sqrt(math.fsum(variances))
+    freedom = math.fsum(variances) ** 2 / math.fsum(
+        variance**2 / (n - 1) for variance, n in zip(variances, runs, strict=True)
+    )
+    return t, freedom, 2 * float(stdtr(freedom, -abs(t)))
+
+
 def stratified_bootstrap(
     strata: Sequence[Sequence[float]],
     statistic: Callable[[np.ndarray], np.ndarray],

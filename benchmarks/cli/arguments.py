@@ -69,8 +69,14 @@ def build_parser() -> Parser:
     _process(command)
 
     command = commands.add_parser("report", help="render what has been run: terminal, Markdown, LaTeX, CSV, plots")
-    _selection(command, required=False, what="a benchmark's id, or a paper's (default: all)")
-    command.add_argument("--records", type=Path, help="folder of records (default: the results directory's)")
+    _selection(command, required=False, what="ids of benchmarks, or of papers (default: all)", several=True)
+    command.add_argument(
+        "--records",
+        type=Path,
+        action="append",
+        default=[],
+        help="folder of records, once for each (default: the results directory's)",
+    )
     command.add_argument("--readme", type=Path, help="also update the state of reproduction in this file")
     command.add_argument("--brief", action="store_true", help="there, the claims' verdicts without their numbers")
     command.add_argument("--pictures", type=Path, help="also write the plots into this folder, for that file to show")
@@ -79,7 +85,7 @@ def build_parser() -> Parser:
     command = commands.add_parser("import", help="take in records computed elsewhere, and mirror all to MLflow")
     command.add_argument("folder", type=Path, help="folder of records")
     _places(command)
-    command.set_defaults(id=None, scale=None, tasks=[], methods=[], backbone=None, set=[])
+    command.set_defaults(id=[], scale=None, tasks=[], methods=[], backbone=None, set=[])
 
     command = commands.add_parser("ui", help="look at the runs in MLflow")
     command.add_argument("--port", type=positive, default=5000)
@@ -96,8 +102,10 @@ def build_parser() -> Parser:
     return parser
 
 
-def _selection(command: argparse.ArgumentParser, required: bool, what: str = "a benchmark's id") -> None:
-    command.add_argument("id", nargs=None if required else "?", help=what)
+def _selection(
+    command: argparse.ArgumentParser, required: bool, what: str = "a benchmark's id", several: bool = False
+) -> None:
+    command.add_argument("id", nargs="*" if several else None if required else "?", help=what)
     command.add_argument("--scale", help=f"{', '.join(SCALES)} (default: demo)")
     command.add_argument("--tasks", type=names, default=[], help="such as mrpc,rte (default: all)")
     command.add_argument("--methods", type=names, default=[], help="such as fedavg,fedsplitbert (default: all)")

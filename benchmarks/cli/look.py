@@ -6,9 +6,12 @@ import argparse
 import textwrap
 
 from benchmarks.cli.select import Selection, selection, settings
-from benchmarks.errors import UserError
+from benchmarks.costs import WirePlan
+from benchmarks.errors import DependsOnTextsError, UserError
 from benchmarks.record import read_records
 from benchmarks.registry import benchmark, benchmark_ids
+from benchmarks.settings import Settings
+from benchmarks.spec import Cell
 
 
 def list_command(words: argparse.Namespace) -> int:
@@ -35,6 +38,10 @@ def show_command(words: argparse.Namespace) -> int:
         )
         if row.note:
             print(f"  {'':18} {row.note}")
+    if found.closed_forms:
+        print("\nEquations of cost")
+        for row_id, form in found.closed_forms.items():
+            print(f"  {row_id:22} equation {form.equation}: {form.text}")
     print("\nTasks")
     for column in found.columns:
         print(f"  {column.task:18} {column.name}: {', '.join(column.scores)}")
@@ -54,8 +61,6 @@ def plan_command(words: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.table import Table
 
-    from benchmarks.planning import wire_plan
-
     chosen = selection(words)
     cells = chosen.cells()
     records = words.results_dir / "records"
@@ -73,16 +78,19 @@ def plan_command(words: argparse.Namespace) -> int:
         "set-up, once",
     ):
         table.add_column(heading, justify="left" if heading in ("Task", "Method") else "right")
-    unknown: dict[str, str] = {}
+    by_examples: dict[str, list[str]] = {}  # which examples were counted -> for whom
+    unknown: dict[str, list[str]] = {}  # why -> whose
     for row, column, cell in cells:
         if cell.seed != chosen.seeds[0]:
             continue
         try:
-            wire = wire_plan(cell, words.backbone)
-        except UserError as error:  # what is sent depends on the examples
-            unknown[row.name] = str(error)
+            wire, examples = _wire(cell, words)
+        except UserError as error:  # what is sent depends on examples that are not at hand, or on their texts
+            unknown.setdefault(str(error), []).append(row.name)
             table.add_row(column.name, row.name, str(cell.training.rounds), *["–"] * 4)
             continue
+        if examples is not None:
+            by_examples.setdefault(f"{column.name}'s {examples:,} training examples", []).append(row.name)
         both = wire.up_bytes + wire.down_bytes
         counted = sum({"up": wire.up_bytes, "down": wire.down_bytes}[way] for way in paper.directions)
         table.add_row(
@@ -99,10 +107,32 @@ def plan_command(words: argparse.Namespace) -> int:
     if words.tflops:
         _say_hours(chosen, words)
     print(f"* {paper.bytes_convention}; derived for {chosen.scale.backbone} with {cells[0][2].clients} clients.")
-    for name, reason in unknown.items():
-        print(f"– {name}: {reason}")
+    for examples_of, names in by_examples.items():
+        print(f"Counted on {examples_of}: {', '.join(names)}.")
+    for reason, names in unknown.items():
+        print(f"– {', '.join(names)}: {reason}")
     print("Set-up is the whole pre-trained model, sent to every client once; the paper leaves it out.")
     return 0
+
+
+def _wire(cell: Cell, words: argparse.Namespace) -> tuple[WirePlan, int | None]:
+    """What a round sends, and on how many examples that was counted; None where it depends on none.
+
+    UserError where it depends on examples and no data are at hand, or on the texts themselves.
+    """
+    from benchmarks.federation import training_examples
+    from benchmarks.planning import wire_plan
+
+    try:
+        return wire_plan(cell, words.backbone), None
+    except DependsOnTextsError:
+        if cell.source != "generated" and words.data_dir is None:
+            raise UserError(
+                "bytes that depend on the number of examples: name the folder of the data with --data-dir (or "
+                "DATA_DIR), and they are counted"
+            ) from None
+        examples = training_examples(cell, Settings(words.results_dir, words.data_dir))
+        return wire_plan(cell, words.backbone, examples), sum(examples)
 
 
 def _say_hours(chosen: Selection, words: argparse.Namespace) -> None:

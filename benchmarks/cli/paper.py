@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from benchmarks.planning import wire_plan
+from benchmarks.cli.derive import derive_for
 from benchmarks.record import RunRecord, write_text
 from benchmarks.registry import benchmark, benchmark_ids, claims_of
 from benchmarks.settings import Settings
 from benchmarks.spec import Benchmark, Scale
 
+if TYPE_CHECKING:
+    from reports.audit.finding import Numbers
+
 
 def benchmarks_of(paper: str) -> dict[str, Benchmark]:
-    """Every benchmark of a paper, by id."""
-    return {name: benchmark(name) for name in benchmark_ids() if name.startswith(f"{paper}-")}
+    """Every benchmark of a paper, and every other one that its claims speak of, by id."""
+    own = [name for name in benchmark_ids() if name.startswith(f"{paper}-")]
+    named = sorted({name for claim in claims_of(paper) for name in claim.benchmarks})
+    return {name: benchmark(name) for name in dict.fromkeys([*own, *named])}
+
+
+def published_of(tables: Iterable[Benchmark]) -> Mapping[str, Numbers]:
+    """A paper's id -> its published numbers, of every paper that the benchmarks are from."""
+    from reports.audit.finding import Numbers, read_folder
+
+    folders = {table.paper.id: table.published_csv.parent for table in tables}
+    return {paper: Numbers.of(read_folder(folder)) for paper, folder in folders.items()}
 
 
 def show_claims(paper: str, scale: Scale, records: Sequence[RunRecord], made: Settings, brief: bool = False) -> str:
@@ -23,13 +37,12 @@ def show_claims(paper: str, scale: Scale, records: Sequence[RunRecord], made: Se
 
     Returns Markdown: with the numbers, or, if `brief`, the verdicts alone.
     """
-    from reports.audit.finding import Numbers, read_folder
     from reports.claims import judge
     from reports.claims.render import claims_markdown, print_claims, verdicts_markdown
 
     tables = benchmarks_of(paper)
-    printed = Numbers.of(read_folder(next(iter(tables.values())).published_csv.parent))
-    judgements = judge(claims_of(paper), printed, records, tables, scale)
+    name = next(table.paper.name for table in tables.values() if table.paper.id == paper)
+    judgements = judge(name, claims_of(paper), published_of(tables.values()), records, tables, scale, derive_for)
     if not judgements:
         return ""
     print_claims(judgements)
@@ -41,21 +54,14 @@ def show_claims(paper: str, scale: Scale, records: Sequence[RunRecord], made: Se
 
 def show_audit(paper: str, records: Sequence[RunRecord], made: Settings) -> None:
     """Say how far a paper's printed numbers agree with each other, and write every finding, if it has an audit."""
-    from reports.audit.finding import read_folder
+    from reports.audit.material import Material
     from reports.audit.render import audit_markdown, summary
-    from reports.views.labels.bounds import label1_ranges
 
     if importlib.util.find_spec(f"reports.audit.{paper}") is None:
         return
     tables = benchmarks_of(paper)
-    round_bytes: dict[str, int] = {}
-    for table in tables.values():
-        for row in table.rows:
-            if row.id not in round_bytes:
-                round_bytes[row.id] = wire_plan(table.cell(row, table.columns[0], table.scale("paper"), 0)).up_bytes
-    published = read_folder(next(iter(tables.values())).published_csv.parent)
-    audit_paper = importlib.import_module(f"reports.audit.{paper}").audit_paper
-    findings = audit_paper(published, round_bytes, label1_ranges(records), claims_of(paper), tables)
+    material = Material(paper, published_of(tables.values()), tables, claims_of(paper), tuple(records), derive_for)
+    findings = importlib.import_module(f"reports.audit.{paper}").findings(material)
     path = made.results_dir / "reports" / paper / "audit.md"
     write_text(path, audit_markdown(findings))
     print(f"{summary(findings)} Every finding: {path}")

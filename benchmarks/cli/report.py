@@ -8,31 +8,33 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.cli.derive import derive_for
 from benchmarks.cli.paper import show_audit, show_claims
 from benchmarks.cli.run import open_mirror
 from benchmarks.cli.select import Selection, selection, settings
 from benchmarks.errors import UserError
-from benchmarks.planning import wire_plan
 from benchmarks.record import RunRecord, read_records, write_bytes, write_record
 from benchmarks.registry import benchmark_ids
 from benchmarks.settings import Settings, require_writable
-from benchmarks.spec import SCALES, Column, Row, Scale
+from benchmarks.spec import SCALES
 
 if TYPE_CHECKING:
-    from reports.page import Derive, Page
+    from reports.page import Page
 
 
 def report_command(words: argparse.Namespace) -> int:
-    """Render what has been run of a benchmark, of a paper, or of all; every scale that has records."""
-    folder = words.records or words.results_dir / "records"
-    if not folder.is_dir():
-        raise UserError(f"no records in {folder}: run a benchmark first, or name their folder with --records")
-    records = list(read_records(folder))
+    """Render what has been run of benchmarks, of papers, or of all; every scale that has records."""
+    folders = words.records or [words.results_dir / "records"]
+    for folder in folders:
+        if not folder.is_dir():
+            raise UserError(f"no records in {folder}: run a benchmark first, or name their folder with --records")
+    records = [record for folder in folders for record in read_records(folder)]
     made = Settings(results_dir=words.results_dir)
     require_writable(made.results_dir)
     chosen = _with_records(words, records)
     if not chosen:
-        raise UserError(f"no record in {folder} belongs to what was asked for: run it first")
+        places = ", ".join(map(str, folders))
+        raise UserError(f"no record in {places} belongs to what was asked for: run it first")
     pages = [show_report(part, records, made, words.score)[0] for part in chosen]
     claims = []
     for paper in dict.fromkeys(part.benchmark.paper.id for part in chosen):
@@ -75,10 +77,14 @@ def _with_records(words: argparse.Namespace, records: Sequence[RunRecord]) -> li
     return [part for part in parts if _belonging(part, records)]
 
 
-def _asked_for(name: str | None) -> list[str]:
-    """Ids of benchmarks: the one of that name, all of the paper of that name, or all."""
-    of_paper = [known for known in benchmark_ids() if name and known.startswith(f"{name}-")]
-    return of_paper or ([name] if name else benchmark_ids())
+def _asked_for(names: Sequence[str]) -> list[str]:
+    """Ids of benchmarks: for each name the one of that name, or all of the paper of that name; all where none is given.
+
+    Each comes once, in the order of the names.
+    """
+    ids = benchmark_ids()
+    found = [known for name in names for known in [own for own in ids if own.startswith(f"{name}-")] or [name]]
+    return list(dict.fromkeys(found)) or ids
 
 
 def _belonging(part: Selection, records: Sequence[RunRecord]) -> list[RunRecord]:
@@ -98,26 +104,15 @@ def show_report(
     from reports.write import write_report
 
     shown = page(
-        request_for(chosen.benchmark, chosen.scale, records, chosen.rows, chosen.columns, score_at, _derive(chosen))
+        request_for(
+            chosen.benchmark, chosen.scale, records, chosen.rows, chosen.columns, score_at, derive_for(chosen.benchmark)
+        )
     )
     print_page(shown, Console())
     folder = made.results_dir / "reports" / chosen.benchmark.id / chosen.scale.id
     files = write_report(shown, folder)
     print(f"Written to {folder}: {', '.join(path.name for path in files)}")
     return shown, files
-
-
-def _derive(chosen: Selection) -> Derive:
-    """Bytes of a round in one direction, from shapes alone; asked once for a cell."""
-    known: dict[str, int] = {}
-
-    def derive(row: Row, column: Column, scale: Scale) -> int:
-        cell = chosen.benchmark.cell(row, column, scale, 0)
-        if cell.spec_id not in known:
-            known[cell.spec_id] = wire_plan(cell).up_bytes
-        return known[cell.spec_id]
-
-    return derive
 
 
 def import_command(words: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.fedfreezebert.setup import DEVIATIONS, HEADS, METHODS, PAPER, SCALES, SENTIMENT, cell, with_head
 from benchmarks.fedsplitbert.setup import LOCAL_MAJORITY
-from benchmarks.spec import Benchmark, Deviation
+from benchmarks.spec import Benchmark, Deviation, View
 
 BENCHMARK = Benchmark(
     id="fedfreezebert-table3",
@@ -27,7 +27,16 @@ BENCHMARK = Benchmark(
         Deviation(
             "print",
             "The printed table was not at hand: published values are the three that the text names (central and C- "
-            "with P-SUM, C- with H-SUM).",
+            "with P-SUM, C- with H-SUM), and those that follow from its relative gains, marked ≈.",
         ),
+    ),
+    view=View(
+        "crossed",
+        {
+            "variant": "aggregation architecture",
+            "methods": {
+                method.name: {name: with_head(method, head).id for head, name in HEADS.items()} for method in METHODS
+            },
+        },
     ),
 )

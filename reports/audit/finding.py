@@ -33,16 +33,30 @@ class Finding:
         return {True: "agrees", False: "does not agree", None: "not derivable"}[self.agrees]
 
 
+Place = tuple[str, str, str, str]  # table, row, column, score
+
+
 @dataclass(frozen=True)
 class Numbers:
-    """A paper's printed numbers by (table, row, column, score), as the decimals that were printed."""
+    """A paper's published numbers by place, as the decimals that were printed.
 
-    values: Mapping[tuple[str, str, str, str], Decimal]
+    derived: the places of those that are not printed but follow from what the text states.
+    """
+
+    values: Mapping[Place, Decimal]
+    derived: frozenset[Place] = frozenset()
 
     @classmethod
     def of(cls, entries: Iterable[Published]) -> Numbers:
         """From published values, whose floats spell the printed digits."""
-        return cls({(e.table, e.row, e.column, e.score): Decimal(str(e.value)) for e in entries})
+        places = {(e.table, e.row, e.column, e.score): e for e in entries}
+        derived = frozenset(place for place, entry in places.items() if entry.derivation)
+        return cls({place: Decimal(str(entry.value)) for place, entry in places.items()}, derived)
+
+    @property
+    def printed(self) -> Numbers:
+        """Those that are printed as they are."""
+        return Numbers({place: value for place, value in self.values.items() if place not in self.derived})
 
     def at(self, table: str, row: str, column: str, score: str = "") -> Decimal:
         """The number at a place; ReportError where none is."""
@@ -70,7 +84,6 @@ def read_folder(folder: Path) -> tuple[Published, ...]:
     return tuple(entry for path in paths for entry in read_published(path))
 
 
-def audit(entries: Iterable[Published], checks: Iterable[Check]) -> tuple[Finding, ...]:
+def audit(numbers: Numbers, checks: Iterable[Check]) -> tuple[Finding, ...]:
     """The findings of a list of checks, in its order."""
-    numbers = Numbers.of(entries)
     return tuple(finding for check in checks for finding in check(numbers))

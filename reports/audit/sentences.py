@@ -14,10 +14,15 @@ from reports.claims.opinion import printed_numbers
 SENTENCES = "Sentences of the text"
 
 
-def in_print(numbers: Numbers, claims: Sequence[Claim], benchmarks: Mapping[str, Benchmark]) -> Iterator[Finding]:
-    """Every claim that the printed numbers decide, with all comparisons that speak against it."""
+def in_print(
+    _: Numbers, claims: Sequence[Claim], published: Mapping[str, Numbers], benchmarks: Mapping[str, Benchmark]
+) -> Iterator[Finding]:
+    """Every claim that printed numbers decide, with all comparisons that speak against it.
+
+    published: a paper's id -> its numbers, of every paper that the claims speak of.
+    """
     for claim in claims:
-        found = judge_in_print(claim, numbers, benchmarks)
+        found = judge_in_print(claim, published, benchmarks)
         if found.state in (State.YES, State.NO):
             asked = dict.fromkeys(case.asked.text for case in found.cases)
             yield Finding(

@@ -50,7 +50,7 @@ class Asked:
     strict: bool = False
     places: int | None = None  # decimals to which a value is rounded first
     unit: str = ""
-    is_ratio: bool = False
+    is_signed: bool = True  # shown with its sign, as differences are
 
     def _seen(self, value: float) -> float:
         rounds = self.places is not None and math.isfinite(value)
@@ -81,9 +81,12 @@ class Asked:
     @property
     def text(self) -> str:
         """What is asked, in signs."""
-        if math.isfinite(self.most):
+        if math.isinf(self.least):
+            return f"≤ {self.most:g}{self.unit}"
+        if self.most == -self.least:
             return "0" if self.most == 0 else f"within ± {self.most:g}"
-        return f"{'>' if self.strict else '≥'} {self.least:g}{self.unit}"
+        least = f"{'>' if self.strict else '≥'} {self.least:g}{self.unit}"
+        return least if math.isinf(self.most) else f"{least}, ≤ {self.most:g}{self.unit}"
 
 
 def two_sided(within: float) -> Asked:
@@ -117,7 +120,7 @@ class Case:
         """The comparison with its numbers."""
         if self.estimate is None or self.estimate.value is None:
             return f"{self.name}: undefined"
-        sign = "" if self.asked.is_ratio else "+"
+        sign = "+" if self.asked.is_signed else ""
         shown = f"{_signed(self.estimate.value, sign)}{self.asked.unit}"
         if self.estimate.interval is not None and self.estimate.interval[0] < self.estimate.interval[1]:
             low, high = (_signed(end, sign) for end in self.estimate.interval)

@@ -1,42 +1,57 @@
-"""Relations on the numbers that the paper prints: exact decimals, no spread."""
+"""Relations on the numbers that papers print, or that follow from their text: exact decimals, no spread."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from benchmarks.claims import At, AverageBetter, Cheaper, Printed, Reaches
-from reports.audit.finding import Numbers
+from benchmarks.claims import At, AtMost, AverageBetter, Cheaper, Printed, Reaches
+from reports.audit.finding import Numbers, Place
 from reports.claims.estimate import Estimate, exact
 from reports.claims.relations import Measure
 from reports.claims.tables import Pair, Tables
 from reports.layout import number
+from reports.printed_costs import has_terms, printed_terms
 from reports.published import AVERAGE
+
+FROM_PROSE = "derived from prose"
 
 
 @dataclass(frozen=True)
 class InPrint:
-    """A Source of printed numbers; curves have none."""
+    """A Source of published numbers, by paper; curves have none."""
 
     tables: Tables
-    numbers: Numbers
+    published: Mapping[str, Numbers]
+
+    def _numbers(self, at: At) -> Numbers:
+        return self.published.get(self.tables.benchmark(at).paper.id, Numbers({}))
+
+    def _place(self, at: At, column: str, score: str) -> Place:
+        return self.tables.benchmark(at).place, at.printed or at.row, column, score
 
     def _at(self, at: At, column: str, score: str) -> Decimal | None:
-        place = self.tables.benchmark(at).place
-        return self.numbers.values.get((place, at.printed or at.row, column, score))
+        return self._numbers(at).values.get(self._place(at, column, score))
 
     def _gigabytes(self, printed: Printed | None, at: At) -> Decimal | None:
         if printed is None:
             return None
-        return self.numbers.values.get((printed.table, at.printed or at.row, printed.column, ""))
+        return self._numbers(at).values.get((printed.table, at.printed or at.row, printed.column, ""))
+
+    def _marked(self, estimate: Estimate, rows: Sequence[At], column: str, score: str) -> Estimate:
+        """The estimate, saying where it rests on a number that is derived."""
+        if not any(self._place(at, column, score) in self._numbers(at).derived for at in rows):
+            return estimate
+        return replace(estimate, note="; ".join(filter(None, (estimate.note, FROM_PROSE))))
 
     def difference(self, pair: Pair, measure: Measure, relative: bool) -> Estimate | None:
-        """Of two printed scores; curves carry no numbers."""
+        """Of two published scores; curves carry no numbers."""
         own, other = (self._at(at, pair.task, pair.score) for at in (pair.row, pair.other))
         if measure != "score" or own is None or other is None:
             return None
-        return exact(float(100 * (own / other - 1) if relative else own - other))
+        value = exact(float(100 * (own / other - 1) if relative else own - other))
+        return self._marked(value, (pair.row, pair.other), pair.task, pair.score)
 
     def average_margin(self, relation: AverageBetter) -> Estimate | None:
         """By the printed averages."""
@@ -53,7 +68,7 @@ class InPrint:
         return exact(float(_mean(every)), note=", ".join(parts))
 
     def above_target(self, relation: Reaches, row: At, task: str) -> Estimate | None:
-        """By the printed cost where bytes are limited, else by the printed score; rounds are in curves only."""
+        """By the printed cost where bytes are limited, else by the published score; rounds are in curves only."""
         percent = Decimal(str(relation.target.percent[task]))
         if relation.within_rounds is not None:
             return None
@@ -64,19 +79,38 @@ class InPrint:
             limit = Decimal(str(relation.below_bytes)) / self.tables.benchmark(row).paper.gigabyte
             return exact(float(limit - cost), note=f"{cost} of {limit.normalize():f} GB")
         score = self._at(row, task, relation.target.score)
-        return None if score is None else exact(float(score - percent), note=f"target {percent.normalize():f}")
+        if score is None:
+            return None
+        value = exact(float(score - percent), note=f"target {percent.normalize():f}")
+        return self._marked(value, (row,), task, relation.target.score)
 
     def ratio(self, relation: Cheaper, pair: Pair) -> Estimate | None:
-        """Of the printed gigabytes."""
+        """Of the printed gigabytes; of a whole run by the paper's equations of its cost."""
+        if relation.whole_run:
+            return self._ratio_by_equations(pair)
         own, other = (self._gigabytes(relation.costs, at) for at in (pair.row, pair.other))
         return None if own is None or other is None else exact(float(other / own))
+
+    def _ratio_by_equations(self, pair: Pair) -> Estimate | None:
+        table, numbers = self.tables.benchmark(pair.row), self._numbers(pair.row)
+        own, other = (table.closed_forms.get(at.row) for at in (pair.row, pair.other))
+        if own is None or other is None or not has_terms(numbers, table.place):
+            return None
+        terms, gigabyte = printed_terms(numbers, table.place), table.paper.gigabyte
+        ratio = other.cost_gb(terms, gigabyte) / own.cost_gb(terms, gigabyte)
+        return exact(ratio, note=f"equations {other.equation} and {own.equation} with the printed parameters")
+
+    def level(self, relation: AtMost, row: At, task: str) -> Estimate | None:
+        """A published score."""
+        score = self._at(row, task, relation.score)
+        return None if score is None else self._marked(exact(float(score)), (row,), task, relation.score)
 
     def gap(self, pair: Pair) -> Estimate | None:
         """Over the scores that both tables print."""
         scores = self.tables.pairs((pair.row,), (pair.other,), (pair.task,))
         found = [self.difference(score, "score", False) for score in scores]
-        values = [estimate.value for estimate in found if estimate is not None and estimate.value is not None]
-        return exact(max(values, key=abs)) if values and len(values) == len(found) else None
+        values = [estimate for estimate in found if estimate is not None and estimate.value is not None]
+        return max(values, key=lambda value: abs(value.value or 0.0)) if values and len(values) == len(found) else None
 
 
 def _mean(values: Sequence[Decimal]) -> Decimal:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from benchmarks.claims import At, AverageBetter, Cheaper, Reaches, Target
+from benchmarks.claims import At, AtMost, AverageBetter, Cheaper, Reaches, Target
 from benchmarks.record import RunRecord
+from benchmarks.spec import Benchmark
 from reports.audit.finding import Numbers
 from reports.claims.averages import average_margin
 from reports.claims.estimate import Estimate, censored, exact, over_seeds, ratio_over_seeds
@@ -16,9 +18,11 @@ from reports.claims.runs import Runs, in_words, last_score, reached, sampling_er
 from reports.claims.tables import Pair, Tables
 from reports.cost import measure as cost_of
 from reports.errors import ReportError
-from reports.layout import number
+from reports.layout import number, score_label
+from reports.page import Derive, request_for
 from reports.statistics import mean
 from reports.targets import bytes_until, round_reaching, round_scores
+from reports.views.costs.traffic import derived_run
 
 PAPER = "paper"  # the scale at which a paper's absolute targets mean something
 _MACHINE = ("device", "precision", "threads")  # what the last bits of a result hang on
@@ -29,7 +33,8 @@ class InRecords:
     """A Source of records."""
 
     runs: Runs
-    numbers: Numbers  # printed ones, for limits that are given in bytes
+    published: Mapping[str, Numbers]  # a paper's id -> its numbers, for limits that are given in bytes
+    derive: Callable[[Benchmark], Derive] | None = None  # what a benchmark's rounds send, for bytes of whole runs
 
     @property
     def tables(self) -> Tables:
@@ -81,8 +86,10 @@ class InRecords:
             return limit
         if relation.sizes is None:
             raise ReportError("claims: expected the printed sizes of a round beside a limit in bytes, found none.")
-        printed = self.numbers.at(relation.sizes.table, reference.printed or reference.row, relation.sizes.column)
-        return limit / (float(printed) * self.tables.benchmark(reference).paper.gigabyte) * cost.round_bytes
+        paper = self.tables.benchmark(reference).paper
+        numbers = self.published.get(paper.id, Numbers({}))
+        printed = numbers.at(relation.sizes.table, reference.printed or reference.row, relation.sizes.column)
+        return limit / (float(printed) * paper.gigabyte) * cost.round_bytes
 
     def above_target(self, relation: Reaches, row: At, task: str) -> Estimate | None:
         """The best score of the rounds that count less the target, paired by seed where that is our own."""
@@ -111,14 +118,11 @@ class InRecords:
         return over_seeds(values, errors, f"{in_words(notes)}; {target[1]}") if pairs else None
 
     def ratio(self, relation: Cheaper, pair: Pair) -> Estimate | None:
-        """Bytes of a round, which are exact, or until the target, with those that never reach it as bounds."""
+        """Bytes of a round or a run, which are exact, or until the target, with those that never reach it as bounds."""
+        if relation.whole_run:
+            return self._run_ratio(pair)
         if relation.target is None:
-            records = [self.runs.of(at, pair.task) for at in (pair.row, pair.other)]
-            a_round, its_round = map(cost_of, records)
-            if a_round is None or its_round is None:
-                return None
-            ratio = its_round.round_bytes / a_round.round_bytes if a_round.round_bytes else math.inf
-            return exact(ratio, min(map(len, records)))
+            return self._measured_ratio(pair, whole_run=False)
         target, pairs = self._target(relation.target, pair.task), self.runs.paired(pair.row, pair.other, pair.task)
         if target is None or not pairs:
             return None
@@ -127,6 +131,54 @@ class InRecords:
         ratios = [other.bytes / cost.bytes if cost.bytes else math.inf for cost, other in zip(own, its, strict=True)]
         estimate = ratio_over_seeds(ratios, f"{' against '.join(words)}; {target[1]}")
         return censored(estimate, any(cost.is_bound for cost in own), any(cost.is_bound for cost in its))
+
+    def _run_ratio(self, pair: Pair) -> Estimate | None:
+        """Of the paper's own encoder: measured at its scale, else by shapes, with what the records say beside it."""
+        measured = self._measured_ratio(pair, whole_run=True)
+        own, its = map(self._derived_bytes, (pair.row, pair.other))
+        if own is None or its is None or (measured is not None and self.runs.scale.id == PAPER):
+            return measured
+        backbone = self.tables.benchmark(pair.row).scale(PAPER).backbone
+        here = "no run" if measured is None else f"{number(measured.value)} × in our runs"
+        return exact(its / own, measured.n if measured else 0, f"by {backbone}'s shapes; {here}")
+
+    @cached_property
+    def _known(self) -> dict[At, float | None]:
+        return {}
+
+    def _derived_bytes(self, at: At) -> float | None:
+        """Bytes of a run with the paper's own encoder, in the directions of the paper's convention."""
+        table = self.tables.benchmark(at)
+        if self.derive is None or at.row not in table.closed_forms:
+            return None
+        if at not in self._known:
+            request = request_for(table, table.scale(PAPER), (), derive=self.derive(table))
+            run = derived_run(request, self.tables.row(at))
+            by_direction = {"up": run.up_bytes, "down": run.down_bytes} if run else {}
+            self._known[at] = sum(by_direction[way] for way in table.paper.directions) if run else None
+        return self._known[at]
+
+    def _measured_ratio(self, pair: Pair, whole_run: bool) -> Estimate | None:
+        """The other's bytes over the row's, in the directions of the paper's convention."""
+        directions = self.tables.benchmark(pair.row).paper.directions
+        records = [self.runs.of(at, pair.task) for at in (pair.row, pair.other)]
+        costs = [cost for found in records if (cost := cost_of(found, directions)) is not None]
+        if len(costs) < len(records):
+            return None
+        own, its = (cost.run_bytes if whole_run else cost.round_bytes for cost in costs)
+        return exact(its / own if own else math.inf, min(map(len, records)))
+
+    def level(self, relation: AtMost, row: At, task: str) -> Estimate | None:
+        """The last round's score in percent, with the one that stands beside it."""
+        records = self.runs.of(row, task)
+        if not records:
+            return None
+        values = _percent([last_score(record, relation.score) for record in records])
+        errors = _percent([sampling_error(record, relation.score) for record in records])
+        beside = _percent([last_score(record, relation.beside) for record in records]) if relation.beside else []
+        known = [value for value in beside if value is not None]
+        note = f"{score_label(relation.beside)} {number(mean(known))} %" if known else ""
+        return over_seeds(values, errors, note)
 
     def gap(self, pair: Pair) -> Estimate | None:
         """Of every number of every round; no verdict across machines, whose last bits may differ."""
@@ -153,6 +205,10 @@ class _Cost:
     def of(cls, record: RunRecord, score: str, target: float) -> _Cost:
         rounds = round_reaching(record, score, target)
         return cls(bytes_until(record, rounds or len(record.rounds)), rounds is None, reached(record, rounds))
+
+
+def _percent(fractions: Sequence[float | None]) -> list[float | None]:
+    return [None if fraction is None else 100 * fraction for fraction in fractions]
 
 
 def _combined(first: float | None, second: float | None) -> float | None:

@@ -32,6 +32,7 @@ class Opinion:
     verdict: str
     cases: tuple[Case, ...]
     some: bool = False  # one case is enough
+    note: str = ""  # what was not used
 
     @property
     def known(self) -> tuple[Case, ...]:
@@ -69,17 +70,18 @@ def listed(shown: Sequence[Case], within: Sequence[Case]) -> str:
 def printed_numbers(found: Opinion, most: int | None = LISTED) -> str:
     """How many printed comparisons hold, and the ones that decide."""
     known = found.known
+    note = f"; {found.note}" if found.note else ""
     if not known:
-        return "no numbers"
+        return f"no numbers{note}"
     if len(found.cases) == 1:
-        return known[0].text
+        return known[0].text + note
     lacking = f", {len(found.cases) - len(known)} not printed" if len(known) < len(found.cases) else ""
     deciding = State.YES if found.some else State.NO
     shown = [case for case in known if case.state == deciding]
     word = ("on" if found.some else "not") if shown else ("most" if found.some else "least")
     text = listed(shown[:most] or known[:1], found.cases)
     more = f"; {len(shown) - most} more" if most is not None and len(shown) > most else ""
-    return f"{found.count(State.YES)} of {len(known)} hold{lacking}; {word}: {text}{more}"
+    return f"{found.count(State.YES)} of {len(known)} hold{lacking}; {word}: {text}{more}{note}"
 
 
 def record_numbers(found: Opinion, partial: Iterable[str] = ()) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Literal, Protocol
 
-from benchmarks.claims import At, AverageBetter, Better, Cheaper, Reaches, Relation, Same, Similar
+from benchmarks.claims import At, AtMost, AverageBetter, Better, Cheaper, Reaches, Relation, Same, Similar
 from reports.claims.case import Asked, Case, two_sided
 from reports.claims.estimate import Estimate
 from reports.claims.tables import Pair, Tables
@@ -32,6 +33,9 @@ class Source(Protocol):
     def ratio(self, relation: Cheaper, pair: Pair) -> Estimate | None:
         """The rival's bytes over the row's."""
 
+    def level(self, relation: AtMost, row: At, task: str) -> Estimate | None:
+        """The score itself, in percent."""
+
     def gap(self, pair: Pair) -> Estimate | None:
         """The largest difference of two runs that should be one."""
 
@@ -52,6 +56,8 @@ def cases(relation: Relation, source: Source) -> Iterator[Case]:
             yield from _reaches(relation, source)
         case Cheaper():
             yield from _cheaper(relation, source)
+        case AtMost():
+            yield from _at_most(relation, source)
         case Same():
             yield from _same(relation, source)
 
@@ -62,7 +68,7 @@ def _names(tables: Tables, row: At, other: At) -> str:
 
 def _better(relation: Better, source: Source) -> Iterator[Case]:
     tables, unit = source.tables, " %" if relation.relative else ""
-    asked = Asked(relation.by, strict=relation.by == 0, unit=unit)
+    asked = Asked(relation.by, relation.most, strict=relation.by == 0, unit=unit)
     seen = set()
     for pair in tables.pairs(relation.rows, relation.than, relation.tasks, relation.scores):
         estimate = source.difference(pair, relation.measure, relation.relative)
@@ -95,13 +101,21 @@ def _reaches(relation: Reaches, source: Source) -> Iterator[Case]:
 
 
 def _cheaper(relation: Cheaper, source: Source) -> Iterator[Case]:
-    tables, asked = source.tables, Asked(relation.factor, places=relation.places, unit=" ×", is_ratio=True)
+    tables, asked = source.tables, Asked(relation.factor, places=relation.places, unit=" ×", is_signed=False)
     for row in relation.rows:
         for than in relation.than:
             for task in relation.tasks:
                 name = f"{tables.row(than).name} / {tables.row(row).name}, {tables.task(row, task)}"
                 estimate = source.ratio(relation, Pair(row, than, task))
                 yield Case(tables.benchmark(row).place, (task,), name, asked, estimate)
+
+
+def _at_most(relation: AtMost, source: Source) -> Iterator[Case]:
+    tables, asked = source.tables, Asked(-math.inf, relation.percent, unit=" %", is_signed=False)
+    for row in relation.rows:
+        for task in tables.tasks(row, relation.tasks):
+            name = f"{tables.row(row).name}, {tables.score_name(Pair(row, row, task, relation.score))}"
+            yield Case(tables.benchmark(row).place, (task,), name, asked, source.level(relation, row, task))
 
 
 def _same(relation: Same, source: Source) -> Iterator[Case]:

@@ -14,19 +14,23 @@ from reports.statistics import RESAMPLES
 
 HEADERS = ("Claim", "The paper says", "Place", "In print", "Ours", "Numbers")
 RULE = (
-    "Rule. In print: exact arithmetic on the printed numbers; not printed where one that the claim needs is missing. "
-    "Ours: differences are paired by seed, A − B is A less B; the interval of one comparison, in square brackets, is "
-    "the wider of the 95 % Student t interval over seeds and ± 1.96 × the test sets' sampling error of the difference "
+    "Rule. In print: exact arithmetic on the printed numbers, or on the paper's equations of a run's bytes with its "
+    "printed parameters; not printed where one that the claim needs is missing. Numbers that follow from the text "
+    "alone are named as derived from prose, and left out for the very sentence that they follow from. Ours: "
+    "differences are paired by seed, A − B is A less B; the interval of one comparison, in square brackets, is the "
+    "wider of the 95 % Student t interval over seeds and ± 1.96 × the test sets' sampling error of the difference "
     "(root of the two scores' squared errors: conservative, as the test sets are shared). One seed has no interval, "
     "so the comparison is undecided however large it is. Ratios: geometric means, intervals of logarithms. Averages "
     f"over a table's tasks: stratified bootstrap over seeds within each row and task ({RESAMPLES} resamples, a fixed "
-    "generator seed; the wider of it and the sampling error), which needs every task with two seeds or more. Bytes of "
-    "a round and equality of runs are exact: one seed decides. A claim of several comparisons is supported when all "
-    "are run and lie wholly on its side, contradicted when at least one lies wholly on the other side (no correction "
-    "for their number), not run when none was run, otherwise inconclusive. Similar is an equivalence: supported when "
-    "the interval lies within the margin, contradicted when wholly outside. Targets: at the paper scale the printed "
-    "one; elsewhere what FedAvg scores after its last round, mean over seeds; a run that never reaches it is "
-    "censored, its bytes a lower bound. Rounds are whole numbers: seeds that agree give an interval without width."
+    "generator seed; the wider of it and the sampling error), which needs every task with two seeds or more. Bytes "
+    "of a round and equality of runs are exact: one seed decides; bytes of a whole run are those that the real "
+    "channel carries for the paper's own encoder, by its shapes, beside those of our runs. A claim of several "
+    "comparisons is supported when all are run and lie wholly on its side, contradicted when at least one lies "
+    "wholly on the other side (no correction for their number), not run when none was run, otherwise inconclusive. "
+    "Similar is an equivalence: supported when the interval lies within the margin, contradicted when wholly "
+    "outside; at most so much likewise. Targets: at the paper scale the printed one; elsewhere what FedAvg scores "
+    "after its last round, mean over seeds; a run that never reaches it is censored, its bytes a lower bound. "
+    "Rounds are whole numbers: seeds that agree give an interval without width."
 )
 
 

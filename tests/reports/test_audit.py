@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -13,19 +13,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from benchmarks.costs import ModelSizes, WirePlan
 from benchmarks.fedsplitbert.setup import LAYERS_IN_PRINT
 from benchmarks.registry import benchmark, claims_of
-from benchmarks.spec import Published
+from benchmarks.spec import Benchmark, Column, Published, Row, Scale
 from reports.audit.checks import against_exact
-from reports.audit.fedsplitbert import audit_paper
-from reports.audit.finding import Finding, read_folder
+from reports.audit.fedsplitbert import findings as find
+from reports.audit.fedsplitbert import labels, traffic
+from reports.audit.finding import Finding, Numbers, read_folder
+from reports.audit.material import Material
 from reports.audit.render import audit_markdown, print_audit, summary
 from reports.errors import ReportError
+from reports.page import Derive
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "fedsplitbert" / "published"
 ENTRIES = read_folder(FOLDER)
 CLAIMS = claims_of("fedsplitbert")
-BENCHMARKS = {name: benchmark(name) for name in (f"fedsplitbert-table{number}" for number in (3, 4, 5))}
+BENCHMARKS = {name: benchmark(name) for name in (f"fedsplitbert-table{number}" for number in (3, 4, 5, 6))}
 
 # BERT-base in fp32, three clients: a layer has four 768 × 768 maps, two 768 × 3072 ones, their biases and two layer
 # norms; the pooler is one more 768 × 768 map, MRPC's classifier 768 × 2.
@@ -38,9 +42,23 @@ BYTES = {
 }
 
 
-def findings(entries: Iterable[Published] = ENTRIES, **inputs: Mapping[str, float]) -> dict[str, Finding]:
-    found = audit_paper(entries, **inputs, claims=CLAIMS, benchmarks=BENCHMARKS)  # type: ignore[arg-type]
-    return {finding.id: finding for finding in found}
+_NO_SIZES = ModelSizes(0, 0, 0, 0, 768, 1, all_tokens=False)
+
+
+def by_bytes(table: Benchmark) -> Derive:
+    """Rounds of BYTES; another row's cannot be derived."""
+
+    def derive(row: Row, column: Column, scale: Scale, examples: int | None = None) -> WirePlan | None:
+        assert (table.id, scale.id) == ("fedsplitbert-table6", "paper")
+        return WirePlan(BYTES[row.id], 0, 0, {}, _NO_SIZES) if row.id in BYTES else None
+
+    return derive
+
+
+def findings(entries: Iterable[Published] = ENTRIES, exact: bool = False) -> dict[str, Finding]:
+    published = {"fedsplitbert": Numbers.of(entries)}
+    material = Material("fedsplitbert", published, BENCHMARKS, CLAIMS, (), by_bytes if exact else None)
+    return {finding.id: finding for finding in find(material)}
 
 
 def changed(table: str, row: str, column: str, score: str, value: float) -> list[Published]:
@@ -53,11 +71,12 @@ def changed(table: str, row: str, column: str, score: str, value: float) -> list
 
 
 FOUND = findings()
-EXACT = findings(round_bytes=BYTES)
+EXACT = findings(exact=True)
 
 
 def test_ids_are_unique_and_the_rest_does_not_hang_on_the_optional_inputs() -> None:
-    assert len(FOUND) == len(audit_paper(ENTRIES, claims=CLAIMS, benchmarks=BENCHMARKS))
+    published = {"fedsplitbert": Numbers.of(ENTRIES)}
+    assert len(FOUND) == len(find(Material("fedsplitbert", published, BENCHMARKS, CLAIMS)))
     assert {key: EXACT[key] for key in FOUND} == FOUND
     assert {EXACT[key].subject for key in EXACT.keys() - FOUND.keys()} == {"Table VI by exact bytes"}
 
@@ -150,7 +169,8 @@ def test_scores_of_sts_b_lie_in_their_ranges() -> None:
 def test_the_means_over_clients_say_which_label_comes_first() -> None:
     # MRPC (95 + 75 + 25) / 3, CoLA (90.5 + 83 + 40) / 3, QQP (70 + 37 + 13) / 3.
     means = {"mrpc": "mean 65.00 / 35.00", "cola": "mean 71.17 / 28.83", "qqp": "mean 40.00 / 60.00"}
-    found = findings(label1_percent={"mrpc": (60.3, 67.5), "cola": (29.0, 29.7), "qqp": (45.0, 55.0)})
+    ranges = {"mrpc": (60.3, 67.5), "cola": (29.0, 29.7), "qqp": (45.0, 55.0)}
+    found = {finding.id: finding for finding in labels.label_order(Numbers.of(ENTRIES), ranges)}
     for task, mean in means.items():
         assert FOUND[f"label order, {task}"].printed == mean
         assert FOUND[f"label order, {task}"].agrees is None
@@ -216,7 +236,8 @@ def test_sentences_are_judged_as_claims() -> None:
     assert (least.printed, least.subject) == ("> 0", "Sentences of the text")
     other = findings(changed("Table VI", "fedsplitbert", "cost_gb", "", 0.99))
     assert other["claim 8c"].agrees
-    assert not audit_paper(ENTRIES)[-1].id.startswith("claim")  # none without claims
+    without = find(Material("fedsplitbert", {"fedsplitbert": Numbers.of(ENTRIES)}, BENCHMARKS))
+    assert not [finding for finding in without if finding.id.startswith("claim")]
 
 
 def test_costs_in_megabits() -> None:
@@ -247,13 +268,13 @@ def test_exact_bytes_give_the_printed_sizes_and_other_gains() -> None:
     assert quantised.explanation == "2.01 (layers) × 3 (rounds) × 2 (precision)"
     assert plain.explanation == "2.01 (layers) × 3 (rounds) × 1 (precision)"
     assert (EXACT["both directions"].recomputed, EXACT["both directions"].agrees) == ("2.06", False)
-    other = findings(changed("Table VI", "fedavg", "parameter_gb", "", 1.02), round_bytes=BYTES)
+    other = findings(changed("Table VI", "fedavg", "parameter_gb", "", 1.02), exact=True)
     assert not other["exact size, fedavg"].agrees
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match=r"expected bytes of a round for .*, found none for fedsplitbert-qat"):
-        findings(round_bytes={row: BYTES[row] for row in ("fedavg", "fedsplitbert")})
+        list(traffic.exact_bytes(Numbers.of(ENTRIES), {row: BYTES[row] for row in ("fedavg", "fedsplitbert")}))
     with pytest.raises(ReportError, match=r"expected a published value at Table IV,c8,qqp,test/accuracy, found none"):
         findings([e for e in ENTRIES if (e.table, e.row, e.column) != ("Table IV", "c8", "qqp")])
     with pytest.raises(ReportError, match="expected CSV files of published values, found none"):

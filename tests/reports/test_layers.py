@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
 
+from benchmarks.costs import ModelSizes, WirePlan
 from benchmarks.fedsplitbert.figure5 import BENCHMARK as FIGURE5
 from benchmarks.record import RunRecord
 from benchmarks.spec import Column, Row, Scale
@@ -57,9 +58,10 @@ def records(layer_of: LayerOf) -> list[RunRecord]:
     ]
 
 
-def derive(row: Row, column: Column, scale: Scale) -> int:
+def derive(row: Row, column: Column, scale: Scale, examples: int | None = None) -> WirePlan:
     """85 MB a layer of the scale's encoder."""
-    return 85_000_000 * int(FIGURE5.cell(row, column, scale, 0).options.get("critical_layer", scale.depth))
+    size = 85_000_000 * int(FIGURE5.cell(row, column, scale, 0).options.get("critical_layer", scale.depth))
+    return WirePlan(size, size, 0, {}, ModelSizes(0, 85_000_000, 0, 0, 0, 1, True))
 
 
 def request(records: Sequence[RunRecord], scale: str = "lite", derived: bool = True) -> Request:

@@ -70,12 +70,13 @@ def _layer(request: Request, comparison: Comparison, row: Row, critical: int) ->
     options = benchmark.cell(row, columns[0], scale, 0).options
     costs = [comparison.cell(row, column).cost for column in columns]
     measured = [cost.round_bytes for cost in costs if cost is not None]
+    derived = request.derive(row, columns[0], benchmark.scale("paper")) if request.derive else None
     return Layer(
         row,
         critical,
         int(options.get("critical_layer", scale.depth)),
         mean(measured) if measured else None,
-        request.derive(row, columns[0], benchmark.scale("paper")) if request.derive else None,
+        derived.up_bytes if derived else None,
     )
 
 

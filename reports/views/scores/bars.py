@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from benchmarks.spec import Column
 from reports.comparison import Comparison, ScoreResult
 from reports.layout import row_name, score_label
 from reports.plots import HATCHES, PALETTE, new_figure, tidy, wrapped
 from reports.views.scores.tables import columns_shown
 
-_GROUP_WIDTH = 0.84  # of the distance between two tasks
+_GROUP_WIDTH = 0.84  # of the distance between two groups
+_VISIBLE = 0.5  # points: a lower bar looks like one that was not run, so its number stands there
+_PRINTED, _DERIVED = "published", "derived from the paper's text"
+_MARKERS = {_PRINTED: "D", _DERIVED: "o"}
+
+
+@dataclass(frozen=True)
+class Series:
+    """Bars of one colour: a result for each group of bars, None where the table has no such cell."""
+
+    label: str
+    results: tuple[ScoreResult | None, ...]
 
 
 def _error(result: ScoreResult) -> float:
@@ -22,46 +33,59 @@ def _error(result: ScoreResult) -> float:
     return (result.sd if result.sd is not None else result.sampling_error) or 0.0
 
 
-def _draw_rows(axes: Axes, comparison: Comparison, columns: Sequence[Column]) -> list[Any]:
-    """One colour and hatch a method, diamonds where the paper prints a number; the legend's handles."""
-    width = _GROUP_WIDTH / len(comparison.rows)
-    published: list[tuple[float, float]] = []
+def draw_groups(axes: Axes, groups: Sequence[str], series: Sequence[Series]) -> list[Any]:
+    """Bars side by side in each group, in percent, one colour and hatch a series; returns the legend's handles.
+
+    Diamonds where the paper prints a number, circles where its text implies one.
+    """
+    width = _GROUP_WIDTH / len(series)
+    marks: dict[str, list[tuple[float, float]]] = {label: [] for label in _MARKERS}
     handles: list[Any] = []
-    for number, row in enumerate(comparison.rows):
-        offset = (number - (len(comparison.rows) - 1) / 2) * width
-        results = [comparison.cell(row, column).headline for column in columns]
-        drawn = [(place + offset, result) for place, result in enumerate(results) if result.ours is not None]
+    for number, one in enumerate(series):
+        offset = (number - (len(series) - 1) / 2) * width
+        results = [(place + offset, result) for place, result in enumerate(one.results) if result is not None]
+        drawn = [(x, result.ours, _error(result)) for x, result in results if result.ours is not None]
         bars = axes.bar(
-            [x for x, _ in drawn],
-            [result.ours or 0.0 for _, result in drawn],
+            [x for x, _, _ in drawn],
+            [height for _, height, _ in drawn],
             width,
-            yerr=[_error(result) for _, result in drawn],
+            yerr=[error for _, _, error in drawn],
             error_kw={"elinewidth": 0.9, "capsize": 1.5, "ecolor": "black"},
             color=PALETTE[number % len(PALETTE)],
             hatch=HATCHES[number % len(HATCHES)],
             edgecolor="black",
             linewidth=0.5,
-            label=row_name(row),
+            label=one.label,
         )
         handles.append(bars)
-        published += [
-            (place + offset, result.published) for place, result in enumerate(results) if result.published is not None
-        ]
-    if published:
-        x, y = zip(*published, strict=True)
-        style: Any = {"marker": "D", "color": "white", "edgecolors": "black", "zorder": 3}
-        handles.append(axes.scatter(x, y, 16, label="published", **style))
+        for x, height, _ in drawn:
+            if abs(height) < _VISIBLE:
+                axes.annotate("0", (x, 0), (0, 3), textcoords="offset points", ha="center", fontsize=7)
+        for x, result in results:
+            if result.published is not None:
+                marks[_DERIVED if result.is_derived else _PRINTED].append((x, result.published))
+    style: Any = {"color": "white", "edgecolors": "black", "zorder": 3}
+    for label, points in marks.items():
+        if points:
+            x_values, y_values = zip(*points, strict=True)
+            handles.append(axes.scatter(x_values, y_values, 16, label=label, marker=_MARKERS[label], **style))
+    axes.set_xticks(range(len(groups)), groups)
+    axes.set_xlim(-0.5, len(groups) - 0.5)
+    axes.set_ylim(min(0.0, axes.get_ylim()[0]), 100)
+    axes.set_ylabel("score (%)")
+    tidy(axes)
     return handles
 
 
-def _caption(comparison: Comparison) -> str:
+def caption(comparison: Comparison) -> str:
     """What bars, whiskers and diamonds are."""
     text = (
         f"Bars: ours, mean over clients and seeds ({comparison.score_at} round); no bar: not run. "
         "Whiskers: ± sd over seeds; with one seed, ± sampling error of the test sets."
     )
     if comparison.shows_published:
-        text += " Diamonds: published"
+        is_derived = any(cell.headline.is_derived for cell in comparison.cells)
+        text += " Diamonds: published" + (f" (circles: {_DERIVED})" if is_derived else "")
         text += "." if comparison.scale.id == "paper" else ", not comparable in level: other encoder/scale."
     return text
 
@@ -72,14 +96,15 @@ def bar_plot(comparison: Comparison) -> Figure:
     inches = max(7.0, 1.2 + 0.17 * len(columns) * (len(comparison.rows) + 1))
     figure = new_figure(inches, 4.8)
     axes = figure.add_subplot()
-    handles = _draw_rows(axes, comparison, columns)
-    names = [f"{column.name}\n{score_label(column.averaged)}" for column in columns]
-    axes.set_xticks(range(len(columns)), names)
-    axes.set_xlim(-0.5, len(columns) - 0.5)
-    axes.set_ylim(min(0.0, axes.get_ylim()[0]), 100)
-    axes.set_ylabel("score (%)")
-    tidy(axes)
+    handles = draw_groups(
+        axes,
+        [f"{column.name}\n{score_label(column.averaged)}" for column in columns],
+        [
+            Series(row_name(row), tuple(comparison.cell(row, column).headline for column in columns))
+            for row in comparison.rows
+        ],
+    )
     axes.set_title(wrapped(comparison.heading, inches, 11), fontsize=11)
-    axes.set_xlabel(wrapped(_caption(comparison), inches, 8.5), fontsize=8, labelpad=8)
+    axes.set_xlabel(wrapped(caption(comparison), inches, 8.5), fontsize=8, labelpad=8)
     figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     return figure

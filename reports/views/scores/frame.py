@@ -26,7 +26,18 @@ FIELDS = [
         "interval_high",
         "sampling_error",
     ],
-    *["published", "difference", "verdict", "n_test", "rounds", "round_bytes", "up_bytes", "down_bytes", "setup_bytes"],
+    *[
+        "published",
+        "derivation",
+        "difference",
+        "verdict",
+        "n_test",
+        "rounds",
+        "round_bytes",
+        "up_bytes",
+        "down_bytes",
+        "setup_bytes",
+    ],
     "train_seconds",
 ]
 
@@ -47,6 +58,7 @@ def _cell(cell: CellResult, result: ScoreResult) -> dict[str, JSON]:
         "interval_high": high,
         "sampling_error": result.sampling_error,
         "published": result.published,
+        "derivation": result.derivation,
         "difference": result.difference,
         "verdict": result.verdict,
     }

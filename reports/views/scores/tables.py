@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from benchmarks.spec import Column, Row
-from reports.comparison import CellResult, Comparison, ScoreResult
+from reports.comparison import AverageResult, CellResult, Comparison, ScoreResult
 from reports.cost import Cost
 from reports.layout import (
     NOT_RUN,
@@ -16,6 +16,7 @@ from reports.layout import (
     Line,
     human_bytes,
     human_seconds,
+    marked,
     number,
     row_name,
     score_label,
@@ -56,13 +57,13 @@ def _test_noise(cell: CellResult) -> str:
 
 
 def _published(cell: CellResult) -> str:
-    """What the paper prints."""
-    return _joined(cell, lambda result: number(result.published))
+    """What the paper prints, or what follows from its text, marked."""
+    return _joined(cell, lambda result: marked(number(result.published), result.is_derived))
 
 
 def _difference(cell: CellResult) -> str:
     """Ours - published."""
-    return _joined(cell, lambda result: number(result.difference, "+"))
+    return _joined(cell, lambda result: marked(number(result.difference, "+"), result.is_derived))
 
 
 def _bracketed(interval: tuple[float, float] | None) -> str:
@@ -77,40 +78,59 @@ def _interval(cell: CellResult) -> str:
 
 def _verdict(cell: CellResult) -> str:
     """Whether the printed numbers were reproduced; once where all have the same verdict."""
-    verdicts = dict.fromkeys(result.verdict or NOTHING for result in cell.scores)
+    verdicts = dict.fromkeys(marked(result.verdict or NOTHING, result.is_derived) for result in cell.scores)
     return "/".join(verdicts)
+
+
+def cell_lines(
+    comparison: Comparison,
+    cells: Sequence[CellResult | None],
+    shows_published: bool,
+    average: AverageResult | None = None,
+) -> tuple[Line, ...]:
+    """The lines of scores of cells side by side, None where the table has none; an average comes last.
+
+    shows_published: whether what the paper prints stands beside ours.
+    """
+    shown = [cell for cell in cells if cell is not None]
+    # The number of seeds stands in the label where one number holds for all, else in every cell.
+    counts = {len(cell.seeds) for cell in comparison.cells if cell.is_run}
+    n = f" (n = {counts.pop()})" if len(counts) == 1 else ""
+
+    def line(
+        label: str,
+        text: Callable[[CellResult], str],
+        of_average: Callable[[AverageResult], str] = lambda _: "",
+        is_main: bool = False,
+    ) -> Line:
+        tail = () if average is None else (of_average(average),)
+        return Line(label, (*(NOTHING if cell is None else text(cell) for cell in cells), *tail), is_main)
+
+    lines = [line(f"ours{n}", _ours, lambda found: number(found.ours), is_main=True)]
+    if not n and any(cell.is_run for cell in shown):
+        lines.append(line("± sd (n)", _sd_and_seeds))
+    elif any(len(cell.seeds) > 1 for cell in shown):
+        lines.append(line("± sd", _sd))
+    if any(len(cell.seeds) > 1 for cell in shown):
+        lines.append(line("95 % interval", _interval, lambda found: _bracketed(found.interval)))
+    if any(cell.is_run for cell in shown):
+        lines.append(line("± test set", _test_noise))
+    if shows_published:
+        lines.append(line("published", _published, lambda found: number(found.published)))
+        lines.append(line("difference", _difference, lambda found: number(found.difference, "+")))
+        if comparison.shows_verdicts and any(cell.is_run for cell in shown):
+            lines.append(line("verdict", _verdict, lambda _: NOTHING))
+    return tuple(lines)
 
 
 def score_lines(comparison: Comparison, row: Row, columns: Sequence[Column]) -> tuple[Line, ...]:
     """A method's lines of scores; the average comes last where some method has one."""
     cells = [comparison.cell(row, column) for column in columns]
-    average = comparison.average_of(row)
-    # The number of seeds stands in the label where one number holds for all, else in every cell.
-    counts = {len(cell.seeds) for cell in comparison.cells if cell.is_run}
-    n = f" (n = {counts.pop()})" if len(counts) == 1 else ""
-
-    def line(label: str, text: Callable[[CellResult], str], last: str = "", is_main: bool = False) -> Line:
-        tail = (last,) if comparison.has_average else ()
-        return Line(label, (*map(text, cells), *tail), is_main)
-
-    lines = [line(f"ours{n}", _ours, number(average.ours), is_main=True)]
-    if not n and any(cell.is_run for cell in cells):
-        lines.append(line("± sd (n)", _sd_and_seeds))
-    elif any(len(cell.seeds) > 1 for cell in cells):
-        lines.append(line("± sd", _sd))
-    if any(len(cell.seeds) > 1 for cell in cells):
-        lines.append(line("95 % interval", _interval, _bracketed(average.interval)))
-    if any(cell.is_run for cell in cells):
-        lines.append(line("± test set", _test_noise))
-    if comparison.shows_published and row.printed:
-        lines.append(line("published", _published, number(average.published)))
-        lines.append(line("difference", _difference, number(average.difference, "+")))
-        if comparison.shows_verdicts and any(cell.is_run for cell in cells):
-            lines.append(line("verdict", _verdict, NOTHING))
-    return tuple(lines)
+    average = comparison.average_of(row) if comparison.has_average else None
+    return cell_lines(comparison, cells, comparison.shows_published and row.printed, average)
 
 
-def _examples(comparison: Comparison, column: Column) -> str:
+def examples(comparison: Comparison, column: Column) -> str:
     """Test examples of a column, as a range where the methods' differ."""
     costs = [cell.cost for cell in comparison.cells if cell.column.task == column.task]
     counts = sorted({round(cost.test_examples) for cost in costs if cost is not None})
@@ -128,7 +148,7 @@ def _score_names(column: Column) -> str:
 def scores_grid(comparison: Comparison) -> Grid:
     """Rows are methods, columns tasks: ours, seed noise, test noise, published and difference."""
     columns = columns_shown(comparison)
-    headers = [(column.name, _score_names(column), _examples(comparison, column)) for column in columns]
+    headers = [(column.name, _score_names(column), examples(comparison, column)) for column in columns]
     if comparison.has_average:
         headers.append(("Average", "", ""))
     groups = (Group(row_name(row), score_lines(comparison, row, columns)) for row in comparison.rows)

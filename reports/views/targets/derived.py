@@ -10,7 +10,7 @@ from benchmarks.spec import Row
 from reports.audit.finding import Numbers
 from reports.gain import Gain, Sent, gain_over
 from reports.page import Derive, Request
-from reports.printed_costs import PrintedCost, as_decimal, has_cost, printed_cost
+from reports.printed_costs import PrintedCost, as_decimal, has_cost, is_printed_as, printed_cost
 from reports.published import read_published
 from reports.statistics import printed
 from reports.views.targets.outcomes import baseline_of
@@ -41,24 +41,20 @@ class Derived:
         if self.published is None:
             return None
         size, cost, gain = self.published.size_gb, self.published.cost_gb, self.published.gain
-        return _same(self.size_gb, size), _same(self.cost_gb, cost), _same(self.rounded_gain, gain)
+        return (
+            is_printed_as(self.size_gb, size),
+            is_printed_as(self.cost_gb, cost),
+            is_printed_as(self.rounded_gain, gain),
+        )
 
 
-def _places(value: Decimal) -> int:
-    """Decimals with which a number is printed."""
-    return max(0, -int(value.as_tuple().exponent))
-
-
-def _same(derived: Decimal, value: Decimal) -> bool:
-    """Whether a number is printed so."""
-    return printed(derived, "round", _places(value)) == value
-
-
-def _sent(row: Row, rounds: Fraction, request: Request, derive: Derive) -> Sent:
-    """What a method sends in so many rounds; its numbers in the unit of their bytes in fp32."""
+def _sent(row: Row, rounds: Fraction, request: Request, derive: Derive) -> Sent | None:
+    """What a method sends in so many rounds, its numbers in the unit of their bytes in fp32; None where not derived."""
     column, paper = request.columns[0], request.benchmark.scale("paper")
-    in_fp32 = derive(replace(row, codec="fp32"), column, paper)
-    return Sent(rounds, rounds * in_fp32, rounds * derive(row, column, paper))
+    in_fp32, own = derive(replace(row, codec="fp32"), column, paper), derive(row, column, paper)
+    if in_fp32 is None or own is None:
+        return None
+    return Sent(rounds, rounds * in_fp32.up_bytes, rounds * own.up_bytes)
 
 
 def _printed(sent: Sent, gigabyte: int) -> tuple[Decimal, Decimal]:
@@ -75,14 +71,16 @@ def derive_costs(request: Request) -> tuple[Derived, ...]:
         return ()
     base_rounds = printed_cost(numbers, benchmark.place, base.id).rounds
     baseline = _sent(base, base_rounds, request, derive)
+    if baseline is None:
+        return ()
     _, base_cost = _printed(baseline, benchmark.paper.gigabyte)
     found = []
     for row in request.rows:
         is_printed = has_cost(numbers, benchmark.place, row.id)
         published = printed_cost(numbers, benchmark.place, row.id) if is_printed else None
         sent = _sent(row, published.rounds if published else base_rounds, request, derive)
-        gain = gain_over(baseline, sent)
-        if gain is not None:
+        gain = gain_over(baseline, sent) if sent else None
+        if sent and gain:
             size, cost = _printed(sent, benchmark.paper.gigabyte)
             size_bytes = int(sent.bytes / sent.rounds)
             found.append(Derived(row, size_bytes, size, sent.rounds, cost, base_cost / cost, gain, published))

@@ -62,11 +62,15 @@ def judge_of(table3: Benchmark) -> JudgeOf:
     """The judgement of one relation, alone in a claim, on records at a scale."""
 
     def build(
-        relation: Relation, records: Sequence[RunRecord], scale: str = "lite", numbers: Numbers | None = None
+        relation: Relation,
+        records: Sequence[RunRecord],
+        scale: str = "lite",
+        numbers: Numbers | None = None,
+        table: Benchmark = table3,
     ) -> Judgement:
         claim = Claim("1", "A sentence", "section I", (relation,))
-        found = judge((claim,), numbers or Numbers({}), records, {table3.id: table3}, table3.scale(scale))
-        return found[0]
+        published = {} if numbers is None else {table.paper.id: numbers}
+        return judge(table.paper.name, (claim,), published, records, {table.id: table}, table.scale(scale))[0]
 
     return build
 

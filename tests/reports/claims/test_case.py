@@ -29,6 +29,8 @@ STATES = st.lists(st.sampled_from(State), max_size=6)
         (two_sided(1), -1.0, True),
         (two_sided(1), 1.01, False),
         (two_sided(0), 0.0, True),
+        (Asked(-math.inf, 1), 1.0, True),
+        (Asked(-math.inf, 1), 1.01, False),
     ],
 )
 def test_an_exact_value_meets_it_or_not(asked: Asked, value: float, meets: bool) -> None:
@@ -99,10 +101,7 @@ def test_texts() -> None:
     assert (
         Case("", (), "A − B", Asked(0), Estimate(2.0, (1.0, math.inf), 3, "why")).text == "A − B +2.00 [+1.00, ∞] (why)"
     )
-    assert Case("", (), "A / B", Asked(2, unit=" ×", is_ratio=True), exact(3.0)).text == "A / B 3.00 ×"
-    assert [asked.text for asked in (Asked(0, strict=True), Asked(2, unit=" ×"), two_sided(1), two_sided(0))] == [
-        "> 0",
-        "≥ 2 ×",
-        "within ± 1",
-        "0",
-    ]
+    assert Case("", (), "A / B", Asked(2, unit=" ×", is_signed=False), exact(3.0)).text == "A / B 3.00 ×"
+    asked = (Asked(0, strict=True), Asked(2, unit=" ×"), two_sided(1), two_sided(0), Asked(-math.inf, 1, unit=" %"))
+    assert [each.text for each in asked] == ["> 0", "≥ 2 ×", "within ± 1", "0", "≤ 1 %"]
+    assert Asked(0, 2, strict=True).text == "> 0, ≤ 2"

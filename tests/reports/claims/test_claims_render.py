@@ -10,7 +10,6 @@ from rich.console import Console
 from benchmarks.claims import At, Better, Claim
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
-from reports.audit.finding import Numbers
 from reports.claims import judge
 from reports.claims.render import RULE, claims_markdown, print_claims, summary, verdicts_markdown
 
@@ -24,7 +23,7 @@ def test_a_line_for_each_claim_with_both_verdicts(seeds_of: Callable[..., list[R
         Claim("1b", "and this too", "section II", (Better((At(TABLE, "fedprox"),), better.than),)),
     )
     records = seeds_of("fedsplitbert", "qqp", [65.0, 65.0]) + seeds_of("fedavg", "qqp", [60.0, 60.0])
-    judged = judge(claims, Numbers({}), records, {TABLE: table3}, table3.scale("lite"))
+    judged = judge("FedSplitBERT", claims, {}, records, {TABLE: table3}, table3.scale("lite"))
     text = claims_markdown(judged)
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert len(lines) == 2 + len(claims)

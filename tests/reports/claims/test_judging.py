@@ -294,7 +294,7 @@ def test_same_is_exact(run_of: RunOf, judge_of: JudgeOf) -> None:
 
 def test_nothing_is_judged_on_generated_data(table3: Benchmark) -> None:
     claim = Claim("1", "A sentence", "section I", (BETTER,))
-    assert judge((claim,), Numbers({}), [], {table3.id: table3}, table3.scale("demo")) == ()
+    assert judge("FedSplitBERT", (claim,), {}, [], {table3.id: table3}, table3.scale("demo")) == ()
 
 
 def test_unknown_places_are_named(judge_of: JudgeOf) -> None:

@@ -35,7 +35,7 @@ T3, T4, T5, T6 = map(values, (3, 4, 5, 6))
 
 
 def in_print(key: str, entries: Iterable[Published] = ENTRIES) -> tuple[str, str]:
-    found = judge_in_print(CLAIMS[key], Numbers.of(entries), BENCHMARKS)
+    found = judge_in_print(CLAIMS[key], {"fedsplitbert": Numbers.of(entries)}, BENCHMARKS)
     return found.verdict, printed_numbers(found)
 
 
@@ -170,6 +170,7 @@ def test_a_number_that_is_missing_leaves_the_rest_open() -> None:
 
 def test_without_records_every_claim_is_not_run() -> None:
     scale = BENCHMARKS["fedsplitbert-table3"].scale("lite")
-    judged = judge(tuple(CLAIMS.values()), Numbers.of(ENTRIES), [], BENCHMARKS, scale)
+    published = {"fedsplitbert": Numbers.of(ENTRIES)}
+    judged = judge("FedSplitBERT", tuple(CLAIMS.values()), published, [], BENCHMARKS, scale)
     assert [found.claim.id for found in judged] == list(CLAIMS)
     assert {(found.ours, found.ours_numbers) for found in judged} == {("not run", "not run")}

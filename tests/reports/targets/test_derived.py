@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.costs import WirePlan
 from benchmarks.fedsplitbert.figure6 import BENCHMARK as FIGURE6
 from benchmarks.fedsplitbert.table6 import BENCHMARK as TABLE6
 from benchmarks.planning import wire_plan
@@ -25,14 +26,14 @@ COLUMNS = {column.task: column for column in FIGURE6.columns}
 
 
 @functools.cache
-def _bytes(row: str, codec: str) -> int:
-    """One round's bytes of the paper's own encoder, by the real channel."""
-    return wire_plan(TABLE6.cell(replace(ROWS[row], codec=codec), COLUMNS["mrpc"], TABLE6.scale("paper"), 0)).up_bytes
+def _plan(row: str, codec: str) -> WirePlan:
+    """One round of the paper's own encoder, by the real channel."""
+    return wire_plan(TABLE6.cell(replace(ROWS[row], codec=codec), COLUMNS["mrpc"], TABLE6.scale("paper"), 0))
 
 
-def derive(row: Row, column: Column, scale: Scale) -> int:
+def derive(row: Row, column: Column, scale: Scale, examples: int | None = None) -> WirePlan:
     assert (column.task, scale.id) == ("mrpc", "paper")
-    return _bytes(row.id, row.codec)
+    return _plan(row.id, row.codec)
 
 
 def cells(grid: Grid, group: str) -> list[tuple[str, tuple[str, ...]]]:
@@ -96,5 +97,5 @@ def test_another_printed_digit_differs(shown: Shown, tmp_path: Any) -> None:
 
 
 def test_nothing_is_derived_where_no_sizes_are_printed() -> None:
-    request = request_for(FIGURE6, FIGURE6.scale("lite"), [], derive=lambda *_: 1)
+    request = request_for(FIGURE6, FIGURE6.scale("lite"), [], derive=derive)
     assert derive_costs(request) == ()

@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.costs import ModelSizes, WirePlan
 from benchmarks.fedsplitbert.figure6 import BENCHMARK as FIGURE6
 from benchmarks.fedsplitbert.table6 import BENCHMARK as TABLE6
 from benchmarks.record import RunRecord
+from benchmarks.spec import Row
 from reports.errors import ReportError
 from reports.layout import Grid
 from reports.page import Page, request_for
@@ -177,7 +179,12 @@ def numbers(frame: pd.DataFrame, row: str, quantity: str) -> list[tuple[str, flo
 
 def test_the_frame_holds_every_quantity_with_its_relation(shown: Shown, run_of: RunOf) -> None:
     records = [run_of("fedavg", "mrpc", 0.5, 0.7), run_of("fedsplitbert-qat", "mrpc", 0.9, 0.9)]
-    frame = shown(records, derive=lambda row, *_: 10**9 if row.codec == "fp16" else 2 * 10**9).frame()
+
+    def derive(row: Row, *_: object) -> WirePlan:
+        size = 10**9 if row.codec == "fp16" else 2 * 10**9
+        return WirePlan(size, size, 0, {}, ModelSizes(0, 0, 0, 0, 0, 1, True))
+
+    frame = shown(records, derive=derive).frame()
     assert numbers(frame, "fedavg", "bytes") == [("=", 80_000_000), (">", 80_000_000)]
     assert numbers(frame, "fedsplitbert-qat", "gain") == [("=", 8), ("≥", 8)]
     assert numbers(frame, "fedsplitbert-qat", "gain_precision") == [("=", 2), ("=", 2)]

@@ -1,0 +1,35 @@
+"""What the rounds of a benchmark's cells send, derived from shapes for those who ask."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks.costs import WirePlan
+from benchmarks.errors import DependsOnTextsError
+from benchmarks.planning import wire_plan
+from benchmarks.spec import Benchmark, Cell, Column, Row, Scale
+
+if TYPE_CHECKING:
+    from reports.page import Derive
+
+
+def derive_for(benchmark: Benchmark) -> Derive:
+    """What a round of its cells sends; asked once for a cell."""
+    known: dict[tuple[str, int | None], WirePlan | None] = {}
+
+    def derive(row: Row, column: Column, scale: Scale, examples: int | None = None) -> WirePlan | None:
+        cell = benchmark.cell(row, column, scale, 0)
+        if (cell.spec_id, examples) not in known:
+            known[cell.spec_id, examples] = _plan(cell, examples)
+        return known[cell.spec_id, examples]
+
+    return derive
+
+
+def _plan(cell: Cell, examples: int | None) -> WirePlan | None:
+    """What a round sends with so many examples, shared out evenly as their sum alone counts; None where unknown."""
+    shared = None if examples is None else [(examples + client) // cell.clients for client in range(cell.clients)]
+    try:
+        return wire_plan(cell, examples=shared)
+    except DependsOnTextsError:
+        return None

@@ -1,0 +1,70 @@
+"""`report` on several ids and several folders of records, and `make readme`, which asks for both."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from benchmarks.cli.main import main
+from benchmarks.cli.report import _asked_for
+from benchmarks.registry import benchmark_ids
+from reports.readme import BEGIN, END
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLE, FROZEN = "fedsplitbert-table3", "fedfreezebert-table3"
+
+
+@pytest.fixture(scope="module")
+def frozen_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A results folder with one finished demo cell of FedFreezeBERT."""
+    results = tmp_path_factory.mktemp("frozen") / "results"
+    words = ["--workers", "1", "--device", "cpu", "--no-tracking", "--results-dir", str(results)]
+    assert main(["run", FROZEN, "--methods", "c-ordinary", *words]) == 0
+    return results
+
+
+def test_names_are_ids_or_papers_each_once() -> None:
+    of_paper = [known for known in benchmark_ids() if known.startswith("fedfreezebert-")]
+    assert _asked_for([]) == benchmark_ids()
+    assert _asked_for([TABLE, "fedfreezebert", FROZEN]) == [TABLE, *of_paper]
+    assert _asked_for(["nothing"]) == ["nothing"]
+
+
+def test_one_page_from_several_folders(finished_results: Path, frozen_results: Path, tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(f"{BEGIN}\n{END}\n", encoding="utf-8")
+    folders = [
+        word for results in (finished_results, frozen_results) for word in ("--records", str(results / "records"))
+    ]
+    places = ["--readme", str(readme), "--pictures", str(tmp_path / "pictures"), "--results-dir", str(tmp_path)]
+    # The rounds of the finished cell were changed, so it is one of Table III with that change alone.
+    words = ["report", TABLE, FROZEN, "--brief", "--set", "training.rounds=1", *folders, *places]
+    assert main(words) == 0
+    text = readme.read_text(encoding="utf-8")
+    assert "### FedSplitBERT, Table III · scale demo" in text
+    assert "### FedFreezeBERT, Table 3 · scale demo" in text
+    assert {path.name for path in (tmp_path / "pictures").iterdir()} == {f"{TABLE}-demo.png", f"{FROZEN}-demo.png"}
+
+
+def test_a_folder_that_is_missing_is_named(
+    frozen_results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["report", "--records", str(frozen_results / "records"), "--results-dir", str(tmp_path)]
+    assert main([*words, "--records", str(tmp_path / "none")]) == 2
+    assert f"no records in {tmp_path / 'none'}" in capsys.readouterr().err
+    assert main([*words, TABLE]) == 2
+    assert f"no record in {frozen_results / 'records'} belongs to what was asked for" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_make_readme_renders_every_page_that_has_records() -> None:
+    command = ["make", "-n", "readme", "INSTALLED="]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    folders = sorted(path.parent.name for path in ROOT.glob("benchmarks/*/records"))
+    assert f"report {TABLE} {FROZEN} --brief --readme README.md" in said
+    for paper in folders:
+        assert f"report {paper} --readme benchmarks/{paper}/README.md" in said
+        assert said.count(f"--records benchmarks/{paper}/records") == 1 + len(folders)

@@ -1,0 +1,182 @@
+"""Relations to a bound and to the bytes of a whole run, on synthetic records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from benchmarks.claims import At, AtMost, Better, Cheaper, Claim
+from benchmarks.costs import ClosedForm, ModelSizes, Terms, WirePlan
+from benchmarks.record import RunRecord
+from benchmarks.spec import Benchmark, Column, Row, Scale
+from reports.audit.finding import Numbers
+from reports.claims import Judgement, judge, judge_in_print
+from reports.page import Derive
+
+ACC, F1, TABLE = "test/accuracy", "test/f1", "fedsplitbert-table3"
+BACKBONE = "bert-base-uncased"  # the fixture's at the paper scale
+SPLIT, FEDAVG = At(TABLE, "fedsplitbert"), At(TABLE, "fedavg")
+RunOf = Callable[..., RunRecord]
+SeedsOf = Callable[..., list[RunRecord]]
+JudgeOf = Callable[..., Judgement]
+
+# ---- at most ---------------------------------------------------------------------------------------------------
+
+BOUND = AtMost((SPLIT,), ACC, percent=1.0, tasks=("qqp",))
+
+
+@pytest.mark.parametrize(
+    ("scores", "verdict"),
+    [
+        ([0.0, 0.0], "supported"),  # 0 ± 1.96 × 0.5 = 0.98
+        ([0.5, 0.5], "inconclusive"),
+        ([5.0, 5.0], "contradicted"),
+        ([5.0], "inconclusive"),  # one seed has no interval
+        ([0.0, 9.0], "inconclusive"),
+    ],
+)
+def test_a_bound_needs_the_whole_interval(
+    seeds_of: SeedsOf, judge_of: JudgeOf, scores: list[float], verdict: str
+) -> None:
+    assert judge_of(BOUND, seeds_of("fedsplitbert", "qqp", scores)).ours == verdict
+
+
+def test_a_bound_holds_for_every_row(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
+    both = replace(BOUND, rows=(SPLIT, FEDAVG))
+    below = seeds_of("fedsplitbert", "qqp", [0.0, 0.0])
+    assert judge_of(both, below).ours == "inconclusive"  # the other one was not run
+    assert judge_of(both, [*below, *seeds_of("fedavg", "qqp", [5.0, 5.0])]).ours == "contradicted"
+    assert judge_of(both, []).ours == "not run"
+
+
+def test_another_score_stands_beside_and_decides_nothing(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
+    records = [
+        replace(
+            record,
+            rounds=tuple(
+                replace(entry, scores={"test": {**entry.scores["test"], "f1": 0.25}}) for entry in record.rounds
+            ),
+        )
+        for record in seeds_of("fedsplitbert", "qqp", [0.0, 0.0])
+    ]
+    found = judge_of(replace(BOUND, beside=F1), records)
+    assert (found.ours, found.ours_numbers) == (
+        "supported",
+        "n = 2; FedSplitBERT, QQP 0.00 % [−0.98, 0.98] (F1 25.00 %)",
+    )
+
+
+# ---- a little --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ours", "verdict"),
+    [
+        (63.0, "supported"),  # 3 ± 1.386: above 0, and no more than 5
+        (64.0, "inconclusive"),
+        (67.0, "contradicted"),  # more than a little
+        (57.0, "contradicted"),
+    ],
+)
+def test_a_little_is_a_bound_on_both_sides(seeds_of: SeedsOf, judge_of: JudgeOf, ours: float, verdict: str) -> None:
+    relation = Better((SPLIT,), (FEDAVG,), most=5.0, tasks=("qqp",))
+    records = seeds_of("fedsplitbert", "qqp", [ours] * 2) + seeds_of("fedavg", "qqp", [60.0, 60.0])
+    assert judge_of(relation, records).ours == verdict
+
+
+# ---- a whole run -----------------------------------------------------------------------------------------------
+
+RUN = Cheaper((SPLIT,), (FEDAVG,), 3.0, ("qqp",), whole_run=True)
+
+
+def test_a_whole_run_counts_its_rounds(run_of: RunOf, judge_of: JudgeOf) -> None:
+    """A run of one round beside three of the same size: rounds alone would be equal."""
+    records = [run_of("fedavg", curve=(50, 55, 60), up=1000), run_of("fedsplitbert", curve=(60,), up=1000)]
+    found = judge_of(RUN, records)
+    assert (found.ours, found.ours_numbers) == ("supported", "n = 1; FedAvg / FedSplitBERT, QQP 3.00 ×")
+    assert judge_of(replace(RUN, whole_run=False), records).ours == "contradicted"
+    assert judge_of(replace(RUN, factor=3.1), records).ours == "contradicted"
+    assert judge_of(replace(RUN, factor=3.1, places=0), records).ours == "contradicted"
+    assert judge_of(replace(RUN, factor=3.0, places=0), records).ours == "supported"
+    assert judge_of(RUN, records[:1]).ours == "not run"
+
+
+def _down(record: RunRecord, size: int) -> RunRecord:
+    """The record with so many bytes down in each round."""
+    rounds = tuple(replace(entry, down_bytes=size) for entry in record.rounds)
+    ledger = [row if row[2] == "up" else (*row[:4], size // 4, size) for row in record.ledger]
+    return replace(record, rounds=rounds, ledger=tuple(ledger))
+
+
+def test_bytes_are_those_of_the_papers_directions(run_of: RunOf, judge_of: JudgeOf, table3: Benchmark) -> None:
+    both = replace(table3, paper=replace(table3.paper, directions=("up", "down")))
+    records = [_down(run_of("fedavg", up=1000), 3000), _down(run_of("fedsplitbert", up=1000), 1000)]
+    for relation in (RUN, replace(RUN, whole_run=False)):
+        assert judge_of(relation, records).ours_numbers.endswith(" 1.00 ×")
+        assert judge_of(relation, records, table=both).ours_numbers.endswith(" 2.00 ×")  # 4000 against 2000
+
+
+def _wire(size: int) -> WirePlan:
+    return WirePlan(size, 2 * size, 0, {}, ModelSizes(0, 0, 0, 0, 768, 1, all_tokens=False))
+
+
+@pytest.mark.parametrize("directions", [("up",), ("up", "down")])
+def test_runs_of_the_papers_own_encoder_go_by_its_shapes(
+    run_of: RunOf, table3: Benchmark, tmp_path: Path, directions: tuple[str, ...]
+) -> None:
+    """Our small encoder sends 3 times less, the paper's 8 times: 8000 against 1000 bytes a round, two rounds each."""
+    printed = "\n".join(f"Table III,parameters,{term.name},,1" for term in fields(Terms))
+    path = tmp_path / "table.csv"
+    path.write_text(f"table,row,column,score,value\n{printed}\n", encoding="utf-8")
+    equation = ClosedForm("1", "T", lambda terms: {"parameters": terms.T})
+    table = replace(
+        table3,
+        paper=replace(table3.paper, directions=directions),
+        published_csv=path,
+        closed_forms={"fedavg": equation, "fedsplitbert": equation},
+    )
+
+    def derive_for(_: Benchmark) -> Derive:
+        def derive(row: Row, column: Column, scale: Scale, examples: int | None = None) -> WirePlan:
+            assert (scale.id, examples) == ("paper", 1)  # n_s
+            return _wire(8000 if row.id == "fedavg" else 1000)
+
+        return derive
+
+    def judged(records: list[RunRecord], scale: str) -> Judgement:
+        claim, published = Claim("1", "A sentence", "section I", (RUN,)), {"fedsplitbert": Numbers({})}
+        return judge("", (claim,), published, records, {table.id: table}, table.scale(scale), derive_for)[0]
+
+    own = [run_of("fedavg", up=3000), run_of("fedsplitbert", up=1000)]
+    pair = "FedAvg / FedSplitBERT, QQP"
+    assert judged(own, "lite").ours_numbers == f"n = 1; {pair} 8.00 × (by {BACKBONE}'s shapes; 3.00 × in our runs)"
+    nothing = judged([], "lite")
+    assert (nothing.ours, nothing.ours_numbers) == (
+        "supported",
+        f"n = 0; {pair} 8.00 × (by {BACKBONE}'s shapes; no run)",
+    )
+    at_paper = [run_of("fedavg", up=2000, scale="paper"), run_of("fedsplitbert", up=1000, scale="paper")]
+    measured = judged(at_paper, "paper")
+    assert (measured.ours, measured.ours_numbers) == ("contradicted", f"n = 1; {pair} 2.00 ×")
+
+
+# ---- derived from prose ----------------------------------------------------------------------------------------
+
+
+def test_derived_numbers_are_marked_or_left_out(table3: Benchmark) -> None:
+    places = {row: ("Table III", row, "qqp", ACC) for row in ("fedsplitbert", "fedavg")}
+    numbers = Numbers(
+        {places["fedsplitbert"]: Decimal(90), places["fedavg"]: Decimal(80)}, frozenset([places["fedavg"]])
+    )
+    assert set(numbers.printed.values) == {places["fedsplitbert"]}
+    claim = Claim("1", "A sentence", "section I", (Better((SPLIT,), (FEDAVG,), tasks=("qqp",)), BOUND))
+    published, benchmarks = {"fedsplitbert": numbers}, {table3.id: table3}
+    difference, level = judge_in_print(claim, published, benchmarks).cases
+    assert difference.text == "FedSplitBERT − FedAvg, QQP +10.00 (derived from prose)"
+    assert level.text == "FedSplitBERT, QQP 90.00 %"  # that one is printed
+    missing, level = judge_in_print(replace(claim, is_source=True), published, benchmarks).cases
+    assert (missing.estimate, level.text) == (None, "FedSplitBERT, QQP 90.00 %")
