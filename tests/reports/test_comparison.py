@@ -217,3 +217,10 @@ def test_training_time_is_the_mean_over_seeds(table3: Benchmark, record_of: Reco
     cost = _cell(compare(request_for(table3, table3.scale("lite"), records)), "fedavg", "mrpc").cost
     assert cost is not None
     assert cost.train_seconds == 20.0
+
+
+def test_one_task_has_no_average(table3: Benchmark, record_of: RecordOf) -> None:
+    table = dataclasses.replace(table3, columns=table3.columns[:1])
+    one = compare(request_for(table, table.scale("lite"), [record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8})]))
+    assert not one.has_average
+    assert not any(note.startswith("Average:") for note in one.notes)

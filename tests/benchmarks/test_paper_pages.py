@@ -1,0 +1,92 @@
+"""A paper's page names what there is: its benchmarks, its commands, the hyper-parameters of its definitions."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.cli.arguments import build_parser
+from benchmarks.cli.select import selection
+from benchmarks.errors import DependsOnTextsError
+from benchmarks.fedfreezebert.setup import METHODS, SENTIMENT, cell, training_of
+from benchmarks.planning import wire_plan
+from benchmarks.registry import benchmark as benchmark_of
+from benchmarks.registry import benchmark_ids, scale_of
+from benchmarks.spec import SCALES
+from reports.readme import BEGIN, END
+
+PAGES = sorted((Path(__file__).resolve().parents[2] / "benchmarks").glob("*/README.md"))
+FREEZE = next(page for page in PAGES if page.parent.name == "fedfreezebert")
+
+
+def text(page: Path) -> str:
+    """The page without what is rendered into it."""
+    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    return before + rest.partition(END)[2]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
+def test_a_page_names_every_benchmark_of_its_paper(page: Path) -> None:
+    paper = page.parent.name
+    named = set(re.findall(r"`(?:[a-z]+)?-((?:table|figure|sensitivity|inversion)\d*)`", text(page)))
+    assert {f"{paper}-{name}" for name in named} == {known for known in benchmark_ids() if known.startswith(paper)}
+    assert text(page).count(BEGIN) == 0
+    assert page.read_text(encoding="utf-8").count(BEGIN) == 1
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
+def test_its_commands_are_understood(page: Path) -> None:
+    commands = re.findall(r"^python -m benchmarks (.+?)(?:\s+#.*)?$", text(page), re.M)
+    assert commands
+    for command in commands:
+        words = build_parser().parse_args(shlex.split(command))
+        if words.command in ("plan", "run", "sweep"):
+            assert selection(words).cells()
+    for made in re.findall(r"^make (?:sweep-)?([a-z]+-[a-z0-9]+)", text(page), re.M):
+        assert made in benchmark_ids()
+
+
+def test_options_worth_knowing_change_cells_that_can_be_built() -> None:
+    table = text(FREEZE).partition("## Options worth knowing")[2]
+    options = re.findall(r"^\| `(--set .+?)`.*? \| (.+?) \|", table, re.M)
+    assert len(options) == table.count("| `--set")
+    for option, named in options:
+        row = {"every method": "d-fedavg-psum"}.get(named) or named.partition("`")[2].partition("`")[0]
+        plain = ["run", "fedfreezebert-table3", "--methods", row.replace("…", "psum")]
+        before, after = (
+            selection(build_parser().parse_args([*plain, *words])).cells()[0][2] for words in ([], shlex.split(option))
+        )
+        assert before.spec_id != after.spec_id
+        with suppress(DependsOnTextsError):  # what C-FedFreezeBERT sends; its options have been taken by then
+            wire_plan(after)
+
+
+def test_hyper_parameters_are_those_of_the_definitions() -> None:
+    lines = [line.strip("| ").split(" | ") for line in text(FREEZE).splitlines() if line.startswith("| ")]
+    stated = {line[0]: line[1:4] for line in lines if len(line) == 5}
+    table = benchmark_of("fedfreezebert-table3")
+    by_id = {row.id: replace(row, head="psum") for row in METHODS}
+    for place, scale_id in enumerate(SCALES):
+        scale = scale_of(table, scale_id)
+        for label, methods in (
+            ("FedAvg, FedProx", ("fedavg", "fedprox")),
+            ("FedSplitBERT", ("fedsplitbert",)),
+            ("central training", ("central",)),
+            ("D-, C-FedFreezeBERT", ("d-fedavg", "d-fedprox", "c")),
+        ):
+            rates = {training_of(by_id[method].algorithm, scale).learning_rate for method in methods}
+            assert rates == {float(stated[f"learning rate: {label}"][place])}
+        made = cell(by_id["fedprox"], SENTIMENT, scale, 0)
+        assert made.options["proximal"] == float(stated["FedProx λ"][place])
+        assert (made.training.batch_size, made.training.max_length) == (
+            int(stated["batch size"][place]),
+            int(stated["length"][place]),
+        )
+        split = cell(by_id["fedsplitbert"], SENTIMENT, scale, 0)
+        critical = f"{split.options['critical_layer']} of {scale.depth}"
+        assert stated["FedSplitBERT's critical layer"][place] == critical
