@@ -6,13 +6,16 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from benchmarks.backbones import KNOWN, architecture, locate
 from benchmarks.errors import UserError
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
 
 if TYPE_CHECKING:
-    import numpy as np
+    from fedsim.data import Part
+    from fedsim.models.resident import Resident
 
 
 @dataclass(frozen=True)
@@ -37,29 +40,75 @@ def estimate_effort(cell: Cell, settings: Settings) -> Effort:
     """Operations of a cell on the data at hand: 2 a matrix weight and token forwards, 4 more backwards.
 
     Per token of a text of S tokens: 2 P + 4 L S H forwards, with P weights in the encoder's layers, L layers of
-    width H; three times that in training. Padding is left out, or counted where training.padding is "fixed".
-    UserError where neither the data nor a tokenizer is at hand.
+    width H; three times that in training. Padding is left out, or counted where training.padding is "fixed". What is
+    trained is found out by one round of the method itself that trains nothing: over a frozen encoder each text counts
+    once where its features are kept, and the head's weights count for each token that it reads.
+    UserError where neither the data nor a tokenizer is at hand, or where it takes the texts' features.
     """
     from benchmarks.federation import build_clients, load_inputs
+    from benchmarks.planned import Features, Forgetful, Untrained
+    from benchmarks.planning import counted_setting
+    from fedsim.algorithms import build_algorithm
+    from fedsim.wire import Channel
 
-    if cell.algorithm in ("local_majority", "token_majority"):
-        return Effort(0, 0.0, 0.0)
     counted = replace(cell, backbone=_with_same_vocabulary(cell.backbone))
     clients, _ = build_clients(counted, load_inputs(counted, replace(settings, backbone=None)), settings)
-    forward = _Forward.of(cell.backbone)
+    asked: list[Part] = []  # for features
+    runs: list[tuple[Part, frozenset[str]]] = []
+    training = Untrained(
+        cell.seed,
+        cell.training.learning_rate,
+        cell.training.batch_size,
+        on_run=lambda part, names: runs.append((part, frozenset(names))),
+    )
+    features = Features(counted=True, on_part=asked.append)
+    setting = counted_setting(cell, cell.backbone, training, features)
+    algorithm = build_algorithm(cell.algorithm, setting, cell.options)
+    channel = Channel(cell.codec)
+    algorithm.round(algorithm.init(clients, channel, Forgetful()), clients, channel)
+    if not runs:
+        return Effort(0, 0.0, 0.0)
+
+    kept = {part.indices.tobytes(): part for part in asked}
+    encoder, head = _Forward.of(cell.backbone), _head_weights(setting.model)
     width = cell.training.max_length if cell.training.padding == "fixed" else None
-    training = sum(
-        forward.flops(part.examples.lengths[part.indices], width) for part in (client.train for client in clients)
+    everyone = np.concatenate([lengths_of(client.train) for client in clients])
+    rounds, epochs = cell.training.rounds, cell.training.local_epochs * cell.training.participation
+
+    def read(lengths: np.ndarray) -> float:
+        """The head's operations forwards."""
+        tokens = lengths if setting.model.model.head.tokens else np.ones_like(lengths)
+        return float(2 * head * tokens.sum())
+
+    once, training_flops, steps = sum(encoder.flops(lengths_of(part), width) for part in kept.values()), 0.0, 0
+    for part, names in runs:
+        # What a server received are the clients' own texts.
+        lengths = lengths_of(part) if hasattr(part.examples, "lengths") else everyone
+        passes = 3 if names & setting.model.anatomy.layers[-1] else 0 if kept else 1
+        training_flops += passes * encoder.flops(lengths, width) + 3 * read(lengths)
+        steps += math.ceil(len(lengths) / cell.training.batch_size)
+    scored = [part for client in clients for part in client.evaluation.values()]
+    if not algorithm.personal:  # a part that several clients are scored on is answered once
+        scored = list({id(part): part for part in scored}.values())
+    scoring = sum(encoder.flops(lengths_of(part), width) for part in scored)
+    reading = sum(read(lengths_of(part)) for part in scored)
+    return Effort(
+        round(steps * rounds * epochs),
+        once + training_flops * rounds * epochs,
+        scoring * (1 if kept else rounds) + reading * rounds,
     )
-    scoring = sum(
-        forward.flops(part.examples.lengths[part.indices], width)
-        for client in clients
-        for part in client.evaluation.values()
-    )
-    rounds = cell.training.rounds
-    epochs = rounds * cell.training.local_epochs * cell.training.participation
-    steps = sum(math.ceil(len(client.train) / cell.training.batch_size) for client in clients)
-    return Effort(round(steps * epochs), 3 * training * epochs, scoring * rounds)
+
+
+def lengths_of(part: Part) -> np.ndarray:
+    """Tokens of each text of a part."""
+    lengths: np.ndarray = part.examples.lengths[part.indices]
+    return lengths
+
+
+def _head_weights(model: Resident) -> int:
+    """Weights of the head's matrices."""
+    parameters = (model.parameters[name] for name in model.anatomy.head)
+    return sum(parameter.numel() for parameter in parameters if parameter.ndim == 2)
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from benchmarks.errors import DependsOnTextsError
-from fedsim.data import Batch, Part
+from fedsim.data import Batch, ExampleSet, Part
 from fedsim.feature_cache import FeatureCache
 from fedsim.features import FeatureStore
 from fedsim.models.resident import Resident
@@ -17,10 +18,18 @@ from fedsim.store import ClientStore
 from fedsim.training import LocalTraining
 
 
-class Untrained(LocalTraining):
-    """Local training that leaves everything as it is."""
+def _ignore(*_: Any) -> None:
+    """No one counts."""
 
-    def run(self, *_: Any, **__: Any) -> float:
+
+@dataclass(frozen=True)
+class Untrained(LocalTraining):
+    """Local training that leaves everything as it is. on_run: told the examples and the parameters' names."""
+
+    on_run: Callable[[Part, Sequence[str]], None] = _ignore
+
+    def run(self, resident: Resident, part: Part, names: list[str], *_: Any, **__: Any) -> float:  # noqa: ARG002
+        self.on_run(part, names)
         return 0.0
 
 
@@ -42,12 +51,12 @@ class Texts:
 
 
 class States:
-    """Their hidden states, of the shapes that a head reads."""
+    """Hidden states of examples, of the shapes that a head reads."""
 
-    labels = lengths = Texts.labels
-
-    def __init__(self, model: Resident, counted: bool) -> None:
+    def __init__(self, model: Resident, examples: ExampleSet, counted: bool) -> None:
         self.model = model
+        self.labels = examples.labels
+        self.lengths = examples.lengths
         self.counted = counted
 
     def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
@@ -69,25 +78,33 @@ class States:
 
 
 class Features(FeatureCache):
-    """A cache that computes nothing. counted: whether the numbers of examples are the data's own."""
+    """A cache that computes nothing. counted: whether the numbers of examples are the data's own.
 
-    def __init__(self, counted: bool) -> None:
+    on_part: told every part of which features are asked for.
+    """
+
+    def __init__(self, counted: bool, on_part: Callable[[Part], None] = _ignore) -> None:
         super().__init__()
         self.counted = counted
+        self.on_part = on_part
 
     def part(self, model: Resident, part: Part, *_: Any) -> Part:
-        return Part(States(model, self.counted), part.indices)
+        self.on_part(part)
+        return Part(States(model, part.examples, self.counted), part.indices)
 
     def store(self, *_: Any) -> FeatureStore:
         return Received()
 
 
 class Received(FeatureStore):
-    """What a server keeps of that: nothing."""
+    """What a server keeps of that: how many there are."""
 
-    def __init__(self) -> None: ...
+    def __init__(self) -> None:
+        self._count = 0
 
-    def add(self, features: Tensor, masks: Tensor | None, labels: Tensor) -> None: ...
+    def add(self, *received: Any) -> None:
+        *_, labels = received
+        self._count += len(labels)
 
     def examples(self) -> Any:
-        return ()
+        return range(self._count)

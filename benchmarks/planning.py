@@ -12,7 +12,31 @@ from benchmarks.spec import Cell
 from benchmarks.tasks import task
 
 if TYPE_CHECKING:
+    from fedsim.algorithms import Setting
+    from fedsim.feature_cache import FeatureCache
     from fedsim.models.resident import Resident
+    from fedsim.training import LocalTraining
+
+
+def counted_setting(cell: Cell, backbone: str, training: LocalTraining, features: FeatureCache) -> Setting:
+    """Where a cell's method runs to be counted: its model on the `meta` device, and stand-ins for what takes time."""
+    import torch
+
+    from fedsim.algorithms import Setting
+    from fedsim.models.encoder import encoder_from_config
+    from fedsim.models.resident import Resident
+    from fedsim.models.sequence import with_classifier
+    from fedsim.precision import Precision
+
+    found = task(cell.task)
+
+    def load_model() -> Resident:
+        with torch.device("meta"):
+            encoder = encoder_from_config(_full(architecture(backbone)))
+            model = with_classifier(encoder, found.outputs, cell.seed, head=cell.head)
+        return Resident(model, Precision(torch.device("meta"), "fp32"), regression=found.labels is None)
+
+    return Setting(load_model, training, found.outputs, max_length=cell.training.max_length, features=features)
 
 
 def wire_plan(cell: Cell, backbone: str | None = None, examples: Sequence[int] | None = None) -> WirePlan:
@@ -22,36 +46,18 @@ def wire_plan(cell: Cell, backbone: str | None = None, examples: Sequence[int] |
     depend on them and they are not given, or on the texts' own lengths.
     """
     import numpy as np
-    import torch
 
     from benchmarks.planned import Features, Forgetful, Texts, Untrained
-    from fedsim.algorithms import Setting, build_algorithm
+    from fedsim.algorithms import build_algorithm
     from fedsim.data import Client, Part
-    from fedsim.models.encoder import encoder_from_config
-    from fedsim.models.resident import Resident
-    from fedsim.models.sequence import with_classifier
-    from fedsim.precision import Precision
     from fedsim.wire import Channel
-
-    found = task(cell.task)
-
-    def load_model() -> Resident:
-        with torch.device("meta"):
-            encoder = encoder_from_config(_full(architecture(backbone or cell.backbone)))
-            model = with_classifier(encoder, found.outputs, cell.seed, head=cell.head)
-        return Resident(model, Precision(torch.device("meta"), "fp32"), regression=found.labels is None)
 
     sizes = examples or [1] * cell.clients
     if len(sizes) != cell.clients:
         raise UserError(f"examples: expected a number for each of {cell.clients} clients, found {len(sizes)}")
     clients = [Client(number, Part(Texts(), np.zeros(size, dtype=np.int64)), {}) for number, size in enumerate(sizes)]
-    setting = Setting(
-        load_model,
-        Untrained(cell.seed, cell.training.learning_rate, cell.training.batch_size),
-        found.outputs,
-        max_length=cell.training.max_length,
-        features=Features(counted=examples is not None),
-    )
+    training = Untrained(cell.seed, cell.training.learning_rate, cell.training.batch_size)
+    setting = counted_setting(cell, backbone or cell.backbone, training, Features(counted=examples is not None))
     algorithm = build_algorithm(cell.algorithm, setting, cell.options)
     channel = Channel(cell.codec)
     state = algorithm.init(clients, channel, Forgetful())

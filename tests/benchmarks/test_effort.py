@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmarks.cli.main import main
-from benchmarks.effort import estimate_effort
+from benchmarks.effort import Effort, estimate_effort
 from benchmarks.federation import build_clients, load_inputs
 from benchmarks.registry import benchmark
 from benchmarks.settings import Settings
@@ -34,8 +36,14 @@ def test_operations_are_those_counted_by_hand(cell: Cell) -> None:
     train = sum(forward(c.train.examples.lengths[c.train.indices].tolist()) for c in clients)
     test = sum(forward(c.evaluation["test"].examples.lengths[c.evaluation["test"].indices].tolist()) for c in clients)
     effort = estimate_effort(cell, settings)
-    assert effort.training_flops == pytest.approx(3 * train * cell.training.rounds * cell.training.local_epochs)
-    assert effort.scoring_flops == pytest.approx(test * cell.training.rounds)
+    # The head, a pooler and two outputs, reads one token a text: a few thousandths of the whole.
+    trained, scored = 3 * train * cell.training.rounds * cell.training.local_epochs, test * cell.training.rounds
+    head = 2 * (HIDDEN**2 + 2 * HIDDEN)
+    texts = sum(len(c.train) for c in clients), sum(len(c.evaluation["test"]) for c in clients)
+    assert effort.training_flops == pytest.approx(
+        trained + 3 * head * texts[0] * cell.training.rounds * cell.training.local_epochs
+    )
+    assert effort.scoring_flops == pytest.approx(scored + head * texts[1] * cell.training.rounds)
     batches = sum(-(-len(client.train) // cell.training.batch_size) for client in clients)
     assert effort.steps == batches * cell.training.rounds * cell.training.local_epochs
     assert effort.hours(effort.flops) == pytest.approx(1 / 3600)
@@ -53,6 +61,31 @@ def test_padding_and_rounds_count(cell: Cell) -> None:
 def test_the_local_majority_trains_nothing() -> None:
     cell = TABLE.cell(TABLE.rows[0], TABLE.columns[0], TABLE.scale("demo"), 0)
     assert estimate_effort(cell, Settings()).flops == 0
+
+
+def test_a_frozen_encoder_sees_each_text_once_and_a_head_in_every_epoch() -> None:
+    frozen = benchmark("fedfreezebert-table3")
+    rows = {row.id: row for row in frozen.rows}
+    settings = Settings()
+
+    def effort(row: str, **changed: Any) -> Effort:
+        cell = frozen.cell(rows[row], frozen.columns[0], frozen.scale("demo"), 0)
+        return estimate_effort(replace(cell, **changed), settings)
+
+    cell = frozen.cell(rows["d-fedavg-ordinary"], frozen.columns[0], frozen.scale("demo"), 0)
+    clients, _ = build_clients(cell, load_inputs(cell, settings), settings)
+    weights = LAYERS * (4 * HIDDEN**2 + 2 * HIDDEN * INNER)
+    lengths = np.concatenate([c.train.examples.lengths[c.train.indices] for c in clients]).astype(float)
+    once = float((lengths * (2 * weights + 4 * LAYERS * HIDDEN * lengths)).sum())
+    head = 3 * 2 * 3 * HIDDEN * len(lengths) * cell.training.rounds  # forwards and backwards, three outputs
+    assert effort("d-fedavg-ordinary").training_flops == pytest.approx(once + head)
+    assert effort("c-ordinary").training_flops == pytest.approx(once + head)
+    anew = effort("d-fedavg-ordinary", options={"cached": False})
+    assert anew.training_flops == pytest.approx(cell.training.rounds * once + head)
+    assert effort("fedavg-ordinary").training_flops == pytest.approx(3 * cell.training.rounds * once + head)
+    assert effort("d-fedavg-psum").training_flops > 5 * effort("d-fedavg-average").training_flops
+    # The official test set is common: a global model answers it once, five personal ones five times.
+    assert effort("fedsplitbert-ordinary").scoring_flops == pytest.approx(5 * effort("fedavg-ordinary").scoring_flops)
 
 
 def test_plan_says_hours_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
