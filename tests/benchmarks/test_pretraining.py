@@ -31,6 +31,7 @@ from benchmarks.pretraining.pretrain import pretrain
 from benchmarks.pretraining.recipes import Recipe, made_folder
 from benchmarks.pretraining.training import Trainer, learning_rate
 from benchmarks.settings import Settings
+from benchmarks.spec import digest
 from benchmarks.tasks import task
 from benchmarks.tasks.words import VOCABULARY
 
@@ -376,3 +377,18 @@ def test_the_real_vocabulary_reads_the_real_tweets(data_dir: Path, tmp_path: Pat
     held_out = len(corpus.held_out)
     assert held_out == round(0.05 * (len(corpus.train) + held_out))
     assert len(corpus.train) + held_out == 12548 - 61  # as many stand there twice
+
+
+def test_the_committed_record_is_of_this_recipe() -> None:
+    path = Path(recipes.__file__).parent / "made" / "arabic-mini.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    assert record["recipe"] == json.loads(json.dumps(recipes.recipe("arabic-mini").to_json()))
+    assert record["identity"] == digest(
+        {
+            "recipe": record["recipe"],
+            "inputs": {name: record["inputs"][name]["digest"] for name in ("data", "tokenizer")},
+        }
+    )
+    assert record["environment"]["modified"] is False
+    assert record["held_out_losses"] == sorted(record["held_out_losses"], reverse=True)  # it still learned
+    assert record["held_out_perplexity"] == pytest.approx(math.exp(record["held_out_losses"][-1]))
