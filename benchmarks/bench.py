@@ -56,7 +56,7 @@ def bench(cell: Cell, settings: Settings) -> int:
                 federation.algorithm,
                 clients,
                 Channel(cell.codec),
-                lambda outputs, labels: scores(inputs.task, outputs, labels),
+                lambda answers, part: scores(inputs.task.metrics, federation.setting.objective, answers, part),
                 rounds=1,
                 seed=number,
                 checkpoint=checkpoint,
@@ -103,7 +103,7 @@ def bare_loop(cell: Cell, model: Resident, clients: Sequence[Client], task: Task
                 optimizer.zero_grad(set_to_none=True)
     for client in clients:
         for part in client.evaluation.values():
-            scores(task, model.predict(part, 64, width), part.labels)
+            scores(task.metrics, model.objective, model.predict(part, 64, width), part)
 
 
 def _shortened(client: Client, examples: int) -> Client:

@@ -23,7 +23,8 @@ from fedsim.data import Examples, Part
 from fedsim.feature_cache import FeatureCache
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.resident import Resident
-from fedsim.models.sequence import with_classifier
+from fedsim.models.sequence import with_head
+from fedsim.objectives import Classification
 from fedsim.precision import resolve_precision
 from fedsim.training import LocalTraining
 
@@ -102,10 +103,10 @@ def _peak(settings: Settings, config: Mapping[str, JSON], count: int) -> tuple[i
 def _setting(settings: Settings, config: Mapping[str, JSON], head: str, folder: Path) -> Setting:
     """A client's local training of a head on the frozen encoder, with a cache in the folder."""
     torch.set_num_threads(settings.threads)
-    model = with_classifier(encoder_from_config(config), 3, seed=0, head=head)
-    resident = Resident(model, resolve_precision("auto", settings.device))
+    model = with_head(encoder_from_config(config), 3, seed=0, head=head)
+    resident = Resident(model, resolve_precision("auto", settings.device), Classification(3))
     training = LocalTraining(seed=0, learning_rate=5e-4, batch_size=16, weight_decay=0.0)
-    return Setting(lambda: resident, training, 3, features=FeatureCache(folder))
+    return Setting(lambda: resident, training, resident.objective, features=FeatureCache(folder))
 
 
 def _texts(vocabulary: int, count: int) -> Part:
@@ -118,5 +119,5 @@ def _texts(vocabulary: int, count: int) -> Part:
 
 def _epoch_seconds(setting: Setting, part: Part, number: int) -> float:
     begun = time.perf_counter()
-    setting.training.run(setting.model, part, sorted(setting.model.anatomy.head), number, 0, {}, 0.0)
+    setting.training.run(setting.model, part, sorted(setting.model.anatomy.head), number, 0)
     return time.perf_counter() - begun

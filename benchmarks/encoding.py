@@ -2,51 +2,102 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from benchmarks.tasks.base import Examples
+from benchmarks.tasks.base import Examples, Task
 from fedsim import data
+from fedsim.data import IGNORED, Part
+from fedsim.objectives import Vocabulary
 
 
-def encode(
-    examples: Examples, tokenizer: Any, max_length: int, answers: Literal["label", "tokens"] = "label"
-) -> data.Examples:
-    """Tokenise one or two texts an example, cut to `max_length` tokens by shortening the longer text.
+@dataclass(frozen=True)
+class Encoded:
+    """A task's texts as the examples that a model reads.
 
-    answers: whether the encoded labels are the examples' own, or the token ids to be recovered from them.
+    starts: of texts in blocks, where the blocks of each begin, int64 [n + 1]; None where a text is one example.
     """
-    columns = list(zip(*examples.texts, strict=True))
+
+    examples: data.ExampleSet
+    starts: np.ndarray | None = None
+
+    def part(self, texts: np.ndarray) -> Part:
+        """The examples of some texts, by the texts' indices."""
+        if self.starts is None:
+            return Part(self.examples, texts)
+        spans = [np.arange(self.starts[text], self.starts[text + 1]) for text in texts]
+        return Part(self.examples, np.concatenate([np.empty(0, dtype=np.int64), *spans]))
+
+
+def encode(examples: Examples, tokenizer: Any, max_length: int, task: Task | None = None) -> Encoded:
+    """Tokenise one or two texts an example, or one in words where they are tagged, to `max_length` tokens at most.
+
+    A longer text is cut, of two the longer one; or, where the task has `long_texts` "blocks", all of it is kept, as
+    examples of its own, of at most that length each, special tokens included.
+    """
+    blocks = task is not None and task.long_texts == "blocks"
+    in_words = examples.tags is not None
+    columns = [list(examples.texts)] if in_words else [list(column) for column in zip(*examples.texts, strict=True)]
     encoded = tokenizer(
-        *(list(column) for column in columns),
+        *columns,
         truncation=True,
         max_length=max_length,
+        return_overflowing_tokens=blocks,
+        is_split_into_words=in_words,
         return_token_type_ids=True,
         return_attention_mask=False,
     )
     ids = encoded["input_ids"]
     offsets = np.concatenate([[0], np.cumsum([len(row) for row in ids])]).astype(np.int64)
-    tokens = _flat(ids, int(offsets[-1]))
-    labels = examples.labels if answers == "label" else _token_answers(tokens, offsets, tokenizer.all_special_ids)
-    return data.Examples(
-        tokens=tokens,
+    found = data.Examples(
+        tokens=_flat(ids, int(offsets[-1])),
         types=_flat(encoded["token_type_ids"], int(offsets[-1])),
         offsets=offsets,
-        labels=labels.astype(np.float32 if np.issubdtype(labels.dtype, np.floating) else np.int64),
-        padding_id=tokenizer.pad_token_id,
+        labels=examples.labels.astype(np.float32 if np.issubdtype(examples.labels.dtype, np.floating) else np.int64),
+        padding_id=tokenizer.pad_token_id or 0,
     )
+    if task is not None and task.objective in TARGETS:
+        found = replace(found, targets=TARGETS[task.objective](found, examples, encoded, tokenizer))
+    if not blocks:
+        return Encoded(found)
+    of_text = np.asarray(encoded["overflow_to_sample_mapping"], dtype=np.int64)
+    starts = np.searchsorted(of_text, np.arange(len(examples) + 1))
+    return Encoded(replace(found, labels=found.labels[of_text]), starts)
+
+
+def vocabulary_of(tokenizer: Any, words: int) -> Vocabulary:
+    """A tokenizer's ordinary tokens and its mask; words: rows of the model's word embeddings."""
+    special = np.array(sorted(tokenizer.all_special_ids), dtype=np.int64)
+    return Vocabulary(words, np.setdiff1d(np.arange(len(tokenizer)), special), tokenizer.mask_token_id)
+
+
+def _own_tokens(found: data.Examples, examples: Examples, encoded: Any, tokenizer: Any) -> np.ndarray:
+    """Each token itself; special tokens are not asked for: [CLS] and [SEP] are known, [UNK] is no word."""
+    targets: np.ndarray = np.where(np.isin(found.tokens, tokenizer.all_special_ids), IGNORED, found.tokens)
+    return targets.astype(np.int64)
+
+
+def _word_tags(found: data.Examples, examples: Examples, encoded: Any, tokenizer: Any) -> np.ndarray:
+    """A word's tag at its first token (Devlin et al. 2019, section 5.3); nothing is asked of its other tokens."""
+    targets = np.full(len(found.tokens), IGNORED, dtype=np.int64)
+    for text, tags in enumerate(examples.tags or ()):
+        start, before = int(found.offsets[text]), None
+        for place, word in enumerate(encoded.word_ids(text)):
+            if word is not None and word != before:
+                targets[start + place] = tags[word]
+            before = word
+    return targets
+
+
+# Objectives whose targets stand in the data: the others draw theirs, or follow from the ids.
+TARGETS: Mapping[str, Callable[[data.Examples, Examples, Any, Any], np.ndarray]] = {
+    "token_recovery": _own_tokens,
+    "token_classification": _word_tags,
+}
 
 
 def _flat(rows: list[list[int]], total: int) -> np.ndarray:
     return np.fromiter((value for row in rows for value in row), dtype=np.int32, count=total)
-
-
-def _token_answers(tokens: np.ndarray, offsets: np.ndarray, special_ids: list[int]) -> np.ndarray:
-    """Each text's ids, [n, longest]; special tokens are not asked for: [CLS] and [SEP] are known, [UNK] is no word."""
-    lengths = np.diff(offsets)
-    answers = np.full((len(lengths), lengths.max(initial=0)), data.NOT_ASKED, dtype=np.int64)
-    answers[np.arange(answers.shape[1]) < lengths[:, None]] = np.where(
-        np.isin(tokens, special_ids), data.NOT_ASKED, tokens
-    )
-    return answers

@@ -6,23 +6,24 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from benchmarks.backbones import Located, build_encoder, build_tokenizer, locate
-from benchmarks.encoding import encode
+from benchmarks.encoding import Encoded, encode, vocabulary_of
 from benchmarks.errors import UserError
 from benchmarks.settings import Settings
 from benchmarks.spec import JSON, Cell
 from benchmarks.tasks import DataSource, Task, TaskData, task
-from fedsim import data
 from fedsim.algorithms import Setting, build_algorithm
 from fedsim.data import Client, Part
 from fedsim.engine import FederatedAlgorithm
 from fedsim.feature_cache import FeatureCache
 from fedsim.models.encoder import pretrained_pooler
 from fedsim.models.resident import Resident
-from fedsim.models.sequence import with_classifier
+from fedsim.models.sequence import with_head
+from fedsim.objectives import LANGUAGE_MODELS, Objective, build_objective
 from fedsim.precision import Precision, resolve_precision
 from fedsim.rng import SERVER, numpy_generator
 from fedsim.training import LocalTraining
@@ -89,15 +90,19 @@ def _task_data(task_id: str, source: str, settings: Settings) -> TaskData:
 
 
 @lru_cache(maxsize=2)
-def _encoded(
-    task_id: str, source: str, settings: Settings, backbone: str, max_length: int
-) -> Mapping[str, data.Examples]:
+def _encoded(task_id: str, source: str, settings: Settings, backbone: str, max_length: int) -> Mapping[str, Encoded]:
     loaded = _task_data(task_id, source, settings)
     tokenizer = build_tokenizer(locate(backbone, results_dir=settings.results_dir))
     central = {f"central {name}": examples for name, examples in loaded.central.items()}
     named = {"pool": loaded.pool, **loaded.held_out, **central}
-    answers = task(task_id).answers
-    return {name: encode(examples, tokenizer, max_length, answers) for name, examples in named.items()}
+    return {name: encode(examples, tokenizer, max_length, task(task_id)) for name, examples in named.items()}
+
+
+def objective_of(of: Task, words: int, tokenizer: Callable[[], Any]) -> Objective:
+    """A task's objective. words: rows of the model's word embeddings; tokenizer: asked for by language models alone."""
+    name = of.objective
+    vocabulary = vocabulary_of(tokenizer(), words) if name in LANGUAGE_MODELS else None
+    return build_objective(name, of.classes, vocabulary, of.objective_options)
 
 
 def build_clients(cell: Cell, inputs: Inputs, settings: Settings) -> tuple[list[Client], PartitionReport]:
@@ -111,13 +116,13 @@ def training_examples(cell: Cell, settings: Settings) -> list[int]:
     """How many examples each client trains on, counted on the data at hand; no backbone is asked for."""
     from benchmarks.planned import Texts
 
-    uncut: defaultdict[str, Texts] = defaultdict(Texts)
+    uncut: defaultdict[str, Encoded] = defaultdict(lambda: Encoded(Texts()))
     clients, _ = share_out(cell, task(cell.task), _task_data(cell.task, cell.source, settings), uncut)
     return [len(client.train) for client in clients]
 
 
 def share_out(
-    cell: Cell, of: Task, loaded: TaskData, examples: Mapping[str, data.ExampleSet]
+    cell: Cell, of: Task, loaded: TaskData, examples: Mapping[str, Encoded]
 ) -> tuple[list[Client], PartitionReport]:
     """The clients of a task: the pool shared out and split on each client; held-out sets shared out in the same way.
 
@@ -135,38 +140,39 @@ def share_out(
     classes = of.labels is not None
     pool_labels = loaded.pool.labels
 
-    def drawn(name: str, purpose: str) -> tuple[list[data.Part], PartitionReport]:
+    def drawn(name: str, purpose: str) -> tuple[list[np.ndarray], PartitionReport]:
+        """Each client's texts."""
         labels = pool_labels if name == "pool" else loaded.held_out[name].labels
         parts = partitioner(labels, cell.clients, numpy_generator(cell.seed, 0, SERVER, purpose))
-        return [Part(examples[name], indices) for indices in parts.indices], parts.report
+        return [np.asarray(indices) for indices in parts.indices], parts.report
 
     pool, report = drawn("pool", "partition")
     held_out = {name: drawn(name, f"partition-{name}")[0] for name in sorted(loaded.held_out) if cell.holdout == "test"}
     central = {
-        name: Part(examples[f"central {name}"], np.arange(len(held)))
+        name: examples[f"central {name}"].part(np.arange(len(held)))
         for name, held in sorted(loaded.central.items())
         if cell.holdout == "test"
     }
     clients = []
-    for number, part in enumerate(pool):
-        train, own = (
-            (part, {}) if cell.test_share == 0 else _held_back(part, pool_labels, cell, number, "split", classes)
-        )
+    for number, train in enumerate(pool):
+        own: dict[str, Part] = {}
+        if cell.test_share:
+            train, own["test"] = _held_back(train, pool_labels, cell, number, "split", classes, examples["pool"])
         if cell.holdout == "validation":
-            train, own = _held_back(train, pool_labels, cell, number, "validation", classes)
-        shared_out = {name: parts[number] for name, parts in held_out.items()}
-        clients.append(Client(number, train, own | shared_out | central))
+            train, own["test"] = _held_back(train, pool_labels, cell, number, "validation", classes, examples["pool"])
+        shared_out = {name: examples[name].part(texts[number]) for name, texts in held_out.items()}
+        clients.append(Client(number, examples["pool"].part(train), own | shared_out | central))
     return clients, report
 
 
 def _held_back(
-    part: Part, labels: np.ndarray, cell: Cell, client: int, purpose: str, classes: bool
-) -> tuple[Part, dict[str, Part]]:
-    """A client's training part, and what it is scored on, as the evaluation "test". labels: of all examples."""
+    texts: np.ndarray, labels: np.ndarray, cell: Cell, client: int, purpose: str, classes: bool, pool: Encoded
+) -> tuple[np.ndarray, Part]:
+    """A client's training texts, and the part that it is scored on. labels: of all texts."""
     generator = numpy_generator(cell.seed, 0, client, purpose)
     share = cell.test_share or VALIDATION_SHARE
-    train, test = split_train_test(labels[part.indices], share, generator, stratify=classes)
-    return Part(part.examples, part.indices[train]), {"test": Part(part.examples, part.indices[test])}
+    train, test = split_train_test(labels[texts], share, generator, stratify=classes)
+    return texts[train], pool.part(texts[test])
 
 
 def local_training(cell: Cell, on_batch: Callable[[int], None]) -> LocalTraining:
@@ -185,6 +191,12 @@ def local_training(cell: Cell, on_batch: Callable[[int], None]) -> LocalTraining
         batch_size=training.batch_size,
         epochs=training.local_epochs,
         weight_decay=training.weight_decay,
+        schedule=training.schedule,
+        warmup=training.warmup,
+        clip_norm=training.clip_norm,
+        decayed=training.decayed,
+        optimizer=training.optimizer,
+        rounds=training.rounds,
         width=training.max_length if training.padding == "fixed" else None,
         on_batch=on_batch,
     )
@@ -217,18 +229,20 @@ def build_federation(
             f"found {cell.training.max_length}"
         )
     precision = resolve_precision(cell.training.precision, settings.device)
+    words = int(inputs.backbone.config["vocab_size"])
+    objective = objective_of(inputs.task, words, lambda: build_tokenizer(inputs.backbone))
 
     def load_model() -> Resident:
         encoder = build_encoder(inputs.backbone)
         folder = inputs.backbone.folder
         pooler = pretrained_pooler(folder) if folder is not None and inputs.backbone.pooler else None
-        model = with_classifier(encoder, inputs.task.outputs, cell.seed, pooler, cell.head)
-        return Resident(model, precision, regression=inputs.task.labels is None)
+        model = with_head(encoder, objective.outputs, cell.seed, pooler, cell.head)
+        return Resident(model, precision, objective)
 
     setting = Setting(
         load_model,
         local_training(cell, on_batch),
-        inputs.task.outputs,
+        objective,
         max_length=cell.training.max_length,
         features=FeatureCache(settings.results_dir / "features", inputs.backbone.digest),
     )

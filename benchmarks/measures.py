@@ -71,7 +71,6 @@ METRICS = {
         Metric("f1_pn", "F1^PN"),
         Metric("matthews_correlation", "Mcc"),
         Metric("pearson", "Pearson"),
-        Metric("token_accuracy", "Acc (tokens)"),
         Metric("token_recovery", "tokens"),
         Metric("text_recovery", "texts"),
         Metric("perplexity", "Perplexity", unit="", higher_is_better=False, over_clients="geometric"),

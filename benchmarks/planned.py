@@ -14,6 +14,7 @@ from fedsim.data import Batch, ExampleSet, Part
 from fedsim.feature_cache import FeatureCache
 from fedsim.features import FeatureStore
 from fedsim.models.resident import Resident
+from fedsim.objectives import Regression
 from fedsim.store import ClientStore
 from fedsim.training import LocalTraining
 
@@ -28,7 +29,7 @@ class Untrained(LocalTraining):
 
     on_run: Callable[[Part, Sequence[str]], None] = _ignore
 
-    def run(self, resident: Resident, part: Part, names: list[str], *_: Any, **__: Any) -> float:  # noqa: ARG002
+    def run(self, resident: Resident, part: Part, names: list[str], *_: Any, **__: Any) -> float:
         self.on_run(part, names)
         return 0.0
 
@@ -43,6 +44,7 @@ class Texts:
     """Examples of which nothing is known but how many a client has."""
 
     labels = lengths = np.zeros(1, dtype=np.int64)
+    targets = None
 
     def collate(self, *_: Any, **__: Any) -> Batch:
         raise DependsOnTextsError(
@@ -56,6 +58,7 @@ class States:
     def __init__(self, model: Resident, examples: ExampleSet, counted: bool) -> None:
         self.model = model
         self.labels = examples.labels
+        self.targets = None
         self.lengths = examples.lengths
         self.counted = counted
 
@@ -68,7 +71,7 @@ class States:
         if head.tokens and width is None:
             return Texts().collate()
         shape = (len(indices), (width if head.tokens else None) or 1)
-        labels = torch.float32 if self.model.regression else torch.int64
+        labels = torch.float32 if isinstance(self.model.objective, Regression) else torch.int64
         with torch.device("meta"):
             return {
                 "features": torch.empty(head.states, *shape, self.model.hidden),

@@ -25,18 +25,21 @@ def counted_setting(cell: Cell, backbone: str, training: LocalTraining, features
     from fedsim.algorithms import Setting
     from fedsim.models.encoder import encoder_from_config
     from fedsim.models.resident import Resident
-    from fedsim.models.sequence import with_classifier
+    from fedsim.models.sequence import with_head
+    from fedsim.objectives import Vocabulary, build_objective
     from fedsim.precision import Precision
 
-    found = task(cell.task)
+    found, config = task(cell.task), _full(architecture(backbone))
+    vocabulary = Vocabulary(int(config.get("vocab_size", 30522)), mask_id=0)  # no text is read here
+    objective = build_objective(found.objective, found.classes, vocabulary, found.objective_options)
 
     def load_model() -> Resident:
         with torch.device("meta"):
-            encoder = encoder_from_config(_full(architecture(backbone)))
-            model = with_classifier(encoder, found.outputs, cell.seed, head=cell.head)
-        return Resident(model, Precision(torch.device("meta"), "fp32"), regression=found.labels is None)
+            encoder = encoder_from_config(config)
+            model = with_head(encoder, objective.outputs, cell.seed, head=cell.head)
+        return Resident(model, Precision(torch.device("meta"), "fp32"), objective)
 
-    return Setting(load_model, training, found.outputs, max_length=cell.training.max_length, features=features)
+    return Setting(load_model, training, objective, max_length=cell.training.max_length, features=features)
 
 
 def wire_plan(cell: Cell, backbone: str | None = None, examples: Sequence[int] | None = None) -> WirePlan:

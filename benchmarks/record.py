@@ -8,14 +8,28 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.errors import UserError
 from benchmarks.spec import JSON, Cell, digest
 
 SCHEMA = 1
 CHECKSUM = "sha256"  # of the rest of the file's content, as canonical JSON
-LEDGER_COLUMNS = ("round", "client", "direction", "kind", "values", "bytes")
+
+
+class LedgerEntry(NamedTuple):
+    """What one client sent ("up") or received ("down") of one kind of payload in one round; round 0 is the set-up.
+
+    messages: how many payloads these values and bytes came in; the first records, a payload an entry, do not say.
+    """
+
+    round: int
+    client: int
+    direction: str
+    kind: str
+    values: int
+    bytes: int
+    messages: int = 1
 
 
 @dataclass(frozen=True)
@@ -48,7 +62,7 @@ class RunRecord:
     rounds: tuple[RoundRecord, ...]
     sampling_errors: Mapping[str, Mapping[str, float | None]]  # of the last round's scores, from the finite test set
     setup_bytes: int
-    ledger: tuple[tuple[int, int, str, str, int, int], ...]  # LEDGER_COLUMNS
+    ledger: tuple[LedgerEntry, ...]
     environment: Mapping[str, JSON]  # versions, device, precision, threads, git revision: never part of identity
     timing: Mapping[str, float]  # seconds, measured
     finished: str  # UTC, ISO 8601
@@ -107,7 +121,7 @@ def record_from_json(value: Mapping[str, Any]) -> RunRecord:
         for entry in value["rounds"]
     )
     fields["clients"] = tuple(value["clients"])
-    fields["ledger"] = tuple(tuple(row) for row in value["ledger"])
+    fields["ledger"] = tuple(LedgerEntry(*row) for row in value["ledger"])
     record = RunRecord(**fields)
     expected = record.cell.cell_id({name: entry["digest"] for name, entry in record.inputs.items()})
     if expected != record.cell_id:

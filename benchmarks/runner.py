@@ -13,19 +13,19 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-import numpy as np
-
 from benchmarks.environment import describe_environment
 from benchmarks.errors import UserError
 from benchmarks.events import CellFinished, CellStarted, RoundFinished, Sink, Trained
-from benchmarks.federation import Inputs, build_clients, build_federation, load_inputs
-from benchmarks.record import RoundRecord, RunRecord, read_record, write_record
+from benchmarks.federation import Federation, Inputs, build_clients, build_federation, load_inputs
+from benchmarks.measures import metric
+from benchmarks.record import LedgerEntry, RoundRecord, RunRecord, read_record, write_record
 from benchmarks.scoring import combine_errors, mean_error, sampling_error, scores
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
+from benchmarks.tasks import Task
 from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client
-from fedsim.engine import FederatedAlgorithm, RoundResult, Run, Scores, run_federation
+from fedsim.engine import RoundResult, Run, Scores, run_federation
 from fedsim.rng import numpy_generator
 from fedsim.store import ClientStore
 from fedsim.wire import Channel, Ledger
@@ -90,7 +90,7 @@ def _compute(cell: Cell, cell_id: str, inputs: Inputs, settings: Settings, sink:
         federation.algorithm,
         clients,
         channel,
-        lambda outputs, labels: scores(inputs.task, outputs, labels),
+        lambda answers, part: scores(inputs.task.metrics, federation.setting.objective, answers, part),
         rounds=cell.training.rounds,
         seed=cell.seed,
         participation=cell.training.participation,
@@ -111,9 +111,9 @@ def _compute(cell: Cell, cell_id: str, inputs: Inputs, settings: Settings, sink:
             for client in clients
         ),
         rounds=tuple(round_record(result, channel.ledger) for result in run.results),
-        sampling_errors=sampling_errors(federation.algorithm, run, clients, inputs, cell.seed),
+        sampling_errors=sampling_errors(federation, run, clients, inputs.task, cell.seed),
         setup_bytes=channel.ledger.setup_bytes,
-        ledger=tuple(channel.ledger.rows),
+        ledger=tuple(LedgerEntry(*row) for row in channel.ledger.rows),
         environment=describe_environment(federation.precision, settings.threads),
         timing={
             "setup_seconds": round(begun[0] - started, 3),
@@ -139,42 +139,38 @@ def round_record(result: RoundResult, ledger: Ledger) -> RoundRecord:
 
 
 def mean_scores(client_scores: Sequence[Mapping[str, Scores]]) -> dict[str, dict[str, float | None]]:
-    """Evaluation -> metric -> plain mean over clients."""
-    means: dict[str, dict[str, float | None]] = {}
-    for evaluation, metrics in client_scores[0].items():
-        means[evaluation] = {}
-        for metric in metrics:
-            values = [scores[evaluation][metric] for scores in client_scores]
-            known = [value for value in values if value is not None]
-            means[evaluation][metric] = float(np.mean(known)) if len(known) == len(values) else None
-    return means
+    """Evaluation -> metric -> the clients' scores as one, in the metric's own way."""
+    return {
+        evaluation: {
+            name: metric(name).combined([scores[evaluation][name] for scores in client_scores]) for name in metrics
+        }
+        for evaluation, metrics in client_scores[0].items()
+    }
 
 
 def sampling_errors(
-    algorithm: FederatedAlgorithm, run: Run, clients: Sequence[Client], inputs: Inputs, seed: int
+    federation: Federation, run: Run, clients: Sequence[Client], of: Task, seed: int
 ) -> dict[str, dict[str, float | None]]:
     """Standard errors of the last round's mean scores that come from the finite test sets.
 
-    Clients' own test sets are independent; a central one is the same for all, so that its error does not shrink with
-    their number: the mean over clients, which is the error itself where all clients have one model.
+    Clients' own test sets are independent. One on which all are scored is the same for all, so that its error does not
+    shrink with their number: the mean over clients, which is the error itself where all clients have one model.
     """
-    errors: dict[str, dict[str, list[float | None]]] = {}
-    for client in clients:
-        for name, part in client.evaluation.items():
-            if name in inputs.data.central and name in errors and not algorithm.personal:
-                continue
-            outputs = algorithm.predict(run.state, client, part)
+    algorithm, objective = federation.algorithm, federation.setting.objective
+    found: dict[str, dict[str, float | None]] = {}
+    for name in clients[0].evaluation:
+        common = len(clients) > 1 and len({id(client.evaluation[name]) for client in clients}) == 1
+        asked = clients[:1] if common and not algorithm.personal else clients
+        errors: dict[str, list[float | None]] = {}
+        for client in asked:
+            part = client.evaluation[name]
+            answers = algorithm.predict(run.state, client, part)
             generator = numpy_generator(seed, run.state.round, client.id, f"bootstrap-{name}")
-            for metric in inputs.task.metrics:
-                error = sampling_error(inputs.task, metric, outputs, part.labels, generator)
-                errors.setdefault(name, {}).setdefault(metric, []).append(error)
-    return {
-        name: {
-            metric: mean_error(values) if name in inputs.data.central else combine_errors(values)
-            for metric, values in metrics.items()
-        }
-        for name, metrics in errors.items()
-    }
+            for each in of.metrics:
+                errors.setdefault(each, []).append(sampling_error(each, objective, answers, part, generator))
+        combine = mean_error if common else combine_errors
+        found[name] = {each: combine(values) for each, values in errors.items()}
+    return found
 
 
 def peak_memory_bytes() -> int:

@@ -11,47 +11,47 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.tasks.base import Task
+from fedsim.data import Part
+from fedsim.objectives import Objective
 
 METRICS = Path(__file__).parent / "metrics"
 RESAMPLES = 100
 
 
-def scores(task: Task, outputs: np.ndarray, labels: np.ndarray) -> dict[str, float | None]:
-    """Every metric of the task as a fraction; None where it is undefined.
+def scores(metrics: Sequence[str], objective: Objective, answers: np.ndarray, part: Part) -> dict[str, float | None]:
+    """Every metric's value, a fraction or in its own unit; None where it is undefined.
 
-    outputs: [n, task.outputs], logits or predicted scores; labels: [n]. Where the answers are tokens, ids [n, S] both.
-    Undefined are all metrics of an empty test set and of outputs that are not all finite (training diverged), and
-    Pearson's r of a constant.
+    answers: the objective's for the part, a row a text. Undefined are all metrics of an empty test set and of answers
+    that are not all finite (training diverged), and Pearson's r of a constant.
     """
-    predictions = _predictions(task, outputs, labels)
-    if predictions is None:
-        return dict.fromkeys(task.metrics)
+    if not _is_answered(objective, answers, part):
+        return dict.fromkeys(metrics)
+    predictions, references = objective.for_metrics(answers, part)
     return {
-        metric: _defined(_modules()[metric].compute(predictions=predictions, references=labels)[metric])
-        for metric in task.metrics
+        metric: _defined(_modules()[metric].compute(predictions=predictions, references=references)[metric])
+        for metric in metrics
     }
 
 
 def sampling_error(
-    task: Task, metric: str, outputs: np.ndarray, labels: np.ndarray, rng: np.random.Generator
+    metric: str, objective: Objective, answers: np.ndarray, part: Part, rng: np.random.Generator
 ) -> float | None:
     """Standard error of one client's score that comes from the size of its test set; None where undefined.
 
     Closed form (binomial) for accuracy, else the standard deviation over RESAMPLES bootstrap resamples of the
-    examples. Resamples for which the metric is undefined are left out.
+    texts. Resamples for which the metric is undefined are left out.
     """
-    predictions = _predictions(task, outputs, labels)
-    if predictions is None:
+    if not _is_answered(objective, answers, part):
         return None
-    n = len(labels)
+    predictions, references = objective.for_metrics(answers, part)
+    n = len(references)
     if metric == "accuracy":
-        share = float(np.mean(predictions == labels))
+        share = float(np.mean(predictions == references))
         return math.sqrt(share * (1 - share) / n)
     # `compute` takes milliseconds to pass the arrays through Arrow, what it then calls takes microseconds.
     compute = _modules()[metric]._compute
     draws = (rng.integers(n, size=n) for _ in range(RESAMPLES))
-    resampled = [compute(predictions=predictions[draw], references=labels[draw])[metric] for draw in draws]
+    resampled = [compute(predictions=predictions[draw], references=references[draw])[metric] for draw in draws]
     defined = [value for value in resampled if math.isfinite(value)]
     return float(np.std(defined, ddof=1)) if len(defined) > 1 else None
 
@@ -70,16 +70,11 @@ def mean_error(errors: Sequence[float | None]) -> float | None:
     return sum(known) / len(known) if known and len(known) == len(errors) else None
 
 
-def _predictions(task: Task, outputs: np.ndarray, labels: np.ndarray) -> np.ndarray | None:
-    """Label ids or scores [n], or token ids [n, S]; None where there are none to score."""
-    expected = labels.shape if task.answers == "tokens" else (len(labels), task.outputs)
-    if outputs.shape != expected:
-        raise ValueError(f"expected outputs of shape {expected} for {task.id}, found {outputs.shape}")
-    if len(labels) == 0 or not np.isfinite(outputs).all():
-        return None
-    if task.answers == "tokens":
-        return outputs
-    return outputs[:, 0].astype(np.float64) if task.labels is None else outputs.argmax(axis=1)
+def _is_answered(objective: Objective, answers: np.ndarray, part: Part) -> bool:
+    """Whether there is something to score."""
+    if answers.shape != objective.shape(part):
+        raise ValueError(f"expected answers of shape {objective.shape(part)}, found {answers.shape}")
+    return len(part) > 0 and bool(np.isfinite(answers).all())
 
 
 def _defined(value: float) -> float | None:

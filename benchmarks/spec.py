@@ -31,6 +31,14 @@ def digest(value: JSON, length: int = 16) -> str:
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:length]
 
 
+def without_later(value: Any) -> JSON:
+    """A dataclass as JSON values, and those in it, without LATER fields that have their default."""
+    if not dataclasses.is_dataclass(value):
+        return value
+    kept = ((each, getattr(value, each.name)) for each in dataclasses.fields(value))
+    return {each.name: without_later(own) for each, own in kept if each.metadata != LATER or own != each.default}
+
+
 @dataclass(frozen=True)
 class Training:
     """How one cell trains: budget, optimiser and precision."""
@@ -44,6 +52,11 @@ class Training:
     padding: str = "longest"  # "longest": batches by length; "fixed": the papers' literal padding to max_length
     precision: str = "auto"  # "auto" suits the device; "fp32", "bf16", "fp16"
     participation: float = 1.0  # share of the clients drawn for each round
+    schedule: str = field(default="constant", metadata=LATER)  # of the learning rate, over all rounds: or "linear"
+    warmup: float = field(default=0.0, metadata=LATER)  # share of all steps in which the learning rate rises
+    clip_norm: float | None = field(default=None, metadata=LATER)  # longer gradients are shortened to it
+    decayed: str = field(default="all", metadata=LATER)  # or "matrices": no weight decay on biases and LayerNorm
+    optimizer: str = field(default="fresh", metadata=LATER)  # in every round, or "kept" from round to round
 
 
 @dataclass(frozen=True)
@@ -69,11 +82,7 @@ class Cell:
 
     def to_json(self) -> dict[str, JSON]:
         """The cell as plain JSON values, without LATER fields that have their default."""
-        value = dataclasses.asdict(self)
-        for later in dataclasses.fields(self):
-            if later.metadata == LATER and value[later.name] == later.default:
-                del value[later.name]
-        return json.loads(canonical_json(value))
+        return json.loads(canonical_json(without_later(self)))
 
     @classmethod
     def from_json(cls, value: Mapping[str, JSON]) -> Cell:

@@ -12,7 +12,7 @@ from typing import Any
 from fedsim.engine import RoundMetrics, RoundResult, Run
 from fedsim.errors import CheckpointError
 from fedsim.store import read_tensors, write_tensors, write_through
-from fedsim.wire import LedgerRow, Params
+from fedsim.wire import Ledger, Params
 
 MANIFEST = "state.json"
 VERSION = 1
@@ -62,7 +62,7 @@ class Checkpoint:
             if manifest["version"] != VERSION or manifest["identity"] != self.identity:
                 raise ValueError("it belongs to another run or version")
             results = [_result(entry) for entry in manifest["results"]]
-            rows = [LedgerRow(*row) for row in manifest["ledger"]]
+            ledger = Ledger(manifest["ledger"])
             server, clients, finished = manifest["server"], manifest["clients"], int(manifest["round"])
         except (ValueError, KeyError, TypeError) as error:
             raise CheckpointError(
@@ -75,7 +75,7 @@ class Checkpoint:
             groups.setdefault(group, {})[rest] = tensor
         run.state.clients.restore(clients)
         run.state = replace(run.state, round=finished, shared=groups.pop("shared", {}), moments=groups)
-        run.channel.ledger.rows = rows
+        run.channel.ledger = ledger
         run.results = results
 
     def remove(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -12,8 +13,9 @@ from torch import Tensor
 
 from fedsim.plan import ClientId
 
-Batch = dict[str, Tensor]  # input_ids, attention_mask, token_type_ids: int64 [B, S]; labels: [B]
-NOT_ASKED = -1  # where answers are tokens: nothing to be answered at this position
+# input_ids, attention_mask, token_type_ids: int64 [B, S]; labels: [B], or [B, S] where every token has its target
+Batch = dict[str, Tensor]
+IGNORED = -100  # the target of a token that nothing is asked of: PyTorch's and the field's convention
 
 
 class ExampleSet(Protocol):
@@ -21,7 +23,11 @@ class ExampleSet(Protocol):
 
     @property
     def labels(self) -> np.ndarray:
-        """Labels, [n]."""
+        """Labels of the texts, [n]."""
+
+    @property
+    def targets(self) -> np.ndarray | None:
+        """Targets of the tokens of all texts, end to end, int64 [total]; None where a text has one label."""
 
     @property
     def lengths(self) -> np.ndarray:
@@ -35,8 +41,8 @@ class ExampleSet(Protocol):
 class Examples:
     """Tokenised texts, end to end. tokens, types: int32 [total]; offsets: int64 [n + 1]; labels: [n].
 
-    Labels are int64 for classes and float32 for a score to be regressed. Where the answer to a text is its own tokens,
-    they are ids, int64 [n, longest], NOT_ASKED at special tokens and behind each text.
+    Labels are int64 for classes and float32 for a score to be regressed. targets: int64 [total], of a task that asks
+    something of tokens; IGNORED where it asks nothing.
     """
 
     tokens: np.ndarray
@@ -44,11 +50,12 @@ class Examples:
     offsets: np.ndarray
     labels: np.ndarray
     padding_id: int
+    targets: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
 
-    @property
+    @cached_property
     def lengths(self) -> np.ndarray:
         """Tokens of each example, int64 [n]."""
         return np.diff(self.offsets)
@@ -74,8 +81,19 @@ class Examples:
             "input_ids": torch.from_numpy(ids),
             "attention_mask": torch.from_numpy(mask),
             "token_type_ids": torch.from_numpy(types),
-            "labels": torch.from_numpy(self.labels[indices]),
+            "labels": torch.from_numpy(asked(self, indices, shape[1])),
         }
+
+
+def asked(examples: ExampleSet, indices: np.ndarray, width: int) -> np.ndarray:
+    """What is asked of some texts: their labels [B], or their tokens' targets int64 [B, width], IGNORED behind them."""
+    if examples.targets is None:
+        return examples.labels[indices]
+    lengths, ends = examples.lengths[indices], np.cumsum(examples.lengths)[indices]
+    found = np.full((len(indices), width), IGNORED, dtype=np.int64)
+    for row, (length, end) in enumerate(zip(lengths, ends, strict=True)):
+        found[row, :length] = examples.targets[end - length : end]
+    return found
 
 
 @dataclass(frozen=True)
@@ -92,6 +110,16 @@ class Part:
     def labels(self) -> np.ndarray:
         """Labels of the part, [n]."""
         return self.examples.labels[self.indices]
+
+    @property
+    def longest(self) -> int:
+        """Tokens of its longest text; 0 of an empty part."""
+        return int(self.examples.lengths[self.indices].max(initial=0))
+
+    @property
+    def references(self) -> np.ndarray:
+        """What is asked of the part: labels [n], or tokens' targets [n, longest]."""
+        return asked(self.examples, self.indices, self.longest)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fedsim.checkpoint import Checkpoint
 
 Scores = Mapping[str, float | None]  # metric -> value
-Scorer = Callable[[np.ndarray, np.ndarray], Scores]  # (outputs [n, C], labels [n])
+Scorer = Callable[[np.ndarray, Part], Scores]  # (the objective's answers for a part, a row a text; the part)
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,19 @@ class RoundMetrics:
 
 @dataclass(frozen=True)
 class FederatedAlgorithm:
-    """A method. `init` counts the set-up on the channel; `predict` answers for one client: outputs [n, C].
+    """A method.
 
-    personal: whether clients' answers differ; if not, a part that several clients are scored on is answered once.
+    init: counts the set-up on the channel. predict: the objective's answers for a part, a row a text, by a client's
+    model, or by the server's own where the client is None. personal: whether clients' answers differ; if not, a part
+    that several clients are scored on is answered once. server: every parameter of the server's model, by name; None
+    where a method has no such model.
     """
 
     init: Callable[[Sequence[Client], Channel, ClientStore], FederationState]
     round: Callable[[FederationState, Sequence[Client], Channel], tuple[FederationState, RoundMetrics]]
-    predict: Callable[[FederationState, Client, Part], np.ndarray]
+    predict: Callable[[FederationState, Client | None, Part], np.ndarray]
     personal: bool = True
+    server: Callable[[FederationState], Params] | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,19 @@ def _ignore(run: Run) -> None:
 
 
 def draw_cohort(clients: Sequence[Client], participation: float, seed: int, round: int) -> list[Client]:
-    """The clients of a round, drawn without replacement, in client order (line 3 of FedSplitBERT's Algorithm 1)."""
+    """The clients of a round, drawn without replacement, in client order (line 3 of FedSplitBERT's Algorithm 1).
+
+    participation: share of the clients, in (0, 1]; at least one is drawn. FederationError where there are no
+    clients, or where one of them has nothing to train on.
+    """
+    if not clients:
+        raise FederationError("cohort: expected at least one client, found none; raise the number of clients")
+    for client in clients:
+        if not len(client.train):
+            raise FederationError(
+                f"client {client.id}: expected examples to train on, found none; choose fewer clients, another "
+                f"partition, or a smaller share that is held back"
+            )
     if not 0 < participation <= 1:
         raise FederationError(f"participation: expected a share in (0, 1], found {participation}")
     size = max(1, round_half_up(participation * len(clients)))
@@ -104,7 +120,7 @@ def evaluate(
 
     def scores(client: Client, part: Part) -> Scores:
         if algorithm.personal or id(part) not in known:
-            known[id(part)] = score(algorithm.predict(state, client, part), part.labels)
+            known[id(part)] = score(algorithm.predict(state, client, part), part)
         return known[id(part)]
 
     return tuple({name: scores(client, part) for name, part in client.evaluation.items()} for client in clients)

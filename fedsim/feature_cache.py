@@ -104,7 +104,7 @@ class FeatureCache:
             with file:
                 os.utime(path)
                 rows = Rows(file, layout)
-        return FeatureExamples(rows, head.tokens, offsets, examples.lengths, examples.labels)
+        return FeatureExamples(rows, head.tokens, offsets, examples.lengths, examples.labels, examples.targets)
 
     def _header(self, model: Resident, examples: Examples, width: int | None, layout: Layout) -> bytes:
         """All that decides the file's content, the last bits too."""

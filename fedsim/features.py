@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedsim.data import Batch
+from fedsim.data import Batch, asked
 
 # Shape suffixes: T tokens of all examples, B batch, S tokens, K hidden states, D hidden width.
 
@@ -88,6 +88,7 @@ class FeatureExamples:
     offsets: np.ndarray
     lengths: np.ndarray
     labels: np.ndarray
+    targets: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -100,7 +101,7 @@ class FeatureExamples:
         return {
             "features": self.rows.gather(starts, kept, padded),
             "attention_mask": torch.from_numpy((np.arange(padded) < kept[:, None]).astype(np.int64)),
-            "labels": torch.from_numpy(self.labels[indices]),
+            "labels": torch.from_numpy(asked(self, indices, padded)),
         }
 
 

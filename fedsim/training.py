@@ -1,30 +1,124 @@
-"""The client's side of a round: local epochs of AdamW on its own examples."""
+"""Local training and its parts: batches, an optimiser that takes one step at a time, a learning-rate schedule.
+
+A client's local epochs (`LocalTraining.run`) are composed of these parts; an algorithm whose clients and server meet
+on every batch composes them otherwise.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from fedsim.data import Part, training_batches
-from fedsim.errors import DivergedError
+from fedsim.data import Batch, Part, training_batches
+from fedsim.errors import DivergedError, FederationError
 from fedsim.models.resident import Resident
 from fedsim.models.words import Words, only_words_of
+from fedsim.objectives import Objective
+from fedsim.precision import Precision
 from fedsim.rng import numpy_generator, torch_seeded
+from fedsim.server import Moments
 from fedsim.wire import Params
+
+ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps of each parameter
 
 
 def _ignore(examples: int) -> None:
     """No one watches."""
 
 
+def constant(step: int, steps: int, warmup: int) -> float:
+    """The peak rate throughout, after a linear warm-up."""
+    return min(1.0, (step + 1) / warmup) if warmup else 1.0
+
+
+def linear(step: int, steps: int, warmup: int) -> float:
+    """Up to the peak in a straight line, then down towards 0 (Devlin et al. 2019, appendix A.2)."""
+    return min(constant(step, steps, warmup), (steps - step) / max(1, steps - warmup))
+
+
+# From a step of a run, counted from 0, the run's steps and those that warm up, to a share of the peak rate.
+SCHEDULES: Mapping[str, Callable[[int, int, int], float]] = {"constant": constant, "linear": linear}
+DECAYED = ("all", "matrices")
+OPTIMIZERS = ("fresh", "kept")
+
+
+class Optimizer:
+    """AdamW over some parameters, one step at a time, at the learning rate of the step."""
+
+    def __init__(
+        self,
+        parameters: Mapping[str, nn.Parameter],
+        training: LocalTraining,
+        precision: Precision,
+        first: int,
+        total: int,
+    ) -> None:
+        """parameters: by name; precision: for loss scaling; first, total: steps done before, and of the run."""
+        self.parameters, self._training = parameters, training
+        self._done, self._total = first, total
+        decay = training.weight_decay
+        groups = [{"params": list(parameters.values()), "weight_decay": decay}]
+        if training.decayed == "matrices":
+            by_decay: dict[bool, list[nn.Parameter]] = {True: [], False: []}
+            for parameter in parameters.values():
+                by_decay[parameter.ndim > 1].append(parameter)  # biases and LayerNorm's parameters are vectors
+            groups = [{"params": own, "weight_decay": decay if kind else 0.0} for kind, own in by_decay.items() if own]
+        self._adamw = torch.optim.AdamW(groups, lr=training.learning_rate, fused=True)
+        self._scaler = precision.scaler()
+
+    def backward(self, loss: Tensor) -> None:
+        """Gradients of a loss, added to those that are there."""
+        self._scaler.scale(loss).backward()
+
+    def step(self, adjust: Callable[[], None] | None = None) -> None:
+        """Move by the gradients, then clear them; adjust: changes them before, such as by FedProx's term."""
+        training = self._training
+        share = SCHEDULES[training.schedule](self._done, self._total, round(training.warmup * self._total))
+        for group in self._adamw.param_groups:
+            group["lr"] = training.learning_rate * share
+        if adjust is not None or training.clip_norm is not None:
+            self._scaler.unscale_(self._adamw)
+        if adjust is not None:
+            adjust()
+        if training.clip_norm is not None:
+            torch.nn.utils.clip_grad_norm_(self.parameters.values(), training.clip_norm)
+        self._scaler.step(self._adamw)
+        self._scaler.update()
+        self._adamw.zero_grad(set_to_none=True)
+        self._done += 1
+
+    @property
+    def moments(self) -> Moments:
+        """What it keeps of each parameter, by moment and name."""
+        state = self._adamw.state
+        return {
+            moment: {name: state[parameter][moment] for name, parameter in self.parameters.items() if state[parameter]}
+            for moment in ADAM_STATE
+        }
+
+    def load(self, moments: Mapping[str, Params]) -> None:
+        """Take up kept moments; parameters that have none begin anew."""
+        for name, parameter in self.parameters.items():
+            if name in moments.get(ADAM_STATE[0], {}):
+                self._adamw.state[parameter] = {
+                    moment: moments[moment][name].to(parameter.device, copy=True) for moment in ADAM_STATE
+                }
+
+
 @dataclass(frozen=True)
 class LocalTraining:
-    """What every client does with its examples in a round. width: None pads to the longest of a batch."""
+    """What every client does with its examples in a round.
+
+    width: tokens to which texts are padded; None pads to the longest of a batch. schedule: of SCHEDULES, over all steps
+    of the run, `rounds` times those of a round; warmup: the share of them that warms up. clip_norm: gradients longer
+    than it are shortened to it. decayed: "all" parameters, or "matrices", without biases and LayerNorm. optimizer:
+    "fresh" in every round, or its state "kept" from round to round by whoever trains.
+    """
 
     seed: int
     learning_rate: float
@@ -32,52 +126,100 @@ class LocalTraining:
     epochs: int = 1
     weight_decay: float = 0.01
     width: int | None = None
+    schedule: str = "constant"
+    warmup: float = 0.0
+    clip_norm: float | None = None
+    decayed: str = "all"
+    optimizer: str = "fresh"
+    rounds: int = 1
     on_batch: Callable[[int], None] = _ignore  # told the number of examples after each step
 
-    def run(
-        self, resident: Resident, part: Part, names: list[str], round: int, client: int, anchor: Params, proximal: float
-    ) -> float:
-        """Train the named parameters of the resident model in place; returns the mean loss per example.
+    def __post_init__(self) -> None:
+        choices = {"schedule": tuple(SCHEDULES), "decayed": DECAYED, "optimizer": OPTIMIZERS}
+        for name, known in choices.items():
+            if getattr(self, name) not in known:
+                raise FederationError(f"{name}: expected one of {', '.join(known)}, found {getattr(self, name)!r}")
+        if not 0 <= self.warmup <= 1:
+            raise FederationError(f"warmup: expected a share of the steps in [0, 1], found {self.warmup}")
+        if self.clip_norm is not None and not self.clip_norm > 0:
+            raise FederationError(f"clip_norm: expected a length above 0, or none, found {self.clip_norm}")
 
-        anchor, proximal: FedProx's term, proximal / 2 * ||w - anchor||² over the anchor's parameters (Li et al.
-        2020, equation 2); the returned loss is the task's alone, so that methods can be compared.
+    def steps(self, part: Part) -> int:
+        """Optimiser steps of a round on a part."""
+        return self.epochs * math.ceil(len(part) / self.batch_size)
+
+    def batches(self, part: Part, objective: Objective, round: int, client: int) -> Iterator[Batch]:
+        """The batches of a round's epochs, with the objective's targets in them."""
+        for epoch in range(self.epochs):
+            order = numpy_generator(self.seed, round, client, f"shuffle-{epoch}")
+            drawn = numpy_generator(self.seed, round, client, f"targets-{epoch}")
+            for batch in training_batches(part, self.batch_size, self.width, order):
+                yield objective.prepare(batch, drawn)
+
+    def optimizer_of(self, resident: Resident, names: list[str], part: Part, round: int) -> Optimizer:
+        """The optimiser of a round's steps on a part; nothing but the named parameters gets gradients."""
+        resident.set_trained(names)
+        parameters = {name: resident.parameters[name] for name in names}
+        steps = self.steps(part)
+        return Optimizer(parameters, self, resident.precision, (round - 1) * steps, self.rounds * steps)
+
+    def run(
+        self,
+        resident: Resident,
+        part: Part,
+        names: list[str],
+        round: int,
+        client: int,
+        anchor: Params | None = None,
+        proximal: float = 0.0,
+        moments: Moments | None = None,
+    ) -> float:
+        """Train the named parameters of the resident model in place; returns the mean loss a text (a token of a LM).
+
+        part: examples to train on, for `epochs` epochs. round, client: by which order, dropout and targets are drawn.
+        anchor, proximal: FedProx's term, proximal / 2 * ||w - anchor||² over the anchor's parameters (Li et al. 2020,
+        equation 2); the returned loss is the objective's alone, so that methods can be compared.
+        moments: the optimiser's, where they are kept: taken up, and replaced by those after the last step.
         """
+        kept = moments if self.optimizer == "kept" else None
         with self._words(resident, part, names) as words:
-            parameters = [resident.parameters[name] for name in names]
-            resident.set_trained(names)
-            optimizer = torch.optim.AdamW(parameters, lr=self.learning_rate, weight_decay=self.weight_decay, fused=True)
-            scaler = resident.precision.scaler()
+            optimizer = self.optimizer_of(resident, names, part, round)
+            if kept:
+                optimizer.load(kept)
             total = torch.zeros((), device=resident.device)
+            weight = 0
             resident.model.train()
-            nearby = words.anchor(anchor) if words else anchor
+            nearby = words.anchor(anchor or {}) if words else anchor or {}
+
+            def pull() -> None:
+                add_proximal_gradient(resident.parameters, nearby, proximal)
+
             with torch_seeded(self.seed, round, client, "dropout"):
-                for epoch in range(self.epochs):
-                    order = numpy_generator(self.seed, round, client, f"shuffle-{epoch}")
-                    for batch in training_batches(part, self.batch_size, self.width, order):
-                        loss = resident.loss(words.batch(batch) if words else batch)
-                        scaler.scale(loss).backward()
-                        if proximal:
-                            scaler.unscale_(optimizer)
-                            add_proximal_gradient(resident.parameters, nearby, proximal)
-                        scaler.step(optimizer)
-                        scaler.update()
-                        optimizer.zero_grad(set_to_none=True)
-                        total += loss.detach() * len(batch["labels"])
-                        self.on_batch(len(batch["labels"]))
-        mean = total.item() / (self.epochs * len(part))
-        finite = bool(torch.nn.utils.get_total_norm(parameters).isfinite())
+                for batch in self.batches(part, resident.objective, round, client):
+                    loss = resident.loss(words.batch(batch) if words else batch)
+                    optimizer.backward(loss)
+                    optimizer.step(pull if proximal else None)
+                    total += loss.detach() * resident.objective.weight(batch)
+                    weight += resident.objective.weight(batch)
+                    self.on_batch(len(batch["labels"]))
+        mean = total.item() / weight
+        finite = bool(torch.nn.utils.get_total_norm(list(optimizer.parameters.values())).isfinite())
         if not (math.isfinite(mean) and finite):  # the last step's damage shows in the parameters alone
             raise DivergedError(
                 f"training diverged in round {round} on client {client}: the mean loss is {mean}"
                 f"{'' if finite else ' and the parameters are not finite'}. "
                 f"Lower the learning rate (now {self.learning_rate}), or choose the precision fp32."
             )
+        if kept is not None:
+            kept.clear()
+            kept.update(optimizer.moments)
         return mean
 
     def _words(self, resident: Resident, part: Part, names: list[str]) -> AbstractContextManager[Words | None]:
         """The words to train embeddings of: the part's own, where that is exact."""
+        exact = resident.objective.own_words and self.weight_decay == 0 and self.optimizer == "fresh"
         trained = resident.word_embeddings in names
-        return only_words_of(part, resident) if trained and self.weight_decay == 0 else nullcontext()
+        return only_words_of(part, resident) if trained and exact and self.clip_norm is None else nullcontext()
 
 
 def add_proximal_gradient(parameters: Mapping[str, Tensor], anchor: Params, proximal: float) -> None:

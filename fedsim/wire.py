@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,7 +15,7 @@ SETUP_ROUND = 0  # the one-time distribution of the pre-trained model; rounds co
 
 
 class LedgerRow(NamedTuple):
-    """One payload: who, which way, what, how many values and how many bytes."""
+    """What one client sent or received of one kind in one round: how many values, bytes and messages in all."""
 
     round: int
     client: int
@@ -24,26 +23,41 @@ class LedgerRow(NamedTuple):
     kind: str  # "parameters", "activations", "gradients", "features", "labels", "masks"
     values: int
     bytes: int
+    messages: int = 1
 
 
-@dataclass
 class Ledger:
-    """Every payload that crossed the wire, in order."""
+    """What crossed the wire, as sums by round, client, direction and kind: its size does not depend on the messages."""
 
-    rows: list[LedgerRow] = field(default_factory=list)
+    def __init__(self, rows: Iterable[Sequence[Any]] = ()) -> None:
+        self._rounds: dict[int, dict[tuple[int, str, str], LedgerRow]] = {}
+        for row in rows:
+            self.add(LedgerRow(*row))
+
+    @property
+    def rows(self) -> list[LedgerRow]:
+        """Every sum, round by round, in the order in which they were begun."""
+        return [row for sums in self._rounds.values() for row in sums.values()]
+
+    def add(self, row: LedgerRow) -> None:
+        """Count some messages."""
+        sums = self._rounds.setdefault(row.round, {})
+        key = (row.client, row.direction, row.kind)
+        if key in sums:
+            *_, values, size, messages = sums[key]
+            row = row._replace(values=row.values + values, bytes=row.bytes + size, messages=row.messages + messages)
+        sums[key] = row
 
     def total_bytes(self, direction: str | None = None, round: int | None = None) -> int:
         """Bytes of the rounds proper (not the set-up), of one direction or both, of one round or all."""
-        return sum(
-            row.bytes
-            for row in self.rows
-            if row.round != SETUP_ROUND and direction in (None, row.direction) and round in (None, row.round)
-        )
+        numbers = self._rounds.keys() - {SETUP_ROUND} if round is None else {round} - {SETUP_ROUND}
+        rows = (row for number in numbers for row in self._rounds.get(number, {}).values())
+        return sum(row.bytes for row in rows if direction in (None, row.direction))
 
     @property
     def setup_bytes(self) -> int:
         """Bytes sent once, before the first round."""
-        return sum(row.bytes for row in self.rows if row.round == SETUP_ROUND)
+        return sum(row.bytes for row in self._rounds.get(SETUP_ROUND, {}).values())
 
 
 CODECS: Mapping[str, torch.dtype] = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
@@ -72,7 +86,7 @@ class Channel:
         """Count the model that a client is given once, before the first round, in its own precision."""
         values = sum(tensor.numel() for tensor in payload.values())
         size = sum(tensor.numel() * tensor.element_size() for tensor in payload.values())
-        self.ledger.rows.append(LedgerRow(SETUP_ROUND, client, "down", "parameters", values, size))
+        self.ledger.add(LedgerRow(SETUP_ROUND, client, "down", "parameters", values, size))
 
     def to_client(self, client: int, payload: Mapping[str, Tensor], kind: str = "parameters") -> Params:
         """What the client receives."""
@@ -94,9 +108,8 @@ class Channel:
                     sent[kind] = before[0] + values, before[1] + size
                 yield received
         finally:  # also what was sent before someone broke off
-            self.ledger.rows += [
-                LedgerRow(self.round, client, "up", kind, values, size) for kind, (values, size) in sent.items()
-            ]
+            for kind, (values, size) in sent.items():
+                self.ledger.add(LedgerRow(self.round, client, "up", kind, values, size))
 
     def at_rest(self, params: Mapping[str, Tensor]) -> Params:
         """The server's copy, kept in the precision in which it is sent (FedSplitBERT, Algorithm 1)."""
@@ -110,7 +123,7 @@ class Channel:
             values += own_values
             size += own_size
         if payload:
-            self.ledger.rows.append(LedgerRow(self.round, client, direction, kind, values, size))
+            self.ledger.add(LedgerRow(self.round, client, direction, kind, values, size))
         return received
 
     def _transfer(self, tensor: Tensor) -> tuple[Tensor, int, int]:

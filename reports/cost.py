@@ -35,7 +35,7 @@ def ledger_bytes(record: RunRecord, direction: str) -> int:
 
     ReportError where the ledger and the rounds' own sums differ: one of the two was changed.
     """
-    counted = sum(size for number, _, way, _, _, size in record.ledger if number >= 1 and way == direction)
+    counted = sum(row.bytes for row in record.ledger if row.round >= 1 and row.direction == direction)
     stated = sum(getattr(entry, f"{direction}_bytes") for entry in record.rounds)
     if counted != stated:
         raise ReportError(
@@ -48,7 +48,7 @@ def ledger_bytes(record: RunRecord, direction: str) -> int:
 def kind_bytes(record: RunRecord) -> dict[str, int]:
     """Payload bytes of all rounds by kind, summed over clients and both directions."""
     sizes: dict[str, int] = {}
-    for number, _, _, kind, _, size in record.ledger:
+    for number, _, _, kind, _, size, _ in record.ledger:
         if number >= 1:
             sizes[kind] = sizes.get(kind, 0) + size
     return sizes

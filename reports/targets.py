@@ -48,7 +48,7 @@ def bytes_until(record: RunRecord, rounds: int, direction: str = "up") -> int:
 
 def values_until(record: RunRecord, rounds: int, direction: str = "up") -> int:
     """Numbers sent in the first rounds, whatever a codec made of them; counted as `bytes_until` counts."""
-    return sum(values for number, _, way, _, values, _ in record.ledger if 1 <= number <= rounds and way == direction)
+    return sum(row.values for row in record.ledger if 1 <= row.round <= rounds and row.direction == direction)
 
 
 def last_mean(records: Sequence[RunRecord], score: str) -> float | None:

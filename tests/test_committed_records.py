@@ -62,8 +62,8 @@ def check_bytes(record: RunRecord) -> None:
         assert only.down_bytes == plan.down_bytes
     assert record.setup_bytes == plan.setup_bytes
     sent = sum(entry.up_bytes + entry.down_bytes for entry in record.rounds)
-    assert sum(row[-1] for row in record.ledger) == plan.setup_bytes + sent
-    assert all(row[-1] > 0 for row in record.ledger)  # so nothing stands in it where nothing was sent
+    assert sum(row.bytes for row in record.ledger) == plan.setup_bytes + sent
+    assert all(row.bytes > 0 for row in record.ledger)  # so nothing stands in it where nothing was sent
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
@@ -94,7 +94,7 @@ def test_the_closed_form_knows_what_depends_on_data(row: str, options: Mapping[s
     assert bool(record.ledger) == (row != "central-ordinary")
     if not record.ledger:
         return
-    more = (*record.ledger[0][:-1], record.ledger[0][-1] + 1)
+    more = record.ledger[0]._replace(bytes=record.ledger[0].bytes + 1)
     with pytest.raises(AssertionError):
         check_bytes(replace(record, ledger=(more, *record.ledger[1:])))
 

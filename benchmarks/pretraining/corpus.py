@@ -48,7 +48,7 @@ def load_corpus(recipe: Recipe, settings: Settings) -> Corpus:
     tokenizer, origin = _tokenizer(recipe, settings)
     data = task(recipe.task).load(DataSource(settings.data_dir, settings.lenient))
     texts = tuple(dict.fromkeys(data.pool.texts))
-    examples = encode(Examples(texts, np.zeros(len(texts), dtype=np.int64)), tokenizer, recipe.max_length)
+    examples = encode(Examples(texts, np.zeros(len(texts), dtype=np.int64)), tokenizer, recipe.max_length).examples
     ordinary = ~np.isin(examples.tokens, tokenizer.all_special_ids)
     words = np.diff(np.concatenate([[0], np.cumsum(ordinary)])[examples.offsets])
     order = numpy_generator(recipe.seed, 0, SERVER, "held-out").permutation(np.flatnonzero(words))

@@ -119,6 +119,6 @@ TASKS = (
         metrics=("token_recovery", "text_recovery"),
         load=load,
         generate=generate,
-        answers="tokens",
+        objective="token_recovery",
     ),
 )

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,10 +15,14 @@ Texts = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class Examples:
-    """Texts with labels. texts[i] holds one or two strings; labels is int64 [n], or float64 [n] for a score."""
+    """Texts with labels. texts[i] holds one or two strings; labels is int64 [n], or float64 [n] for a score.
+
+    tags: of a task that tags tokens, an id for each word of each text; texts[i] then holds its words.
+    """
 
     texts: Texts
     labels: np.ndarray
+    tags: tuple[tuple[int, ...], ...] | None = None
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -58,6 +62,8 @@ class TaskData:
             state.update(f"{name}:{len(examples)}\n".encode())
             for texts, label in zip(examples.texts, examples.labels.tolist(), strict=True):
                 state.update(repr((texts, label)).encode())
+            for tags in examples.tags or ():
+                state.update(repr(tags).encode())
         return state.hexdigest()
 
 
@@ -73,10 +79,11 @@ class DataSource:
 class Task:
     """A task: one object that says all that the rest of the project needs to know of a dataset.
 
-    labels: names in the order of the label ids, None for a score to be regressed.
+    labels: names in the order of the label ids, by which examples are shared out; None where texts have none.
     metrics: names of the local `evaluate` modules, computed for every evaluation.
-    answers: what a method answers: a "label" (or score) for each example, or its "tokens"; examples are shared out by
-        label either way.
+    objective: what a model is trained for, a name of fedsim.objectives; objective_options: its own options.
+    tags: names in the order of the tag ids, where tokens are tagged.
+    long_texts: what becomes of a text longer than the model: "cut", or all of it in "blocks" of that length.
     evaluations: "test" is each client's own held-back share of the pool, unless the data hold a central set of that
         name; more names are held-out sets.
     """
@@ -89,10 +96,13 @@ class Task:
     load: Callable[[DataSource], TaskData]
     generate: Callable[[int], TaskData]  # examples of the same schema with a learnable signal, from a seed
     evaluations: tuple[str, ...] = ("test",)
-    answers: Literal["label", "tokens"] = "label"
+    objective: str = "classification"
+    objective_options: Mapping[str, Any] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    long_texts: Literal["cut", "blocks"] = "cut"
     version: int = 1
 
     @property
-    def outputs(self) -> int:
-        """Width of the classifier."""
-        return 1 if self.labels is None else len(self.labels)
+    def classes(self) -> int:
+        """Tags, or labels; 1 where there are none."""
+        return len(self.tags or self.labels or (0,))

@@ -155,6 +155,7 @@ def _task(glue: Glue) -> Task:
         load=partial(load, glue),
         generate=partial(generate, glue.id),
         evaluations=("test", *held_out),
+        objective="regression" if glue.labels is None else "classification",
     )
 
 

@@ -11,28 +11,58 @@ from functools import cached_property
 from typing import Any
 
 from fedsim.data import Part
-from fedsim.engine import FederatedAlgorithm
+from fedsim.engine import FederatedAlgorithm, FederationState
 from fedsim.errors import FederationError
 from fedsim.feature_cache import FeatureCache
 from fedsim.models.resident import Resident
+from fedsim.models.shallower import shallower
+from fedsim.objectives import Objective
+from fedsim.plan import ExchangePlan
+from fedsim.store import same_device
 from fedsim.training import LocalTraining
+from fedsim.wire import Params
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Where a method runs: its model, loaded when first asked for, its local training and its outputs."""
+    """Where a method runs: its model, loaded when first asked for, its local training and its objective."""
 
     load_model: Callable[[], Resident]
     training: LocalTraining
-    outputs: int  # 1: a score is regressed
+    objective: Objective
     evaluation_batch_size: int = 64
     max_length: int | None = None  # tokens at which texts are cut, where a method has to know
     features: FeatureCache = field(default_factory=FeatureCache)
 
     @cached_property
     def model(self) -> Resident:
-        """The resident model."""
+        """The server's model, resident in this process; that of a client whose plan views all of it under its names."""
         return self.load_model()
+
+    @cached_property
+    def initial(self) -> Params:
+        """Copies of the model's parameters before anything was trained: what a run begins from, a second one too."""
+        return self.model.snapshot(self.model.parameters)
+
+    def server_params(self, state: FederationState) -> Params:
+        """Every parameter of the server's model: those that were merged, and the others as they began."""
+        return self.initial | same_device(state.shared, self.model.device)
+
+    def client_model(self, plan: ExchangePlan) -> Resident:
+        """The resident model of a client with this plan: the server's, or one of the parameters that the plan names.
+
+        Clients of one shape share it; its values are whatever the last of them left.
+        """
+        names = frozenset(plan.view)
+        if names == self.model.parameters.keys():
+            return self.model
+        if names not in self._shallower:
+            self._shallower[names] = shallower(self.model, names)
+        return self._shallower[names]
+
+    @cached_property
+    def _shallower(self) -> dict[frozenset[str], Resident]:
+        return {}
 
     def by_features(self, part: Part) -> Part:
         """The part with the hidden states of the encoder, as it now is, in place of token ids; computed once."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,13 @@ from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.errors import FederationError
 from fedsim.models.anatomy import Anatomy
 from fedsim.plan import ClientId, ExchangePlan, PlanFn
-from fedsim.server import ServerOptimizer
+from fedsim.server import Moments, ServerOptimizer
 from fedsim.store import ClientStore, same_device
 from fedsim.wire import Channel, Params
 
 EMBEDDINGS = ("frozen", "global", "local")
+ANSWERS = ("own", "mean", "server")
+MOMENT = "optimizer/"  # before the names of moments that a client keeps of its optimiser
 
 
 def as_they_are(part: Part) -> Part:
@@ -32,75 +35,129 @@ def averaging(
     server: Mapping[str, Any] | None = None,
     proximal: float = 0.0,
     prepared: Callable[[Part], Part] = as_they_are,
+    answers: str = "own",
+    personal: bool | None = None,
 ) -> FederatedAlgorithm:
     """Rounds of: download, train locally, upload, average by name, server step (McMahan et al. 2017, Algorithm 1).
 
-    server: the arguments of a ServerOptimizer; proximal: FedProx's weight (Li et al. 2020), over downloaded tensors;
+    plan: what a client does with each tensor in a round. What its view names and the server has merged is taken to be
+    with the client already where it is not downloaded in this round: under participation below 1 a plan has to
+    download whatever a client may have missed.
+    server: the arguments of a ServerOptimizer. proximal: FedProx's weight λ (Li et al. 2020), over downloaded tensors.
     prepared: the form in which clients train on examples and answer for them.
+    answers: whose model answers for a client: its "own", all clients' together ("mean" of their outputs, an ensemble),
+    or the "server"'s, which has every parameter under the server's names.
+    personal: whether clients' own models differ; None: as the first client's plan says, which all plans are then like.
     """
     if not isinstance(proximal, int | float) or not proximal >= 0:
         raise FederationError(f"proximal: expected a weight >= 0, found {proximal!r}")
-    model, training, optimizer = setting.model, setting.training, ServerOptimizer.from_options(server or {})
-    initial: Params = {}  # the pre-trained model that every client is given once
+    if answers not in ANSWERS:
+        raise FederationError(f"answers: expected one of {', '.join(ANSWERS)}, found {answers!r}")
+    first = plan(1, 0)
+    if personal is None:
+        personal = bool(first.local) or first.view.keys() != setting.initial.keys()
+    shared = _Averaging(setting, plan, ServerOptimizer.from_options(server or {}), proximal, prepared, answers)
+    return FederatedAlgorithm(
+        shared.init, shared.round, shared.predict, personal and answers == "own", setting.server_params
+    )
 
-    def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
-        if not initial:  # a second run begins where the first began
-            initial.update(model.snapshot(model.parameters))
+
+@dataclass
+class _Averaging:
+    """The round's parts; its fields are the arguments of `averaging`."""
+
+    setting: Setting
+    plan: PlanFn
+    optimizer: ServerOptimizer
+    proximal: float
+    prepared: Callable[[Part], Part]
+    answers: str
+    clients: list[Client] = field(default_factory=list)  # all of them, for an answer of all together
+
+    def init(self, clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
+        self.clients = list(clients)
         for client in clients:
-            channel.setup(client.id, model.parameters)
+            channel.setup(client.id, self.setting.initial)
         return FederationState(round=0, shared={}, moments={}, clients=store)
 
     def round(
-        state: FederationState, cohort: Sequence[Client], channel: Channel
+        self, state: FederationState, cohort: Sequence[Client], channel: Channel
     ) -> tuple[FederationState, RoundMetrics]:
-        number = state.round + 1
-        plans = {client.id: plan(number, client.id) for client in cohort}
+        number, device = state.round + 1, self.setting.model.device
+        plans = {client.id: self.plan(number, client.id) for client in cohort}
         weights = aggregation_weights(cohort, plans)
-        shared = initial | same_device(state.shared, model.device)
+        shared = self.setting.server_params(state)
         mean: Params = {}
         losses = []
         for client in cohort:
             own = plans[client.id]
             received = channel.to_client(client.id, {name: shared[own.view[name]] for name in sorted(own.download)})
-            model.write(initial | state.clients.get(client.id) | received)
-            examples = prepared(client.train)
-            losses.append(training.run(model, examples, sorted(own.train), number, client.id, received, proximal))
-            sent = channel.to_server(client.id, model.read(sorted(own.upload)))
-            for name, tensor in sent.items():
+            trained, loss = self._train(own, client, number, shared, state.clients, received)
+            losses.append(loss)
+            for name, tensor in channel.to_server(
+                client.id, {name: trained[name] for name in sorted(own.upload)}
+            ).items():
                 target = own.view[name]
                 mean.setdefault(target, torch.zeros_like(tensor)).add_(tensor, alpha=weights[client.id][target])
-            state.clients.put(client.id, number, model.read(sorted(own.local)))
         current = {name: shared[name] for name in mean}
-        kept = {moment: same_device(params, model.device) for moment, params in state.moments.items()}
-        updated, moments = optimizer.step(current, mean, kept)
+        kept = {moment: same_device(params, device) for moment, params in state.moments.items()}
+        updated, moments = self.optimizer.step(current, mean, kept)
         sizes = [len(client.train) for client in cohort]
         return (
             FederationState(number, {**state.shared, **channel.at_rest(updated)}, moments, state.clients),
             RoundMetrics(tuple(losses), float(np.average(losses, weights=sizes))),
         )
 
-    def predict(state: FederationState, client: Client, part: Part) -> np.ndarray:
-        view = plan(max(state.round, 1), client.id).view
-        merged = {name: state.shared[target] for name, target in view.items() if target in state.shared}
-        model.write(initial | merged | state.clients.get(client.id))
-        return model.predict(prepared(part), setting.evaluation_batch_size, training.width)
+    def _train(
+        self, own: ExchangePlan, client: Client, number: int, shared: Params, store: ClientStore, received: Params
+    ) -> tuple[Params, float]:
+        """Train one client in round `number`: its parameters, which stand until the next trains, and its mean loss."""
+        private = store.get(client.id)
+        moments = _moments(private)
+        model = self.setting.client_model(own)
+        model.write(self._begin(own, shared, private) | received)
+        loss = self.setting.training.run(
+            model, self.prepared(client.train), sorted(own.train), number, client.id, received, self.proximal, moments
+        )
+        store.put(client.id, number, model.read(sorted(own.local)) | _flat(moments))
+        return model.read(own.view), loss
 
-    return FederatedAlgorithm(init, round, predict, personal=bool(plan(1, 0).local))
+    def _begin(self, own: ExchangePlan, shared: Params, private: Params) -> Params:
+        """A client's tensors under its own names: what it keeps, or began with; of the others, the server's."""
+        initial = self.setting.initial
+        return {
+            name: private.get(name, initial[target]) if name in own.local else shared[target]
+            for name, target in own.view.items()
+        }
+
+    def predict(self, state: FederationState, client: Client | None, part: Part) -> np.ndarray:
+        if client is None or self.answers == "server":
+            return self._answer(state, None, part)
+        if self.answers == "mean":
+            outputs: np.ndarray = np.mean([self._answer(state, member, part) for member in self.clients], axis=0)
+            return outputs
+        return self._answer(state, client, part)
+
+    def _answer(self, state: FederationState, client: Client | None, part: Part) -> np.ndarray:
+        model, values = self.setting.model, self.setting.server_params(state)
+        if client is not None:
+            own = self.plan(max(state.round, 1), client.id)
+            model, values = self.setting.client_model(own), self._begin(own, values, state.clients.get(client.id))
+        model.write(values)
+        return model.predict(self.prepared(part), self.setting.evaluation_batch_size, self.setting.training.width)
 
 
-def answering_together(algorithm: FederatedAlgorithm) -> FederatedAlgorithm:
-    """The same training, but all clients answer as one: with the plain mean of their models' outputs (an ensemble)."""
-    everyone: list[Client] = []
+def _flat(moments: Moments) -> Params:
+    return {f"{MOMENT}{kind}/{name}": value for kind, params in moments.items() for name, value in params.items()}
 
-    def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
-        everyone[:] = clients
-        return algorithm.init(clients, channel, store)
 
-    def predict(state: FederationState, _: Client, part: Part) -> np.ndarray:
-        outputs: np.ndarray = np.mean([algorithm.predict(state, client, part) for client in everyone], axis=0)
-        return outputs
-
-    return FederatedAlgorithm(init, algorithm.round, predict, personal=False)
+def _moments(private: Params) -> Moments:
+    moments: Moments = {}
+    for name, value in private.items():
+        if name.startswith(MOMENT):
+            kind, _, parameter = name.removeprefix(MOMENT).partition("/")
+            moments.setdefault(kind, {})[parameter] = value
+    return moments
 
 
 def aggregation_weights(

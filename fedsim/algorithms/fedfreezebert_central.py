@@ -12,8 +12,8 @@ from fedsim.algorithms import Setting
 from fedsim.data import Client, Part
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.errors import FederationError
-from fedsim.store import ClientStore, same_device
-from fedsim.wire import Channel, Params
+from fedsim.store import ClientStore
+from fedsim.wire import Channel
 
 FEATURES = ("padded", "trimmed")
 
@@ -32,11 +32,8 @@ def fedfreezebert_central(setting: Setting, features: str = "padded") -> Federat
     width = sent_width(setting, features)
     model, training = setting.model, setting.training
     head = sorted(model.anatomy.head)
-    initial: Params = {}
 
     def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
-        if not initial:  # a second run begins where the first began
-            initial.update(model.snapshot(model.parameters))
         for client in clients:
             channel.setup(client.id, model.read(sorted(model.anatomy.names - model.anatomy.head)))
         return FederationState(round=0, shared={}, moments={}, clients=store)
@@ -46,24 +43,24 @@ def fedfreezebert_central(setting: Setting, features: str = "padded") -> Federat
     ) -> tuple[FederationState, RoundMetrics]:
         if state.round > 0:
             raise FederationError("C-FedFreezeBERT sends everything once: expected 1 round, with training.local_epochs")
-        model.write(initial)
+        model.write(setting.initial)
         store = setting.features.store(model)
         for client in cohort:
             for received in channel.stream_to_server(client.id, chunks(setting, client.train, width)):
                 store.add(received["features"], received.get("masks"), received["labels"])
         examples = store.examples()
         everyone = Part(examples, np.arange(len(examples)))
-        loss = training.run(model, everyone, head, 1, cohort[0].id, {}, proximal=0.0)
+        loss = training.run(model, everyone, head, 1, cohort[0].id)
         trained = model.read(head)
         for client in cohort:
             channel.to_client(client.id, trained)
         return FederationState(1, channel.at_rest(trained), {}, state.clients), RoundMetrics((loss,), loss)
 
-    def predict(state: FederationState, client: Client, part: Part) -> np.ndarray:
-        model.write(initial | same_device(state.shared, model.device))
+    def predict(state: FederationState, client: Client | None, part: Part) -> np.ndarray:
+        model.write(setting.server_params(state))
         return model.predict(setting.by_features(part), setting.evaluation_batch_size, training.width)
 
-    return FederatedAlgorithm(init, round, predict, personal=False)
+    return FederatedAlgorithm(init, round, predict, personal=False, server=setting.server_params)
 
 
 def sent_width(setting: Setting, features: str) -> int | None:

@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from fedsim.algorithms import Setting
-from fedsim.algorithms.averaging import answering_together, averaging, whole_model
+from fedsim.algorithms.averaging import averaging, whole_model
 from fedsim.engine import FederatedAlgorithm
-from fedsim.errors import FederationError
 from fedsim.plan import identity_plan
-
-ANSWERS = ("own", "mean")
 
 
 def fedsplitbert(
@@ -26,11 +23,9 @@ def fedsplitbert(
 
     c from 0 (nothing is exchanged) to the encoder's depth (the head is shared too: FedAvg, section III-A).
     With the channel's codec fp16 this is "FedSplitBERT + qat". Embeddings are "frozen", "global" or "local".
-    answers: "own", each client's by its model, or "mean", of all clients' logits: how to ask personal models for one
-    answer on a central test set.
+    answers: "own", each client's by its model, "mean", of all clients' logits, or the "server"'s: how to ask personal
+    models for one answer on a central test set.
     """
-    if answers not in ANSWERS:
-        raise FederationError(f"answers: expected one of {', '.join(ANSWERS)}, found {answers!r}")
     model = setting.model.anatomy
     trained = whole_model(model, embeddings)
     shared = model.up_to(critical_layer)
@@ -39,5 +34,4 @@ def fedsplitbert(
     if embeddings == "global" and critical_layer > 0:
         shared |= model.embeddings
     plan = identity_plan(model.names, shared=shared, local=trained - shared)
-    algorithm = averaging(setting, lambda round, client: plan, server, proximal)
-    return answering_together(algorithm) if answers == "mean" else algorithm
+    return averaging(setting, lambda round, client: plan, server, proximal, answers=answers)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 
 from fedsim.algorithms import Setting
 from fedsim.algorithms.central import pooled
-from fedsim.data import NOT_ASKED, Client, Part
+from fedsim.data import IGNORED, Client, Part
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.errors import FederationError
-from fedsim.models.inverter import Inverter
+from fedsim.models.inverter import inverter
 from fedsim.rng import SERVER, numpy_generator
 from fedsim.store import ClientStore, same_device
 from fedsim.wire import Channel, codec_dtype
@@ -44,17 +45,17 @@ def inversion(setting: Setting, public_texts: int = PUBLIC_TEXTS, sent: str = "f
             raise FederationError("inversion trains once: expected 1 round, with training.local_epochs")
         known = known_texts(cohort, public_texts, training.seed)
         occurring = np.unique(tokens_of(known))
-        inverter = Inverter(setting.model, occurring, dtype, training.seed)
-        names = sorted(inverter.anatomy.head)
-        loss = training.run(inverter, setting.by_features(known), names, 1, cohort[0].id, {}, proximal=0.0)
-        shared = inverter.snapshot(names) | {"occurring": inverter.occurring_C}
+        model = inverter(setting.model, occurring, dtype, training.seed)
+        names = sorted(model.anatomy.head)
+        loss = training.run(model, setting.by_features(known), names, 1, cohort[0].id)
+        shared = model.snapshot(names) | {"occurring": torch.from_numpy(occurring)}
         return FederationState(1, shared, {}, state.clients), RoundMetrics((loss,), loss)
 
-    def predict(state: FederationState, client: Client, part: Part) -> np.ndarray:
+    def predict(state: FederationState, client: Client | None, part: Part) -> np.ndarray:
         learned = dict(state.shared)
-        inverter = Inverter(setting.model, learned.pop("occurring").cpu().numpy(), dtype, training.seed)
-        inverter.write(same_device(learned, inverter.device))
-        return inverter.invert(setting.by_features(part), setting.evaluation_batch_size, training.width)
+        model = inverter(setting.model, learned.pop("occurring").cpu().numpy(), dtype, training.seed)
+        model.write(same_device(learned, model.device))
+        return model.predict(setting.by_features(part), setting.evaluation_batch_size, training.width)
 
     return FederatedAlgorithm(init, round, predict, personal=False)
 
@@ -73,5 +74,5 @@ def known_texts(clients: Sequence[Client], public_texts: int, seed: int) -> Part
 
 def tokens_of(texts: Part) -> np.ndarray:
     """The ids of all tokens that are asked for, end to end."""
-    labels = texts.labels
-    return labels[labels != NOT_ASKED]
+    references = texts.references
+    return references[references != IGNORED]

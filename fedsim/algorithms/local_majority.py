@@ -9,14 +9,15 @@ import numpy as np
 from fedsim.algorithms import Setting
 from fedsim.data import Client, Part
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
+from fedsim.errors import FederationError
 from fedsim.store import ClientStore
 from fedsim.wire import Channel
 
 
 def local_majority(setting: Setting) -> FederatedAlgorithm:
-    """The floor that personalisation has to beat; for a score, the mean of the client's training scores.
+    """The floor that personalisation has to beat: what follows from a client's training labels alone.
 
-    Of labels that are equally frequent, the smallest id.
+    Its most frequent class or tag, of equals the smallest id; for a score, the mean of its training scores.
     """
 
     def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
@@ -27,12 +28,9 @@ def local_majority(setting: Setting) -> FederatedAlgorithm:
     ) -> tuple[FederationState, RoundMetrics]:
         return FederationState(state.round + 1, {}, {}, state.clients), RoundMetrics((), None)
 
-    def predict(state: FederationState, client: Client, part: Part) -> np.ndarray:
-        outputs = np.zeros((len(part), setting.outputs), dtype=np.float32)
-        if setting.outputs == 1:
-            outputs[:] = client.train.labels.mean()
-        else:
-            outputs[:, np.bincount(client.train.labels, minlength=setting.outputs).argmax()] = 1
-        return outputs
+    def predict(state: FederationState, client: Client | None, part: Part) -> np.ndarray:
+        if client is None:
+            raise FederationError("local majority: the server has no answer of its own; ask the clients")
+        return setting.objective.prior(client.train, part)
 
     return FederatedAlgorithm(init, round, predict)

@@ -31,7 +31,7 @@ def token_majority(setting: Setting, public_texts: int = PUBLIC_TEXTS) -> Federa
         most_frequent = torch.tensor(np.bincount(tokens).argmax())
         return FederationState(state.round + 1, {"token": most_frequent}, {}, state.clients), RoundMetrics((), None)
 
-    def predict(state: FederationState, client: Client, part: Part) -> np.ndarray:
-        return np.full_like(part.labels, state.shared["token"].item())
+    def predict(state: FederationState, client: Client | None, part: Part) -> np.ndarray:
+        return np.full_like(part.references, state.shared["token"].item())
 
     return FederatedAlgorithm(init, round, predict, personal=False)

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from fedsim.errors import FederationError
 
-_LAYER = re.compile(r"\.layer\.(\d+)\.")
+LAYER = re.compile(r"\.(?:layer|h)\.(\d+)\.")  # BERT's family, GPT-2
+_EMBEDDINGS = ("encoder.embeddings", "encoder.wte.", "encoder.wpe.")  # and ELECTRA's embeddings_project
+_LAST = "encoder.ln_f."  # GPT-2's norm behind its last layer
 
 
 @dataclass(frozen=True)
@@ -38,18 +40,21 @@ class Anatomy:
 
 def anatomy(names: Iterable[str]) -> Anatomy:
     """Sort the parameters of a SequenceModel ("encoder.…", "head.…") into parts."""
-    embeddings, head = set(), set()
+    embeddings, head, last = set(), set(), set()
     layers: dict[int, set[str]] = {}
     for name in names:
-        match = _LAYER.search(name)
+        match = LAYER.search(name)
         if name.startswith("head."):
             head.add(name)
         elif match:
             layers.setdefault(int(match[1]), set()).add(name)
-        elif name.startswith("encoder.embeddings"):  # and ELECTRA's embeddings_project
+        elif name.startswith(_EMBEDDINGS):
             embeddings.add(name)
+        elif name.startswith(_LAST):
+            last.add(name)
         else:
             raise FederationError(f"not a BERT-family encoder: the parameter {name!r} is in no known part")
     if sorted(layers) != list(range(len(layers))) or not layers:
         raise FederationError(f"not a BERT-family encoder: found the layers {sorted(layers)}")
+    layers[len(layers) - 1] |= last
     return Anatomy(frozenset(embeddings), tuple(frozenset(layers[i]) for i in sorted(layers)), frozenset(head))

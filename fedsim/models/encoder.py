@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from fedsim.errors import FederationError
 
-FAMILY = ("bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert")
-_WITHOUT_POOLER_ARGUMENT = ("electra", "distilbert")
+FAMILY = ("bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert", "gpt2")
+_WITHOUT_POOLER_ARGUMENT = ("electra", "distilbert", "gpt2")
 
 
 def read_config(folder: Path) -> dict[str, Any]:

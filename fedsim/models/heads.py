@@ -7,28 +7,35 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from fedsim.errors import FederationError
 from fedsim.rng import SERVER, torch_seeded
 
-# Shape suffixes: P paths, B batch, S tokens, D hidden width, C outputs, H attention heads, E a head's width.
+# Shape suffixes: P paths, B batch, S tokens, D hidden width, C outputs, H attention heads, E a head's width, N targets:
+# the texts of a batch, or the tokens of it that are asked for.
 
 # The encoder's last hidden states [B, S, D], the last one first; features may be half precision, sums are not.
 States = Sequence[Tensor]
 
 
 class Head(nn.Module):
-    """From hidden states to path logits [P, B, C]: losses of paths are summed, their logits averaged.
+    """From hidden states to path logits [P, N, C]: losses of paths are summed, their logits averaged.
 
     Made from an encoder's configuration and a number of outputs.
     states: how many of the last hidden states it reads. tokens: whether of all tokens, or of [CLS] alone.
+    answers_tokens: whether it puts something out for each token that `asked_BS` marks, or for each text.
     """
 
     states: ClassVar[int] = 1
     tokens: ClassVar[bool] = False
+    answers_tokens: ClassVar[bool] = False
 
-    def forward(self, states: States, mask_BS: Tensor) -> Tensor:
+    def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
         raise NotImplementedError
+
+    def attach(self, encoder: nn.Module) -> None:
+        """Take up what the head shares with its encoder, such as word embeddings; most share nothing."""
 
 
 class Pooled(Head):
@@ -43,7 +50,7 @@ class Pooled(Head):
         self.dropout = nn.Dropout(dropout)
         self.classifier = nn.Linear(config.hidden_size, outputs)
 
-    def forward(self, states: States, _: Tensor) -> Tensor:
+    def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
         return self.classifier(self.dropout(torch.tanh(self.pooler(states[0][:, 0]))))[None]
 
 
@@ -54,7 +61,7 @@ class Ordinary(Head):
         super().__init__()
         self.classifier = nn.Linear(config.hidden_size, outputs)
 
-    def forward(self, states: States, _: Tensor) -> Tensor:
+    def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
         return self.classifier(states[0][:, 0])[None]
 
 
@@ -67,9 +74,65 @@ class Average(Head):
         super().__init__()
         self.classifier = nn.Linear(config.hidden_size, outputs)
 
-    def forward(self, states: States, mask_BS: Tensor) -> Tensor:
+    def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
         mask_BS1 = mask_BS[:, :, None].float()
         return self.classifier((states[0] * mask_BS1).sum(1) / mask_BS1.sum(1))[None]
+
+
+class Tokens(Head):
+    """Dropout and one linear layer over each token asked for (Devlin et al. 2019, section 5.3)."""
+
+    tokens = True
+    answers_tokens = True
+
+    def __init__(self, config: Any, outputs: int) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(getattr(config, "hidden_dropout_prob", 0.1))
+        self.classifier = nn.Linear(config.hidden_size, outputs)
+
+    def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
+        return self.classifier(self.dropout(states[0][asked_BS]))[None]
+
+
+class CausalLanguageModel(Head):
+    """The word embeddings as decoder, over the tokens asked for (Radford et al. 2018, equation 2).
+
+    The decoder's weight is the embeddings' own parameter and no second one: it is trained, sent and counted once.
+    """
+
+    tokens = True
+    answers_tokens = True
+    decoder: nn.Parameter
+
+    def __init__(self, config: Any, outputs: int) -> None:
+        super().__init__()
+        self._check(config.vocab_size, outputs)
+
+    def attach(self, encoder: Any) -> None:
+        self.decoder = encoder.get_input_embeddings().weight
+
+    def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
+        return functional.linear(states[0][asked_BS], self.decoder)[None]
+
+    def _check(self, words: int, outputs: int) -> None:
+        if words != outputs:
+            raise FederationError(
+                f"tied decoder: expected as many outputs as the encoder's {words} words, got {outputs}"
+            )
+
+
+class MaskedLanguageModel(CausalLanguageModel):
+    """Dense, GELU, LayerNorm, then the word embeddings as decoder, with a bias (Devlin et al. 2019, appendix A.1)."""
+
+    def __init__(self, config: Any, outputs: int) -> None:
+        super().__init__(config, outputs)
+        self.transform = nn.Linear(config.hidden_size, config.hidden_size)
+        self.norm = nn.LayerNorm(config.hidden_size, eps=getattr(config, "layer_norm_eps", 1e-12))
+        self.bias = nn.Parameter(torch.zeros(outputs))
+
+    def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
+        hidden_ND = self.norm(functional.gelu(self.transform(states[0][asked_BS])))
+        return functional.linear(hidden_ND, self.decoder, self.bias)[None]
 
 
 class _FourPaths(Head):
@@ -92,7 +155,7 @@ class _FourPaths(Head):
 class ParallelSum(_FourPaths):
     """P-SUM (Karimi et al. 2020): path i is a layer on the i-th last hidden state."""
 
-    def forward(self, states: States, mask_BS: Tensor) -> Tensor:
+    def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
         return self._classify(
             [first_token(layer, state, mask_BS) for layer, state in zip(self.layers, states, strict=True)]
         )
@@ -101,7 +164,7 @@ class ParallelSum(_FourPaths):
 class HierarchicalSum(_FourPaths):
     """H-SUM (Karimi et al. 2020): path i is a layer on the i-th last hidden state plus what path i - 1 put out."""
 
-    def forward(self, states: States, mask_BS: Tensor) -> Tensor:
+    def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
         attended_B11S = mask_BS[:, None, None, :].bool()
         first_tokens = []
         read = states[0].float()
@@ -152,6 +215,9 @@ HEADS: Mapping[str, type[Head]] = {
     "hsum": HierarchicalSum,
     f"psum{COPIED}": ParallelSum,
     f"hsum{COPIED}": HierarchicalSum,
+    "tokens": Tokens,
+    "masked-lm": MaskedLanguageModel,
+    "causal-lm": CausalLanguageModel,
 }
 
 
@@ -173,6 +239,7 @@ def build_head(name: str, encoder: nn.Module, outputs: int, seed: int) -> Head:
             if isinstance(module, nn.Linear):
                 module.weight.normal_(std=getattr(config, "initializer_range", 0.02))
                 module.bias.zero_()
+    head.attach(encoder)
     if name.endswith(COPIED):
         _copy_layers(encoder, head)
     return head

@@ -8,24 +8,27 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from fedsim.data import Batch, Part, evaluation_batches
+from fedsim.data import IGNORED, Batch, Part, evaluation_batches
+from fedsim.errors import FederationError
 from fedsim.models.anatomy import Anatomy, anatomy
+from fedsim.models.heads import HEADS
 from fedsim.models.sequence import SequenceModel
+from fedsim.objectives import Objective
 from fedsim.precision import Precision
+from fedsim.rng import SERVER, numpy_generator
 
 
 class Resident:
-    """A model on its device, with its parameters by name and the loss that suits its outputs."""
+    """A model on its device, with its parameters by name and the objective that it is trained for."""
 
-    def __init__(self, model: SequenceModel, precision: Precision, regression: bool = False) -> None:
+    def __init__(self, model: SequenceModel, precision: Precision, objective: Objective) -> None:
         self.precision = precision
         self.device = precision.device
         self.model = model.to(self.device)
         # named_parameters, never state_dict: a tied tensor must be counted once
         self.parameters: dict[str, nn.Parameter] = dict(model.named_parameters())
-        self.regression = regression
+        self.objective = objective
 
     @property
     def anatomy(self) -> Anatomy:
@@ -66,18 +69,22 @@ class Resident:
             parameter.requires_grad_(name in trained)
 
     def path_logits(self, batch: Batch) -> Tensor:
-        """Outputs [P, B, C] of each path in fp32, computed in the chosen precision."""
+        """Outputs [P, N, C] of each path in fp32, computed in the chosen precision."""
+        if self.model.head.answers_tokens != self.objective.of_tokens:
+            heads = ", ".join(name for name, kind in HEADS.items() if kind.answers_tokens == self.objective.of_tokens)
+            asks, answers = ("tokens", "texts") if self.objective.of_tokens else ("texts", "tokens")
+            raise FederationError(
+                f"{type(self.objective).__name__} asks for {asks}, and the head {type(self.model.head).__name__} "
+                f"answers for {answers}: choose one of the heads {heads}"
+            )
         with self.precision.autocast():
             return self.model(self._moved(batch)).float()
 
-    def logits(self, batch: Batch) -> Tensor:
-        """Outputs [B, C]: the mean over the head's paths."""
-        return self.path_logits(batch).mean(0)
-
     def loss(self, batch: Batch) -> Tensor:
-        """Mean cross-entropy of a batch, or mean squared error of a score, summed over the head's paths."""
+        """Mean loss of a batch's targets, summed over the head's paths."""
         labels = batch["labels"].to(self.device, non_blocking=True)
-        return torch.stack([self._path_loss(logits, labels) for logits in self.path_logits(batch)]).sum()
+        targets = labels[labels != IGNORED] if self.objective.of_tokens else labels
+        return torch.stack([self.objective.loss(outputs, targets) for outputs in self.path_logits(batch)]).sum()
 
     def features(self, batch: Batch) -> Tensor:
         """The hidden states that the head reads, [K, B, S, D], or of [CLS] alone, [K, B, 1, D]."""
@@ -86,21 +93,19 @@ class Resident:
         return states if self.model.head.tokens else states[:, :, :1]
 
     def predict(self, part: Part, batch_size: int, width: int | None) -> np.ndarray:
-        """Outputs float32 [n, C] for a part, in its order."""
+        """The objective's answers for a part, a row a text in its order; what it draws is the same every time."""
         self.model.eval()
-        outputs: np.ndarray | None = None
+        answers: np.ndarray | None = None
+        rng = numpy_generator(0, 0, SERVER, "evaluation")
         with torch.inference_mode():
-            for positions, batch in evaluation_batches(part, batch_size, width):
-                logits = self.logits(batch).cpu().numpy()
-                if outputs is None:
-                    outputs = np.empty((len(part), logits.shape[1]), dtype=np.float32)
-                outputs[positions] = logits
-        return outputs if outputs is not None else np.empty((0, 1), dtype=np.float32)
+            for positions, drawn in evaluation_batches(part, batch_size, width):
+                batch = self.objective.prepare(drawn, rng)
+                rows = self.objective.answer(self.path_logits(batch).mean(0), batch)
+                if answers is None:
+                    answers = np.zeros(self.objective.shape(part), dtype=rows.dtype)
+                kept = rows[:, : answers.shape[1]]  # not what fixed padding put behind the longest text
+                answers[positions, : kept.shape[1]] = kept
+        return answers if answers is not None else np.zeros(self.objective.shape(part), dtype=np.float32)
 
     def _moved(self, batch: Batch) -> Batch:
         return {name: tensor.to(self.device, non_blocking=True) for name, tensor in batch.items()}
-
-    def _path_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        if self.regression:
-            return functional.mse_loss(logits.squeeze(-1), labels)
-        return functional.cross_entropy(logits, labels)

@@ -1,4 +1,4 @@
-"""An encoder with a head: one model for classification and for regression."""
+"""An encoder with a head: the one model of every objective."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
+from fedsim.data import IGNORED
 from fedsim.models.heads import Head, Pooled, States, build_head
 
-# Shape suffixes: P paths, B batch, S tokens, D hidden width, C outputs, K hidden states.
+# Shape suffixes: P paths, B batch, S tokens, D hidden width, C outputs, K hidden states, N targets of the batch.
 
 
 class SequenceModel(nn.Module):
@@ -36,8 +37,9 @@ class SequenceModel(nn.Module):
         return self
 
     def forward(self, batch: Mapping[str, Tensor]) -> Tensor:
-        """Path logits [P, B, C] of a batch: of token ids, or of features computed before."""
-        return self.head(self.states(batch), batch["attention_mask"])
+        """Path logits [P, N, C] for the texts or targets of a batch, of token ids or of features computed before."""
+        asked_BS = batch["labels"] != IGNORED if self.head.answers_tokens else None
+        return self.head(self.states(batch), batch["attention_mask"], asked_BS)
 
     def states(self, batch: Mapping[str, Tensor]) -> States:
         """The hidden states that the head reads, of input_ids, attention_mask and token_type_ids, each [B, S].
@@ -56,7 +58,7 @@ class SequenceModel(nn.Module):
         return hidden[: -self.head.states - 1 : -1]
 
 
-def with_classifier(
+def with_head(
     encoder: nn.Module, outputs: int, seed: int, pooler: Mapping[str, Tensor] | None = None, head: str = "pooled"
 ) -> SequenceModel:
     """The encoder with a head drawn from `seed`; where it has a pooler, given weights are taken over into that."""

@@ -8,13 +8,13 @@ import torch
 from benchmarks.backbones import KNOWN, architecture, depth, locate
 from benchmarks.errors import UserError
 from fedsim.models.encoder import encoder_from_config
-from fedsim.models.sequence import with_classifier
+from fedsim.models.sequence import with_head
 
 
 def megabytes(backbone: str, outputs: int) -> float:
     """Size of encoder, pooler and classifier in fp32."""
     with torch.device("meta"):
-        model = with_classifier(encoder_from_config(architecture(backbone)), outputs, seed=0)
+        model = with_head(encoder_from_config(architecture(backbone)), outputs, seed=0)
     return 4 * sum(parameter.numel() for parameter in model.parameters()) / 1e6
 
 

@@ -121,7 +121,7 @@ def test_the_ledger_is_what_the_plan_foretold(cell: Cell, settings: Settings) ->
     )
     assert record.setup_bytes == plan.setup_bytes
     found: Counter[tuple[str, str]] = Counter()
-    for number, _, direction, kind, _, size in record.ledger:
+    for number, _, direction, kind, _, size, _ in record.ledger:
         if number == 1:
             found[direction, kind] += size
     assert found == plan.kinds

@@ -48,10 +48,10 @@ def test_the_ledger_is_what_the_plan_foretold(method: str, finished: dict[str, R
     record = finished[method]
     plan = wire_plan(record.cell)
     totals = {"up": 0, "down": 0}
-    for number, _, direction, _, _, size in record.ledger:
+    for number, _, direction, _, _, size, _ in record.ledger:
         totals[direction] += size * (number > 0)
     assert totals == {"up": 2 * plan.up_bytes, "down": 2 * plan.down_bytes}
-    assert record.setup_bytes == plan.setup_bytes == sum(row[5] for row in record.ledger if row[0] == 0)
+    assert record.setup_bytes == plan.setup_bytes == sum(row.bytes for row in record.ledger if row.round == 0)
     assert [(entry.up_bytes, entry.down_bytes) for entry in record.rounds] == 2 * [(plan.up_bytes, plan.down_bytes)]
 
 

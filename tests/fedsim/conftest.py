@@ -17,7 +17,8 @@ from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics, Run
 from fedsim.feature_cache import FeatureCache
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.resident import Resident
-from fedsim.models.sequence import with_classifier
+from fedsim.models.sequence import with_head
+from fedsim.objectives import Classification, Objective, Regression
 from fedsim.precision import resolve_precision
 from fedsim.store import ClientStore
 from fedsim.training import LocalTraining
@@ -36,6 +37,10 @@ CONFIG: Mapping[str, Any] = {
 }
 TRAIN_SIZES = (14, 10, 6)  # unequal, so that weights N_i / N show
 TEST_SIZE = 5
+
+
+def _objective(outputs: int) -> Objective:
+    return Regression() if outputs == 1 else Classification(outputs)
 
 
 def _examples() -> Examples:
@@ -94,8 +99,8 @@ class Small:
 
     def load(self, outputs: int = 2, precision: str = "fp32", device: str = "cpu", head: str = "pooled") -> Resident:
         """The same model each time, and a new one."""
-        model = with_classifier(copy.deepcopy(self._encoder), outputs, seed=0, head=head)
-        return Resident(model, resolve_precision(precision, device), regression=outputs == 1)
+        model = with_head(copy.deepcopy(self._encoder), outputs, seed=0, head=head)
+        return Resident(model, resolve_precision(precision, device), _objective(outputs))
 
     def setting(
         self,
@@ -110,7 +115,7 @@ class Small:
         return Setting(
             load or (lambda: self.load(outputs, head=head)),
             LocalTraining(**values),
-            outputs,
+            _objective(outputs),
             max_length=CONFIG["max_position_embeddings"],
             features=features or FeatureCache(),
         )

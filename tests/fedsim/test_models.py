@@ -11,7 +11,8 @@ from fedsim.errors import FederationError
 from fedsim.models.anatomy import anatomy
 from fedsim.models.encoder import FAMILY, encoder_from_config, encoder_from_folder, pretrained_pooler, read_config
 from fedsim.models.resident import Resident
-from fedsim.models.sequence import SequenceModel, with_classifier
+from fedsim.models.sequence import SequenceModel, with_head
+from fedsim.objectives import Classification
 from fedsim.precision import resolve_precision
 from fedsim.wire import Channel
 
@@ -40,7 +41,7 @@ RELATIVES = {
 def bert_base() -> SequenceModel:
     """bert-base-uncased (its configuration is BertConfig's default) with two labels, without memory."""
     with torch.device("meta"):
-        return with_classifier(encoder_from_config({"model_type": "bert"}), outputs=2, seed=0)
+        return with_head(encoder_from_config({"model_type": "bert"}), outputs=2, seed=0)
 
 
 def test_bert_base_has_the_published_sizes(bert_base):
@@ -84,7 +85,7 @@ def test_relatives_are_sorted_into_parts_and_federated(small, model_type):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             encoder = encoder_from_config({"model_type": model_type, **RELATIVES[model_type]})
-        return Resident(with_classifier(encoder, 2, seed=0), resolve_precision("fp32", "cpu"))
+        return Resident(with_head(encoder, 2, seed=0), resolve_precision("fp32", "cpu"), Classification(2))
 
     setting = small.setting(load)
     parts = setting.model.anatomy
@@ -156,7 +157,7 @@ def test_head_is_drawn_from_its_seed(small):
     before = torch.get_rng_state()
 
     def head(seed, outputs=2):
-        return with_classifier(encoder, outputs, seed).head
+        return with_head(encoder, outputs, seed).head
 
     assert torch.equal(head(0).classifier.weight, head(0).classifier.weight)
     assert not torch.equal(head(0).classifier.weight, head(1).classifier.weight)
@@ -169,7 +170,7 @@ def test_head_is_drawn_from_its_seed(small):
 def test_dropout_of_the_head_is_the_configurations(small, classifier_dropout, expected):
     encoder = copy.deepcopy(small.load().model.encoder)
     encoder.config.classifier_dropout = classifier_dropout
-    assert with_classifier(encoder, 2, 0).head.dropout.p == expected
+    assert with_head(encoder, 2, 0).head.dropout.p == expected
 
 
 def test_one_output_is_a_score_to_be_regressed(small):
@@ -210,7 +211,7 @@ def test_folder_is_loaded_in_fp32(folder):
 def test_pretrained_pooler_is_taken_over(folder):
     stored = load_file(folder / "model.safetensors")
     pooler = pretrained_pooler(folder)
-    head = with_classifier(encoder_from_folder(folder), 2, seed=0, pooler=pooler).head
+    head = with_head(encoder_from_folder(folder), 2, seed=0, pooler=pooler).head
     assert torch.equal(head.pooler.weight, stored["pooler.dense.weight"].float())
     assert torch.equal(head.pooler.bias, stored["pooler.dense.bias"].float())
 

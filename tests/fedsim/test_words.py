@@ -9,8 +9,9 @@ import torch
 from fedsim.data import Part
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.resident import Resident
-from fedsim.models.sequence import with_classifier
+from fedsim.models.sequence import with_head
 from fedsim.models.words import only_words_of
+from fedsim.objectives import Classification
 from fedsim.precision import resolve_precision
 from fedsim.training import LocalTraining
 
@@ -22,7 +23,7 @@ def family(config, name):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         encoder = encoder_from_config({**config, "model_type": name, "max_position_embeddings": 20, "pad_token_id": 1})
-    return Resident(with_classifier(encoder, 2, seed=0), resolve_precision("fp32", "cpu"))
+    return Resident(with_head(encoder, 2, seed=0), resolve_precision("fp32", "cpu"), Classification(2))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ def test_with_weight_decay_every_row_is_trained(small):
     setting = small.setting(weight_decay=0.1)
     before = setting.model.parameters[WORDS].detach().clone()
     part = Part(small.examples, np.arange(3))
-    setting.training.run(setting.model, part, sorted(setting.model.anatomy.names), 1, 0, {}, 0.0)
+    setting.training.run(setting.model, part, sorted(setting.model.anatomy.names), 1, 0)
     unmet = np.setdiff1d(np.arange(1, len(before)), small.examples.words(part.indices))
     assert (setting.model.parameters[WORDS].detach() != before)[unmet].any(dim=1).all()
 

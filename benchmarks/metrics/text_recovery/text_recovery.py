@@ -4,7 +4,7 @@ import datasets
 import evaluate
 import numpy as np
 
-NOT_ASKED = -1  # in references: no token that has to be recovered stands here
+IGNORED = -100  # in references: no token that has to be recovered stands here
 Ids = np.ndarray | list[list[int]]  # one row a text, all of one length; `evaluate` passes tables on as lists
 
 
@@ -16,7 +16,7 @@ class TextRecovery(evaluate.Metric):
         return evaluate.MetricInfo(
             description=(
                 "The share of the texts of which every token's id is predicted at its own position. Positions where "
-                "the reference is -1 (padding, special tokens) do not count, and neither do texts without any other "
+                "the reference is -100 (padding, special tokens) do not count, and neither do texts without any other "
                 "position. Undefined (NaN) without any text."
             ),
             citation=(
@@ -30,7 +30,7 @@ class TextRecovery(evaluate.Metric):
 
     def _compute(self, predictions: Ids, references: Ids) -> dict[str, float]:
         predictions, references = np.asarray(predictions), np.asarray(references)
-        asked = references != NOT_ASKED
+        asked = references != IGNORED
         texts = asked.any(axis=1)
         whole = ((predictions == references) | ~asked).all(axis=1)
         return {"text_recovery": float(whole[texts].mean()) if texts.any() else float("nan")}

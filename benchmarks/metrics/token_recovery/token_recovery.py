@@ -4,7 +4,7 @@ import datasets
 import evaluate
 import numpy as np
 
-NOT_ASKED = -1  # in references: no token that has to be recovered stands here
+IGNORED = -100  # in references: no token that has to be recovered stands here
 Ids = np.ndarray | list[list[int]]  # one row a text, all of one length; `evaluate` passes tables on as lists
 
 
@@ -16,7 +16,7 @@ class TokenRecovery(evaluate.Metric):
         return evaluate.MetricInfo(
             description=(
                 "Of the tokens of all texts together, the share whose id is predicted at its own position. Positions "
-                "where the reference is -1 (padding, special tokens) do not count. Undefined (NaN) without any token."
+                "where the reference is -100 (padding, special tokens) do not count. Undefined (NaN) without any token."
             ),
             citation=(
                 "Song, C. and Raghunathan, A. (2020). Information leakage in embedding models. CCS 2020, 377-390: the "
@@ -29,6 +29,6 @@ class TokenRecovery(evaluate.Metric):
 
     def _compute(self, predictions: Ids, references: Ids) -> dict[str, float]:
         predictions, references = np.asarray(predictions), np.asarray(references)
-        asked = references != NOT_ASKED
+        asked = references != IGNORED
         hits = (predictions == references) & asked
         return {"token_recovery": float(hits.sum() / asked.sum()) if asked.any() else float("nan")}

@@ -108,7 +108,7 @@ def test_a_whole_run_counts_its_rounds(run_of: RunOf, judge_of: JudgeOf) -> None
 def _down(record: RunRecord, size: int) -> RunRecord:
     """The record with so many bytes down in each round."""
     rounds = tuple(replace(entry, down_bytes=size) for entry in record.rounds)
-    ledger = [row if row[2] == "up" else (*row[:4], size // 4, size) for row in record.ledger]
+    ledger = [row if row.direction == "up" else row._replace(values=size // 4, bytes=size) for row in record.ledger]
     return replace(record, rounds=rounds, ledger=tuple(ledger))
 
 
