@@ -80,6 +80,10 @@ class Resident:
         with self.precision.autocast():
             return self.model(self._moved(batch)).float()
 
+    def logits(self, batch: Batch) -> Tensor:
+        """Outputs [N, C]: the mean over the head's paths."""
+        return self.path_logits(batch).mean(0)
+
     def loss(self, batch: Batch) -> Tensor:
         """Mean loss of a batch's targets, summed over the head's paths."""
         labels = batch["labels"].to(self.device, non_blocking=True)
@@ -100,7 +104,7 @@ class Resident:
         with torch.inference_mode():
             for positions, drawn in evaluation_batches(part, batch_size, width):
                 batch = self.objective.prepare(drawn, rng)
-                rows = self.objective.answer(self.path_logits(batch).mean(0), batch)
+                rows = self.objective.answer(self.logits(batch), batch)
                 if answers is None:
                     answers = np.zeros(self.objective.shape(part), dtype=rows.dtype)
                 kept = rows[:, : answers.shape[1]]  # not what fixed padding put behind the longest text
