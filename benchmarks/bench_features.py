@@ -14,7 +14,6 @@ import numpy as np
 import torch
 
 from benchmarks.backbones import architecture
-from benchmarks.pretraining.recipes import ARABIC_MINI
 from benchmarks.runner import peak_memory_bytes, quiet_libraries
 from benchmarks.settings import Settings
 from benchmarks.spec import JSON
@@ -36,7 +35,7 @@ LENGTHS = (10, 60)  # tokens of a text, fewest and most
 REPEATS = 5
 
 
-def bench_features(settings: Settings, backbone: str = ARABIC_MINI.id) -> int:
+def bench_features(settings: Settings, backbone: str = "arabic-mini") -> int:
     """Print how many times as fast an epoch is with the cache, and how memory grows with it; status 1 off the bars.
 
     Random texts and an encoder of the backbone's sizes with fresh weights: time does not depend on what they know.

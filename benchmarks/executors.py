@@ -16,38 +16,53 @@ from benchmarks.errors import UserError
 from benchmarks.events import CellFailed, Event, Sink
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
+from benchmarks.stages import by_stage, earlier_stages, initial_of
 
 
-def run_cells(cells: Sequence[Cell], settings: Settings, sink: Sink) -> int:
-    """Run cells and tell the sink; returns how many failed. A cell that fails does not keep the others from running."""
-    workers = min(settings.workers, len(cells))
-    failed = 0
+def run_cells(cells: Sequence[Cell], settings: Settings, sink: Sink, keeps_weights: bool = False) -> int:
+    """Run cells and tell the sink; returns how many failed. A cell that fails does not keep the others from running.
+
+    What several begin from is run before them, and keeps its weights; where that fails, they fail with it.
+    keeps_weights: whether all of them do.
+    """
+    begun_from = {before.spec_id for cell in cells for before in earlier_stages(cell)}
+    failed: set[str] = set()
 
     def counting(event: Event) -> None:
-        nonlocal failed
-        failed += isinstance(event, CellFailed)
+        if isinstance(event, CellFailed):
+            failed.add(event.cell.spec_id)
         sink(event)
 
-    if workers <= 1:
-        for cell in cells:
-            _attempt(cell, settings, counting)
-    else:
-        _run_side_by_side(cells, settings, counting, workers)
-    return failed
+    for stage in by_stage(cells):
+        ready: list[tuple[Cell, bool]] = []
+        for cell in stage:
+            before = initial_of(cell)
+            if before is not None and before.spec_id in failed:
+                counting(CellFailed(cell, f"{before.label}, from which it begins, could not be computed"))
+            else:
+                ready.append((cell, keeps_weights or cell.spec_id in begun_from))
+        workers = min(settings.workers, len(ready))
+        if workers <= 1:
+            for cell, keeps in ready:
+                _attempt(cell, keeps, settings, counting)
+        else:
+            _run_side_by_side(ready, settings, counting, workers)
+    return len(failed)
 
 
-def _attempt(cell: Cell, settings: Settings, sink: Sink) -> None:
-    from benchmarks.runner import run_cell
+def _attempt(cell: Cell, keeps_weights: bool, settings: Settings, sink: Sink) -> None:
+    from benchmarks.runner import run_cell, run_stage
     from fedsim.errors import FederationError
     from partitions import PartitionError
 
     try:
-        run_cell(cell, settings, sink)
+        (run_stage if keeps_weights else run_cell)(cell, settings, sink)
     except (UserError, FederationError, PartitionError) as error:
         sink(CellFailed(cell, str(error)))
 
 
-def _run_side_by_side(cells: Sequence[Cell], settings: Settings, sink: Sink, workers: int) -> None:
+def _run_side_by_side(cells: Sequence[tuple[Cell, bool]], settings: Settings, sink: Sink, workers: int) -> None:
+    """cells: each with whether it keeps its weights."""
     context = multiprocessing.get_context("spawn")  # forking a process that has run torch can hang
     manager = SyncManager(ctx=context)
     manager.start(_end_with_parent)
@@ -56,7 +71,7 @@ def _run_side_by_side(cells: Sequence[Cell], settings: Settings, sink: Sink, wor
         _forwarded(manager.Queue(), sink) as queue,
         ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(queue,)) as pool,
     ):
-        pending: set[Future[None]] = {pool.submit(_attempt_in_worker, cell, settings) for cell in cells}
+        pending: set[Future[None]] = {pool.submit(_attempt_in_worker, cell, keeps, settings) for cell, keeps in cells}
         try:
             while pending:
                 done, pending = wait(pending, return_when=FIRST_COMPLETED)
@@ -116,5 +131,5 @@ def _end_with_parent() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _attempt_in_worker(cell: Cell, settings: Settings) -> None:
-    _attempt(cell, settings, _queue.put)
+def _attempt_in_worker(cell: Cell, keeps_weights: bool, settings: Settings) -> None:
+    _attempt(cell, keeps_weights, settings, _queue.put)

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.backbones import Located, build_encoder, build_tokenizer, locate
+from benchmarks.backbones import Located, backbone_name, build_encoder, build_tokenizer, locate
 from benchmarks.encoding import Encoded, encode, vocabulary_of
 from benchmarks.errors import UserError
 from benchmarks.settings import Settings
 from benchmarks.spec import JSON, Cell
+from benchmarks.stages import Outcome
 from benchmarks.tasks import DataSource, Task, TaskData, task
 from fedsim.algorithms import Setting, build_algorithm
 from fedsim.data import Client, Part
@@ -27,6 +28,7 @@ from fedsim.objectives import LANGUAGE_MODELS, Objective, build_objective
 from fedsim.precision import Precision, resolve_precision
 from fedsim.rng import SERVER, numpy_generator
 from fedsim.training import LocalTraining
+from fedsim.wire import Params
 from partitions import PartitionReport, from_description, split_train_test
 
 SHORTEST_TEXT = 8  # three special tokens, and something of each text
@@ -41,11 +43,13 @@ class Inputs:
     task: Task
     data: TaskData
     backbone: Located
+    initial: Outcome | None = None
 
     @property
     def digests(self) -> dict[str, str]:
         """Input -> digest of its content."""
-        return {"data": self.data.digest, "backbone": self.backbone.digest}
+        found = {"data": self.data.digest, "backbone": self.backbone.digest}
+        return found if self.initial is None else found | {"initial": self.initial.sha256}
 
     def to_json(self) -> dict[str, JSON]:
         """Inputs as a record keeps them."""
@@ -66,20 +70,26 @@ class Inputs:
                 "origin": dict(self.backbone.origin),
                 "config": dict(self.backbone.config),
             },
+            **({"initial": {"digest": self.initial.sha256, "cell_id": self.initial.cell_id}} if self.initial else {}),
         }
 
 
-def load_inputs(cell: Cell, settings: Settings) -> Inputs:
-    """Find a cell's data and backbone."""
+def load_inputs(cell: Cell, settings: Settings, initial: Outcome | None = None) -> Inputs:
+    """Find a cell's data and backbone; initial: the outcome from which it begins, where there is an earlier stage."""
     found = task(cell.task)
     if cell.task_version != found.version:
         raise UserError(
             f"task {cell.task}: the cell was defined for version {cell.task_version}, this checkout has "
             f"version {found.version}. Run the benchmark's own definition."
         )
-    requested = settings.backbone if settings.backbone is not None else cell.backbone
-    backbone = locate(requested, results_dir=settings.results_dir)
-    return Inputs(found, _task_data(cell.task, cell.source, settings), backbone)
+    backbone = locate(_requested(cell, settings), data_dir=settings.data_dir)
+    return Inputs(found, _task_data(cell.task, cell.source, settings), backbone, initial)
+
+
+def _requested(cell: Cell, settings: Settings) -> str:
+    """The cell's backbone as the user named it: the folder, say, whose name alone is in the cell."""
+    given = settings.backbone
+    return given if given is not None and backbone_name(given) == cell.backbone else cell.backbone
 
 
 @lru_cache(maxsize=2)  # a table is run column by column
@@ -92,7 +102,7 @@ def _task_data(task_id: str, source: str, settings: Settings) -> TaskData:
 @lru_cache(maxsize=2)
 def _encoded(task_id: str, source: str, settings: Settings, backbone: str, max_length: int) -> Mapping[str, Encoded]:
     loaded = _task_data(task_id, source, settings)
-    tokenizer = build_tokenizer(locate(backbone, results_dir=settings.results_dir))
+    tokenizer = build_tokenizer(locate(backbone, data_dir=settings.data_dir))
     central = {f"central {name}": examples for name, examples in loaded.central.items()}
     named = {"pool": loaded.pool, **loaded.held_out, **central}
     return {name: encode(examples, tokenizer, max_length, task(task_id)) for name, examples in named.items()}
@@ -107,8 +117,7 @@ def objective_of(of: Task, words: int, tokenizer: Callable[[], Any]) -> Objectiv
 
 def build_clients(cell: Cell, inputs: Inputs, settings: Settings) -> tuple[list[Client], PartitionReport]:
     """The cell's clients, on texts cut into the backbone's tokens; see `share_out`."""
-    requested = settings.backbone if settings.backbone is not None else cell.backbone
-    encoded = _encoded(cell.task, cell.source, settings, requested, cell.training.max_length)
+    encoded = _encoded(cell.task, cell.source, settings, _requested(cell, settings), cell.training.max_length)
     return share_out(cell, inputs.task, inputs.data, encoded)
 
 
@@ -209,6 +218,28 @@ def longest_text(config: Mapping[str, JSON]) -> int:
     return positions - offset
 
 
+def taken_over(initial: Outcome, model: Resident) -> Params:
+    """What a model takes from the stage before: the encoder, and the head where it is of the same kind.
+
+    UserError where the encoders are not the same.
+    """
+    found = initial.tensors()
+    fitting = {
+        name: tensor
+        for name, tensor in found.items()
+        if name in model.parameters and tensor.shape == model.parameters[name].shape
+    }
+    anatomy = model.anatomy
+    missing = anatomy.names - anatomy.head - fitting.keys()
+    if missing:
+        raise UserError(
+            f"{initial.cell.label}: expected weights of the encoder that begins from it, found none that fit "
+            f"{len(missing)} of its parameters, {min(missing)} among them; both stages need one backbone"
+        )
+    has_head = anatomy.head <= fitting.keys()
+    return {name: tensor for name, tensor in fitting.items() if has_head or name not in anatomy.head}
+
+
 @dataclass(frozen=True)
 class Federation:
     """A cell's algorithm, the setting that holds its model, and the precision that this machine gives it."""
@@ -237,7 +268,10 @@ def build_federation(
         folder = inputs.backbone.folder
         pooler = pretrained_pooler(folder) if folder is not None and inputs.backbone.pooler else None
         model = with_head(encoder, objective.outputs, cell.seed, pooler, cell.head)
-        return Resident(model, precision, objective)
+        resident = Resident(model, precision, objective)
+        if inputs.initial is not None:
+            resident.write(taken_over(inputs.initial, resident))
+        return resident
 
     setting = Setting(
         load_model,

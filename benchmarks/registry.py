@@ -23,7 +23,7 @@ def benchmark_ids() -> list[str]:
         for folder in _ROOT.iterdir()
         if (folder / "published").is_dir()
         for module in pkgutil.iter_modules([str(folder)])
-        if module.name.startswith(("table", "figure", "appendix", "sensitivity", "inversion"))
+        if module.name.startswith(("table", "figure", "appendix", "sensitivity", "inversion", "pretraining"))
     )
 
 

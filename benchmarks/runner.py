@@ -9,7 +9,7 @@ import platform
 import sys
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,13 +22,14 @@ from benchmarks.record import LedgerEntry, RoundRecord, RunRecord, read_record, 
 from benchmarks.scoring import combine_errors, mean_error, sampling_error, scores
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
+from benchmarks.stages import Outcome, find_outcome, initial_of, keep_outcome
 from benchmarks.tasks import Task
 from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client
 from fedsim.engine import RoundResult, Run, Scores, run_federation
 from fedsim.rng import numpy_generator
 from fedsim.store import ClientStore
-from fedsim.wire import Channel, Ledger
+from fedsim.wire import Channel, Ledger, Params
 
 MANY_CLIENTS = 32  # beyond this, what stays with clients is kept on disk
 
@@ -45,27 +46,57 @@ def finished_record(cell: Cell, cell_id: str, records_dir: Path) -> RunRecord | 
 
 
 def run_cell(cell: Cell, settings: Settings, sink: Sink) -> RunRecord:
-    """Compute a cell, or find its record; whoever starts a cell that another process computes waits for it."""
+    """Compute a cell, or find its record; whoever starts a cell that another process computes waits for it.
+
+    What it begins from is computed first, or found.
+    """
+    record, _ = _run(cell, settings, sink, keeps=False)
+    return record
+
+
+def run_stage(cell: Cell, settings: Settings, sink: Sink) -> Outcome:
+    """Compute a cell from which others begin, or find its record and its weights."""
+    _, outcome = _run(cell, settings, sink, keeps=True)
+    assert outcome is not None
+    return outcome
+
+
+def _run(cell: Cell, settings: Settings, sink: Sink, keeps: bool) -> tuple[RunRecord, Outcome | None]:
+    """keeps: whether the weights are kept; a record without them, such as an imported one, is not enough then."""
     from filelock import FileLock
 
     quiet_libraries()
-    inputs = load_inputs(cell, settings)
+    before = initial_of(cell)
+    begun = run_stage(before, settings, _only_news(sink)) if before else None
+    inputs = load_inputs(cell, settings, begun)
     cell_id = cell.cell_id(inputs.digests)
     lock = settings.results_dir / "locks" / f"{cell_id}.lock"
     lock.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(lock):
         record = finished_record(cell, cell_id, settings.records_dir)
-        reused = record is not None
-        if record is None:
-            record = _compute(cell, cell_id, inputs, settings, sink)
+        outcome = find_outcome(settings, cell, cell_id) if keeps else None
+        reused = record is not None and (outcome is not None or not keeps)
+        if record is None or not reused:
+            computed, parameters = _compute(cell, cell_id, inputs, settings, sink)
+            if keeps:
+                outcome = keep_outcome(settings, cell, cell_id, parameters())
             release_memory()
-            write_record(settings.records_dir, record)
+            write_record(settings.records_dir, computed)
+            record = record or computed
         Checkpoint(settings.checkpoint_dir(cell_id), cell_id).remove()
     sink(CellFinished(record, reused))
-    return record
+    return record, outcome
 
 
-def _compute(cell: Cell, cell_id: str, inputs: Inputs, settings: Settings, sink: Sink) -> RunRecord:
+def _only_news(sink: Sink) -> Sink:
+    """A sink that is not told of a stage that was there already: each cell that begins from it finds it again."""
+    return lambda event: None if isinstance(event, CellFinished) and event.reused else sink(event)
+
+
+def _compute(
+    cell: Cell, cell_id: str, inputs: Inputs, settings: Settings, sink: Sink
+) -> tuple[RunRecord, Callable[[], Params]]:
+    """A cell's record, and what gives the parameters of the server's model at its end."""
     import torch
 
     torch.set_num_threads(settings.threads)
@@ -100,7 +131,7 @@ def _compute(cell: Cell, cell_id: str, inputs: Inputs, settings: Settings, sink:
         on_round=on_round,
     )
     ended = time.perf_counter()
-    return RunRecord(
+    record = RunRecord(
         cell=cell,
         cell_id=cell_id,
         inputs=inputs.to_json(),
@@ -122,6 +153,15 @@ def _compute(cell: Cell, cell_id: str, inputs: Inputs, settings: Settings, sink:
         },
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
     )
+
+    def parameters() -> Params:
+        if federation.algorithm.server is None:
+            raise UserError(
+                f"{cell.label}: {cell.algorithm} leaves no server's model, so that nothing can begin from it"
+            )
+        return federation.algorithm.server(run.state)
+
+    return record, parameters
 
 
 def round_record(result: RoundResult, ledger: Ledger) -> RoundRecord:

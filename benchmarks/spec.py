@@ -79,6 +79,7 @@ class Cell:
     holdout: str = "test"  # what is scored: "test", or "validation", a share of the training part, for tuning
     engine_version: int = ENGINE_VERSION
     head: str = field(default="pooled", metadata=LATER)  # what stands on the encoder: a name of fedsim.models.heads
+    initial: Cell | None = field(default=None, metadata=LATER)  # the cell from whose outcome the model begins
 
     def to_json(self) -> dict[str, JSON]:
         """The cell as plain JSON values, without LATER fields that have their default."""
@@ -87,7 +88,8 @@ class Cell:
     @classmethod
     def from_json(cls, value: Mapping[str, JSON]) -> Cell:
         """The cell that `to_json` wrote; KeyError or TypeError where it is not one."""
-        return cls(**{**value, "training": Training(**value["training"])})
+        initial = cls.from_json(value["initial"]) if value.get("initial") is not None else None
+        return cls(**{**value, "training": Training(**value["training"]), "initial": initial})
 
     @property
     def spec_id(self) -> str:
@@ -201,6 +203,7 @@ class Benchmark:
     tuned: Mapping[str, Mapping[str, tuple[JSON, ...]]] = field(default_factory=dict)  # row -> "--set" field -> grid
     view: View = View()
     closed_forms: Mapping[str, ClosedForm] = field(default_factory=dict)  # row -> the paper's equation of its cost
+    keeps_weights: bool = False  # whether its cells keep their weights, as other cells begin from them
     average: str = "truncate"  # the paper's rule for its average column: "truncate" or "round" to two decimals
     version: int = 1
 

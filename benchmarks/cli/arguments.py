@@ -63,10 +63,11 @@ def build_parser() -> Parser:
     _machine(command)
     command.add_argument("--trials", type=positive, help="at most so many trials a method and task (default: the grid)")
 
-    command = commands.add_parser("pretrain", help="make an encoder that the project pre-trains itself")
-    command.add_argument("recipe", help="a recipe's id, such as arabic-mini")
+    command = commands.add_parser("pretrain", help="train a backbone of this project, as whatever needs it does")
+    command.add_argument("backbone_id", metavar="backbone", help="such as arabic-mini")
     _places(command)
-    _process(command)
+    _machine(command)
+    command.set_defaults(tasks=[], methods=[], seeds=1, backbone=None, set=[])
 
     command = commands.add_parser("report", help="render what has been run: terminal, Markdown, LaTeX, CSV, plots")
     _selection(command, required=False, what="ids of benchmarks, or of papers (default: all)", several=True)

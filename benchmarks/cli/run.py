@@ -48,12 +48,15 @@ def compute(
     tracking: bool,
     show: Callable[[Sequence[RunRecord]], Sequence[Path]] = _nothing,
 ) -> tuple[list[RunRecord], list[CellFailed]]:
-    """Run cells with progress and tracking, then show their records; returns them and what failed.
+    """Run cells, and what they begin from, with progress and tracking; then show their records.
+
+    Returns the records and what failed.
 
     The files that `show` writes become artifacts of the table's run in MLflow.
     """
     from benchmarks.executors import run_cells
     from benchmarks.progress import ProgressDisplay
+    from benchmarks.stages import by_stage
 
     records: list[RunRecord] = []
     failures: list[CellFailed] = []
@@ -64,6 +67,7 @@ def compute(
         elif isinstance(event, CellFailed):
             failures.append(event)
 
+    cells = [cell for stage in by_stage(cells) for cell in stage]
     with ExitStack() as stack:
         mirror = stack.enter_context(open_mirror(chosen, made)) if tracking else None
         with ProgressDisplay(chosen.title, cells, chosen.names()) as display:
@@ -73,7 +77,7 @@ def compute(
                 for sink in sinks:
                     sink(event)
 
-            run_cells(cells, made, tell)
+            run_cells(cells, made, tell, chosen.benchmark.keeps_weights)
         files = show(records)
         if mirror:
             mirror.log_report(files)

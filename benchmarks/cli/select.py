@@ -32,8 +32,14 @@ class Selection:
         return self.benchmark.cells(self.scale, self.seeds, self.rows, self.columns)
 
     def names(self) -> dict[str, str]:
-        """spec_id -> how people call the cell."""
-        return {cell.spec_id: f"{column.name} · {row.name} · seed {cell.seed}" for row, column, cell in self.cells()}
+        """spec_id -> how people call the cell, and each that it begins from."""
+        from benchmarks.stages import earlier_stages
+
+        cells = self.cells()
+        first = {stage.spec_id: stage for _, _, cell in cells for stage in earlier_stages(cell)}
+        return {
+            spec_id: f"first: {stage.task} · {stage.algorithm} on {stage.backbone}" for spec_id, stage in first.items()
+        } | {cell.spec_id: f"{column.name} · {row.name} · seed {cell.seed}" for row, column, cell in cells}
 
 
 def selection(words: argparse.Namespace, benchmark_id: str | None = None) -> Selection:

@@ -33,7 +33,6 @@ def _findings(words: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
 
     from benchmarks.backbones import KNOWN, locate
     from benchmarks.environment import describe_environment
-    from benchmarks.pretraining.recipes import RECIPES
     from benchmarks.tasks import DataSource, tasks
     from benchmarks.tracking import default_tracking_uri
     from benchmarks.tracking.store import shown
@@ -57,13 +56,14 @@ def _findings(words: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
     except UserError as error:
         yield "results", False, str(error)
     yield "tracking", True, shown(default_tracking_uri(words.results_dir))
-    for backbone in KNOWN:
+    for backbone, known in KNOWN.items():
         try:
-            origin = locate(backbone, local_only=True, results_dir=words.results_dir).origin
-            yield f"encoder {backbone}", True, ", ".join(origin.values())
+            found = locate(backbone, local_only=True, data_dir=words.data_dir)
+            made_by = known.made_by
+            how = f"; trained by {made_by[0]}, which is run first" if made_by else ""
+            yield f"encoder {backbone}", True, ", ".join(found.origin.values()) + how
         except ValueError:
-            how = "made by `pretrain`" if backbone in RECIPES else "fetched from the Hugging Face hub"
-            yield f"encoder {backbone}", False, f"not on this machine; it would be {how}"
+            yield f"encoder {backbone}", False, "not on this machine; it would be fetched from the Hugging Face hub"
     if words.data_dir is None:
         yield "data", False, "DATA_DIR is not set: real tasks are read from the Hugging Face hub"
         return

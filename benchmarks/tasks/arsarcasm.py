@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks.errors import UserError
-from benchmarks.tasks.base import DataSource, Skipped, Task, TaskData
+from benchmarks.tasks.base import DataSource, Examples, Skipped, Task, TaskData
 from benchmarks.tasks.csv_files import read_csv
 from benchmarks.tasks.generated import Recipe, classified
 from benchmarks.tasks.hub import load_config, read_dataset
@@ -101,6 +102,12 @@ def generate(seed: int) -> TaskData:
     return TaskData(pool=pool, origin=f"generated from seed {seed}", central={"test": test})
 
 
+def distinct_texts(data: TaskData) -> TaskData:
+    """The training tweets alone, without labels, each that says something once: none held out is trained on too."""
+    texts = tuple(dict.fromkeys(texts for texts in data.pool.texts if any(text.strip() for text in texts)))
+    return replace(data, pool=Examples(texts, np.zeros(len(texts), dtype=np.int64)), central={})
+
+
 TASKS = (
     Task(
         id="arsarcasm",
@@ -120,5 +127,15 @@ TASKS = (
         load=load,
         generate=generate,
         objective="token_recovery",
+    ),
+    Task(
+        id="arsarcasm-masked",
+        name=f"{FOLDER}, hidden tokens of the training tweets",
+        family="arsarcasm",
+        labels=None,
+        metrics=("perplexity",),
+        load=lambda source: distinct_texts(load(source)),
+        generate=lambda seed: distinct_texts(generate(seed)),
+        objective="masked_lm",
     ),
 )

@@ -1,0 +1,105 @@
+"""Stages: a cell may begin from another cell's outcome, whose weights are kept under its id."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.backbones import KNOWN
+from benchmarks.errors import UserError
+from benchmarks.record import write_bytes, write_text
+from benchmarks.settings import Settings
+from benchmarks.spec import Cell
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def initial_of(cell: Cell) -> Cell | None:
+    """The cell from whose outcome another begins: its own `initial`, or the one that made its backbone."""
+    if cell.initial is not None:
+        return cell.initial
+    known = KNOWN.get(cell.backbone)
+    if known is None or not known.made_by:
+        return None
+    from benchmarks.registry import benchmark
+
+    made_by, scale = known.made_by
+    definition = benchmark(made_by)
+    (found,) = definition.cells(definition.scale(scale), [0])
+    return found[-1]
+
+
+def earlier_stages(cell: Cell) -> list[Cell]:
+    """Every cell that has to be run before this one, the first one first."""
+    before = initial_of(cell)
+    return [] if before is None else [*earlier_stages(before), before]
+
+
+def by_stage(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """Cells, and all that they begin from, in lists that are run one after the other."""
+    given = {cell.spec_id for cell in cells}
+    lists: list[list[Cell]] = []
+    added: set[str] = set()
+    for cell in cells:
+        for depth, stage in enumerate([*earlier_stages(cell), cell]):
+            lists += [[] for _ in range(depth + 1 - len(lists))]
+            if stage is cell or stage.spec_id not in given | added:
+                added.add(stage.spec_id)
+                lists[depth].append(stage)
+    return [found for found in lists if found]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The weights that a finished cell left: every parameter of the server's model, as safetensors."""
+
+    cell: Cell
+    cell_id: str
+    sha256: str  # of the file
+    path: Path
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The parameters by name; UserError where the file is damaged."""
+        import safetensors.torch
+
+        content = self.path.read_bytes()
+        if hashlib.sha256(content).hexdigest() != self.sha256:
+            raise UserError(
+                f"{self.path}: expected the SHA-256 {self.sha256[:12]}…, found another: the weights are damaged. "
+                f"Remove the file, and the stage that made it is run again."
+            )
+        return safetensors.torch.load(content)
+
+
+def _places(settings: Settings, cell: Cell, cell_id: str) -> tuple[Path, Path]:
+    stem = settings.results_dir / "weights" / f"{cell.label}-{cell_id}"
+    return stem.with_name(f"{stem.name}.safetensors"), stem.with_name(f"{stem.name}.json")
+
+
+def find_outcome(settings: Settings, cell: Cell, cell_id: str) -> Outcome | None:
+    """The kept weights of a cell, None where they are not there; their content is checked when they are read."""
+    path, note = _places(settings, cell, cell_id)
+    if not (path.exists() and note.exists()):
+        return None
+    try:
+        sha256 = str(json.loads(note.read_text(encoding="utf-8"))["sha256"])
+    except (ValueError, KeyError, TypeError):
+        return None  # written anew
+    return Outcome(cell, cell_id, sha256, path)
+
+
+def keep_outcome(settings: Settings, cell: Cell, cell_id: str, parameters: Mapping[str, Tensor]) -> Outcome:
+    """Keep a finished cell's weights; the note with their digest, written last, makes them count."""
+    import safetensors.torch
+
+    path, note = _places(settings, cell, cell_id)
+    content = safetensors.torch.save({name: tensor.detach().cpu().contiguous() for name, tensor in parameters.items()})
+    sha256 = hashlib.sha256(content).hexdigest()
+    write_bytes(path, content)
+    write_text(note, json.dumps({"cell": cell.to_json(), "cell_id": cell_id, "sha256": sha256}, indent=1) + "\n")
+    return Outcome(cell, cell_id, sha256, path)
