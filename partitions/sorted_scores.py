@@ -22,7 +22,7 @@ class SortedByScore:
         self,
         labels: np.ndarray,
         n_clients: int,
-        rng: np.random.Generator,  # noqa: ARG002 - every partitioner is called alike
+        rng: np.random.Generator,
     ) -> Partition:
         scores = require_labels(labels).astype(np.float64)
         n_clients = require_clients(n_clients, scores.size)

@@ -96,8 +96,16 @@ class Group:
             self._client.log_artifact(child.run_id, str(write_record(Path(folder), record)))
         self._client.set_terminated(child.run_id, "FINISHED", end_time)
         # Last, so that a kill before it leaves work for the next time.
-        self._log(child.run_id, tags={**entries.digest_tags(record), MIRRORED: mirrored})
+        self._log(child.run_id, tags={**entries.digest_tags(record), **self._link(record), MIRRORED: mirrored})
         self._running.pop(record.cell_id, None)
+
+    def _link(self, record: RunRecord) -> dict[str, str]:
+        """Tags that lead to the run of the stage from which a cell began."""
+        initial = record.inputs.get("initial")
+        if initial is None:
+            return {}
+        run = self._find(initial["cell_id"])
+        return {"initial_cell_id": initial["cell_id"]} | ({"initial_run_id": run.info.run_id} if run else {})
 
     def fail(self, cell: Cell, message: str) -> None:
         """Mark the child of a running cell as failed, with the reason as a tag."""

@@ -1,0 +1,246 @@
+"""Stages: a cell begins from another's outcome, which is computed once, and no kill changes what comes out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from benchmarks.backbones import KNOWN, locate
+from benchmarks.errors import UserError
+from benchmarks.events import CellFailed, CellFinished, CellStarted
+from benchmarks.executors import run_cells
+from benchmarks.federation import build_federation, load_inputs
+from benchmarks.record import read_records
+from benchmarks.registry import benchmark, rows_of, scale_of
+from benchmarks.runner import run_cell, run_stage
+from benchmarks.settings import Settings
+from benchmarks.spec import Cell
+from benchmarks.stages import by_stage, earlier_stages, find_outcome, initial_of
+
+PRETRAINING, TABLE = benchmark("fedfreezebert-pretraining"), benchmark("fedfreezebert-table3")
+
+
+def first_stage(rounds: int = 2) -> Cell:
+    """Masked language modelling of generated tweets, at its shortest."""
+    ((_, _, cell),) = PRETRAINING.cells(scale_of(PRETRAINING, "demo"), [0])
+    return replace(cell, training=replace(cell.training, rounds=rounds, batch_size=64))
+
+
+def second_stage(first: Cell, row: str = "fedavg-average", rounds: int = 1) -> Cell:
+    """A classifier on the encoder that the first stage leaves."""
+    ((_, _, cell),) = TABLE.cells(scale_of(TABLE, "demo"), [0], rows_of(TABLE, [row]))
+    return replace(cell, training=replace(cell.training, rounds=rounds, batch_size=64), initial=first)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Results with both stages; tests leave them as they are."""
+    settings = Settings(results_dir=tmp_path_factory.mktemp("finished"), device="cpu")
+    run_cell(second_stage(first_stage()), settings, lambda _: None)
+    return settings
+
+
+def outcomes(settings: Settings) -> dict[str, Any]:
+    return {record.cell_id: record.outcome for record in read_records(settings.records_dir)}
+
+
+# ---- what a chain is -------------------------------------------------------------------------------------------
+
+
+def test_a_chain_is_told_from_its_last_cell() -> None:
+    first = first_stage()
+    second = second_stage(first)
+    third = replace(second, initial=second, seed=1)
+    assert earlier_stages(third) == [first, second]
+    assert by_stage([third, second]) == [[first], [second], [third]]
+    other = replace(second, seed=2)
+    assert by_stage([second, other]) == [[first], [second, other]]
+    assert by_stage([replace(second, initial=None)]) == [[replace(second, initial=None)]]
+
+
+def test_a_cell_says_what_it_begins_from() -> None:
+    first, second = first_stage(), second_stage(first_stage())
+    assert Cell.from_json(second.to_json()) == second
+    assert second.to_json()["initial"] == first.to_json()
+    assert "initial" not in replace(second, initial=None).to_json()
+    assert second.spec_id != replace(second, initial=first_stage(3)).spec_id
+
+
+def test_the_small_arabic_encoder_is_the_outcome_of_a_cell() -> None:
+    ((_, _, cell),) = TABLE.cells(scale_of(TABLE, "lite"), [0], rows_of(TABLE, ["c-psum"]))
+    ((_, _, made_by),) = PRETRAINING.cells(scale_of(PRETRAINING, "lite"), [0])
+    assert initial_of(cell) == made_by
+    assert initial_of(made_by) is None
+    assert initial_of(replace(cell, backbone="tiny")) is None
+    ours, fresh = KNOWN["arabic-mini"], KNOWN["arabic-mini-fresh"]
+    assert {**fresh.config, **ours.config} == fresh.config  # one shape, two rates of dropout
+
+
+# ---- what crosses from stage to stage ----------------------------------------------------------------------------
+
+
+def test_the_second_begins_where_the_first_ended(finished: Settings) -> None:
+    first, second = first_stage(), second_stage(first_stage())
+    outcome = run_stage(first, finished, lambda _: None)
+    left = outcome.tensors()
+    inputs = load_inputs(second, finished, outcome)
+    assert inputs.digests["initial"] == outcome.sha256
+    begun = build_federation(second, inputs, finished).setting.model
+    untrained = build_federation(second, load_inputs(second, finished), finished).setting.model
+    encoder = sorted(begun.anatomy.names - begun.anatomy.head)
+    assert encoder
+    assert all(torch.equal(begun.parameters[name], left[name]) for name in encoder)
+    assert not all(torch.equal(untrained.parameters[name], left[name]) for name in encoder)
+    for name in begun.anatomy.head:  # another head: its own fresh weights
+        assert torch.equal(begun.parameters[name], untrained.parameters[name])
+
+
+def test_a_head_of_the_same_kind_goes_along(finished: Settings) -> None:
+    first = first_stage()
+    outcome = run_stage(first, finished, lambda _: None)
+    again = replace(first, seed=1, initial=first)
+    begun = build_federation(again, load_inputs(again, finished, outcome), finished).setting.model
+    left = outcome.tensors()
+    assert left.keys() == begun.parameters.keys()  # the tied decoder is there once
+    assert all(torch.equal(begun.parameters[name], left[name]) for name in left)
+
+
+def test_another_encoder_cannot_begin_from_it(finished: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    deeper = replace(KNOWN["tiny"], id="deeper", config={**KNOWN["tiny"].config, "num_hidden_layers": 5})
+    monkeypatch.setitem(KNOWN, "deeper", deeper)
+    monkeypatch.setattr("benchmarks.federation.locate", lambda *_, **__: replace(locate("tiny"), config=deeper.config))
+    second = replace(second_stage(first_stage()), backbone="deeper")
+    outcome = run_stage(first_stage(), finished, lambda _: None)
+    with pytest.raises(UserError, match=r"none that fit 16 of its parameters.*both stages need one backbone"):
+        _ = build_federation(second, load_inputs(second, finished, outcome), finished).setting.model
+
+
+def test_the_record_says_what_it_began_from(finished: Settings) -> None:
+    records = {record.cell.task: record for record in read_records(finished.records_dir)}
+    first, second = records["arsarcasm-masked"], records["arsarcasm"]
+    outcome = find_outcome(finished, first.cell, first.cell_id)
+    assert outcome is not None
+    assert second.inputs["initial"] == {"digest": outcome.sha256, "cell_id": first.cell_id}
+    assert "initial" not in first.inputs
+    scores = [entry.scores["test"]["perplexity"] for entry in first.rounds]
+    assert scores[0] is not None
+    assert scores[-1] is not None
+    assert scores[-1] < scores[0]
+
+
+# ---- once, and in order ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_several_begin_from_is_run_once_and_before_them(workers: int, tmp_path: Path, events: Any) -> None:
+    first = first_stage(1)
+    cells = [second_stage(first), second_stage(first, "c-average")]
+    settings = Settings(results_dir=tmp_path, device="cpu", workers=workers)
+    assert run_cells(cells, settings, events) == 0
+    started = [event.cell.spec_id for event in events.of(CellStarted)]
+    assert started[0] == first.spec_id
+    assert sorted(started[1:]) == sorted(cell.spec_id for cell in cells)
+    assert len(events.of(CellFinished)) == 3
+    events.clear()
+    assert run_cells(cells, settings, events) == 0
+    assert not events.of(CellStarted)
+    assert all(event.reused for event in events.of(CellFinished))
+
+
+def test_a_first_stage_that_fails_stops_those_that_begin_from_it(tmp_path: Path, events: Any) -> None:
+    first = replace(first_stage(1), head="pooled")
+    alone = replace(second_stage(first), initial=None)
+    settings = Settings(results_dir=tmp_path, device="cpu")
+    assert run_cells([second_stage(first), alone], settings, events) == 2
+    reasons = [event.message for event in events.of(CellFailed)]
+    assert "choose one of the heads tokens, masked-lm, causal-lm" in reasons[0]
+    assert reasons[1] == f"{first.label}, from which it begins, could not be computed"
+    assert [event.record.cell for event in events.of(CellFinished)] == [alone]
+
+
+# ---- weights that are gone, or damaged -----------------------------------------------------------------------------
+
+
+def test_weights_that_are_gone_are_computed_again_and_the_record_stays(tmp_path: Path, events: Any) -> None:
+    settings, first = Settings(results_dir=tmp_path, device="cpu"), first_stage(1)
+    kept = run_stage(first, settings, lambda _: None)
+    before = outcomes(settings)
+    kept.path.unlink()
+    again = run_stage(first, settings, events)
+    assert again.sha256 == kept.sha256
+    assert outcomes(settings) == before
+    assert len(events.of(CellStarted)) == 1
+
+
+def test_damaged_weights_are_refused(tmp_path: Path) -> None:
+    settings, first = Settings(results_dir=tmp_path, device="cpu"), first_stage(1)
+    path = run_stage(first, settings, lambda _: None).path
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=r"the weights are damaged. Remove the file"):
+        run_cell(second_stage(first), settings, lambda _: None)
+
+
+def test_another_first_stage_makes_another_second(finished: Settings, tmp_path: Path) -> None:
+    second = second_stage(first_stage())
+    (known,) = (record for record in read_records(finished.records_dir) if record.cell == second)
+    other = run_cell(second_stage(first_stage(1)), Settings(results_dir=tmp_path, device="cpu"), lambda _: None)
+    assert other.cell_id != known.cell_id
+    assert other.rounds != known.rounds
+
+
+def test_a_method_without_a_servers_model_leaves_nothing_to_begin_from(tmp_path: Path) -> None:
+    majority = replace(second_stage(first_stage(), "local-majority"), initial=None)
+    with pytest.raises(UserError, match="leaves no server's model"):
+        run_stage(majority, Settings(results_dir=tmp_path, device="cpu"), lambda _: None)
+
+
+# ---- a kill before each write, within and between the stages --------------------------------------------------------
+
+
+class Killed(BaseException):
+    """No handler of the project catches it."""
+
+
+def kill_before_step(number: int, patch: pytest.MonkeyPatch) -> None:
+    """Let `number` - 1 steps on the disk happen, and nothing after them."""
+    steps = 0
+
+    def mortal(function: Callable[..., Any]) -> Callable[..., Any]:
+        def step(*arguments: Any, **options: Any) -> Any:
+            nonlocal steps
+            steps += 1
+            if steps >= number:
+                raise Killed
+            return function(*arguments, **options)
+
+        return step
+
+    patch.setattr(os, "fsync", mortal(os.fsync))
+    for name in ("replace", "unlink", "rmdir"):
+        patch.setattr(Path, name, mortal(getattr(Path, name)))
+
+
+def test_killed_before_each_step_on_the_disk(finished: Settings, tmp_path: Path) -> None:
+    settings, second = Settings(results_dir=tmp_path, device="cpu"), second_stage(first_stage())
+    kills, within, between = 0, 0, 0
+    while len(list(tmp_path.glob("records/*.json"))) < 2 and kills < 60:
+        with pytest.MonkeyPatch.context() as patch:
+            kill_before_step(kills % 12 + 1, patch)  # each start comes further than the last
+            with suppress(Killed):
+                run_cell(second, settings, lambda _: None)
+        kills += 1
+        within += bool(list(tmp_path.glob("checkpoints/*/state.json")))
+        between += len(list(tmp_path.glob("records/*.json"))) == 1
+    assert within
+    assert between
+    assert outcomes(settings) == outcomes(finished)
+    assert not list(tmp_path.glob("checkpoints/*/*"))
