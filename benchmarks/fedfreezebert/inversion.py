@@ -1,6 +1,5 @@
 """FedFreezeBERT, do embeddings hide the text: what a server that receives them can read off. No table of the paper.
 
-python -m benchmarks pretrain arabic-mini --data-dir <folder>      # once, for the lite scale
 make fedfreezebert-inversion SCALE=lite DATA_DIR=<folder with the authors' CSV files>
 """
 

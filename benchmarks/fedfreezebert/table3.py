@@ -1,6 +1,5 @@
 """FedFreezeBERT, Table 3: seven methods under four aggregation architectures on ArSarcasm-v2, five clients.
 
-python -m benchmarks pretrain arabic-mini --data-dir <folder>      # once, for the lite scale
 make fedfreezebert-table3 SCALE=lite DATA_DIR=<folder with the authors' CSV files>
 """
 
