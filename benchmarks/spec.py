@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benchmarks.costs import ClosedForm
+from benchmarks.errors import UserError
 
 JSON = Any
 SCALES = ("demo", "lite", "paper")
@@ -19,6 +21,8 @@ ENGINE_VERSION = 1
 # The metadata of a field that cells got later: at its default it is left out of what identifies a cell, which is then
 # still the cell that it was.
 LATER = {"later": True}
+# What a scale, a task or an algorithm may be called: these enter file names, and records come from elsewhere, too.
+NAME = re.compile(r"\w[\w.-]{0,63}", re.ASCII)
 
 
 def canonical_json(value: JSON) -> str:
@@ -61,7 +65,10 @@ class Training:
 
 @dataclass(frozen=True)
 class Cell:
-    """One run: everything that, with the data and the weights, decides a result."""
+    """One run: everything that, with the data and the weights, decides a result.
+
+    UserError where a part of its label is no plain name, such as one with a slash in it: the label enters file names.
+    """
 
     scale: str
     task: str
@@ -80,6 +87,17 @@ class Cell:
     engine_version: int = ENGINE_VERSION
     head: str = field(default="pooled", metadata=LATER)  # what stands on the encoder: a name of fedsim.models.heads
     initial: Cell | None = field(default=None, metadata=LATER)  # the cell from whose outcome the model begins
+
+    def __post_init__(self) -> None:
+        for part in ("scale", "task", "algorithm"):
+            name = getattr(self, part)
+            if not isinstance(name, str) or not NAME.fullmatch(name):
+                raise UserError(
+                    f"{part}: expected a name of at most 64 letters, digits, '_', '.' and '-', found {name!r}: "
+                    "it enters file names"
+                )
+        if not isinstance(self.seed, int) or not 0 <= self.seed < 2**63:
+            raise UserError(f"seed: expected a whole number from 0 on, found {self.seed!r}")
 
     def to_json(self) -> dict[str, JSON]:
         """The cell as plain JSON values, without LATER fields that have their default."""

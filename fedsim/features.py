@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import tempfile
+import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
@@ -16,18 +17,24 @@ from fedsim.data import Batch, asked
 
 # Shape suffixes: T tokens of all examples, B batch, S tokens, K hidden states, D hidden width.
 
+CHECKSUM = np.dtype("<u4")  # a CRC-32
+BITS = {2: torch.int16, 4: torch.int32}  # by bytes of a value: numpy knows no bfloat16, so bits are moved
 FORGET_AFTER_BYTES = 2**26  # of rows read: then the pages behind them are given back
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where rows lie in a file: behind `start` bytes, `rows` of them, each [K, D] values of one type."""
+    """Where rows lie in a file: behind `start` bytes, `rows` of them, each [K, D] values of one type.
+
+    blocks: how many checksums, each of a run of rows, follow behind them.
+    """
 
     rows: int
     states: int
     hidden: int
     dtype: torch.dtype
     start: int = 0
+    blocks: int = 0
 
     @property
     def row_bytes(self) -> int:
@@ -35,14 +42,34 @@ class Layout:
         return self.states * self.hidden * self.dtype.itemsize
 
     @property
-    def file_bytes(self) -> int:
-        """Bytes of the whole file."""
+    def end(self) -> int:
+        """Bytes up to the end of the last row, where checksums begin."""
         return self.start + self.rows * self.row_bytes
 
-    def write(self, file: IO[bytes], row: int, values: Tensor) -> None:
-        """Write consecutive rows [T, K, D] from the given one on."""
+    @property
+    def file_bytes(self) -> int:
+        """Bytes of the whole file."""
+        return self.end + self.blocks * CHECKSUM.itemsize
+
+    def write(self, file: IO[bytes], row: int, values: Tensor) -> int:
+        """Write consecutive rows [T, K, D] from the given one on; returns their CRC-32."""
+        content = values.detach().to("cpu", self.dtype).contiguous().view(torch.uint8).numpy().tobytes()
         file.seek(self.start + row * self.row_bytes)
-        file.write(values.detach().to("cpu", self.dtype).contiguous().view(torch.uint8).numpy().tobytes())
+        file.write(content)
+        return zlib.crc32(content)
+
+    def damaged_block(self, file: IO[bytes], lengths: np.ndarray) -> int | None:
+        """The first block of consecutive rows, so many in each, that lacks its checksum; None where all are whole.
+
+        One block at a time is in memory.
+        """
+        file.seek(self.end)
+        expected = np.frombuffer(file.read(self.blocks * CHECKSUM.itemsize), CHECKSUM).tolist()
+        file.seek(self.start)
+        for block, (length, checksum) in enumerate(zip(lengths.tolist(), expected, strict=True)):
+            if zlib.crc32(file.read(length * self.row_bytes)) != checksum:
+                return block
+        return None
 
 
 class Rows:
@@ -50,22 +77,26 @@ class Rows:
 
     def __init__(self, file: IO[bytes], layout: Layout) -> None:
         self.layout = layout
-        self._raw = np.dtype(f"u{layout.dtype.itemsize}")  # numpy knows no bfloat16: bits are moved, whatever they mean
+        raw = np.dtype(f"i{layout.dtype.itemsize}")
         self._read_bytes = 0
         shape = (layout.rows, layout.states, layout.hidden)
         if layout.rows == 0:
-            self._map, self._values = None, np.empty(shape, self._raw)
+            self._map, self._values = None, np.empty(shape, raw)
             return
-        self._map = mmap.mmap(file.fileno(), layout.file_bytes, access=mmap.ACCESS_READ)
-        self._values = np.frombuffer(self._map, self._raw, offset=layout.start).reshape(shape)
+        self._map = mmap.mmap(file.fileno(), layout.end, access=mmap.ACCESS_READ)
+        self._values = np.frombuffer(self._map, raw, offset=layout.start).reshape(shape)
 
     def gather(self, starts: np.ndarray, lengths: np.ndarray, width: int) -> Tensor:
-        """Runs of rows as one batch [K, B, width, D], zeros behind each."""
-        gathered = np.zeros((self.layout.states, len(starts), width, self.layout.hidden), self._raw)
+        """Runs of rows as one batch [K, B, width, D], zeros behind each.
+
+        A copy in torch's own memory: on some CPUs a matrix product has other last bits where its input is not aligned.
+        """
+        gathered = torch.zeros(self.layout.states, len(starts), width, self.layout.hidden, dtype=self.layout.dtype)
+        bits = gathered.view(BITS[self.layout.dtype.itemsize]).numpy()
         for place, (start, length) in enumerate(zip(starts, lengths, strict=True)):
-            gathered[:, place, :length] = self._values[start : start + length].swapaxes(0, 1)
+            bits[:, place, :length] = self._values[start : start + length].swapaxes(0, 1)
         self._forget(int(lengths.sum()) * self.layout.row_bytes)
-        return torch.from_numpy(gathered).view(self.layout.dtype)
+        return gathered
 
     def _forget(self, read_bytes: int) -> None:
         """Give pages back from time to time, or resident memory would grow to the size of the file."""

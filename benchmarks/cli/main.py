@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from benchmarks.cli.arguments import build_parser
+from benchmarks.cli.output import failed, lasting_output
 from benchmarks.errors import UserError
 
 # Each command lives in a module that is imported when it is asked for, so that `list` does not wait for torch.
@@ -39,6 +40,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
+    with lasting_output() as out:
+        status = _run(arguments)
+        if failed(out):
+            print(f"error: stdout cannot be written ({out.lost}); files are written all the same", file=sys.stderr)
+            return status or 2
+        return status
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         words = build_parser().parse_args(arguments)
         module = importlib.import_module(f"benchmarks.cli.{MODULES[words.command]}")
@@ -47,9 +57,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"\ninterrupted: {RESUMES}", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except OSError as error:
         if error.errno not in FILES_REFUSED:
             raise

@@ -41,7 +41,11 @@ def encoder_from_config(config: Mapping[str, Any]) -> nn.Module:
 
 
 def encoder_from_folder(folder: Path) -> nn.Module:
-    """A pre-trained encoder in fp32, without pooler. Only safetensors are read, never a pickle."""
+    """A pre-trained encoder in fp32, without pooler. Only safetensors are read, never a pickle.
+
+    Its weights are copies in torch's own memory: as mapped from the file, they lie wherever its header ends, and on
+    some CPUs a matrix product has other last bits where they are not aligned.
+    """
     from transformers import AutoModel
 
     config = read_config(folder)
@@ -58,6 +62,8 @@ def encoder_from_folder(folder: Path) -> nn.Module:
         raise FederationError(f"{folder}: the weights cannot be read ({error}). Fetch the encoder again.") from None
     if loading["missing_keys"]:  # transformers would draw them at random
         raise FederationError(f"{folder}: the weights lack {', '.join(sorted(loading['missing_keys']))}")
+    for parameter in encoder.parameters():
+        parameter.data = parameter.data.clone()
     return encoder
 
 

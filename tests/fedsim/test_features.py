@@ -1,7 +1,8 @@
-"""Features: equal to what the encoder computes, once for each example, whole or absent, and never in memory whole."""
+"""Features: what the encoder computes, once for each example, whole or absent, and never in memory whole."""
 
 import json
 import multiprocessing
+import os
 import threading
 from pathlib import Path
 
@@ -16,8 +17,10 @@ from fedsim.errors import FederationError
 from fedsim.feature_cache import HEADER_BYTES, FeatureCache
 from fedsim.features import FeatureExamples, FeatureStore, Layout, Rows
 from fedsim.models.heads import HEADS
+from fedsim.training import LocalTraining
 
 WIDTH = 16
+ROUNDING = 1e-5  # of hidden states and logits in fp32, which are about 1
 KINDS = ("ordinary", "average", "psum")  # [CLS] of one state, all tokens of one, all tokens of four
 
 
@@ -29,6 +32,11 @@ def computed(cache, deep, head="average", width=None, precision="fp32", examples
     return cache.part(deep.load(head=head, precision=precision), everything(examples or deep.examples), 64, width)
 
 
+def file_bytes(deep, value_bytes=4):
+    """Bytes of a file of all tokens' last hidden states: header, values, a checksum an example."""
+    return HEADER_BYTES + len(deep.examples.tokens) * deep.hidden * value_bytes + len(deep.examples) * 4
+
+
 def files(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.suffix != ".lock")
 
@@ -36,51 +44,75 @@ def files(folder: Path) -> list[str]:
 # ---- what they are ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("head", KINDS)
-def test_features_are_the_hidden_states_to_the_bit_at_one_width(deep, head):
-    """Whatever the batch: side by side with others or alone."""
-    model = deep.load(head=head)
+def hidden_states(model, batch):
+    """What the encoder makes of a batch, with zeros in place of padding."""
     model.model.eval()
-    part = computed(FeatureCache(), deep, head, WIDTH)
+    with torch.inference_mode():
+        return model.features(batch) * (batch["attention_mask"][None, :, :, None] if model.model.head.tokens else 1)
+
+
+@pytest.mark.parametrize("width", [None, WIDTH])
+@pytest.mark.parametrize("head", KINDS)
+def test_features_are_the_hidden_states_to_the_bit_in_the_same_batches(deep, head, width):
+    """As the cache makes them: the shortest first, of one length or padded to one width, so many at a time."""
+    size = 7
+    model = deep.load(head=head)
+    part = FeatureCache().part(model, everything(deep.examples), size, width)
+    order = np.argsort(deep.examples.lengths, kind="stable")
+    lengths = deep.examples.lengths[order]
+    for length in [None] if width else np.unique(lengths):
+        group = order[lengths == length] if length else order
+        for start in range(0, len(group), size):
+            indices = group[start : start + size]
+            batch = deep.examples.collate(indices, width)
+            found = part.examples.collate(indices, width)
+            assert torch.equal(found["features"], hidden_states(model, batch))
+            assert torch.equal(found["labels"], batch["labels"])
+            if model.model.head.tokens:
+                assert torch.equal(found["attention_mask"], batch["attention_mask"])
+
+
+@pytest.mark.parametrize("width", [None, WIDTH])
+@pytest.mark.parametrize("head", KINDS)
+def test_features_are_the_hidden_states_to_rounding_in_any_batch(deep, head, width):
+    """Alone, or beside others of any length."""
+    model = deep.load(head=head)
+    part = computed(FeatureCache(), deep, head, width)
     rng = np.random.default_rng(0)
     for size in (1, 3, 16, len(part)):
         indices = rng.permutation(len(part))[:size]
-        batch = deep.examples.collate(indices, WIDTH)
-        with torch.inference_mode():
-            expected = model.features(batch) * (
-                batch["attention_mask"][None, :, :, None] if model.model.head.tokens else 1
-            )
-        found = part.examples.collate(indices, WIDTH)
-        assert torch.equal(found["features"], expected)
-        assert torch.equal(found["labels"], batch["labels"])
-        if model.model.head.tokens:
-            assert torch.equal(found["attention_mask"], batch["attention_mask"])
+        expected = hidden_states(model, deep.examples.collate(indices, width))
+        found = part.examples.collate(indices, width)["features"]
+        torch.testing.assert_close(found, expected, rtol=0, atol=ROUNDING)
 
 
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("head", KINDS)
-def test_features_are_the_hidden_states_to_rounding_at_any_width(deep, head):
-    model = deep.load(head=head)
-    model.model.eval()
-    part = computed(FeatureCache(), deep, head)
-    indices = np.arange(len(part))
-    batch = deep.examples.collate(indices)
-    with torch.inference_mode():
-        expected = model.features(batch) * (batch["attention_mask"][None, :, :, None] if model.model.head.tokens else 1)
-    torch.testing.assert_close(part.examples.collate(indices)["features"], expected, rtol=0, atol=1e-6)
+def test_an_example_is_read_as_the_same_bits_in_every_batch(deep, head, precision):
+    part = computed(FeatureCache(), deep, head, precision=precision)
+    whole = part.examples.collate(part.indices)["features"]
+    for indices in ([4], [17, 4], np.arange(len(part))[::-1]):
+        batch = part.examples.collate(np.array(indices))
+        attended = batch["attention_mask"].bool()
+        for place, index in enumerate(indices):
+            found = batch["features"][:, place, attended[place]]
+            assert torch.equal(found, whole[:, index, : found.shape[1]])
 
 
-def test_an_examples_features_do_not_depend_on_its_neighbours(deep):
-    """Texts of one length go through the encoder together, without padding."""
-    model = deep.load(head="average")
-    whole = computed(FeatureCache(), deep).examples
-    for index in range(0, len(deep.examples), 7):
-        start, end = deep.examples.offsets[index : index + 2]
-        alone = Examples(
-            deep.examples.tokens[start:end], deep.examples.types[start:end], np.array([0, end - start]), np.zeros(1), 0
-        )
-        found = FeatureCache().part(model, everything(alone), 64, None).examples
-        place = np.array([index])
-        assert torch.equal(found.collate(np.array([0]))["features"], whole.collate(place)["features"])
+def test_features_computed_again_are_the_same_file(deep, tmp_path):
+    contents = []
+    for name in ("one", "two"):
+        computed(FeatureCache(tmp_path / name), deep, "psum")
+        (file,) = (tmp_path / name).glob("*.features")
+        contents.append((file.name, file.read_bytes()))
+    assert contents[0] == contents[1]
+
+
+def test_batches_lie_aligned_in_memory(deep):
+    """Where they do not, a matrix product has other last bits on some CPUs; a file's rows lie anywhere."""
+    part = computed(FeatureCache(), deep, "psum")
+    for size in range(1, 8):
+        assert part.examples.collate(np.arange(size))["features"].data_ptr() % 64 == 0
 
 
 @pytest.mark.parametrize("head", HEADS)
@@ -88,9 +120,9 @@ def test_a_model_answers_the_same_to_features_and_to_tokens(deep, head):
     model = deep.load(head=head)
     part = everything(deep.examples)
     expected = model.predict(part, 8, WIDTH)
-    np.testing.assert_array_equal(model.predict(FeatureCache().part(model, part, 64, WIDTH), 8, WIDTH), expected)
-    found = model.predict(FeatureCache().part(model, part, 64, None), 8, None)
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    for width in (WIDTH, None):
+        found = model.predict(FeatureCache().part(model, part, 64, width), 8, width)
+        np.testing.assert_allclose(found, expected, atol=ROUNDING)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
@@ -98,8 +130,7 @@ def test_values_are_kept_in_the_precision_of_the_arithmetic(deep, precision, tmp
     part = computed(FeatureCache(tmp_path), deep, precision=precision)
     assert part.examples.rows.layout.dtype == {"fp32": torch.float32, "bf16": torch.bfloat16}[precision]
     (file,) = tmp_path.glob("*.features")
-    values = len(deep.examples.tokens) * deep.hidden
-    assert file.stat().st_size == HEADER_BYTES + values * (2 if precision == "bf16" else 4)
+    assert file.stat().st_size == file_bytes(deep, 2 if precision == "bf16" else 4)
     assert json.loads(file.read_bytes()[:HEADER_BYTES])["rows"] == len(deep.examples.tokens)
 
 
@@ -183,16 +214,106 @@ def test_a_kill_amid_the_computation_leaves_nothing_that_counts(deep, tmp_path, 
     )
 
 
-@pytest.mark.parametrize("damage", ["cut", "longer", "other"])
-def test_a_damaged_file_is_computed_again(deep, tmp_path, damage):
+def flipped(content, place):
+    """The content with one bit changed."""
+    return content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :]
+
+
+DAMAGES = {
+    "cut": lambda content: content[:-1],
+    "longer": lambda content: content + b"x",
+    "a header of another": lambda content: b"x" + content[1:],
+    "a bit of the first row": lambda content: flipped(content, HEADER_BYTES),
+    "a bit amid the rows": lambda content: flipped(content, len(content) // 2),
+    "a bit of a checksum": lambda content: flipped(content, len(content) - 1),
+    "a page lost": lambda content: content[: 2 * 4096] + bytes(4096) + content[3 * 4096 :],
+    "all pages lost": lambda content: content[:HEADER_BYTES] + bytes(len(content) - HEADER_BYTES),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_is_computed_again_and_that_is_said_once(deep, tmp_path, damage, caplog):
     good = computed(FeatureCache(tmp_path), deep)
     expected = good.examples.collate(good.indices)["features"]
     (file,) = tmp_path.glob("*.features")
     content = file.read_bytes()
-    file.write_bytes({"cut": content[:-1], "longer": content + b"x", "other": b"x" + content[1:]}[damage])
-    found = computed(FeatureCache(tmp_path), deep)
-    assert torch.equal(found.examples.collate(found.indices)["features"], expected)
+    file.unlink()  # the rows above stay readable
+    file.write_bytes(DAMAGES[damage](content))
+    for _ in range(2):
+        found = computed(FeatureCache(tmp_path), deep)
+        assert torch.equal(found.examples.collate(found.indices)["features"], expected)
     assert file.read_bytes() == content
+    (said,) = caplog.messages
+    assert said.startswith(f"features in {file} are damaged (")
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
+def test_a_file_is_on_the_disk_before_it_has_its_name_and_the_name_before_it_counts(deep, tmp_path, monkeypatch):
+    done = []
+    real, rename = os.fsync, Path.replace
+
+    def sync(descriptor):
+        done.append(("sync", Path(f"/proc/self/fd/{descriptor}").readlink().name))
+        real(descriptor)
+
+    def replace(path, target):
+        done.append(("rename", path.name))
+        return rename(path, target)
+
+    monkeypatch.setattr(feature_cache.os, "fsync", sync)
+    monkeypatch.setattr(Path, "replace", replace)
+    computed(FeatureCache(tmp_path), deep)
+    (name,) = (Path(name).stem for name in files(tmp_path))
+    assert done == [("sync", f"{name}.partial"), ("rename", f"{name}.partial"), ("sync", tmp_path.name)]
+
+
+# ---- of the encoder as it is -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["written", "trained"])
+def test_an_encoder_that_was_trained_since_has_other_features(deep, tmp_path, how):
+    """In one process, and under the name of the same backbone."""
+    cache = FeatureCache(tmp_path, "one encoder")
+    model = deep.load(head="average")
+    part = everything(deep.examples)
+    before = cache.part(model, part, 64, WIDTH)
+    assert cache.part(model, part, 64, WIDTH).examples is before.examples
+    original = model.snapshot(model.parameters)
+    if how == "written":
+        name = min(model.anatomy.up_to(1))
+        model.write({name: model.parameters[name] + 0.1})
+    else:
+        layer = sorted(model.anatomy.up_to(1))
+        LocalTraining(seed=0, learning_rate=1e-3, batch_size=16).run(model, part, layer, 1, 0, {}, 0.0)
+    after = cache.part(model, part, 64, WIDTH)
+    fresh = FeatureCache().part(model, part, 64, WIDTH)
+    indices = part.indices
+    found, expected, old = (one.examples.collate(indices)["features"] for one in (after, fresh, before))
+    assert torch.equal(found, expected)
+    assert not torch.equal(found, old)
+    model.write(original)
+    assert torch.equal(cache.part(model, part, 64, WIDTH).examples.collate(indices)["features"], old)
+    assert len(files(tmp_path)) == 2
+
+
+def test_every_tensor_and_every_bit_of_the_encoder_counts(deep):
+    encoder = deep.load().model.encoder
+    digests = {feature_cache.digest_of(encoder)}
+    tensors = [tensor.detach() for tensor in encoder.parameters()]
+    for tensor in tensors:
+        bits = tensor.view(-1).view(torch.int32)
+        for place in (0, len(bits) // 2, len(bits) - 1):
+            bits[place] ^= 1
+            digests.add(feature_cache.digest_of(encoder))
+    assert len(digests) == 1 + 3 * len(tensors)
+
+
+def test_another_batch_size_or_width_is_another_question(deep, tmp_path):
+    cache = FeatureCache(tmp_path)
+    model = deep.load(head="average")
+    for size, width in ((64, None), (7, None), (64, WIDTH)):
+        cache.part(model, everything(deep.examples), size, width)
+    assert len(files(tmp_path)) == 3
 
 
 # ---- bounded ---------------------------------------------------------------------------------------------------
@@ -203,7 +324,7 @@ def test_the_least_recently_used_file_goes_first(deep, tmp_path):
         computed(FeatureCache(tmp_path, encoder, limit), deep)
         return {json.loads((tmp_path / name).read_bytes()[:HEADER_BYTES])["encoder"] for name in files(tmp_path)}
 
-    size = HEADER_BYTES + len(deep.examples.tokens) * deep.hidden * 4
+    size = file_bytes(deep)
     limit = 2 * size
     assert ask("a") == {"a"}
     assert ask("b") == {"a", "b"}
@@ -213,7 +334,7 @@ def test_the_least_recently_used_file_goes_first(deep, tmp_path):
 
 
 def test_a_file_that_goes_stays_readable_for_who_has_it(deep, tmp_path):
-    size = HEADER_BYTES + len(deep.examples.tokens) * deep.hidden * 4
+    size = file_bytes(deep)
     part = computed(FeatureCache(tmp_path, "a", size), deep)
     before = part.examples.collate(part.indices)["features"]
     computed(FeatureCache(tmp_path, "b", size), deep)
@@ -230,7 +351,7 @@ def test_a_set_larger_than_the_limit_is_refused(deep, tmp_path):
 
 
 def test_what_another_process_writes_is_neither_removed_nor_ignored(deep, tmp_path, monkeypatch):
-    size = HEADER_BYTES + len(deep.examples.tokens) * deep.hidden * 4
+    size = file_bytes(deep)
     written = tmp_path / "other.partial"
     written.write_bytes(bytes(size))
     lock = FileLock(tmp_path / "other.lock")
