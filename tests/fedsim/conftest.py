@@ -136,10 +136,10 @@ class Small:
         return run_federation(algorithm, clients or self.clients, channel, score, **values)
 
 
-def score(outputs: np.ndarray, labels: np.ndarray) -> dict[str, float | None]:
-    """Besides the accuracy, a number that changes with the last bit of any output, and one that is undefined."""
-    accuracy = float((outputs.argmax(1) == labels).mean())
-    return {"accuracy": accuracy, "sum": float(outputs.astype(np.float64).sum()), "undefined": None}
+def score(answers: np.ndarray, part: Part) -> dict[str, float | None]:
+    """Besides the accuracy, a number that changes with the last bit of any answer, and one that is undefined."""
+    accuracy = float((answers.argmax(1) == part.labels).mean())
+    return {"accuracy": accuracy, "sum": float(answers.astype(np.float64).sum()), "undefined": None}
 
 
 def _assert_same_tensors(left: Mapping[str, Tensor], right: Mapping[str, Tensor]) -> None:
