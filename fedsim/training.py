@@ -202,7 +202,7 @@ class LocalTraining:
                     total += loss.detach() * resident.objective.weight(batch)
                     weight += resident.objective.weight(batch)
                     self.on_batch(len(batch["labels"]))
-        mean = total.item() / weight
+        mean = total.item() / max(1, weight)  # a language model may be asked for no token
         finite = bool(torch.nn.utils.get_total_norm(list(optimizer.parameters.values())).isfinite())
         if not (math.isfinite(mean) and finite):  # the last step's damage shows in the parameters alone
             raise DivergedError(

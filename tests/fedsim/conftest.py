@@ -97,10 +97,18 @@ class Small:
         self.examples = _examples()
         self.clients = _clients(self.examples)
 
-    def load(self, outputs: int = 2, precision: str = "fp32", device: str = "cpu", head: str = "pooled") -> Resident:
+    def load(
+        self,
+        outputs: int = 2,
+        precision: str = "fp32",
+        device: str = "cpu",
+        head: str = "pooled",
+        objective: Objective | None = None,
+    ) -> Resident:
         """The same model each time, and a new one."""
-        model = with_head(copy.deepcopy(self._encoder), outputs, seed=0, head=head)
-        return Resident(model, resolve_precision(precision, device), _objective(outputs))
+        objective = objective or _objective(outputs)
+        model = with_head(copy.deepcopy(self._encoder), objective.outputs, seed=0, head=head)
+        return Resident(model, resolve_precision(precision, device), objective)
 
     def setting(
         self,
@@ -108,14 +116,15 @@ class Small:
         outputs: int = 2,
         head: str = "pooled",
         features: FeatureCache | None = None,
+        objective: Objective | None = None,
         **training: Any,
     ) -> Setting:
         """One step for each client and round, unless a test asks for more."""
         values = {"seed": 0, "learning_rate": 5e-3, "batch_size": 16, **training}
         return Setting(
-            load or (lambda: self.load(outputs, head=head)),
+            load or (lambda: self.load(outputs, head=head, objective=objective)),
             LocalTraining(**values),
-            _objective(outputs),
+            objective or _objective(outputs),
             max_length=CONFIG["max_position_embeddings"],
             features=features or FeatureCache(),
         )
@@ -136,10 +145,10 @@ class Small:
         return run_federation(algorithm, clients or self.clients, channel, score, **values)
 
 
-def score(outputs: np.ndarray, labels: np.ndarray) -> dict[str, float | None]:
-    """Besides the accuracy, a number that changes with the last bit of any output, and one that is undefined."""
-    accuracy = float((outputs.argmax(1) == labels).mean())
-    return {"accuracy": accuracy, "sum": float(outputs.astype(np.float64).sum()), "undefined": None}
+def score(answers: np.ndarray, part: Part) -> dict[str, float | None]:
+    """Besides the accuracy, a number that changes with the last bit of any answer, and one that is undefined."""
+    accuracy = float((answers.argmax(1) == part.labels).mean())
+    return {"accuracy": accuracy, "sum": float(answers.astype(np.float64).sum()), "undefined": None}
 
 
 def _assert_same_tensors(left: Mapping[str, Tensor], right: Mapping[str, Tensor]) -> None:

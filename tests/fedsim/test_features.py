@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 from filelock import FileLock
 
 from fedsim import feature_cache
-from fedsim.data import Examples, Part
+from fedsim.data import Part
 from fedsim.errors import FederationError
 from fedsim.feature_cache import HEADER_BYTES, FeatureCache
 from fedsim.features import FeatureExamples, FeatureStore, Layout, Rows
@@ -21,6 +22,7 @@ from fedsim.training import LocalTraining
 
 WIDTH = 16
 ROUNDING = 1e-5  # of hidden states and logits in fp32, which are about 1
+OF_TEXTS = [name for name, kind in HEADS.items() if not kind.answers_tokens]
 KINDS = ("ordinary", "average", "psum")  # [CLS] of one state, all tokens of one, all tokens of four
 
 
@@ -115,7 +117,7 @@ def test_batches_lie_aligned_in_memory(deep):
         assert part.examples.collate(np.arange(size))["features"].data_ptr() % 64 == 0
 
 
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("head", OF_TEXTS)
 def test_a_model_answers_the_same_to_features_and_to_tokens(deep, head):
     model = deep.load(head=head)
     part = everything(deep.examples)
@@ -155,8 +157,8 @@ def test_a_file_is_computed_once_and_for_each_thing_that_decides_it(deep, tmp_pa
 
     assert ask() == 1
     assert ask() == 1  # another cell: found in the folder
-    others = Examples(**{**vars(deep.examples), "tokens": deep.examples.tokens[::-1].copy()})
-    relabelled = Examples(**{**vars(deep.examples), "labels": 1 - deep.examples.labels})
+    others = replace(deep.examples, tokens=deep.examples.tokens[::-1].copy())
+    relabelled = replace(deep.examples, labels=1 - deep.examples.labels)
     changes = [
         {"head": "ordinary"}, {"head": "psum"}, {"width": WIDTH}, {"precision": "bf16"}, {"examples": others},
         {"cache": FeatureCache(tmp_path, "another encoder")},

@@ -5,6 +5,7 @@ import pytest
 
 from fedsim.algorithms import Setting, build_algorithm
 from fedsim.data import Client, Examples, Part
+from fedsim.objectives import Classification, Regression
 
 
 def federation(small, labels_of_clients, outputs):
@@ -23,7 +24,8 @@ def federation(small, labels_of_clients, outputs):
         Client(number, Part(examples, np.arange(end - len(part), end)), {"test": Part(examples, np.arange(2))})
         for number, (part, end) in enumerate(zip(labels_of_clients, ends, strict=True))
     ]
-    algorithm = build_algorithm("local_majority", Setting(no_model, small.setting().training, outputs), {})
+    objective = Regression() if outputs == 1 else Classification(outputs)
+    algorithm = build_algorithm("local_majority", Setting(no_model, small.setting().training, objective), {})
     run = small.run(algorithm, clients=clients)
     return run, [algorithm.predict(run.state, client, client.evaluation["test"]) for client in clients]
 

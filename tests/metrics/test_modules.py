@@ -16,8 +16,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from benchmarks import scoring
+from fedsim.data import IGNORED
 
-NAMES = ("accuracy", "f1", "f1_pn", "matthews_correlation", "pearson", "text_recovery", "token_recovery")
+NAMES = ("accuracy", "f1", "f1_pn", "matthews_correlation", "pearson", "perplexity", "text_recovery", "token_recovery")
 REFERENCES = {
     "accuracy": sklearn.metrics.accuracy_score,
     "f1": lambda true, predicted: sklearn.metrics.f1_score(true, predicted, labels=[0, 1], zero_division=0),
@@ -65,8 +66,9 @@ def test_pearson_agrees_with_scipy(pairs):
     assert compute("pearson", predictions, references) == pytest.approx(expected, abs=1e-9)
 
 
-# Three texts of 3, 2 and no tokens that are asked for; -1 is padding or a special token.
-TEXTS = [[-1, 7, 8, 9, -1], [-1, 7, 8, -1, -1], [-1, -1, -1, -1, -1]]
+# Three texts of 3, 2 and no tokens that are asked for; NO is padding or a special token.
+NO = IGNORED
+TEXTS = [[NO, 7, 8, 9, NO], [NO, 7, 8, NO, NO], [NO, NO, NO, NO, NO]]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +77,7 @@ TEXTS = [[-1, 7, 8, 9, -1], [-1, 7, 8, -1, -1], [-1, -1, -1, -1, -1]]
         ([[1, 7, 8, 9, 2], [1, 7, 8, 2, 0], [1, 2, 0, 0, 0]], 5 / 5, 2 / 2),  # what is not asked for is not judged
         ([[1, 7, 8, 9, 2], [1, 8, 7, 2, 0], [1, 2, 0, 0, 0]], 3 / 5, 1 / 2),  # at the wrong places
         ([[1, 7, 8, 8, 2], [1, 7, 7, 2, 0], [1, 2, 0, 0, 0]], 3 / 5, 0 / 2),  # one wrong token spoils a text
-        ([[-1] * 5] * 3, 0, 0),  # not answered
+        ([[NO] * 5] * 3, 0, 0),  # not answered
     ],
 )
 def test_recovery_by_hand(recovered, tokens, texts):
@@ -135,14 +137,18 @@ def test_modules_describe_themselves(name):
 
 SCORE_ALL = """
 from benchmarks import scoring
+from fedsim.data import IGNORED
 from benchmarks.tasks import tasks
+from fedsim.data import Examples, Part
+from fedsim.objectives import build_objective
 import numpy as np
+tokens, labels = np.zeros(16, np.int32), np.array([0, 1, 0, 1])
 for task in tasks():
-    labels = np.array([0, 1, 0, 1])
-    if task.answers == "tokens":
-        print(scoring.scores(task, np.eye(4, dtype=int), labels[:, None] * np.ones(4, dtype=int)))
-    else:
-        print(scoring.scores(task, np.eye(4, task.outputs, dtype=np.float32), labels))
+    objective = build_objective(task.objective, task.classes)
+    targets = np.repeat(labels, 4) if objective.of_tokens else None
+    part = Part(Examples(tokens, tokens, np.arange(0, 17, 4), labels, 0, targets), np.arange(4))
+    answers = np.eye(*objective.shape(part), dtype=int if objective.of_tokens else np.float32)
+    print(scoring.scores(task.metrics, objective, answers, part))
 """
 
 

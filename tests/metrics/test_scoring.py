@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from benchmarks import scoring
 from benchmarks.tasks import task
+from fedsim.data import IGNORED, Examples, Part
+from fedsim.objectives import build_objective
 
-LABELS = np.array([1, 1, 0, 0])
 LOGITS = np.array([[0, 2], [3, 1], [-1, -2], [-5, -4]], dtype=np.float32)  # predicts 1, 0, 0, 1
 
 
@@ -20,53 +21,75 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
+def part(labels, lengths=None, targets=None):
+    """Examples of which nothing is known but what is asked: labels [n], or tokens' targets [total]."""
+    offsets = np.concatenate([[0], np.cumsum(np.ones_like(labels, int) if lengths is None else lengths)])
+    tokens = np.zeros(offsets[-1], np.int32)
+    return Part(Examples(tokens, tokens, offsets, labels, 0, targets), np.arange(len(labels)))
+
+
+ASKED = part(np.array([1, 1, 0, 0]))
+
+
+def objective_of(task_id):
+    return build_objective(task(task_id).objective, task(task_id).classes)
+
+
+def scores(task_id, answers, asked):
+    return scoring.scores(task(task_id).metrics, objective_of(task_id), answers, asked)
+
+
+def sampling_error(task_id, metric, answers, asked, generator):
+    return scoring.sampling_error(metric, objective_of(task_id), answers, asked, generator)
+
+
 def test_classes_are_the_largest_logits():
     # One hit of label 1, one false positive, one false negative.
-    assert scoring.scores(task("mrpc"), LOGITS, LABELS) == {"f1": 0.5, "accuracy": 0.5}
-    assert scoring.scores(task("cola"), LOGITS, LABELS) == {"matthews_correlation": 0.0}
+    assert scores("mrpc", LOGITS, ASKED) == {"f1": 0.5, "accuracy": 0.5}
+    assert scores("cola", LOGITS, ASKED) == {"matthews_correlation": 0.0}
 
 
 def test_three_classes():
     outputs = np.eye(3, dtype=np.float32)
-    assert scoring.scores(task("mnli"), outputs, np.array([0, 1, 1])) == {"accuracy": pytest.approx(2 / 3)}
+    assert scores("mnli", outputs, part(np.array([0, 1, 1]))) == {"accuracy": pytest.approx(2 / 3)}
 
 
 def test_regression_takes_the_value_as_it_is():
     # Beyond 5 on purpose: clipped to the range of scores, the correlation would not be perfect.
     outputs = np.array([[-10], [0], [20], [30]], dtype=np.float32)
     labels = np.array([0.0, 1.0, 3.0, 4.0])
-    assert scoring.scores(task("stsb"), outputs, labels) == {"pearson": pytest.approx(1.0)}
+    assert scores("stsb", outputs, part(labels)) == {"pearson": pytest.approx(1.0)}
 
 
 def test_a_constant_prediction_has_no_correlation():
     outputs, labels = np.full((4, 1), 2.5, np.float32), np.arange(4.0)
-    assert scoring.scores(task("stsb"), outputs, labels) == {"pearson": None}
-    assert scoring.sampling_error(task("stsb"), "pearson", outputs, labels, rng()) is None
+    assert scores("stsb", outputs, part(labels)) == {"pearson": None}
+    assert sampling_error("stsb", "pearson", outputs, part(labels), rng()) is None
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_outputs_of_a_diverged_model_are_not_scored(bad):
     outputs = LOGITS.copy()
     outputs[2, 1] = bad
-    assert scoring.scores(task("mrpc"), outputs, LABELS) == {"f1": None, "accuracy": None}
-    assert scoring.sampling_error(task("mrpc"), "accuracy", outputs, LABELS, rng()) is None
+    assert scores("mrpc", outputs, ASKED) == {"f1": None, "accuracy": None}
+    assert sampling_error("mrpc", "accuracy", outputs, ASKED, rng()) is None
 
 
 def test_an_empty_test_set_is_not_scored():
-    assert scoring.scores(task("mnli"), np.zeros((0, 3), np.float32), np.array([], int)) == {"accuracy": None}
+    assert scores("mnli", np.zeros((0, 3), np.float32), part(np.array([], int))) == {"accuracy": None}
 
 
 @pytest.mark.parametrize("outputs", [LOGITS[:, :1], LOGITS[:3], LOGITS[:, 0]])
 def test_outputs_of_another_shape_are_refused(outputs):
-    with pytest.raises(ValueError, match=r"expected outputs of shape \(4, 2\) for mrpc, found"):
-        scoring.scores(task("mrpc"), outputs, LABELS)
+    with pytest.raises(ValueError, match=r"expected answers of shape \(4, 2\), found"):
+        scores("mrpc", outputs, ASKED)
 
 
 def test_error_of_accuracy_is_binomial():
     labels = np.zeros(100, int)
     outputs = np.zeros((100, 2), np.float32)
     outputs[:20, 1] = 1  # 80 % right: sqrt(0.8 * 0.2 / 100) = 0.04
-    assert scoring.sampling_error(task("wnli"), "accuracy", outputs, labels, rng()) == pytest.approx(0.04)
+    assert sampling_error("wnli", "accuracy", outputs, part(labels), rng()) == pytest.approx(0.04)
 
 
 def test_bootstrap_error_of_pearson_is_near_the_theory():
@@ -74,7 +97,7 @@ def test_bootstrap_error_of_pearson_is_near_the_theory():
     n, r = 2000, 0.6
     labels = rng(1).normal(size=n)
     outputs = (r * labels + math.sqrt(1 - r**2) * rng(2).normal(size=n))[:, None].astype(np.float32)
-    found = scoring.sampling_error(task("stsb"), "pearson", outputs, labels, rng())
+    found = sampling_error("stsb", "pearson", outputs, part(labels), rng())
     assert found == pytest.approx((1 - r**2) / math.sqrt(n), rel=0.3)
 
 
@@ -84,7 +107,7 @@ def test_bootstrap_error_of_f1_is_near_the_theory():
     n, p = 1000, 0.5
     labels = np.arange(n) % 2
     outputs = np.tile(np.array([0, 1], np.float32), (n, 1))
-    found = scoring.sampling_error(task("mrpc"), "f1", outputs, labels, rng())
+    found = sampling_error("mrpc", "f1", outputs, part(labels), rng())
     assert found == pytest.approx(2 / (1 + p) ** 2 * math.sqrt(p * (1 - p) / n), rel=0.3)
 
 
@@ -96,23 +119,24 @@ def test_bootstrap_error_of_f1_pn_is_near_the_theory():
     labels = np.arange(n) % 3
     predicted = np.where(np.arange(n) // 3 % 2, labels, 1)
     outputs = np.eye(3, dtype=np.float32)[predicted]
-    assert scoring.scores(task("arsarcasm"), outputs, labels)["f1_pn"] == pytest.approx(2 * p / (1 + p))
-    found = scoring.sampling_error(task("arsarcasm"), "f1_pn", outputs, labels, rng())
+    assert scores("arsarcasm", outputs, part(labels))["f1_pn"] == pytest.approx(2 * p / (1 + p))
+    found = sampling_error("arsarcasm", "f1_pn", outputs, part(labels), rng())
     one = 2 / (1 + p) ** 2 * math.sqrt(p * (1 - p) / (n / 3))
     assert found == pytest.approx(one / math.sqrt(2), rel=0.3)
 
 
 def recovered_texts(n, p, width=5):
-    """Ids of n texts, and answers that recover a share p of the texts whole and of the others nothing."""
+    """Answers that recover a share p of n texts whole, of the others nothing; of each all tokens but the last are asked."""
     references = rng(1).integers(1, 50, size=(n, width))
-    references[:, -1] = -1
-    return np.where(np.arange(n)[:, None] < p * n, references, 0), references
+    references[:, -1] = IGNORED
+    answers = np.where(np.arange(n)[:, None] < p * n, references, 0)
+    return answers, part(np.zeros(n, int), np.full(n, width), references.ravel())
 
 
 def test_tokens_are_scored_as_they_are():
-    answers, references = recovered_texts(10, 0.3)
-    answers[9, 0] = references[9, 0]
-    assert scoring.scores(task("arsarcasm-texts"), answers, references) == {
+    answers, asked = recovered_texts(10, 0.3)
+    answers[9, 0] = asked.references[9, 0]
+    assert scores("arsarcasm-texts", answers, asked) == {
         "token_recovery": pytest.approx((3 * 4 + 1) / (10 * 4)),
         "text_recovery": pytest.approx(0.3),
     }
@@ -121,20 +145,20 @@ def test_tokens_are_scored_as_they_are():
 def test_bootstrap_error_of_recovery_draws_texts():
     # All or nothing of a text: both shares are those of n draws, not of its tokens, sqrt(p (1 - p) / n).
     n, p = 1000, 0.3
-    answers, references = recovered_texts(n, p)
+    answers, asked = recovered_texts(n, p)
     for metric in ("token_recovery", "text_recovery"):
-        found = scoring.sampling_error(task("arsarcasm-texts"), metric, answers, references, rng())
+        found = sampling_error("arsarcasm-texts", metric, answers, asked, rng())
         assert found == pytest.approx(math.sqrt(p * (1 - p) / n), rel=0.3)
 
 
 def test_answers_of_another_width_are_refused():
-    answers, references = recovered_texts(4, 0.5)
-    with pytest.raises(ValueError, match=r"expected outputs of shape \(4, 5\) for arsarcasm-texts, found \(4, 4\)"):
-        scoring.scores(task("arsarcasm-texts"), answers[:, :-1], references)
+    answers, asked = recovered_texts(4, 0.5)
+    with pytest.raises(ValueError, match=r"expected answers of shape \(4, 5\), found \(4, 4\)"):
+        scores("arsarcasm-texts", answers[:, :-1], asked)
 
 
 def test_bootstrap_depends_on_the_generator_alone():
-    errors = [scoring.sampling_error(task("mrpc"), "f1", LOGITS, LABELS, rng(seed)) for seed in (1, 1, 2)]
+    errors = [sampling_error("mrpc", "f1", LOGITS, ASKED, rng(seed)) for seed in (1, 1, 2)]
     assert errors[0] == errors[1] != errors[2]
 
 

@@ -40,7 +40,7 @@ def test_schema_is_that_of_the_task(task_id, seed, examples):
             assert set(part.labels) <= {tenths / 10 for tenths in range(0, 51, 2)}
         else:
             assert part.labels.dtype == np.int64
-            assert set(part.labels.tolist()) == set(range(task(task_id).outputs))
+            assert set(part.labels.tolist()) == set(range(task(task_id).classes))
 
 
 @settings(max_examples=30, deadline=None)

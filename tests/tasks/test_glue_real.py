@@ -48,4 +48,4 @@ def test_partial_tasks_say_so(data_dir, task_id):
         pytest.skip(f"{data_dir} holds the complete {task_id}")
     assert data.notes[0].startswith("partial: train.tsv")
     assert len(data.pool) > 5000
-    assert set(data.pool.labels.tolist()) == set(range(task(task_id).outputs))
+    assert set(data.pool.labels.tolist()) == set(range(task(task_id).classes))

@@ -44,7 +44,8 @@ def test_an_id_like_no_other_gets_no_hint():
 )
 def test_labels_are_in_the_order_of_the_hub(task_id, labels):
     assert task(task_id).labels == labels
-    assert task(task_id).outputs == (1 if labels is None else len(labels))
+    assert task(task_id).classes == (1 if labels is None else len(labels))
+    assert task(task_id).objective == ("regression" if labels is None else "classification")
 
 
 def test_only_mnli_has_a_held_out_evaluation():
@@ -54,7 +55,7 @@ def test_only_mnli_has_a_held_out_evaluation():
 
 
 def test_only_one_task_asks_for_the_texts_themselves():
-    assert [found.id for found in tasks() if found.answers == "tokens"] == ["arsarcasm-texts"]
+    assert [found.id for found in tasks() if found.objective == "token_recovery"] == ["arsarcasm-texts"]
     assert task("arsarcasm-texts").load is task("arsarcasm").load  # the same tweets, shared out by the same labels
     assert task("arsarcasm-texts").labels == task("arsarcasm").labels
 
