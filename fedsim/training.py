@@ -71,9 +71,18 @@ class Optimizer:
         self._adamw = torch.optim.AdamW(groups, lr=training.learning_rate, fused=True)
         self._scaler = precision.scaler()
 
-    def backward(self, loss: Tensor) -> None:
-        """Gradients of a loss, added to those that are there."""
-        self._scaler.scale(loss).backward()
+    def backward(self, outputs: Tensor, gradient: Tensor | None = None) -> None:
+        """Gradients of a loss, or of outputs whose own gradient is given, added to those that are there."""
+        if gradient is None:
+            self._scaler.scale(outputs).backward()
+        else:
+            outputs.backward(self._scaler.scale(gradient).to(outputs.dtype))
+
+    def gradient(self, tensor: Tensor) -> Tensor:
+        """The gradient of a loss at a tensor that went into it, without the loss scaling."""
+        if tensor.grad is None:
+            raise FederationError("gradient: expected a tensor that the loss depends on, and `backward` before")
+        return tensor.grad / self._scaler.get_scale()
 
     def step(self, adjust: Callable[[], None] | None = None) -> None:
         """Move by the gradients, then clear them; adjust: changes them before, such as by FedProx's term."""
@@ -157,8 +166,7 @@ class LocalTraining:
                 yield objective.prepare(batch, drawn)
 
     def optimizer_of(self, resident: Resident, names: list[str], part: Part, round: int) -> Optimizer:
-        """The optimiser of a round's steps on a part; nothing but the named parameters gets gradients."""
-        resident.set_trained(names)
+        """The optimiser of the named parameters in a round's steps on a part; `Resident.set_trained` is the caller's."""
         parameters = {name: resident.parameters[name] for name in names}
         steps = self.steps(part)
         return Optimizer(parameters, self, resident.precision, (round - 1) * steps, self.rounds * steps)
@@ -183,6 +191,7 @@ class LocalTraining:
         """
         kept = moments if self.optimizer == "kept" else None
         with self._words(resident, part, names) as words:
+            resident.set_trained(names)
             optimizer = self.optimizer_of(resident, names, part, round)
             if kept:
                 optimizer.load(kept)

@@ -1,0 +1,107 @@
+"""What leaves a layer and crosses: the same model in parts, for every family."""
+
+import pytest
+import torch
+
+from fedsim.errors import FederationError
+from fedsim.models.crossing import crossing, encoder_layers
+from fedsim.models.encoder import encoder_from_config
+from fedsim.models.resident import Resident
+from fedsim.models.sequence import with_head
+from fedsim.objectives import Classification, Vocabulary, build_objective
+from fedsim.precision import resolve_precision
+
+BERT = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+CONFIGS = {
+    "bert": BERT,
+    "roberta": BERT,
+    "electra": {**BERT, "embedding_size": 8},
+    "distilbert": {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24},
+    "gpt2": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64},
+}
+
+
+def resident(family: str, objective, head: str) -> Resident:
+    encoder = encoder_from_config({"model_type": family, "vocab_size": 60, **CONFIGS[family]})
+    return Resident(with_head(encoder, objective.outputs, 0, head=head), resolve_precision("fp32", "cpu"), objective)
+
+
+def batch():
+    ids = torch.randint(2, 60, (3, 7), generator=torch.Generator().manual_seed(0))
+    mask = torch.ones_like(ids)
+    mask[0, 4:] = 0
+    labels = torch.tensor([0, 1, 1])
+    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids), "labels": labels}
+
+
+class Cut:
+    """A graph cut at the wire, and the gradient that is carried back by hand."""
+
+    def __call__(self, sent):
+        self.sent, self.received = sent, sent.detach().clone().requires_grad_()
+        return self.received
+
+    def back(self):
+        self.sent.backward(self.received.grad)
+
+
+def gradients(model):
+    found = {name: parameter.grad for name, parameter in model.parameters.items() if parameter.grad is not None}
+    for parameter in model.parameters.values():
+        parameter.grad = None
+    return found
+
+
+@pytest.mark.parametrize("family", CONFIGS)
+def test_the_cut_model_has_the_gradients_of_the_whole(family):
+    model = resident(family, Classification(2), "average")
+    model.model.eval()
+    whole = model.loss(batch())
+    whole.backward()
+    expected = gradients(model)
+    assert len(encoder_layers(model)) == 2
+    for layer in range(3):
+        cut = Cut()
+        with crossing(model, layer, cut):
+            loss = model.loss(batch())
+        loss.backward()
+        below = model.anatomy.embeddings | model.anatomy.up_to(layer)
+        assert all(model.parameters[name].grad is None for name in below)
+        cut.back()
+        found = gradients(model)
+        assert torch.equal(loss, whole)
+        assert found.keys() == expected.keys()
+        assert all(torch.equal(found[name], expected[name]) for name in expected)
+    assert torch.equal(model.loss(batch()), whole)  # nothing is left behind
+
+
+def test_embeddings_and_a_tied_head_at_the_client_layers_at_the_server():
+    model = resident("bert", build_objective("masked_lm", vocabulary=Vocabulary(60, mask_id=1)), "masked-lm")
+    model.model.eval()
+    tokens = batch() | {"labels": torch.full((3, 7), -100)}
+    tokens["labels"][:, 2] = tokens["input_ids"][:, 2]
+    model.loss(tokens).backward()
+    expected = gradients(model)
+    up, down = Cut(), Cut()
+    with crossing(model, 0, up), crossing(model, 2, down):
+        model.loss(tokens).backward()
+    tied = model.parameters[model.word_embeddings].grad.clone()
+    down.back()
+    assert torch.equal(model.parameters[model.word_embeddings].grad, tied)  # the server has its layers alone
+    up.back()
+    found = gradients(model)
+    assert found.keys() == expected.keys()
+    assert all(torch.allclose(found[name], expected[name], atol=1e-7) for name in expected)
+
+
+def test_a_layer_that_the_head_reads_past_the_crossing_is_refused():
+    with pytest.raises(FederationError, match="expected a layer from 0 to 2, found 3"):
+        crossing(resident("bert", Classification(2), "pooled"), 3, Cut()).__enter__()
+    config = {"model_type": "bert", "vocab_size": 60, **BERT, "num_hidden_layers": 5}
+    model = with_head(encoder_from_config(config), 2, 0, head="psum")
+    deep = Resident(model, resolve_precision("fp32", "cpu"), Classification(2))
+    deep.model.eval()
+    with crossing(deep, 1, Cut()):
+        deep.loss(batch())
+    with pytest.raises(FederationError, match="reads the last 4 of 5 layers"):
+        crossing(deep, 2, Cut()).__enter__()
