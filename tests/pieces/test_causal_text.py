@@ -22,7 +22,9 @@ def texts() -> Part:
     rng = np.random.default_rng(0)
     offsets = np.concatenate([[0], np.cumsum(rng.integers(4, 12, 48))])
     starts = rng.integers(0, V, 48)
-    spans = [(start + np.arange(end - begin)) % V for start, begin, end in zip(starts, offsets, offsets[1:], strict=False)]
+    spans = [
+        (start + np.arange(end - begin)) % V for start, begin, end in zip(starts, offsets, offsets[1:], strict=False)
+    ]
     tokens = np.concatenate(spans).astype(np.int32)
     return Part(Examples(tokens, np.zeros_like(tokens), offsets, np.zeros(48, dtype=np.int64), 0), np.arange(48))
 

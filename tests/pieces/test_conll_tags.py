@@ -8,15 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.backbones import build_tokenizer, load_tokenizer, locate
-from benchmarks.encoding import encode
-from benchmarks.federation import build_clients, load_inputs, objective_of
 from benchmarks.runner import run_cell
-from benchmarks.scoring import scores
 from benchmarks.spec import Cell, Training
 from benchmarks.tasks import DataSource, Examples, Task, TaskData
 from benchmarks.tasks.words import ADJECTIVES, NOUNS, VERBS
-from fedsim.data import IGNORED
 
 TAGS = ("O", "B-thing", "I-thing")
 TAGGED = (TAGS, "train.txt")
