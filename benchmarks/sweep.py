@@ -285,8 +285,9 @@ def _locked(results_dir: Path) -> Iterator[None]:
 
 
 def _named(benchmark: Benchmark, scale: Scale, row: Row, values: Values) -> Row:
-    text = ", ".join(benchmark.shown(*value, scale) for value in values.items())
-    return row.changed(values, id=f"{row.id}[{text}]", name=f"{row.name} {text}")
+    written = ", ".join(f"{name.partition('.')[2] or name}={value}" for name, value in values.items())
+    shown = ", ".join(benchmark.shown(*value, scale) for value in values.items())
+    return row.changed(values, id=f"{row.id}[{written}]", name=f"{row.name} {shown}")
 
 
 def _points(grid: Grid) -> Iterator[Values]:
