@@ -21,6 +21,10 @@ class ByScale:
     at: Mapping[str, JSON]
     otherwise: JSON
 
+    def of(self, scale: str) -> JSON:
+        """The value at a scale."""
+        return self.at.get(scale, self.otherwise)
+
     def __str__(self) -> str:
         return f"{self.otherwise} ({', '.join(f'{value} at {scale}' for scale, value in self.at.items())})"
 

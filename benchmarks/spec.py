@@ -243,14 +243,15 @@ class Benchmark:
     def _in_cell(self, name: str, value: JSON, column: Column, scale: Scale) -> JSON:
         """What a change makes of a cell's field: the one place where units are converted."""
         if isinstance(value, ByScale):
-            value = value.at.get(scale.id, value.otherwise)
+            value = value.of(scale.id)
         unit = self.units.get(name)
         return unit.in_cell(value, column.task, scale.depth) if unit else value
 
     def shown(self, name: str, value: JSON, scale: Scale | None = None) -> str:
         """A change in words, in the unit in which it is written, and at a scale in the encoder's own too."""
         short = name.removeprefix("options.").removeprefix("training.")
-        unit = self.units.get(name)
+        value = value.of(scale.id) if isinstance(value, ByScale) and scale else value
+        unit = None if isinstance(value, ByScale) else self.units.get(name)
         return unit.shown(value, scale.depth if scale else None) if unit else f"{short}={value}"
 
     def scale(self, scale_id: str) -> Scale:

@@ -87,6 +87,12 @@ def test_a_value_may_depend_on_the_scale() -> None:
     row = FEDAVG.changed({"training.rounds": ByScale({"demo": 1}, otherwise=8)})
     rounds = [cell_of(row, scale=scale).training.rounds for scale in TABLE.scales]
     assert rounds == [1, 8, 8]
+    layers = {"options.critical_layer": ByScale({"demo": 12}, otherwise=6)}
+    found = [cell_of(FEDSPLITBERT.changed(layers), scale=scale).options["critical_layer"] for scale in TABLE.scales]
+    assert found == [4, 3, 6]
+    (value,) = layers.values()
+    assert TABLE.shown("options.critical_layer", value, LITE) == "c = 6 of 12 (3 of 6 layers)"
+    assert TABLE.shown("options.critical_layer", value) == "critical_layer=6 (12 at demo)"
 
 
 @pytest.mark.parametrize(
