@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import importlib
-import pkgutil
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,24 +17,36 @@ _ROOT = Path(__file__).parent
 
 
 def benchmark_ids() -> list[str]:
-    """All ids, "<paper>-<table, figure or study>", from the file names alone."""
+    """All ids, "<paper>-<module>", of the modules that define BENCHMARK; none is imported."""
     return sorted(
-        f"{folder.name}-{module.name}"
-        for folder in _ROOT.iterdir()
-        if (folder / "published").is_dir()
-        for module in pkgutil.iter_modules([str(folder)])
-        if module.name.startswith(("table", "figure", "appendix", "sensitivity", "inversion", "pretraining"))
+        f"{module.parent.name}-{module.stem}" for module in _ROOT.glob("*/*.py") if _defines(module, "BENCHMARK")
     )
 
 
 def benchmark(benchmark_id: str) -> Benchmark:
     """The benchmark of that id; UserError where there is none."""
-    known = benchmark_ids()
-    if benchmark_id not in known:
-        raise UserError(_unknown("benchmark", benchmark_id, known))
     paper, _, name = benchmark_id.partition("-")
+    module = _ROOT / paper / f"{name}.py"
+    if not (module.is_file() and _defines(module, "BENCHMARK")):
+        raise UserError(_unknown("benchmark", benchmark_id, benchmark_ids()))
     found: Benchmark = importlib.import_module(f"benchmarks.{paper}.{name}").BENCHMARK
+    if found.id != benchmark_id:
+        raise UserError(f"{paper}/{name}.py: expected a benchmark with the id {benchmark_id}, found {found.id}")
     return found
+
+
+def _defines(module: Path, name: str) -> bool:
+    """Whether a module assigns to that name at its top level."""
+    text = module.read_text(encoding="utf-8")
+    if f"\n{name}" not in f"\n{text}":  # most have no such line, and parsing takes its time
+        return False
+    assigned = [
+        target
+        for node in ast.parse(text).body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    ]
+    return any(isinstance(target, ast.Name) and target.id == name for target in assigned)
 
 
 def claims_of(paper_id: str) -> tuple[Claim, ...]:

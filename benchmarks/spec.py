@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -11,36 +10,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.changes import FIXED, LayerUnit, expanded, options_in, with_changes
+from benchmarks.changes import ByScale as ByScale
 from benchmarks.costs import ClosedForm
 from benchmarks.errors import UserError
+from benchmarks.plain import LATER as LATER
+from benchmarks.plain import built, plain
+from benchmarks.plain import canonical_json as canonical_json
+from benchmarks.plain import digest as digest
 
 JSON = Any
 SCALES = ("demo", "lite", "paper")
 # Raised whenever the engine's arithmetic changes meaning: records of other versions are other cells.
 ENGINE_VERSION = 1
-# The metadata of a field that cells got later: at its default it is left out of what identifies a cell, which is then
-# still the cell that it was.
-LATER = {"later": True}
 # What a scale, a task or an algorithm may be called: these enter file names, and records come from elsewhere, too.
 NAME = re.compile(r"\w[\w.-]{0,63}", re.ASCII)
-
-
-def canonical_json(value: JSON) -> str:
-    """One text for one value: sorted keys, no spaces, no NaN."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-
-
-def digest(value: JSON, length: int = 16) -> str:
-    """Hexadecimal SHA-256 of the canonical JSON, cut to `length` digits."""
-    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:length]
-
-
-def without_later(value: Any) -> JSON:
-    """A dataclass as JSON values, and those in it, without LATER fields that have their default."""
-    if not dataclasses.is_dataclass(value):
-        return value
-    kept = ((each, getattr(value, each.name)) for each in dataclasses.fields(value))
-    return {each.name: without_later(own) for each, own in kept if each.metadata != LATER or own != each.default}
 
 
 @dataclass(frozen=True)
@@ -70,11 +54,11 @@ class Cell:
     UserError where a part of its label is no plain name, such as one with a slash in it: the label enters file names.
     """
 
-    scale: str
-    task: str
+    scale: str = field(metadata=FIXED)
+    task: str = field(metadata=FIXED)
     task_version: int
-    source: str  # "generated", or the name of the real dataset's family, such as "glue"
-    backbone: str
+    source: str = field(metadata=FIXED)  # "generated", or the name of the real dataset's family, such as "glue"
+    backbone: str = field(metadata=FIXED)
     clients: int
     partition: Mapping[str, JSON]  # as partitions.describe gives it
     algorithm: str
@@ -100,14 +84,14 @@ class Cell:
             raise UserError(f"seed: expected a whole number from 0 on, found {self.seed!r}")
 
     def to_json(self) -> dict[str, JSON]:
-        """The cell as plain JSON values, without LATER fields that have their default."""
-        return json.loads(canonical_json(without_later(self)))
+        """The cell as plain JSON values, without LATER fields that have their default, in nested groups too."""
+        value: dict[str, JSON] = json.loads(canonical_json(plain(self)))
+        return value
 
     @classmethod
     def from_json(cls, value: Mapping[str, JSON]) -> Cell:
-        """The cell that `to_json` wrote; KeyError or TypeError where it is not one."""
-        initial = cls.from_json(value["initial"]) if value.get("initial") is not None else None
-        return cls(**{**value, "training": Training(**value["training"]), "initial": initial})
+        """The cell that `to_json` wrote; TypeError where it is not one."""
+        return built(cls, value)
 
     @property
     def spec_id(self) -> str:
@@ -126,16 +110,41 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a table: a method as the paper names it."""
+    """A line of a table: a method as the paper names it, by what it changes in the table's base cell.
+
+    changes: a cell's field -> its value, as --set has them: {"algorithm": "fedavg", "options.proximal": 0.01, "codec":
+    "fp16", "head": "psum", "training.learning_rate": 3e-5}. A value may be another `ByScale`.
+    """
 
     id: str
     name: str
-    algorithm: str
-    options: Mapping[str, JSON] = field(default_factory=dict)
-    codec: str = "fp32"
+    changes: Mapping[str, JSON]
     printed: bool = True  # False: a row that no paper prints
     note: str = ""
-    head: str = "pooled"  # what stands on the encoder: a name of fedsim.models.heads
+
+    def changed(self, changes: Mapping[str, JSON], **fields: Any) -> Row:
+        """A row with further changes, and with other fields of its own."""
+        return dataclasses.replace(self, changes={**self.changes, **changes}, **fields)
+
+    @property
+    def algorithm(self) -> str:
+        """The method."""
+        return str(self.changes["algorithm"])
+
+    @property
+    def options(self) -> dict[str, JSON]:
+        """The method's options, as they are written: a critical layer counts the paper's layers."""
+        return options_in(self.changes)
+
+    @property
+    def codec(self) -> str:
+        """The element type on the wire."""
+        return str(self.changes.get("codec", "fp32"))
+
+    @property
+    def head(self) -> str:
+        """What stands on the encoder."""
+        return str(self.changes.get("head", "pooled"))
 
 
 @dataclass(frozen=True)
@@ -179,6 +188,7 @@ class Paper:
     bytes_convention: str  # a sentence: what one "communication cost" number counts
     gigabyte: int = 10**9
     directions: tuple[str, ...] = ("up",)  # of the bytes in that number
+    units: Mapping[str, LayerUnit] = field(default_factory=dict)  # a cell's field -> the unit in which it is written
 
 
 @dataclass(frozen=True)
@@ -201,7 +211,7 @@ class View:
     options: Mapping[str, JSON] = field(default_factory=dict)
 
 
-CellFn = Callable[[Row, Column, Scale, int], Cell]
+BaseFn = Callable[[Row, Column, Scale, int], Cell]
 
 
 @dataclass(frozen=True)
@@ -215,7 +225,7 @@ class Benchmark:
     rows: tuple[Row, ...]
     columns: tuple[Column, ...]
     scales: tuple[Scale, ...]
-    cell: CellFn
+    base: BaseFn  # the cell of a row, column, scale and seed before the row's changes
     published_csv: Path
     deviations: tuple[Deviation, ...] = ()
     tuned: Mapping[str, Mapping[str, tuple[JSON, ...]]] = field(default_factory=dict)  # row -> "--set" field -> grid
@@ -224,6 +234,32 @@ class Benchmark:
     keeps_weights: bool = False  # whether its cells keep their weights, as other cells begin from them
     average: str = "truncate"  # the paper's rule for its average column: "truncate" or "round" to two decimals
     version: int = 1
+    overrides: tuple[tuple[str, JSON], ...] = ()  # a user's changes to every cell
+
+    @property
+    def units(self) -> Mapping[str, LayerUnit]:
+        """A cell's field -> the unit in which rows, sweeps and users write it."""
+        return self.paper.units
+
+    def cell(self, row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+        """The cell of a row, column, scale and seed: the base cell with the row's changes, then the user's."""
+        changes = expanded((*row.changes.items(), *self.overrides))
+        in_cell = ((name, self._in_cell(name, value, column, scale)) for name, value in changes)
+        return with_changes(self.base(row, column, scale, seed), in_cell)
+
+    def _in_cell(self, name: str, value: JSON, column: Column, scale: Scale) -> JSON:
+        """What a change makes of a cell's field: the one place where units are converted."""
+        if isinstance(value, ByScale):
+            value = value.of(scale.id)
+        unit = self.units.get(name)
+        return unit.in_cell(value, column.task, scale.depth) if unit else value
+
+    def shown(self, name: str, value: JSON, scale: Scale | None = None) -> str:
+        """A change in words, in the unit in which it is written, and at a scale in the encoder's own too."""
+        short = name.removeprefix("options.").removeprefix("training.")
+        value = value.of(scale.id) if isinstance(value, ByScale) and scale else value
+        unit = None if isinstance(value, ByScale) else self.units.get(name)
+        return unit.shown(value, scale.depth if scale else None) if unit else f"{short}={value}"
 
     def scale(self, scale_id: str) -> Scale:
         """The scale of that id; KeyError where the benchmark has none such."""

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.customise import field_value, with_changes, with_option
+from benchmarks.changes import field_value
 from benchmarks.errors import UserError
+from benchmarks.measures import Metric, metric
 from benchmarks.record import RunRecord, write_text
 from benchmarks.settings import Settings
 from benchmarks.spec import JSON, Benchmark, Cell, Column, Row, Scale, digest
@@ -36,13 +37,13 @@ class Trial:
     """One point of a method's grid on one task: a cell for each seed, scored on validation data."""
 
     number: int
-    values: Values  # as the definition has them: a critical layer counts the paper's layers
+    values: Values  # as the definition and --set have them: a critical layer counts the paper's layers
     row: Row  # the method, with the values in its id and name
     cells: tuple[Cell, ...]
 
     @property
     def settings(self) -> Values:
-        """The values as the cells have them, which `--set` takes: a critical layer counts the encoder's own layers."""
+        """The values as the cells have them: a critical layer counts the encoder's own layers."""
         return {name: field_value(self.cells[0], name) for name in self.values}
 
 
@@ -56,10 +57,15 @@ class Tuning:
     study: str
     trials: tuple[Trial, ...]
 
+    @property
+    def metric(self) -> Metric:
+        """What decides between trials: the metric that enters the column's average."""
+        return metric(self.column.averaged)
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a trial: the finished cells' ids and validation scores (fractions, None where undefined)."""
+    """What came of a trial: the finished cells' ids and validation scores (as records have them, None: undefined)."""
 
     trial: Trial
     cell_ids: tuple[str, ...]
@@ -104,17 +110,8 @@ def budget(grid: Grid, trials: int | None) -> int:
 
 
 def trial_cell(benchmark: Benchmark, row: Row, column: Column, scale: Scale, seed: int, values: Values) -> Cell:
-    """The row's cell with these values, scored on validation data.
-
-    Options go in before the definition makes the cell, so that it scales a critical layer as it does its own.
-    """
-    options = row.options
-    for name, value in values.items():
-        if name.startswith("options."):
-            options = with_option(options, name.removeprefix("options."), value)
-    cell = benchmark.cell(dataclasses.replace(row, options=options), column, scale, seed)
-    cell = with_changes(cell, [(name, value) for name, value in values.items() if not name.startswith("options.")])
-    return dataclasses.replace(cell, holdout="validation")
+    """The row's cell with these values, scored on validation data."""
+    return dataclasses.replace(benchmark.cell(row.changed(values), column, scale, seed), holdout="validation")
 
 
 def plan_tuning(
@@ -138,8 +135,11 @@ def plan_tuning(
     # As cells are named by what decides them, so is what is drawn from them: other data is another study.
     content = digest({"grid": grid, "score": column.averaged, "cells": [cell.cell_id(inputs) for cell in every]}, 8)
     study = f"{benchmark.id}/{scale.id}/{column.task}/{row.id}/{content}"
-    asked = Studies(settings.results_dir).ask(study, grid, budget(grid, trials))
-    found = [Trial(number, values, _named(row, values), cells(values)) for number, values in asked.items()]
+    better = metric(column.averaged).higher_is_better
+    asked = Studies(settings.results_dir).ask(study, grid, budget(grid, trials), better)
+    found = [
+        Trial(number, values, _named(benchmark, scale, row, values), cells(values)) for number, values in asked.items()
+    ]
     found.sort(key=lambda trial: [grid[name].index(trial.values[name]) for name in grid])
     return Tuning(row, column, grid, study, tuple(found))
 
@@ -154,9 +154,10 @@ def outcomes(tuning: Tuning, records: Mapping[str, RunRecord]) -> list[Outcome]:
     return found
 
 
-def best(tried: Sequence[Outcome]) -> Outcome | None:
-    """The highest mean validation score, the first of equals; None where no trial has one."""
-    return max((one for one in tried if one.mean is not None), key=lambda one: one.mean or 0.0, default=None)
+def best(tried: Sequence[Outcome], by: Metric) -> Outcome | None:
+    """The best mean validation score in the metric's direction, the first of equals; None where no trial has one."""
+    means = [one.mean for one in tried]
+    return tried[means.index(by.best(means))] if any(mean is not None for mean in means) else None
 
 
 def write_sweep(path: Path, benchmark: Benchmark, scale: Scale, seeds: Sequence[int], tried: Tried) -> None:
@@ -164,7 +165,7 @@ def write_sweep(path: Path, benchmark: Benchmark, scale: Scale, seeds: Sequence[
     with _locked(path.parent.parent):
         entries = {(entry["task"], entry["method"]): entry for entry in read_sweep(path)}
         for tuning, results in tried:
-            chosen = best(results)
+            chosen = best(results, tuning.metric)
             entries[tuning.column.task, tuning.row.id] = {
                 "task": tuning.column.task,
                 "method": tuning.row.id,
@@ -217,11 +218,11 @@ class Studies:
         self.results_dir = results_dir
         self.path = results_dir / "sweeps" / "journal.log"
 
-    def ask(self, study: str, grid: Grid, count: int) -> dict[int, Values]:
+    def ask(self, study: str, grid: Grid, count: int, higher_is_better: bool = True) -> dict[int, Values]:
         """Values of the study's first `count` trials by number, each another point of the grid, in a seeded order."""
         from optuna.trial import Trial as OptunaTrial
 
-        with self._opened(study, grid) as opened:
+        with self._opened(study, grid, higher_is_better) as opened:
             known = opened.get_trials(deepcopy=False)[:count]
             trials = [OptunaTrial(opened, trial._trial_id) for trial in known]
             trials += [opened.ask() for _ in range(count - len(trials))]
@@ -235,14 +236,14 @@ class Studies:
         from optuna.trial import TrialState
 
         for tuning, results in tried:
-            with self._opened(tuning.study, tuning.grid) as opened:
+            with self._opened(tuning.study, tuning.grid, tuning.metric.higher_is_better) as opened:
                 for one in results:
                     if one.finished:
                         state = TrialState.FAIL if one.mean is None else TrialState.COMPLETE
                         opened.tell(one.trial.number, one.mean, state, skip_if_finished=True)
 
     @contextmanager
-    def _opened(self, name: str, grid: Grid) -> Iterator[optuna.Study]:
+    def _opened(self, name: str, grid: Grid, higher_is_better: bool = True) -> Iterator[optuna.Study]:
         import optuna
         from optuna.storages.journal import JournalFileBackend, JournalStorage
 
@@ -264,7 +265,11 @@ class Studies:
                 ) from None
             sampler = Points({field: list(values) for field, values in grid.items()}, seed=ORDER_SEED)
             yield optuna.create_study(
-                storage=storage, sampler=sampler, study_name=name, direction="maximize", load_if_exists=True
+                storage=storage,
+                sampler=sampler,
+                study_name=name,
+                direction="maximize" if higher_is_better else "minimize",
+                load_if_exists=True,
             )
 
 
@@ -279,14 +284,10 @@ def _locked(results_dir: Path) -> Iterator[None]:
         yield
 
 
-def short(name: str) -> str:
-    """A field without its group: options.server.learning_rate is server.learning_rate."""
-    return name.partition(".")[2] or name
-
-
-def _named(row: Row, values: Values) -> Row:
-    text = ", ".join(f"{short(name)}={value}" for name, value in values.items())
-    return dataclasses.replace(row, id=f"{row.id}[{text}]", name=f"{row.name} {text}")
+def _named(benchmark: Benchmark, scale: Scale, row: Row, values: Values) -> Row:
+    written = ", ".join(f"{name.partition('.')[2] or name}={value}" for name, value in values.items())
+    shown = ", ".join(benchmark.shown(*value, scale) for value in values.items())
+    return row.changed(values, id=f"{row.id}[{written}]", name=f"{row.name} {shown}")
 
 
 def _points(grid: Grid) -> Iterator[Values]:

@@ -115,7 +115,11 @@ def _selection(
         "--backbone", default=os.environ.get("BACKBONE") or None, help="another encoder: folder or hub name"
     )
     command.add_argument(
-        "--set", action="append", default=[], metavar="FIELD=VALUE", help="change a setting of every cell"
+        "--set",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="change a field of every cell (a critical layer counts the paper's layers)",
     )
     _places(command)
 

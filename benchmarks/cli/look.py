@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import textwrap
 
+from benchmarks.changes import expanded
 from benchmarks.cli.select import Selection, selection, settings
 from benchmarks.costs import WirePlan
 from benchmarks.errors import DependsOnTextsError, UserError
@@ -12,6 +13,8 @@ from benchmarks.record import read_records
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
+
+_IN_PRINT = {True: "", False: " (not in print)"}
 
 
 def list_command(words: argparse.Namespace) -> int:
@@ -32,10 +35,8 @@ def show_command(words: argparse.Namespace) -> int:
     print(f"{found.id}: {found.paper.name}, {found.place}\n{found.title}\n{found.paper.citation}\n")
     print("Methods")
     for row in found.rows:
-        options = " ".join(f"{name}={value}" for name, value in row.options.items())
-        print(
-            f"  {row.id:18} {row.name}: {row.algorithm} {options} {row.codec}{'' if row.printed else ' (not in print)'}"
-        )
+        others = (found.shown(name, value) for name, value in expanded(row.changes.items()) if name != "algorithm")
+        print(f"  {row.id:18} {', '.join((f'{row.name}: {row.algorithm}', *others))}{_IN_PRINT[row.printed]}")
         if row.note:
             print(f"  {'':18} {row.note}")
     if found.closed_forms:
@@ -107,12 +108,26 @@ def plan_command(words: argparse.Namespace) -> int:
     if words.tflops:
         _say_hours(chosen, words)
     print(f"* {paper.bytes_convention}; derived for {chosen.scale.backbone} with {cells[0][2].clients} clients.")
+    for text in _units(chosen):
+        print(text)
     for examples_of, names in by_examples.items():
         print(f"Counted on {examples_of}: {', '.join(names)}.")
     for reason, names in unknown.items():
         print(f"– {', '.join(names)}: {reason}")
     print("Set-up is the whole pre-trained model, sent to every client once; the paper leaves it out.")
     return 0
+
+
+def _units(chosen: Selection) -> list[str]:
+    """What methods have of options with a unit of their own, in both units, a line a distinct value."""
+    found: dict[str, list[str]] = {}
+    for row in chosen.rows:
+        for name, unit in chosen.benchmark.units.items():
+            value = dict(expanded((*row.changes.items(), *chosen.benchmark.overrides))).get(name)
+            if value is not None:
+                text = f"{unit.name[0].upper()}{unit.name[1:]} {chosen.benchmark.shown(name, value, chosen.scale)}"
+                found.setdefault(text, []).append(row.name)
+    return [f"{text}: {', '.join(names)}." for text, names in found.items()]
 
 
 def _wire(cell: Cell, words: argparse.Namespace) -> tuple[WirePlan, int | None]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from benchmarks.cli.run import compute, summary, warn
 from benchmarks.cli.select import Selection, selection, settings
 from benchmarks.errors import UserError
+from benchmarks.measures import Metric
 from benchmarks.spec import JSON, Cell, Column, Row
 from benchmarks.sweep import (
-    Outcome,
     Studies,
     Tried,
     Tuning,
@@ -22,7 +22,6 @@ from benchmarks.sweep import (
     outcomes,
     plan_tuning,
     read_sweep,
-    short,
     tuned_rows,
     write_sweep,
 )
@@ -74,9 +73,11 @@ def sweep_command(words: argparse.Namespace) -> int:
     tried = [(tuning, outcomes(tuning, by_spec)) for tuning in tunings]
     Studies(made.results_dir).tell(tried)
     write_sweep(path, chosen.benchmark, chosen.scale, chosen.seeds, tried)
-    print_sweep(sweep.title, tried)
+    print_sweep(sweep, tried)
     print(f"Written to {path}. The table with the best values:", *commands(words, chosen, tried), sep="\n  ")
-    undecided = [f"{tuning.column.name} · {tuning.row.name}" for tuning, results in tried if best(results) is None]
+    undecided = [
+        f"{tuning.column.name} · {tuning.row.name}" for tuning, results in tried if best(results, tuning.metric) is None
+    ]
     if undecided:
         raise UserError(f"nothing to choose from for {', '.join(undecided)}: {problem or 'every score is undefined'}")
     if problem:
@@ -94,24 +95,25 @@ def _refuse_tuned(tuned: set[str], assignments: Sequence[str]) -> None:
                 )
 
 
-def print_sweep(title: str, tried: Tried) -> None:
+def print_sweep(sweep: SweepSelection, tried: Tried) -> None:
     """Every value with its validation score, the best one marked."""
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"{title}: validation scores after the last round, in percent")
+    table = Table(title=f"{sweep.title}: validation scores after the last round")
     for heading in ("Task", "Method", "Tried", "Score", "sd", "n", ""):
         table.add_column(heading, justify="right" if heading in ("Score", "sd", "n") else "left")
     for tuning, results in tried:
-        metric = tuning.column.averaged.partition("/")[2]
-        chosen = best(results)
+        metric = tuning.metric
+        unit = f", {metric.unit}" if metric.unit else ""
+        chosen = best(results, metric)
         for one in results:
             table.add_row(
-                f"{tuning.column.name} ({metric})",
+                f"{tuning.column.name} ({metric.label}{unit})",
                 tuning.row.name,
-                ", ".join(_setting(name, value, one) for name, value in one.trial.values.items()),
-                _percent(one.mean) or ("undefined" if one.finished else "failed"),
-                _percent(one.deviation),
+                ", ".join(sweep.benchmark.shown(*value, sweep.scale) for value in one.trial.values.items()),
+                _score(one.mean, metric) or ("undefined" if one.finished else "failed"),
+                _score(one.deviation, metric),
                 str(len(one.scores)),
                 "best" if one is chosen else "",
                 style="bold" if one is chosen else None,
@@ -121,21 +123,16 @@ def print_sweep(title: str, tried: Tried) -> None:
     Console(width=max(console.width, 118)).print(table)
 
 
-def _setting(name: str, value: JSON, one: Outcome) -> str:
-    used = one.trial.settings[name]
-    return f"{short(name)} = {value}" + ("" if used == value else f" (here {used})")
-
-
-def _percent(value: float | None) -> str:
-    return "" if value is None else f"{100 * value:.2f}"
+def _score(value: float | None, metric: Metric) -> str:
+    return "" if value is None else f"{metric.shown(value):.2f}"
 
 
 def commands(words: argparse.Namespace, chosen: Selection, tried: Tried) -> list[str]:
     """How to run the table with the best values: for each method and value a `python` and a `make` command."""
     tasks: dict[tuple[str, ...], list[str]] = {}
     for tuning, results in tried:
-        if (one := best(results)) is not None:
-            changes = [f"{name}={_text(value)}" for name, value in one.trial.settings.items()]
+        if (one := best(results, tuning.metric)) is not None:
+            changes = [f"{name}={_text(value)}" for name, value in one.trial.values.items()]
             tasks.setdefault((tuning.row.id, *changes), []).append(tuning.column.task)
     lines = []
     for (method, *changes), names in tasks.items():

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.fedfreezebert import setup
-from benchmarks.spec import Benchmark, Cell, Column, Deviation, Row, Scale, Training
+from benchmarks.spec import JSON, Benchmark, ByScale, Cell, Column, Deviation, Row, Scale, Training
 
 TEXTS = Column(
     "arsarcasm-texts", "Held-out tweets", ("test/token_recovery", "test/text_recovery"), "test/token_recovery"
@@ -19,16 +19,24 @@ DEMO_SHARE = 10  # at the demo scale, a tenth of them
 PASSES = 3  # over PUBLIC texts; fewer texts are seen more often, so that every inverter takes as many steps
 
 
+def _knowing(texts: int) -> dict[str, JSON]:
+    """Changes to a server that has so many public texts, and sees each as often as makes the same number of steps."""
+    few = texts // DEMO_SHARE
+    return {
+        "options.public_texts": ByScale({"demo": few}, otherwise=texts),
+        "training.local_epochs": ByScale({"demo": PASSES * PUBLIC // few}, otherwise=PASSES * PUBLIC // texts),
+    }
+
+
 def _inversion(id: str, name: str, head: str, note: str = "", public_texts: int = PUBLIC, sent: str = "fp32") -> Row:
-    options = {"public_texts": public_texts, "sent": sent}
-    return Row(id, name, "inversion", options, printed=False, note=note, head=head)
+    changes = {"algorithm": "inversion", "head": head, "options.sent": sent, **_knowing(public_texts)}
+    return Row(id, name, changes, printed=False, note=note)
 
 
 MAJORITY = Row(
     "token-majority",
     "Most frequent token",
-    "token_majority",
-    {"public_texts": PUBLIC},
+    {"algorithm": "token_majority", **_knowing(PUBLIC)},
     printed=False,
     note="that of the public texts, at every position: what is recovered without features",
 )
@@ -48,20 +56,16 @@ ROWS = (
 )
 
 
-def cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
-    """One attack on Table 3's clients, with their encoder and tweets."""
-    options = dict(row.options)
-    if scale.id == "demo":
-        options["public_texts"] //= DEMO_SHARE
+def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+    """One attack on Table 3's clients, with their encoder and tweets, before what the row changes."""
     training = Training(
         rounds=1,
         learning_rate=1e-3,
         batch_size=16,
-        local_epochs=PASSES * PUBLIC // options["public_texts"],
         max_length=32 if scale.id == "demo" else 128,
         precision="fp32",
     )
-    return replace(setup.cell(row, column, scale, seed), options=options, training=training)
+    return replace(setup.base_cell(row, column, scale, seed), training=training)
 
 
 BENCHMARK = Benchmark(
@@ -72,7 +76,7 @@ BENCHMARK = Benchmark(
     rows=ROWS,
     columns=(TEXTS,),
     scales=setup.SCALES,
-    cell=cell,
+    base=base_cell,
     published_csv=Path(__file__).parent / "published" / "inversion.csv",
     deviations=(
         Deviation(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.fedfreezebert.setup import DEVIATIONS, PAPER, SCALES, SENTIMENT, cell
+from benchmarks.fedfreezebert.setup import DEVIATIONS, PAPER, SCALES, SENTIMENT, base_cell
 from benchmarks.fedsplitbert.setup import LOCAL_MAJORITY
 from benchmarks.spec import Benchmark, Deviation, View
 
@@ -19,7 +19,7 @@ BENCHMARK = Benchmark(
     rows=(LOCAL_MAJORITY,),
     columns=(SENTIMENT,),
     scales=SCALES,
-    cell=cell,
+    base=base_cell,
     published_csv=Path(__file__).parent / "published" / "table1.csv",
     deviations=(
         *(entry for entry in DEVIATIONS if entry.id == "partition"),

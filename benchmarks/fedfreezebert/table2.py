@@ -12,11 +12,8 @@ from benchmarks.fedfreezebert.setup import PAPER
 from benchmarks.fedsplitbert import setup as original
 from benchmarks.spec import Benchmark, Deviation
 
-C8 = replace(
-    original.FEDSPLITBERT,
-    id="fedsplitbert-c8",
-    name="FedSplitBERT, c = 8",
-    options={"critical_layer": 8, "embeddings": "global"},
+C8 = original.FEDSPLITBERT.changed(
+    {"options.critical_layer": 8, "options.embeddings": "global"}, id="fedsplitbert-c8", name="FedSplitBERT, c = 8"
 )
 
 BENCHMARK = Benchmark(
@@ -27,7 +24,7 @@ BENCHMARK = Benchmark(
     rows=(original.LOCAL_MAJORITY, C8),
     columns=tuple(replace(column, scores=("test/accuracy",)) for column in original.COLUMNS if column.task == "sst2"),
     scales=original.SCALES,
-    cell=original.cell,
+    base=original.base_cell,
     published_csv=Path(__file__).parent / "published" / "table2.csv",
     deviations=(
         *(entry for entry in original.DEVIATIONS if entry.id in ("client-size", "rounds", "tuning", "padding")),

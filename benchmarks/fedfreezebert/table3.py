@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.fedfreezebert.setup import DEVIATIONS, HEADS, METHODS, PAPER, SCALES, SENTIMENT, cell, with_head
+from benchmarks.fedfreezebert.setup import DEVIATIONS, HEADS, METHODS, PAPER, SCALES, SENTIMENT, base_cell, with_head
 from benchmarks.fedsplitbert.setup import LOCAL_MAJORITY
 from benchmarks.spec import Benchmark, Deviation, View
 
@@ -19,7 +19,7 @@ BENCHMARK = Benchmark(
     rows=(LOCAL_MAJORITY, *(with_head(row, head) for head in HEADS for row in METHODS)),
     columns=(SENTIMENT,),
     scales=SCALES,
-    cell=cell,
+    base=base_cell,
     published_csv=Path(__file__).parent / "published" / "table3.csv",
     deviations=(
         *DEVIATIONS,

@@ -18,7 +18,7 @@ from benchmarks.fedsplitbert.setup import (
     LOCAL_MAJORITY,
     PAPER,
     SCALES,
-    cell,
+    base_cell,
 )
 from benchmarks.spec import Benchmark, Column, Deviation, View
 
@@ -49,7 +49,7 @@ BENCHMARK = Benchmark(
     rows=(FEDAVG, FEDPROX, FEDADAM, FEDSPLITBERT, LOCAL_MAJORITY),
     columns=tuple(map(_column, TASKS)),
     scales=SCALES,
-    cell=cell,
+    base=base_cell,
     published_csv=Path(__file__).parent / "published" / "figure3.csv",
     deviations=(
         *CURVE_DEVIATIONS,

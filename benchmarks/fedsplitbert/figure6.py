@@ -20,7 +20,7 @@ from benchmarks.fedsplitbert.setup import (
     LOCAL_MAJORITY,
     PAPER,
     SCALES,
-    cell,
+    base_cell,
 )
 from benchmarks.spec import Benchmark, Column, Deviation, View
 
@@ -65,7 +65,7 @@ BENCHMARK = Benchmark(
     rows=(LOCAL_MAJORITY, FEDAVG, FEDPROX, FEDADAM, FEDAVG_FP16, FEDSPLITBERT, FEDSPLITBERT_QAT),
     columns=tuple(map(_column, TARGETS)),
     scales=SCALES,
-    cell=cell,
+    base=base_cell,
     published_csv=Path(__file__).parent / "published" / "figure6.csv",
     deviations=(
         *TARGET_DEVIATIONS,

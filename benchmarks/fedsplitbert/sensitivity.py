@@ -16,7 +16,7 @@ from benchmarks.fedsplitbert.setup import (
     LOCAL_MAJORITY,
     PAPER,
     SCALES,
-    cell,
+    base_cell,
 )
 from benchmarks.spec import Benchmark, Row
 
@@ -26,13 +26,8 @@ def _frozen(row: Row) -> Row:
 
 
 def _exchanged(row: Row) -> Row:
-    return replace(
-        row,
-        id=f"{row.id}-global",
-        name=f"{row.name}, embeddings exchanged",
-        options={**row.options, "embeddings": "global"},
-        printed=False,
-    )
+    name = f"{row.name}, embeddings exchanged"
+    return row.changed({"options.embeddings": "global"}, id=f"{row.id}-global", name=name, printed=False)
 
 
 BENCHMARK = Benchmark(
@@ -43,7 +38,7 @@ BENCHMARK = Benchmark(
     rows=(LOCAL_MAJORITY, _frozen(FEDAVG), _exchanged(FEDAVG), _frozen(FEDSPLITBERT), _exchanged(FEDSPLITBERT)),
     columns=tuple(column for column in COLUMNS if column.task in ("mrpc", "cola", "rte")),
     scales=SCALES,
-    cell=cell,
+    base=base_cell,
     published_csv=Path(__file__).parent / "published" / "table3.csv",
     deviations=DEVIATIONS,
 )

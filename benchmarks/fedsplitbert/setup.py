@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
+from benchmarks.changes import LayerUnit
 from benchmarks.spec import JSON, Cell, Column, Deviation, Paper, Row, Scale, Training
+
+# A critical layer is written in the layers of the papers' encoders.
+UNITS = {"options.critical_layer": LayerUnit("critical layer", of=12)}
 
 PAPER = Paper(
     id="fedsplitbert",
@@ -13,6 +16,7 @@ PAPER = Paper(
     citation="Zhengyang Li, Shijing Si, Jianzong Wang, Jing Xiao: Federated Split BERT for Heterogeneous Text "
     "Classification. IJCNN 2022, arXiv:2205.13299",
     bytes_convention="one direction (upload), summed over clients, GB = 10^9 bytes",
+    units=UNITS,
 )
 
 SCALES = (
@@ -73,20 +77,8 @@ def training_of(task: str, scale: Scale) -> Training:
     return Training(rounds=ROUNDS[task], learning_rate=5e-5, batch_size=16)
 
 
-def scaled_layer(layer: int, scale: Scale) -> int:
-    """A critical layer of the paper's 12-layer encoder, at the same share of another encoder's depth."""
-    return (2 * layer * scale.depth + 12) // 24  # nearest, a half goes up
-
-
-def cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
-    """One run of FedSplitBERT's experiments with three clients."""
-    options = dict(row.options)
-    if "critical_layer" in options:
-        layer = options["critical_layer"]
-        options["critical_layer"] = scaled_layer(layer[column.task] if isinstance(layer, dict) else layer, scale)
-    training = training_of(column.task, scale)
-    if row.algorithm == "local_majority":
-        training = replace(training, rounds=1)  # it answers the same after every round
+def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+    """One run of FedSplitBERT's experiments with three clients, before what the row changes."""
     return Cell(
         scale=scale.id,
         task=column.task,
@@ -96,38 +88,36 @@ def cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
         clients=3,
         partition=partition_of(column.task),
         algorithm=row.algorithm,
-        options=options,
-        training=training,
+        options={},
+        training=training_of(column.task, scale),
         seed=seed,
-        codec=row.codec,
     )
 
 
-FEDAVG = Row("fedavg", "FedAvg", "fedavg")
-FEDPROX = Row("fedprox", "FedProx", "fedavg", {"proximal": 0.01})
-FEDADAM = Row("fedadam", "FedAdam", "fedavg", {"server": {"name": "adam", "learning_rate": 0.01}})
-FEDSPLITBERT = Row("fedsplitbert", "FedSplitBERT", "fedsplitbert", {"critical_layer": 6})
-FEDSPLITBERT_QAT = replace(FEDSPLITBERT, id="fedsplitbert-qat", name="FedSplitBERT + qat", codec="fp16")
+FEDAVG = Row("fedavg", "FedAvg", {"algorithm": "fedavg"})
+FEDPROX = Row("fedprox", "FedProx", {"algorithm": "fedavg", "options.proximal": 0.01})
+FEDADAM = Row("fedadam", "FedAdam", {"algorithm": "fedavg", "options.server": {"name": "adam", "learning_rate": 0.01}})
+FEDSPLITBERT = Row("fedsplitbert", "FedSplitBERT", {"algorithm": "fedsplitbert", "options.critical_layer": 6})
+FEDSPLITBERT_QAT = FEDSPLITBERT.changed({"codec": "fp16"}, id="fedsplitbert-qat", name="FedSplitBERT + qat")
 # The printed FedSplitBERT row is, task by task, one of Table IV's rows, by its numbers.
 LAYERS_IN_PRINT = {
     "mrpc": 8, "cola": 6, "sst2": 10, "qqp": 6, "mnli": 10, "rte": 8, "qnli": 10, "wnli": 10, "stsb": 10,
 }  # fmt: skip
-FEDSPLITBERT_CHOSEN = replace(
-    FEDSPLITBERT,
+FEDSPLITBERT_CHOSEN = FEDSPLITBERT.changed(
+    {"options.critical_layer": LAYERS_IN_PRINT},
     id="fedsplitbert-chosen",
     name="FedSplitBERT, c chosen on test data",
-    options={"critical_layer": LAYERS_IN_PRINT},
     printed=False,
     note="c of 12 for each task as in the printed FedSplitBERT row (8, 6, 10, 6, 10, 8, 10, 10, 10), which the paper "
     "took from Table IV's test scores",
 )
-FEDAVG_FP16 = replace(
-    FEDAVG, id="fedavg-fp16", name="FedAvg + fp16", codec="fp16", printed=False, note="what precision alone saves"
+FEDAVG_FP16 = FEDAVG.changed(
+    {"codec": "fp16"}, id="fedavg-fp16", name="FedAvg + fp16", printed=False, note="what precision alone saves"
 )
 LOCAL_MAJORITY = Row(
     "local-majority",
     "Local majority",
-    "local_majority",
+    {"algorithm": "local_majority", "training.rounds": 1},  # it answers the same after every round
     printed=False,
     note="each client's most frequent training label; personalisation has to beat it",
 )

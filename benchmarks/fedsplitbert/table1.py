@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.fedsplitbert.setup import COLUMNS, DEVIATIONS, LABEL_SHARES_3, LOCAL_MAJORITY, PAPER, SCALES, cell
+from benchmarks.fedsplitbert.setup import COLUMNS, DEVIATIONS, LABEL_SHARES_3, LOCAL_MAJORITY, PAPER, SCALES, base_cell
 from benchmarks.spec import Benchmark, View
 
 # Labels in the order of print, as (id, name).
@@ -23,7 +23,7 @@ BENCHMARK = Benchmark(
     rows=(LOCAL_MAJORITY,),  # Table III's own cells; every record holds what its clients got, and these train nothing
     columns=tuple(replace(column, name="MNLI") if column.task == "mnli" else column for column in COLUMNS),
     scales=SCALES,
-    cell=cell,
+    base=base_cell,
     published_csv=Path(__file__).parent / "published" / "table1.csv",
     deviations=tuple(entry for entry in DEVIATIONS if entry.id in ("client-size", "mismatched", "stsb")),
     view=View("labels", {"labels": LABELS}),

@@ -19,7 +19,7 @@ BENCHMARK = Benchmark(
     rows=(setup.LOCAL_MAJORITY,),  # Table V's own cells
     columns=table5.BENCHMARK.columns,
     scales=setup.SCALES,
-    cell=table5.cell,
+    base=table5.base_cell,
     published_csv=Path(__file__).parent / "published" / "table2.csv",
     deviations=(
         *(entry for entry in setup.DEVIATIONS if entry.id == "client-size"),

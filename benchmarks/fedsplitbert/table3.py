@@ -21,7 +21,7 @@ from benchmarks.fedsplitbert.setup import (
     PAPER,
     SCALES,
     TUNED,
-    cell,
+    base_cell,
 )
 from benchmarks.spec import Benchmark
 
@@ -33,7 +33,7 @@ BENCHMARK = Benchmark(
     rows=(LOCAL_MAJORITY, FEDAVG, FEDPROX, FEDADAM, FEDAVG_FP16, FEDSPLITBERT, FEDSPLITBERT_CHOSEN, FEDSPLITBERT_QAT),
     columns=COLUMNS,
     scales=SCALES,
-    cell=cell,
+    base=base_cell,
     published_csv=Path(__file__).parent / "published" / "table3.csv",
     deviations=DEVIATIONS,
     tuned=TUNED,

@@ -21,10 +21,10 @@ LABEL_SHARES_10 = {
 }
 
 
-def cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
-    """One run with ten clients."""
+def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+    """One run with ten clients, before what the row changes."""
     partition = {"scheme": "label-table", "shares": LABEL_SHARES_10[column.task], "size": None}
-    return replace(setup.cell(row, column, scale, seed), clients=10, partition=partition)
+    return replace(setup.base_cell(row, column, scale, seed), clients=10, partition=partition)
 
 
 BENCHMARK = Benchmark(
@@ -47,7 +47,7 @@ BENCHMARK = Benchmark(
         if column.task in LABEL_SHARES_10
     ),
     scales=setup.SCALES,
-    cell=cell,
+    base=base_cell,
     published_csv=Path(__file__).parent / "published" / "table5.csv",
     deviations=setup.DEVIATIONS,
     tuned=setup.TUNED,

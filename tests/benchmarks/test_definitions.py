@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from benchmarks.cli.main import main
-from benchmarks.fedsplitbert.setup import LABEL_SHARES_3, LAYERS_IN_PRINT, ROUNDS, scaled_layer
+from benchmarks.fedsplitbert.setup import LABEL_SHARES_3, LAYERS_IN_PRINT, ROUNDS, UNITS
 from benchmarks.registry import benchmark, benchmark_ids
-from benchmarks.spec import SCALES, Cell, Scale
+from benchmarks.spec import SCALES, Cell
 from benchmarks.tasks import task
 from partitions import from_description
 
@@ -117,8 +117,7 @@ def test_rounds_and_budget() -> None:
 
 def test_critical_layers_keep_their_share_of_the_depth() -> None:
     def scaled(depth: int) -> list[int]:
-        scale = Scale("x", "x", depth, "glue", "x")
-        return [scaled_layer(layer, scale) for layer in (0, 4, 6, 8, 10, 12)]
+        return [UNITS["options.critical_layer"].in_cell(layer, "mrpc", depth) for layer in (0, 4, 6, 8, 10, 12)]
 
     assert scaled(12) == [0, 4, 6, 8, 10, 12]
     assert scaled(6) == [0, 2, 3, 4, 5, 6]

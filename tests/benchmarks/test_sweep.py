@@ -14,18 +14,33 @@ import optuna
 import pytest
 from optuna.storages.journal import JournalFileBackend, JournalStorage
 
+from benchmarks.changes import field_value, with_changes, with_option
 from benchmarks.cli.arguments import build_parser
 from benchmarks.cli.main import main
 from benchmarks.cli.select import selection
-from benchmarks.customise import field_value, with_changes, with_option, with_settings
+from benchmarks.cli.sweep import SweepSelection, commands, print_sweep
+from benchmarks.customise import with_settings
 from benchmarks.errors import UserError
 from benchmarks.federation import build_clients, load_inputs
 from benchmarks.fedsplitbert import table3
+from benchmarks.measures import METRICS
 from benchmarks.record import RunRecord, read_records
 from benchmarks.registry import columns_of, rows_of, scale_of
 from benchmarks.settings import Settings
-from benchmarks.spec import Benchmark, Cell
-from benchmarks.sweep import Outcome, Studies, Trial, Tuning, best, budget, plan_tuning, read_sweep, trial_cell
+from benchmarks.spec import Benchmark, Cell, Column
+from benchmarks.sweep import (
+    Grid,
+    Outcome,
+    Studies,
+    Trial,
+    Tuning,
+    best,
+    budget,
+    plan_tuning,
+    read_sweep,
+    trial_cell,
+    write_sweep,
+)
 
 TABLE = table3.BENCHMARK
 DEMO, LITE, PAPER = (scale_of(TABLE, name) for name in ("demo", "lite", "paper"))
@@ -147,15 +162,15 @@ def test_printed_commands_run_the_tried_cell_on_test_data(finished: Path, capsys
     assert dataclasses.replace(cell, holdout="validation").spec_id == records(finished)[chosen].cell.spec_id
     assert cell.holdout == "test"
     settings = " ".join(f"--set {change}" for change in SHORT)
-    layer = cell.options["critical_layer"]
+    layer = entry(finished, "fedsplitbert")["best"]["values"]["options.critical_layer"]  # of the paper's 12
     assert (
         f"make {TABLE.id} SCALE=demo TASKS=mrpc METHODS=fedsplitbert RESULTS_DIR={finished} "
         f"ARGS='{settings} --set options.critical_layer={layer}'"
     ) in lines
 
 
-def patched(monkeypatch: pytest.MonkeyPatch, layers: Sequence[int]) -> Benchmark:
-    benchmark = dataclasses.replace(TABLE, tuned={"fedsplitbert": {"options.critical_layer": tuple(layers)}})
+def patched(monkeypatch: pytest.MonkeyPatch, grid: Grid) -> Benchmark:
+    benchmark = dataclasses.replace(TABLE, tuned={"fedsplitbert": grid})
     monkeypatch.setattr(table3, "BENCHMARK", benchmark)
     return benchmark
 
@@ -164,28 +179,34 @@ def test_equal_layers_run_once_and_a_failing_value_stops_no_other(
     finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = shutil.copytree(finished, tmp_path / "results")
-    patched(monkeypatch, (5, 6, 99))  # of 12: 2, 2 and 33 of the demo's 4 layers
+    # Of 12: 2 and 2 of the demo's 4 layers.
+    patched(monkeypatch, {"options.critical_layer": (5, 6), "training.padding": ("longest", "sideways")})
     assert sweep(folder, "--methods", "fedsplitbert") == 0
     found = entry(folder, "fedsplitbert")
     assert set(records(folder)) == set(records(finished))
-    assert [one["settings"]["options.critical_layer"] for one in found["trials"]] == [2, 2, 33]
-    assert found["trials"][0]["cells"] == found["trials"][1]["cells"]
-    assert found["trials"][2]["mean"] is None
-    assert found["best"]["values"] == {"options.critical_layer": 5}
+    assert [one["settings"]["options.critical_layer"] for one in found["trials"]] == [2, 2, 2, 2]
+    assert found["trials"][0]["cells"] == found["trials"][2]["cells"]
+    assert found["trials"][1]["mean"] is found["trials"][3]["mean"] is None
+    assert found["best"]["values"] == {"options.critical_layer": 5, "training.padding": "longest"}
     captured = capsys.readouterr()
     assert "1 of 2 cells could not be computed" in captured.err
-    states = {trial.params["options.critical_layer"]: trial.state.name for trial in trials(folder, found["study"])}
-    assert states == {5: "COMPLETE", 6: "COMPLETE", 99: "RUNNING"}
+    states = {tuple(trial.params.values()): trial.state.name for trial in trials(folder, found["study"])}
+    assert {values: state for values, state in states.items() if "longest" in values} == {
+        (5, "longest"): "COMPLETE",
+        (6, "longest"): "COMPLETE",
+    }
+    assert [state for values, state in states.items() if "sideways" in values] == ["RUNNING"] * 2
+    assert "c = 5 of 12 (2 of 4 layers), padding=longest" in captured.out.replace("\n", " ")
 
 
 def test_nothing_but_failures_is_status_2(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    patched(monkeypatch, (99,))
+    patched(monkeypatch, {"training.padding": ("sideways",)})
     assert sweep(tmp_path) == 2
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith("error: ")
-    assert "33" in error
+    assert "sideways" in error
     assert not (tmp_path / "sweeps" / f"{TABLE.id}-demo.json").exists()
 
 
@@ -281,8 +302,8 @@ def test_mean_and_deviation_over_seeds() -> None:
 
 def test_best_is_the_first_of_the_highest_and_may_be_negative() -> None:
     tried = [outcome(0, (None, 1.0)), outcome(1, (-0.2, -0.2)), outcome(2, (-0.1, -0.1)), outcome(3, (-0.1, -0.1))]
-    assert best(tried) is tried[2]
-    assert best(tried[:1]) is None
+    assert best(tried, METRICS["f1"]) is tried[2]
+    assert best(tried[:1], METRICS["f1"]) is None
 
 
 def test_processes_share_trials(tmp_path: Path) -> None:
@@ -314,3 +335,40 @@ def test_undefined_scores_are_failed_trials_and_missing_ones_stay_open(tmp_path:
     studies.tell([(tuning, tried)])  # as another process does that had the same trials
     told = {trial.params["x"]: (trial.state.name, trial.value) for trial in trials(tmp_path, "study")}
     assert told == {1.0: ("COMPLETE", 0.6), 2.0: ("FAIL", None), 3.0: ("RUNNING", None)}
+
+
+# ---- a metric that is better where it is lower -------------------------------------------------------------------
+
+PERPLEXITY = Column("mrpc", "Texts", ("test/perplexity",), "test/perplexity")
+
+
+def test_a_lower_perplexity_is_the_better_one_and_is_no_percentage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planned = plan_tuning(TABLE, DEMO, FEDPROX, PERPLEXITY, [0, 1], Settings(tmp_path))
+    means = {0.001: 30.5, 0.01: 12.25, 0.1: 12.5, 1.0: 400.0}
+    tried = [
+        Outcome(trial, ("a", "b"), (means[value] - 0.25, means[value] + 0.25))
+        for trial in planned.trials
+        for value in trial.values.values()
+    ]
+    chosen = best(tried, planned.metric)
+    assert chosen is not None
+    assert chosen.trial.values == {"options.proximal": 0.01}
+    Studies(tmp_path).tell([(planned, tried)])
+    storage = JournalStorage(JournalFileBackend(str(tmp_path / "sweeps" / "journal.log")))
+    study = optuna.load_study(study_name=planned.study, storage=storage)
+    assert study.direction == optuna.study.StudyDirection.MINIMIZE
+    assert study.best_params == {"options.proximal": 0.01}
+    path = tmp_path / "sweeps" / "made-up.json"
+    write_sweep(path, TABLE, DEMO, [0, 1], [(planned, tried)])
+    (written,) = read_sweep(path)
+    assert (written["best"]["mean"], written["best"]["values"]) == (12.25, {"options.proximal": 0.01})
+    asked = SweepSelection(TABLE, DEMO, [FEDPROX], [PERPLEXITY], [0, 1], [planned])
+    print_sweep(asked, [(planned, tried)])
+    lines = [line.split("│") for line in capsys.readouterr().out.splitlines() if "│" in line]
+    shown = {line[3].strip(): [cell.strip() for cell in (line[1], line[4], line[5], line[7])] for line in lines}
+    assert shown["proximal=0.01"] == ["Texts (Perplexity)", "12.25", "0.35", "best"]
+    assert shown["proximal=1.0"] == ["Texts (Perplexity)", "400.00", "0.35", ""]
+    words = build_parser().parse_args(["sweep", TABLE.id])
+    assert "--set options.proximal=0.01" in commands(words, asked, [(planned, tried)])[0]

@@ -70,8 +70,8 @@ def test_words(case: str, refusal: Refusal, results: Path) -> None:
 # ---- values that a cell refuses --------------------------------------------------------------------------------
 
 VALUES = {
-    "options.critical_layer=9": "critical layer 9: expected 0 to 4",
-    "options.critical_layer=-1": "critical layer -1: expected 0 to 4",
+    "options.critical_layer=13": "critical layer 13: expected 0 to 12, of the paper's 12 layers",
+    "options.critical_layer=-1": "critical layer -1: expected 0 to 12",
     "options.critical_layer=two": "critical layer",
     "options.critical_layer=1.5": "critical layer",
     "options.dropout=0.5": "fedsplitbert: unknown options ['dropout']",
@@ -118,8 +118,8 @@ def test_one_message_names_every_reason_and_the_cells_that_it_stopped(
     refusal: Refusal, finished_results: Path, tmp_path: Path, run_words: Words
 ) -> None:
     shutil.copytree(finished_results / "records", tmp_path / "records")
-    methods = "fedsplitbert,fedavg,local-majority"  # the first is finished, with the demo's critical layer 2
-    message = refusal(run_words(tmp_path, methods, "training.rounds=1", "options.critical_layer=2"))
+    methods = "fedsplitbert,fedavg,local-majority"  # the first is finished, with c = 6 of 12
+    message = refusal(run_words(tmp_path, methods, "training.rounds=1", "options.critical_layer=6"))
     assert message.startswith("2 of 3 cells could not be computed; the others are finished. fedavg: unknown options")
     assert "(MRPC · FedAvg · seed 0)" in message
 

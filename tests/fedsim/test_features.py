@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 import threading
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -376,13 +377,15 @@ def _resident_bytes() -> int:
 
 
 def _grown(path: Path, rows: int, queue) -> None:
-    """How far resident memory grows while every example of a file is read once."""
-    layout = Layout(rows, 4, 256, torch.float32)
+    """How far resident memory grows while a file is checked and every example of it read once."""
     offsets = np.arange(0, rows + 1, 64)
     lengths = np.diff(offsets)
-    with path.open("rb") as file:
-        examples = FeatureExamples(Rows(file, layout), True, offsets, lengths, np.zeros(len(lengths)))
+    layout = Layout(rows, 4, 256, torch.float32, blocks=len(lengths))
     before = peak = _resident_bytes()
+    with path.open("rb") as file:
+        assert layout.damaged_block(file, lengths) is None
+        examples = FeatureExamples(Rows(file, layout), True, offsets, lengths, np.zeros(len(lengths)))
+    peak = max(peak, _resident_bytes())
     for start in range(0, len(lengths), 16):
         assert not examples.collate(np.arange(start, min(start + 16, len(lengths))))["features"].any()
         peak = max(peak, _resident_bytes())
@@ -396,6 +399,8 @@ def test_memory_stays_flat_however_large_the_file(tmp_path):
     path = tmp_path / "large"
     with path.open("wb") as file:
         file.truncate(rows * 4 * 256 * 4)
+        file.seek(0, os.SEEK_END)
+        file.write(zlib.crc32(bytes(64 * 4 * 256 * 4)).to_bytes(4, "little") * (rows // 64))
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
     process = context.Process(target=_grown, args=(path, rows, queue))

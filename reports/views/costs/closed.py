@@ -57,7 +57,7 @@ def derived_plan(request: Request, row: Row) -> WirePlan | None:
 def sizes_by_head(request: Request) -> dict[str, ModelSizes]:
     """Head -> the paper's own encoder under it: the same whatever the method; empty where nothing is derived."""
     plans = {row.head: plan for row in request.benchmark.rows if (plan := derived_plan(request, row)) is not None}
-    if whole := derived_plan(request, replace(baselines_of(request)[0], head=BERTS_OWN)):
+    if whole := derived_plan(request, baselines_of(request)[0].changed({"head": BERTS_OWN})):
         plans[BERTS_OWN] = whole
     return {head: plan.sizes for head, plan in plans.items()}
 

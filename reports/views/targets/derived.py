@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
@@ -51,7 +51,7 @@ class Derived:
 def _sent(row: Row, rounds: Fraction, request: Request, derive: Derive) -> Sent | None:
     """What a method sends in so many rounds, its numbers in the unit of their bytes in fp32; None where not derived."""
     column, paper = request.columns[0], request.benchmark.scale("paper")
-    in_fp32, own = derive(replace(row, codec="fp32"), column, paper), derive(row, column, paper)
+    in_fp32, own = derive(row.changed({"codec": "fp32"}), column, paper), derive(row, column, paper)
     if in_fp32 is None or own is None:
         return None
     return Sent(rounds, rounds * in_fp32.up_bytes, rounds * own.up_bytes)

@@ -28,7 +28,7 @@ COLUMNS = {column.task: column for column in FIGURE6.columns}
 @functools.cache
 def _plan(row: str, codec: str) -> WirePlan:
     """One round of the paper's own encoder, by the real channel."""
-    return wire_plan(TABLE6.cell(replace(ROWS[row], codec=codec), COLUMNS["mrpc"], TABLE6.scale("paper"), 0))
+    return wire_plan(TABLE6.cell(ROWS[row].changed({"codec": codec}), COLUMNS["mrpc"], TABLE6.scale("paper"), 0))
 
 
 def derive(row: Row, column: Column, scale: Scale, examples: int | None = None) -> WirePlan:

@@ -1,0 +1,51 @@
+"""Dataclasses as plain JSON values and back, and the digest that identifies a value."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, TypeVar, get_args, get_type_hints
+
+T = TypeVar("T")
+JSON = Any
+# The metadata of a field that cells got later: at its default it is left out of what identifies a cell, which is then
+# still the cell that it was.
+LATER = {"later": True}
+
+
+def canonical_json(value: JSON) -> str:
+    """One text for one value: sorted keys, no spaces, no NaN."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def digest(value: JSON, length: int = 16) -> str:
+    """Hexadecimal SHA-256 of the canonical JSON, cut to `length` digits."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:length]
+
+
+def plain(value: JSON) -> JSON:
+    """A value with dataclasses as dicts, those without LATER fields that have their default."""
+    if dataclasses.is_dataclass(value):
+        fields = {field: getattr(value, field.name) for field in dataclasses.fields(value)}
+        said = {field: own for field, own in fields.items() if field.metadata != LATER or own != default(field)}
+        return {field.name: plain(own) for field, own in said.items()}
+    if isinstance(value, Mapping):
+        return {key: plain(inner) for key, inner in value.items()}
+    return [plain(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def default(field: dataclasses.Field[JSON]) -> JSON:
+    """What a dataclass's field has where nothing is said."""
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+
+
+def built(kind: type[T], value: Mapping[str, JSON]) -> T:
+    """The dataclass that `plain` wrote, and those in its fields; TypeError where it is not one."""
+    fields = dict(value)
+    for name, hint in get_type_hints(kind).items():
+        for inner in (hint, *get_args(hint)):  # "Training", or "Cell | None"
+            if isinstance(inner, type) and dataclasses.is_dataclass(inner) and isinstance(fields.get(name), Mapping):
+                fields[name] = built(inner, fields[name])
+    return kind(**fields)

@@ -1,0 +1,59 @@
+"""A table is there when a module of a paper's folder defines it, whatever the file is called."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+import benchmarks
+from benchmarks import registry
+from benchmarks.cli.main import main
+from benchmarks.errors import UserError
+
+ODD = '''"""A study: BENCHMARK = something is in the text alone."""
+from dataclasses import replace
+
+from benchmarks.fedsplitbert import table3
+
+BENCHMARK{annotation} = replace(table3.BENCHMARK, id="{id}", place="A study")
+'''
+NONE = {
+    "claims": "CLAIMS = ()\n",
+    "mentions": '"""\nBENCHMARK = 1\n"""\n# BENCHMARK = 2\nif True:\n    BENCHMARK = 3\n',
+    "similar": "BENCHMARKS = ()\nBENCHMARK_ID = 1\n",
+    "imports": "from benchmarks.fedsplitbert.table3 import BENCHMARK\n",
+}
+
+
+@pytest.fixture
+def paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder of a paper beside the others, known for this test alone."""
+    folder = tmp_path / "oddpaper"
+    folder.mkdir()
+    monkeypatch.setattr(registry, "_ROOT", tmp_path)
+    monkeypatch.setattr(benchmarks, "__path__", [*benchmarks.__path__, str(tmp_path)])
+    importlib.invalidate_caches()
+    return folder
+
+
+@pytest.mark.parametrize("annotation", ["", ": object"])
+def test_adding_a_file_is_enough(paper: Path, annotation: str, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "what_we_found_2" if annotation else "zz9_study"
+    (paper / f"{name}.py").write_text(ODD.format(id=f"oddpaper-{name}", annotation=annotation), encoding="utf-8")
+    for other, text in NONE.items():
+        (paper / f"{other}.py").write_text(text, encoding="utf-8")
+    assert registry.benchmark_ids() == [f"oddpaper-{name}"]
+    assert registry.benchmark(f"oddpaper-{name}").place == "A study"
+    assert main(["list"]) == 0
+    assert capsys.readouterr().out.startswith(f"oddpaper-{name}")
+    for other in NONE:
+        with pytest.raises(UserError, match=f"unknown benchmark 'oddpaper-{other}'"):
+            registry.benchmark(f"oddpaper-{other}")
+
+
+def test_a_benchmark_under_another_id_is_refused(paper: Path) -> None:
+    (paper / "mine.py").write_text(ODD.format(id="oddpaper-yours", annotation=""), encoding="utf-8")
+    with pytest.raises(UserError, match=r"mine\.py: expected a benchmark with the id oddpaper-mine, found oddpaper-yo"):
+        registry.benchmark("oddpaper-mine")
