@@ -126,7 +126,7 @@ def test_bootstrap_error_of_f1_pn_is_near_the_theory():
 
 
 def recovered_texts(n, p, width=5):
-    """Answers that recover a share p of n texts whole, of the others nothing; of each all tokens but the last are asked."""
+    """Answers that recover a share p of n texts whole, of the others nothing; all tokens but the last are asked."""
     references = rng(1).integers(1, 50, size=(n, width))
     references[:, -1] = IGNORED
     answers = np.where(np.arange(n)[:, None] < p * n, references, 0)
