@@ -84,7 +84,7 @@ class _Averaging:
         self, state: FederationState, cohort: Sequence[Client], channel: Channel
     ) -> tuple[FederationState, RoundMetrics]:
         number, device = state.round + 1, self.setting.model.device
-        plans = {client.id: self.plan(number, client.id) for client in cohort}
+        plans = {client.id: self._plan(number, client.id) for client in cohort}
         weights = aggregation_weights(cohort, plans)
         shared = self.setting.server_params(state)
         mean: Params = {}
@@ -107,6 +107,13 @@ class _Averaging:
             FederationState(number, {**state.shared, **channel.at_rest(updated)}, moments, state.clients),
             RoundMetrics(tuple(losses), float(np.average(losses, weights=sizes))),
         )
+
+    def _plan(self, number: int, client: ClientId) -> ExchangePlan:
+        """The client's plan; FederationError where it views what the server does not have."""
+        own = self.plan(number, client)
+        if unknown := sorted(set(own.view.values()) - self.setting.initial.keys()):
+            raise FederationError(f"exchange plan: the server has no {unknown[0]}, which client {client} views")
+        return own
 
     def _train(
         self, own: ExchangePlan, client: Client, number: int, shared: Params, store: ClientStore, received: Params
@@ -141,7 +148,7 @@ class _Averaging:
     def _answer(self, state: FederationState, client: Client | None, part: Part) -> np.ndarray:
         model, values = self.setting.model, self.setting.server_params(state)
         if client is not None:
-            own = self.plan(max(state.round, 1), client.id)
+            own = self._plan(max(state.round, 1), client.id)
             model, values = self.setting.client_model(own), self._begin(own, values, state.clients.get(client.id))
         model.write(values)
         return model.predict(self.prepared(part), self.setting.evaluation_batch_size, self.setting.training.width)

@@ -12,11 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from benchmarks.errors import UserError
 from benchmarks.record import (
+    CHECKSUM,
+    LedgerEntry,
     RoundRecord,
     RunRecord,
+    checksum,
     read_record,
     read_records,
     record_from_json,
@@ -24,6 +28,7 @@ from benchmarks.record import (
     write_text,
 )
 from benchmarks.spec import Cell, Training, canonical_json
+from fedsim.wire import Channel
 
 ROOT = Path(__file__).resolve().parents[2]
 INPUTS = {"data": "d1", "backbone": "b1"}
@@ -61,7 +66,7 @@ def record() -> RunRecord:
         rounds=rounds,
         sampling_errors={"test": {"f1": 0.02, "accuracy": None}},
         setup_bytes=100,
-        ledger=((0, 0, "down", "parameters", 25, 100), (1, 0, "up", "parameters", 10, 40)),
+        ledger=(LedgerEntry(0, 0, "down", "parameters", 25, 100), LedgerEntry(1, 0, "up", "parameters", 10, 40, 2)),
         environment={"revision": "abc", "versions": {"torch": "2"}},
         timing={"train_seconds": 1.5, "setup_seconds": 0.5},
         finished="2026-01-01T00:00:00+00:00",
@@ -78,6 +83,8 @@ def other(value: Any) -> Any:
             return f"{value}x"
         case int() | float():
             return value + 1
+        case None:
+            return 1.0
         case Training():
             return dataclasses.replace(value, rounds=value.rounds + 1)
     return {**value, "extra": 1}
@@ -89,7 +96,9 @@ def test_the_ids_are_cut_hashes_of_canonical_json() -> None:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     cell = dataclasses.asdict(CELL)
+    later = {"schedule": "constant", "warmup": 0.0, "clip_norm": None, "decayed": "all", "optimizer": "fresh"}
     assert cell.pop("head") == "pooled"  # cells got it later, and keep their ids while it has its default
+    assert {name: cell["training"].pop(name) for name in later} == later
     assert CELL.cell_id(INPUTS) == cut_hash({"cell": cell, "inputs": INPUTS})
     assert CELL.spec_id == cut_hash(cell)
 
@@ -147,6 +156,32 @@ def test_a_record_comes_back_as_it_was(record: RunRecord, tmp_path: Path) -> Non
     assert again.outcome == record.outcome
     assert [found.cell_id for found in read_records(tmp_path)] == [record.cell_id]
     assert path.stat().st_mode & 0o777 == 0o644  # readable for others, as other results are
+
+
+def test_a_record_of_the_first_kind_is_read_whose_ledger_counts_no_messages(record: RunRecord, tmp_path: Path) -> None:
+    value = json.loads(json.dumps(record.to_json()))
+    value["ledger"] = [row[:6] for row in value["ledger"]]
+    value[CHECKSUM] = checksum(value)
+    path = tmp_path / record.file_name
+    path.write_text(json.dumps(value))
+    found = read_record(path).ledger
+    assert found == tuple(entry._replace(messages=1) for entry in record.ledger)
+    assert [len(entry) for entry in found] == [7, 7]
+
+
+def test_10_000_payloads_a_round_are_a_small_record(record: RunRecord, tmp_path: Path) -> None:
+    channel, rounds = Channel(), 3
+    payload = {"activations": torch.zeros(8)}
+    for channel.round in range(1, rounds + 1):
+        for number in range(10_000):
+            channel.to_server(number % 2, payload, "activations")
+            channel.to_client(number % 2, payload, "gradients")
+    ledger = tuple(LedgerEntry(*row) for row in channel.ledger.rows)
+    assert len(ledger) == rounds * 2 * 2
+    assert {(entry.messages, entry.values, entry.bytes) for entry in ledger} == {(5000, 40_000, 160_000)}
+    path = write_record(tmp_path, dataclasses.replace(record, ledger=ledger))
+    assert path.stat().st_size < 100_000
+    assert read_record(path).ledger == ledger
 
 
 def test_the_outcome_leaves_out_when_and_where_alone(record: RunRecord) -> None:

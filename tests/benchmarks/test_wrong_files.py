@@ -95,7 +95,7 @@ def without_config(folder: Path) -> None:
 
 
 def of_another_family(folder: Path) -> None:
-    (folder / "config.json").write_text(json.dumps({"model_type": "gpt2", "n_layer": 4}))
+    (folder / "config.json").write_text(json.dumps({"model_type": "opt", "n_layer": 4}))
 
 
 def with_cut_weights(folder: Path) -> None:

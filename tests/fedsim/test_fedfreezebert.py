@@ -14,6 +14,7 @@ from fedsim.store import ClientStore
 from fedsim.wire import Channel, LedgerRow
 
 WIDTH = 16  # the width of padded features: the setting's max_length
+OF_TEXTS = [name for name, kind in HEADS.items() if not kind.answers_tokens]
 AGGREGATORS = ("ordinary", "average", "psum", "hsum")
 ONE_ROUND = {"batch_size": 4, "epochs": 2}
 
@@ -26,7 +27,7 @@ def values_of(setting, names):
 
 
 @pytest.mark.parametrize("width", [WIDTH, None])
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("head", OF_TEXTS)
 def test_cached_is_recomputed_to_rounding(deep, head, width):
     """The same batches of training, of features computed in others; few steps, as Adam magnifies rounding."""
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
+from fedsim import objectives
 from fedsim.algorithms import build_algorithm
 from fedsim.algorithms.inversion import known_texts
 from fedsim.checkpoint import Checkpoint
-from fedsim.data import NOT_ASKED, Client, Examples, Part
+from fedsim.data import IGNORED, Client, Examples, Part
 from fedsim.engine import run_federation
 from fedsim.errors import FederationError
-from fedsim.models import inverter
 from fedsim.training import LocalTraining
 from fedsim.wire import Channel
 
@@ -30,12 +30,10 @@ def texts(seed: int, count: int, words=range(3, VOCABULARY)) -> Examples:
     drawn = [rng.choice(np.array(words), size=rng.integers(3, 9)) for _ in range(count)]
     drawn = [np.where(rng.random(len(text)) < 0.4, FREQUENT, text) for text in drawn]
     lengths = np.array([len(text) + 2 for text in drawn])
-    labels = np.full((count, lengths.max()), NOT_ASKED, dtype=np.int64)
-    for row, text in enumerate(drawn):
-        labels[row, 1 : 1 + len(text)] = text
     tokens = np.concatenate([[FIRST, *text, LAST] for text in drawn]).astype(np.int32)
+    targets = np.concatenate([[IGNORED, *text, IGNORED] for text in drawn]).astype(np.int64)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    return Examples(tokens, np.zeros_like(tokens), offsets, labels, padding_id=0)
+    return Examples(tokens, np.zeros_like(tokens), offsets, np.zeros(count, np.int64), 0, targets)
 
 
 def clients_of(train: Examples, test: Examples) -> list[Client]:
@@ -45,14 +43,14 @@ def clients_of(train: Examples, test: Examples) -> list[Client]:
     return [Client(number, Part(train, half), held_out) for number, half in enumerate(halves)]
 
 
-def share(answers: np.ndarray, labels: np.ndarray) -> float:
+def share(answers: np.ndarray, references: np.ndarray) -> float:
     """Tokens recovered at their positions."""
-    assert answers.shape == labels.shape
-    return float((answers == labels)[labels != NOT_ASKED].mean())
+    assert answers.shape == references.shape
+    return float((answers == references)[references != IGNORED].mean())
 
 
-def score(answers: np.ndarray, labels: np.ndarray) -> dict[str, float | None]:
-    return {"share": share(answers, labels)}
+def score(answers: np.ndarray, part: Part) -> dict[str, float | None]:
+    return {"share": share(answers, part.references)}
 
 
 CLIENTS = clients_of(texts(0, TRAIN), texts(1, TEST))
@@ -98,15 +96,15 @@ def hidden_in_small_digits(ids, words):
 
 def test_word_embeddings_are_inverted_whole(attacked, sending):
     _, answers = attacked(load=sending(lambda ids, words: words[ids]))
-    assert share(answers, HELD_OUT.labels) == 1.0
+    assert share(answers, HELD_OUT.references) == 1.0
 
 
 def test_so_are_words_that_the_public_texts_do_not_have(attacked, sending):
     clients = clients_of(texts(0, TRAIN, words=range(3, 50)), HELD_OUT.examples)
     _, answers = attacked(load=sending(lambda ids, words: words[ids]), clients=clients)
-    new = HELD_OUT.labels >= 50
+    new = HELD_OUT.references >= 50
     assert new.sum() > 10
-    assert (answers == HELD_OUT.labels)[new].mean() > 0.3  # a guess hits one in sixty
+    assert (answers == HELD_OUT.references)[new].mean() > 0.3  # a guess hits one in sixty
 
 
 @pytest.mark.parametrize("states", ["nothing", "noise"])
@@ -119,18 +117,18 @@ def test_without_information_the_most_frequent_token_is_the_best_answer(attacked
 
     _, majority = attacked("token_majority")
     _, answers = attacked(load=sending(empty if states == "nothing" else noise), epochs=10)
-    floor = share(majority, HELD_OUT.labels)
+    floor = share(majority, HELD_OUT.references)
     assert 0.3 < floor < 0.5  # FREQUENT's share
-    assert share(answers, HELD_OUT.labels) == pytest.approx(floor, abs=0 if states == "nothing" else 0.05)
+    assert share(answers, HELD_OUT.references) == pytest.approx(floor, abs=0 if states == "nothing" else 0.05)
 
 
 def test_contextual_states_give_most_tokens_away(attacked):
     run, answers = attacked()
     _, majority = attacked("token_majority")
-    rare = np.where(HELD_OUT.labels == FREQUENT, NOT_ASKED, HELD_OUT.labels)
+    rare = np.where(HELD_OUT.references == FREQUENT, IGNORED, HELD_OUT.references)
     assert share(majority, rare) == 0
     assert share(answers, rare) > 0.5
-    assert run.results[0].client_scores[0] == {"test": {"share": share(answers, HELD_OUT.labels)}}
+    assert run.results[0].client_scores[0] == {"test": {"share": share(answers, HELD_OUT.references)}}
 
 
 def test_four_states_are_read_where_the_head_reads_four(deep):
@@ -149,8 +147,8 @@ def test_fp16_takes_away_what_it_cannot_hold(attacked, sending):
     _, exact = attacked(load=load)
     _, rounded = attacked(load=load, sent="fp16")
     _, majority = attacked("token_majority")
-    assert share(exact, HELD_OUT.labels) > 0.9
-    assert share(rounded, HELD_OUT.labels) == share(majority, HELD_OUT.labels)
+    assert share(exact, HELD_OUT.references) > 0.9
+    assert share(rounded, HELD_OUT.references) == share(majority, HELD_OUT.references)
 
 
 def test_nothing_is_sent_by_the_attack(attacked):
@@ -179,10 +177,11 @@ def test_held_out_texts_do_not_change_what_is_learned(attacked, assert_same_tens
     assert_same_tensors(ours.state.shared, other.state.shared)
 
 
-def test_answers_do_not_depend_on_the_held_out_labels(attacked):
-    unlabelled = replace(HELD_OUT.examples, labels=np.zeros_like(HELD_OUT.labels))
+def test_answers_do_not_depend_on_the_held_out_targets(attacked):
+    targets = HELD_OUT.examples.targets
+    untold = replace(HELD_OUT.examples, targets=np.where(targets == IGNORED, IGNORED, 0))
     _, answers = attacked(epochs=2)
-    _, blind = attacked(clients=clients_of(CLIENTS[0].train.examples, unlabelled), epochs=2)
+    _, blind = attacked(clients=clients_of(CLIENTS[0].train.examples, untold), epochs=2)
     assert np.array_equal(answers, blind)
 
 
@@ -215,7 +214,7 @@ def test_a_finished_round_is_taken_up_without_training(attacked, assert_same_run
 
 def test_the_vocabulary_is_searched_in_pieces_of_any_size(attacked, monkeypatch):
     _, answers = attacked(epochs=2)
-    monkeypatch.setattr(inverter, "ROWS", 7)
+    monkeypatch.setattr(objectives, "ROWS", 7)
     _, pieces = attacked(epochs=2)
     assert np.array_equal(answers, pieces)
 

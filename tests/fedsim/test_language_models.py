@@ -21,6 +21,7 @@ WORDS, SPECIAL, MASK = 60, 10, 3  # the small encoder's; ids below SPECIAL are s
 VOCABULARY = Vocabulary(WORDS, np.arange(SPECIAL, WORDS), MASK)
 MASKED, CAUSAL = MaskedLM(WORDS, VOCABULARY), CausalLM(WORDS)
 HEADS = {"masked-lm": MASKED, "causal-lm": CAUSAL}
+IDS = st.integers(0, WORDS - 1)
 EMBEDDINGS = "encoder.embeddings.word_embeddings.weight"
 
 

@@ -31,7 +31,10 @@ RELATIVES = {
     "camembert": {**NARROW, "type_vocab_size": 1, "pad_token_id": 1},
     "electra": {**NARROW, "embedding_size": 8},
     "distilbert": {"vocab_size": 60, "dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24},
+    "gpt2": {"vocab_size": 60, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_inner": 24, "n_positions": 20},
 }
+BEHIND = {"gpt2": 2}  # parameters of a norm behind the last layer, which belongs to that layer
+EMBEDDINGS = {"gpt2": {"encoder.wte.weight", "encoder.wpe.weight"}}
 
 
 # ---- anatomy ---------------------------------------------------------------------------------------------------
@@ -93,14 +96,17 @@ def test_relatives_are_sorted_into_parts_and_federated(small, model_type):
     assert sum(map(len, groups)) == len(parts.names) == len(setting.model.parameters)
     assert all(groups)
     assert parts.depth == 2
-    assert len({len(layer) for layer in parts.layers}) == 1
+    assert len(parts.layers[1]) - len(parts.layers[0]) == BEHIND.get(model_type, 0)
     assert all(name.startswith("head.") for name in parts.head)
     assert len(parts.head) == 4
-    assert all("embeddings" in name for name in parts.embeddings)
+    if model_type in EMBEDDINGS:
+        assert parts.embeddings == EMBEDDINGS[model_type]
+    else:
+        assert all("embeddings" in name for name in parts.embeddings)
 
     run = small.run(small.algorithm("fedsplitbert", setting, critical_layer=1), rounds=1)
     assert run.state.shared.keys() == parts.layers[0]
-    assert all(".layer.0." in name for name in run.state.shared)
+    assert all(".layer.0." in name or ".h.0." in name for name in run.state.shared)
 
 
 def test_every_relative_is_tried():
@@ -137,15 +143,27 @@ def test_missing_layers_are_refused(names):
         anatomy(names)
 
 
-def test_gpt2_is_refused(tmp_path):
+def test_gpt2_comes_from_a_folder_as_it_was_saved(tmp_path):
     from transformers import GPT2Config, GPT2Model
 
+    model = GPT2Model(GPT2Config(**RELATIVES["gpt2"]))
+    model.save_pretrained(tmp_path)
+    loaded = dict(encoder_from_folder(tmp_path).named_parameters())
+    assert loaded.keys() == dict(model.named_parameters()).keys()
+    assert all(torch.equal(loaded[name], value) for name, value in model.named_parameters())
+
+
+def test_another_family_is_refused(tmp_path):
+    from transformers import OPTConfig, OPTModel
+
     with torch.device("meta"):
-        model = GPT2Model(GPT2Config(n_layer=1, n_embd=8, n_head=1, vocab_size=10))
+        model = OPTModel(
+            OPTConfig(num_hidden_layers=1, hidden_size=8, num_attention_heads=1, vocab_size=10, word_embed_proj_dim=8)
+        )
     with pytest.raises(FederationError, match="not a BERT-family encoder"):
         anatomy(dict(SequenceModel(model, torch.nn.Identity()).named_parameters()))
-    (tmp_path / "config.json").write_text('{"model_type": "gpt2"}')
-    with pytest.raises(FederationError, match=r"expected a BERT-family encoder .*found 'gpt2'"):
+    (tmp_path / "config.json").write_text('{"model_type": "opt"}')
+    with pytest.raises(FederationError, match=r"expected a BERT-family encoder .*found 'opt'"):
         encoder_from_folder(tmp_path)
 
 

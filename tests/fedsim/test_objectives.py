@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -105,8 +106,7 @@ def test_ignored_tokens_enter_neither_loss_nor_answers(small):
     resident.model.eval()
     rng = np.random.default_rng(0)
     targets = np.where(rng.random(len(small.examples.tokens)) < 0.5, NO, rng.integers(0, 3, len(small.examples.tokens)))
-    examples = Examples(**{name: getattr(small.examples, name) for name in ("tokens", "types", "offsets", "labels")},
-                        padding_id=0, targets=targets)  # fmt: skip
+    examples = replace(small.examples, targets=targets)
     part = Part(examples, np.arange(9))
     batch = examples.collate(part.indices)
     asked = batch["labels"] != NO

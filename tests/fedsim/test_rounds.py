@@ -1,6 +1,7 @@
 """Cohorts, the weighted mean, and what a round leaves alone."""
 
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from fedsim.algorithms.averaging import aggregation_weights, averaging
 from fedsim.data import Client, Part
-from fedsim.engine import draw_cohort
+from fedsim.engine import draw_cohort, run_federation
 from fedsim.errors import DivergedError, FederationError
 from fedsim.plan import ExchangePlan, identity_plan
 from fedsim.wire import Channel
@@ -66,6 +67,19 @@ def test_cohort_is_reported_and_only_it_exchanges(small, counting):
         assert tuple(row.client for row in rows) == result.cohort
         assert len(result.client_scores) == 3  # those who rest are scored as well
     assert len({result.cohort for result in run.results}) > 1
+
+
+@pytest.mark.parametrize("method", ["fedavg", "central", "local_majority"])
+def test_a_federation_without_clients_is_refused(small, method):
+    with pytest.raises(FederationError, match="cohort: expected at least one client, found none"):
+        run_federation(small.algorithm(method), [], Channel(), lambda *_: {}, rounds=1, seed=0)
+
+
+@pytest.mark.parametrize("method", ["fedavg", "central", "local_majority"])
+def test_a_client_without_training_examples_is_refused(small, method):
+    empty = replace(small.clients[1], train=Part(small.examples, np.arange(0)))
+    with pytest.raises(FederationError, match="client 1: expected examples to train on, found none; choose fewer"):
+        small.run(small.algorithm(method), clients=[small.clients[0], empty])
 
 
 # ---- the mean --------------------------------------------------------------------------------------------------

@@ -177,3 +177,42 @@ def test_totals_are_sums_over_the_rows():
     assert ledger.total_bytes() == 50
     assert (ledger.total_bytes("up"), ledger.total_bytes("down")) == (38, 12)
     assert (ledger.total_bytes(round=1), ledger.total_bytes("up", 1), ledger.total_bytes("down", 2)) == (22, 10, 0)
+
+
+def test_payloads_of_a_round_are_summed_by_client_direction_and_kind():
+    channel, payload = Channel("fp16"), {"w": torch.zeros(3)}
+    for channel.round in (1, 2):
+        for number in range(10_000):
+            channel.to_server(number % 2, payload, "activations")
+        channel.to_client(0, payload, "gradients")
+        list(channel.stream_to_server(0, ({"features": torch.zeros(5)} for _ in range(4))))
+    assert channel.ledger.rows == [
+        LedgerRow(number, client, direction, kind, values, 2 * values, messages)
+        for number in (1, 2)
+        for client, direction, kind, values, messages in (
+            (0, "up", "activations", 15_000, 5000),
+            (1, "up", "activations", 15_000, 5000),
+            (0, "down", "gradients", 3, 1),
+            (0, "up", "features", 20, 1),
+        )
+    ]
+    assert channel.ledger.total_bytes("up", 1) == 2 * 30_020
+
+
+def test_the_bytes_of_a_round_do_not_depend_on_how_many_there_were():
+    class Unread(dict):
+        def values(self):
+            raise AssertionError("another round's rows were read")
+
+    ledger = Ledger([LedgerRow(number, 0, "up", "parameters", 1, 4) for number in range(50)])
+    for number in ledger._rounds.keys() - {7}:
+        ledger._rounds[number] = Unread()
+    assert ledger.total_bytes(round=7) == ledger.total_bytes("up", 7) == 4
+    assert ledger.total_bytes(round=99) == ledger.total_bytes("down", 7) == 0
+    ledger.add(LedgerRow(50, 0, "up", "parameters", 1, 4))
+    assert ledger.total_bytes(round=50) == 4
+
+
+def test_rows_without_a_count_of_messages_are_one_each():
+    ledger = Ledger([[1, 0, "up", "parameters", 3, 12], [1, 0, "up", "parameters", 3, 12, 4]])
+    assert ledger.rows == [LedgerRow(1, 0, "up", "parameters", 6, 24, 5)]
