@@ -166,7 +166,7 @@ class LocalTraining:
                 yield objective.prepare(batch, drawn)
 
     def optimizer_of(self, resident: Resident, names: list[str], part: Part, round: int) -> Optimizer:
-        """The optimiser of the named parameters in a round's steps on a part; `Resident.set_trained` is the caller's."""
+        """The optimiser of the named parameters, whose gradients are on, for a round's steps on a part."""
         parameters = {name: resident.parameters[name] for name in names}
         steps = self.steps(part)
         return Optimizer(parameters, self, resident.precision, (round - 1) * steps, self.rounds * steps)
