@@ -83,12 +83,14 @@ def _own_tokens(found: data.Examples, examples: Examples, encoded: Any, tokenize
 def _word_tags(found: data.Examples, examples: Examples, encoded: Any, tokenizer: Any) -> np.ndarray:
     """A word's tag at its first token (Devlin et al. 2019, section 5.3); nothing is asked of its other tokens."""
     targets = np.full(len(found.tokens), IGNORED, dtype=np.int64)
-    for text, tags in enumerate(examples.tags or ()):
-        start, before = int(found.offsets[text]), None
-        for place, word in enumerate(encoded.word_ids(text)):
-            if word is not None and word != before:
-                targets[start + place] = tags[word]
-            before = word
+    rows = range(len(found.offsets) - 1)
+    of_text = encoded.get("overflow_to_sample_mapping", rows)  # where texts are in blocks, which may cut a word
+    before: tuple[int, int] | None = None
+    for row, text in zip(rows, of_text, strict=True):
+        for place, word in enumerate(encoded.word_ids(row), start=int(found.offsets[row])):
+            if word is not None and (text, word) != before:
+                before = text, word
+                targets[place] = (examples.tags or ())[text][word]
     return targets
 
 

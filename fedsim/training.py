@@ -166,7 +166,7 @@ class LocalTraining:
                 yield objective.prepare(batch, drawn)
 
     def optimizer_of(self, resident: Resident, names: list[str], part: Part, round: int) -> Optimizer:
-        """The optimiser of the named parameters in a round's steps on a part; `set_trained` is the caller's to call."""
+        """The optimiser of the named parameters, whose gradients are on, for a round's steps on a part."""
         parameters = {name: resident.parameters[name] for name in names}
         steps = self.steps(part)
         return Optimizer(parameters, self, resident.precision, (round - 1) * steps, self.rounds * steps)
@@ -211,7 +211,7 @@ class LocalTraining:
                     total += loss.detach() * resident.objective.weight(batch)
                     weight += resident.objective.weight(batch)
                     self.on_batch(len(batch["labels"]))
-        mean = total.item() / max(1, weight)  # a language model may be asked for no token
+        mean = total.item() / weight
         finite = bool(torch.nn.utils.get_total_norm(list(optimizer.parameters.values())).isfinite())
         if not (math.isfinite(mean) and finite):  # the last step's damage shows in the parameters alone
             raise DivergedError(

@@ -20,13 +20,13 @@ GPT2 = {"model_type": "gpt2", "vocab_size": V, "n_embd": 32, "n_layer": 2, "n_he
 def texts() -> Part:
     """Texts that count upwards from anywhere: the next token follows from the one before."""
     rng = np.random.default_rng(0)
-    offsets = np.concatenate([[0], np.cumsum(rng.integers(4, 12, 48))])
-    starts = rng.integers(0, V, 48)
-    spans = [
-        (start + np.arange(end - begin)) % V for start, begin, end in zip(starts, offsets, offsets[1:], strict=False)
-    ]
-    tokens = np.concatenate(spans).astype(np.int32)
-    return Part(Examples(tokens, np.zeros_like(tokens), offsets, np.zeros(48, dtype=np.int64), 0), np.arange(48))
+    lengths, starts = rng.integers(4, 12, 48), rng.integers(0, V, 48)
+    tokens = np.concatenate([np.arange(first, first + size) % V for first, size in zip(starts, lengths, strict=True)])
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    return Part(
+        Examples(tokens.astype(np.int32), np.zeros_like(tokens), offsets, np.zeros(48, dtype=np.int64), 0),
+        np.arange(48),
+    )
 
 
 def perplexity(answers: np.ndarray, part: Part) -> dict[str, float]:
