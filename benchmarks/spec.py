@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.costs import ClosedForm
+from benchmarks.costs import ClosedForm, Traffic, counted_bytes
 
 JSON = Any
 SCALES = ("demo", "lite", "paper")
@@ -159,6 +159,14 @@ class Paper:
     bytes_convention: str  # a sentence: what one "communication cost" number counts
     gigabyte: int = 10**9
     directions: tuple[str, ...] = ("up",)  # of the bytes in that number
+
+    def counted_bytes(self, traffic: Traffic) -> float:
+        """The bytes of a round, or of a run, that enter that number."""
+        return counted_bytes(traffic, self.directions)
+
+    def counted_gigabytes(self, traffic: Traffic) -> float:
+        """The same in the paper's GB."""
+        return self.counted_bytes(traffic) / self.gigabyte
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,8 @@ class Optimizer:
             for parameter in parameters.values():
                 by_decay[parameter.ndim > 1].append(parameter)  # biases and LayerNorm's parameters are vectors
             groups = [{"params": own, "weight_decay": decay if kind else 0.0} for kind, own in by_decay.items() if own]
-        self._adamw = torch.optim.AdamW(groups, lr=training.learning_rate, fused=True)
+        fused = precision.device.type != "meta"  # where nothing is computed, there is no fused kernel
+        self._adamw = torch.optim.AdamW(groups, lr=training.learning_rate, fused=fused)
         self._scaler = precision.scaler()
 
     def backward(self, loss: Tensor) -> None:
