@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, Self
 
 Parts = Mapping[str, float]  # kind of payload, as the ledger names it -> bytes of all rounds, directions and clients
 
@@ -62,15 +64,76 @@ class ModelSizes:
     all_tokens: bool
 
 
+class Traffic(Protocol):
+    """Whatever has its bytes by direction: of a round or of a run, derived or as a record keeps them."""
+
+    @property
+    def up_bytes(self) -> float: ...
+
+    @property
+    def down_bytes(self) -> float: ...
+
+
+def counted_bytes(traffic: Traffic, directions: Sequence[str]) -> float:
+    """Bytes in the directions ("up", "down") that a paper's convention counts."""
+    return sum({"up": traffic.up_bytes, "down": traffic.down_bytes}[way] for way in directions)
+
+
+Kinds = Mapping[tuple[str, str], int]  # (direction, kind), such as ("up", "features") -> its bytes
+
+
+@dataclass(frozen=True)
+class Sent:
+    """Bytes by direction and summed over clients; kinds: of which payloads they are."""
+
+    up_bytes: int
+    down_bytes: int
+    kinds: Kinds
+
+    @classmethod
+    def of(cls, kinds: Kinds) -> Self:
+        """The bytes of these kinds."""
+        up, down = (sum(size for (way, _), size in kinds.items() if way == direction) for direction in ("up", "down"))
+        return cls(up, down, kinds)
+
+
 @dataclass(frozen=True)
 class WirePlan:
-    """Bytes of one round with every client in it, by direction and summed over clients, and of the set-up.
+    """Bytes of a round, by direction and summed over the clients that take part, of all rounds, and of the set-up.
 
-    kinds: (direction, kind) -> the part of a round's bytes that is of that kind, such as ("up", "features").
+    up_bytes, down_bytes, kinds: of a round, the same in all rounds where `alike`, else their mean to the whole byte.
+    rounds: each round's bytes, in order; a plan without them is of one round.
     """
 
     up_bytes: int
     down_bytes: int
     setup_bytes: int
-    kinds: Mapping[tuple[str, str], int]
+    kinds: Kinds
     sizes: ModelSizes
+    rounds: tuple[Sent, ...] = ()
+
+    @classmethod
+    def of_rounds(cls, rounds: Sequence[Kinds], setup_bytes: int, sizes: ModelSizes) -> Self:
+        """The plan of rounds with these bytes; there is at least one."""
+        sent = tuple(Sent.of(kinds) for kinds in rounds)
+        total = _total(sent)
+        up, down = (round(size / len(sent)) for size in (total.up_bytes, total.down_bytes))
+        kinds = {name: round(size / len(sent)) for name, size in total.kinds.items()}
+        return cls(up, down, setup_bytes, kinds, sizes, sent)
+
+    @property
+    def total(self) -> Sent:
+        """All rounds together, to the byte."""
+        return _total(self.rounds) if self.rounds else Sent(self.up_bytes, self.down_bytes, self.kinds)
+
+    @property
+    def alike(self) -> bool:
+        """Whether every round sends the same."""
+        return all(each == self.rounds[0] for each in self.rounds[1:])
+
+
+def _total(rounds: Sequence[Sent]) -> Sent:
+    kinds: Counter[tuple[str, str]] = Counter()
+    for each in rounds:
+        kinds.update(each.kinds)
+    return Sent.of(dict(kinds))

@@ -7,3 +7,7 @@ class UserError(ValueError):
 
 class DependsOnTextsError(UserError):
     """Bytes that shapes alone do not give: they depend on the number of texts, or on the texts themselves."""
+
+
+class RoundRefusedError(UserError):
+    """A cell has more rounds than its method has."""

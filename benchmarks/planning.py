@@ -1,4 +1,4 @@
-"""What a benchmark will send, counted without training: one round of the real channel on `meta` tensors."""
+"""What a cell will send, counted without training: its rounds over the real channel, on `meta` tensors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.backbones import architecture
-from benchmarks.costs import ModelSizes, WirePlan
+from benchmarks.costs import Kinds, ModelSizes, WirePlan
 from benchmarks.errors import UserError
 from benchmarks.spec import Cell
 from benchmarks.tasks import task
@@ -43,16 +43,19 @@ def counted_setting(cell: Cell, backbone: str, training: LocalTraining, features
 
 
 def wire_plan(cell: Cell, backbone: str | None = None, examples: Sequence[int] | None = None) -> WirePlan:
-    """Derive a cell's bytes from its backbone's configuration; no weights, no data.
+    """Derive the bytes of a cell's rounds from its backbone's configuration; no weights, no data.
 
+    Each round is asked with the cohort that the engine will draw for it; only distinct ones are run.
     examples: of each client's training part, for a method that sends something for each. UserError where the bytes
-    depend on them and they are not given, or on the texts' own lengths.
+    depend on them and they are not given, or on the texts' own lengths, or where the method has fewer rounds.
     """
     import numpy as np
 
     from benchmarks.planned import Features, Forgetful, Texts, Untrained
+    from benchmarks.rounds import amounts_by_round, cohorts
     from fedsim.algorithms import build_algorithm
     from fedsim.data import Client, Part
+    from fedsim.engine import FederationState
     from fedsim.wire import Channel
 
     sizes = examples or [1] * cell.clients
@@ -62,18 +65,20 @@ def wire_plan(cell: Cell, backbone: str | None = None, examples: Sequence[int] |
     training = Untrained(cell.seed, cell.training.learning_rate, cell.training.batch_size)
     setting = counted_setting(cell, backbone or cell.backbone, training, Features(counted=examples is not None))
     algorithm = build_algorithm(cell.algorithm, setting, cell.options)
-    channel = Channel(cell.codec)
-    state = algorithm.init(clients, channel, Forgetful())
-    channel.round = 1
-    algorithm.round(state, clients, channel)
-    ledger = channel.ledger
-    kinds: dict[tuple[str, str], int] = {}
-    for row in ledger.rows:
-        if row.round == 1:
+    before = Channel(cell.codec)
+    start = algorithm.init(clients, before, Forgetful())
+
+    def sent(state: FederationState, cohort: Sequence[Client]) -> tuple[FederationState, Kinds]:
+        channel = Channel(cell.codec)
+        channel.round = state.round + 1
+        after, _ = algorithm.round(state, cohort, channel)
+        kinds: dict[tuple[str, str], int] = {}
+        for row in channel.ledger.rows:
             kinds[row.direction, row.kind] = kinds.get((row.direction, row.kind), 0) + row.bytes
-    return WirePlan(
-        ledger.total_bytes("up"), ledger.total_bytes("down"), ledger.setup_bytes, kinds, _sizes(setting.model)
-    )
+        return after, kinds
+
+    rounds = amounts_by_round(algorithm, start, cohorts(cell, clients), sent, of_client=lambda client: None)
+    return WirePlan.of_rounds(rounds, before.ledger.setup_bytes, _sizes(setting.model))
 
 
 def _sizes(model: Resident) -> ModelSizes:

@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.changes import FIXED, LayerUnit, expanded, options_in, with_changes
 from benchmarks.changes import ByScale as ByScale
-from benchmarks.costs import ClosedForm
+from benchmarks.costs import ClosedForm, Traffic, counted_bytes
 from benchmarks.errors import UserError
 from benchmarks.plain import LATER as LATER
 from benchmarks.plain import built, plain
@@ -189,6 +189,14 @@ class Paper:
     gigabyte: int = 10**9
     directions: tuple[str, ...] = ("up",)  # of the bytes in that number
     units: Mapping[str, LayerUnit] = field(default_factory=dict)  # a cell's field -> the unit in which it is written
+
+    def counted_bytes(self, traffic: Traffic) -> float:
+        """The bytes of a round, or of a run, that enter that number."""
+        return counted_bytes(traffic, self.directions)
+
+    def counted_gigabytes(self, traffic: Traffic) -> float:
+        """The same in the paper's GB."""
+        return self.counted_bytes(traffic) / self.gigabyte
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from fedsim.data import Client, Part
 from fedsim.errors import FederationError
+from fedsim.plan import PlanFn
 from fedsim.rng import SERVER, numpy_generator
 from fedsim.server import Moments
 from fedsim.store import ClientStore
@@ -51,7 +52,8 @@ class FederatedAlgorithm:
     init: counts the set-up on the channel. predict: the objective's answers for a part, a row a text, by a client's
     model, or by the server's own where the client is None. personal: whether clients' answers differ; if not, a part
     that several clients are scored on is answered once. server: every parameter of the server's model, by name; None
-    where a method has no such model.
+    where a method has no such model. plan: of a client in a round, where nothing else decides what the two exchange and
+    compute; None where a method's rounds have to be run to know.
     """
 
     init: Callable[[Sequence[Client], Channel, ClientStore], FederationState]
@@ -59,6 +61,7 @@ class FederatedAlgorithm:
     predict: Callable[[FederationState, Client | None, Part], np.ndarray]
     personal: bool = True
     server: Callable[[FederationState], Params] | None = None
+    plan: PlanFn | None = None
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,8 @@ class Optimizer:
             for parameter in parameters.values():
                 by_decay[parameter.ndim > 1].append(parameter)  # biases and LayerNorm's parameters are vectors
             groups = [{"params": own, "weight_decay": decay if kind else 0.0} for kind, own in by_decay.items() if own]
-        self._adamw = torch.optim.AdamW(groups, lr=training.learning_rate, fused=True)
+        fused = precision.device.type != "meta"  # where nothing is computed, there is no fused kernel
+        self._adamw = torch.optim.AdamW(groups, lr=training.learning_rate, fused=fused)
         self._scaler = precision.scaler()
 
     def backward(self, outputs: Tensor, gradient: Tensor | None = None) -> None:
@@ -211,7 +212,7 @@ class LocalTraining:
                     total += loss.detach() * resident.objective.weight(batch)
                     weight += resident.objective.weight(batch)
                     self.on_batch(len(batch["labels"]))
-        mean = total.item() / weight
+        mean = total.item() / max(1, weight)  # a language model may be asked for no token
         finite = bool(torch.nn.utils.get_total_norm(list(optimizer.parameters.values())).isfinite())
         if not (math.isfinite(mean) and finite):  # the last step's damage shows in the parameters alone
             raise DivergedError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from benchmarks.costs import WirePlan
-from benchmarks.errors import DependsOnTextsError
+from benchmarks.errors import DependsOnTextsError, RoundRefusedError
 from benchmarks.planning import wire_plan
 from benchmarks.spec import Benchmark, Cell, Column, Row, Scale
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def derive_for(benchmark: Benchmark) -> Derive:
-    """What a round of its cells sends; asked once for a cell."""
+    """What the rounds of its cells send; asked once for a cell."""
     known: dict[tuple[str, int | None], WirePlan | None] = {}
 
     def derive(row: Row, column: Column, scale: Scale, examples: int | None = None) -> WirePlan | None:
@@ -27,9 +27,9 @@ def derive_for(benchmark: Benchmark) -> Derive:
 
 
 def _plan(cell: Cell, examples: int | None) -> WirePlan | None:
-    """What a round sends with so many examples, shared out evenly as their sum alone counts; None where unknown."""
+    """What rounds send with so many examples, shared out evenly as their sum alone is known; None where unknown."""
     shared = None if examples is None else [(examples + client) // cell.clients for client in range(cell.clients)]
     try:
         return wire_plan(cell, examples=shared)
-    except DependsOnTextsError:
+    except (DependsOnTextsError, RoundRefusedError):
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import textwrap
+from collections.abc import Mapping, Sequence
 
 from benchmarks.changes import expanded
 from benchmarks.cli.select import Selection, selection, settings
@@ -81,6 +82,7 @@ def plan_command(words: argparse.Namespace) -> int:
         table.add_column(heading, justify="left" if heading in ("Task", "Method") else "right")
     by_examples: dict[str, list[str]] = {}  # which examples were counted -> for whom
     unknown: dict[str, list[str]] = {}  # why -> whose
+    differing: dict[str, list[str]] = {}  # task -> whose rounds send more and less
     for row, column, cell in cells:
         if cell.seed != chosen.seeds[0]:
             continue
@@ -92,15 +94,16 @@ def plan_command(words: argparse.Namespace) -> int:
             continue
         if examples is not None:
             by_examples.setdefault(f"{column.name}'s {examples:,} training examples", []).append(row.name)
-        both = wire.up_bytes + wire.down_bytes
-        counted = sum({"up": wire.up_bytes, "down": wire.down_bytes}[way] for way in paper.directions)
+        if not wire.alike:
+            differing.setdefault(column.name, []).append(row.name)
+        whole = wire.total
         table.add_row(
             column.name,
             row.name,
             str(cell.training.rounds),
-            f"{counted / paper.gigabyte:.2f}",
-            f"{both / paper.gigabyte:.3f} GB",
-            f"{both * cell.training.rounds / paper.gigabyte:.2f} GB",
+            f"{paper.counted_gigabytes(wire):.2f}",
+            f"{(wire.up_bytes + wire.down_bytes) / paper.gigabyte:.3f} GB",
+            f"{(whole.up_bytes + whole.down_bytes) / paper.gigabyte:.2f} GB",
             f"{wire.setup_bytes / paper.gigabyte:.2f} GB",
         )
     console = Console(width=max(Console().width, 118))
@@ -110,8 +113,8 @@ def plan_command(words: argparse.Namespace) -> int:
     print(f"* {paper.bytes_convention}; derived for {chosen.scale.backbone} with {cells[0][2].clients} clients.")
     for text in _units(chosen):
         print(text)
-    for examples_of, names in by_examples.items():
-        print(f"Counted on {examples_of}: {', '.join(names)}.")
+    _say_of_whom({f"Counted on {examples_of}": names for examples_of, names in by_examples.items()})
+    _say_of_whom({f"A round is the mean of rounds that differ, {task}": names for task, names in differing.items()})
     for reason, names in unknown.items():
         print(f"– {', '.join(names)}: {reason}")
     print("Set-up is the whole pre-trained model, sent to every client once; the paper leaves it out.")
@@ -130,8 +133,13 @@ def _units(chosen: Selection) -> list[str]:
     return [f"{text}: {', '.join(names)}." for text, names in found.items()]
 
 
+def _say_of_whom(notes: Mapping[str, Sequence[str]]) -> None:
+    for note, names in notes.items():
+        print(f"{note}: {', '.join(names)}.")
+
+
 def _wire(cell: Cell, words: argparse.Namespace) -> tuple[WirePlan, int | None]:
-    """What a round sends, and on how many examples that was counted; None where it depends on none.
+    """What the rounds send, and on how many examples that was counted; None where it depends on none.
 
     UserError where it depends on examples and no data are at hand, or on the texts themselves.
     """

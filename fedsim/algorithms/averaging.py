@@ -58,7 +58,7 @@ def averaging(
         personal = bool(first.local) or first.view.keys() != setting.initial.keys()
     shared = _Averaging(setting, plan, ServerOptimizer.from_options(server or {}), proximal, prepared, answers)
     return FederatedAlgorithm(
-        shared.init, shared.round, shared.predict, personal and answers == "own", setting.server_params
+        shared.init, shared.round, shared.predict, personal and answers == "own", setting.server_params, plan
     )
 
 
