@@ -50,6 +50,8 @@ def show_command(words: argparse.Namespace) -> int:
     print("\nScales")
     for scale in found.scales:
         print(f"  {scale.id:18} {scale.label}")
+        for stage in _stages(Selection(found, scale, found.rows, found.columns, [0])).values():
+            print(f"  {'':18} first, once: {_in_words(stage)}")
     print("\nDeviations and choices where the paper is silent")
     for deviation in found.deviations:
         text = f"{deviation.text} ({', '.join(deviation.scales)})"
@@ -113,6 +115,8 @@ def plan_command(words: argparse.Namespace) -> int:
     print(f"* {paper.bytes_convention}; derived for {chosen.scale.backbone} with {cells[0][2].clients} clients.")
     for text in _units(chosen):
         print(text)
+    for spec_id, stage in _stages(chosen).items():
+        print(f"First, once: {_in_words(stage)} ({'finished' if spec_id in finished else 'not run yet'}).")
     _say_of_whom({f"Counted on {examples_of}": names for examples_of, names in by_examples.items()})
     _say_of_whom({f"A round is the mean of rounds that differ, {task}": names for task, names in differing.items()})
     for reason, names in unknown.items():
@@ -131,6 +135,17 @@ def _units(chosen: Selection) -> list[str]:
                 text = f"{unit.name[0].upper()}{unit.name[1:]} {chosen.benchmark.shown(name, value, chosen.scale)}"
                 found.setdefault(text, []).append(row.name)
     return [f"{text}: {', '.join(names)}." for text, names in found.items()]
+
+
+def _stages(chosen: Selection) -> dict[str, Cell]:
+    """What is run before, once, by spec_id."""
+    from benchmarks.stages import earlier_stages
+
+    return {stage.spec_id: stage for _, _, cell in chosen.cells() for stage in earlier_stages(cell)}
+
+
+def _in_words(stage: Cell) -> str:
+    return f"{stage.task} by {stage.algorithm} on {stage.backbone}, {stage.training.rounds} rounds"
 
 
 def _say_of_whom(notes: Mapping[str, Sequence[str]]) -> None:
