@@ -113,10 +113,12 @@ def plan_command(words: argparse.Namespace) -> int:
     if words.tflops:
         _say_hours(chosen, words)
     print(f"* {paper.bytes_convention}; derived for {chosen.scale.backbone} with {cells[0][2].clients} clients.")
-    for text in _units(chosen):
+    first = (
+        f"First, once: {_in_words(stage)} ({'finished' if spec_id in finished else 'not run yet'})."
+        for spec_id, stage in _stages(chosen).items()
+    )
+    for text in (*_units(chosen), *first):
         print(text)
-    for spec_id, stage in _stages(chosen).items():
-        print(f"First, once: {_in_words(stage)} ({'finished' if spec_id in finished else 'not run yet'}).")
     _say_of_whom({f"Counted on {examples_of}": names for examples_of, names in by_examples.items()})
     _say_of_whom({f"A round is the mean of rounds that differ, {task}": names for task, names in differing.items()})
     for reason, names in unknown.items():
