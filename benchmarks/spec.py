@@ -113,7 +113,7 @@ class Row:
     """A line of a table: a method as the paper names it, by what it changes in the table's base cell.
 
     changes: a cell's field -> its value, as --set has them: {"algorithm": "fedavg", "options.proximal": 0.01, "codec":
-    "fp16", "head": "psum", "training.learning_rate": 3e-5}. A value may be another `ByScale`.
+    "fp16", "head": "psum", "training.learning_rate": 3e-5}. A value may be a `ByScale`.
     """
 
     id: str
@@ -123,8 +123,13 @@ class Row:
     note: str = ""
 
     def changed(self, changes: Mapping[str, JSON], **fields: Any) -> Row:
-        """A row with further changes, and with other fields of its own."""
-        return dataclasses.replace(self, changes={**self.changes, **changes}, **fields)
+        """A row with further changes, which replace those of the same fields, and with other fields of its own."""
+        kept = {
+            name: value
+            for name, value in self.changes.items()
+            if not any(f"{name}.".startswith(f"{changed}.") for changed in changes)
+        }
+        return dataclasses.replace(self, changes={**kept, **changes}, **fields)
 
     @property
     def algorithm(self) -> str:

@@ -80,7 +80,10 @@ def test_all_options_at_once_are_each_of_them() -> None:
     assert cell_of(whole).options == {"critical_layer": 3, "server": {"tau": 1.0}}
     assert whole.options == each.options == {"critical_layer": 6, "server": {"tau": 1.0}}
     fewer = FEDSPLITBERT.changed({"options": {"embeddings": "global"}})
-    assert cell_of(fewer).options == {"embeddings": "global"}
+    assert (
+        cell_of(fewer).options == cell_of(each.changed({"options": fewer.options})).options == {"embeddings": "global"}
+    )
+    assert each.changed({"options.server": {"tau": 2.0}}).options == {"critical_layer": 6, "server": {"tau": 2.0}}
 
 
 def test_a_value_may_depend_on_the_scale() -> None:
