@@ -126,7 +126,8 @@ def architecture(requested: str) -> Mapping[str, Any]:
 def depth(requested: str) -> int:
     """Number of encoder layers of a backbone."""
     config = architecture(requested)
-    return int(config.get("num_hidden_layers", config.get("n_layers", 12)))
+    # DistilBERT and GPT-2 have names of their own
+    return int(next((config[name] for name in ("num_hidden_layers", "n_layers", "n_layer") if name in config), 12))
 
 
 @lru_cache
