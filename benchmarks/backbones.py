@@ -154,13 +154,11 @@ def architecture(requested: str) -> Mapping[str, Any]:
     return locate(requested).config
 
 
-_DEPTHS = ("num_hidden_layers", "n_layers", "n_layer")  # by BERT, DistilBERT, GPT-2
-
-
 def depth(requested: str) -> int:
     """Number of encoder layers of a backbone."""
     config = architecture(requested)
-    return int(next((config[name] for name in _DEPTHS if name in config), 12))
+    # DistilBERT and GPT-2 have names of their own
+    return int(next((config[name] for name in ("num_hidden_layers", "n_layers", "n_layer") if name in config), 12))
 
 
 @lru_cache

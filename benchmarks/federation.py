@@ -213,7 +213,7 @@ def local_training(cell: Cell, on_batch: Callable[[int], None]) -> LocalTraining
 
 def longest_text(config: Mapping[str, JSON]) -> int:
     """Tokens that an encoder has positions for; RoBERTa's family counts them from behind its padding id."""
-    positions = int(config.get("max_position_embeddings", config.get("n_positions", 512)))
+    positions = int(config.get("max_position_embeddings", config.get("n_positions", 512)))  # the latter of GPT-2
     offset = int(config.get("pad_token_id", 1)) + 1 if "roberta" in str(config["model_type"]) else 0
     return positions - offset
 

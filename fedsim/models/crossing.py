@@ -18,7 +18,7 @@ def crossing(resident: Resident, layer: int, through: Callable[[Tensor], Tensor]
 
     layer: 0 of the embeddings, then the encoder's from 1; the last one's states go to the head. through: given states
     with their graph; one that returns a detached copy cuts the graph there, and whoever cut it carries the gradient
-    back by hand (split learning, Gupta and Raskar 2018, section 3.1). Several crossings may be open at once.
+    back by hand (split learning, Gupta and Raskar 2018). Several crossings may be open at once.
     FederationError where there is no such layer, or where the head reads a layer below it past the crossing.
     """
     layers, head = encoder_layers(resident), resident.model.head

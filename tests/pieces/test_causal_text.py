@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
 import pytest
 import torch
 
+from benchmarks.backbones import depth
+from benchmarks.federation import longest_text
 from fedsim.algorithms import build_algorithm
 from fedsim.data import Client, Examples, Part
 from fedsim.objectives import Vocabulary, build_objective
@@ -70,3 +73,9 @@ def test_perplexity_falls(small, texts):
     found = [result.client_scores[0]["test"]["perplexity"] for result in run.results]
     assert found == sorted(found, reverse=True)
     assert found[-1] < V / 4
+
+
+def test_a_folder_of_gpt2_says_how_deep_and_how_long_it_is(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(GPT2), encoding="utf-8")
+    assert depth(str(tmp_path)) == 2
+    assert longest_text(GPT2) == 16

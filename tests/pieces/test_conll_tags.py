@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -22,9 +21,10 @@ from fedsim.data import IGNORED, Part
 from fedsim.objectives import build_objective
 
 THINGS = ("O", "B-thing", "I-thing")
-PROTEINS = ("O", *(f"{part}-{kind}" for kind in ("protein", "DNA", "RNA", "cell_type", "cell_line") for part in "BI"))
-KINDS = ("Generic", "Task", "Material", "Method", "Metric", "OtherScientificTerm")
-SCIENCE = ("O", *(f"{part}-{kind}" for kind in KINDS for part in "BI"))
+KINDS = {
+    "JNLPBA": ("protein", "DNA", "RNA", "cell_type", "cell_line"),
+    "SciERC": ("Generic", "Task", "Material", "Method", "Metric", "OtherScientificTerm"),
+}
 
 
 def read_columns(path: Path, tags: tuple[str, ...]) -> Examples:
@@ -70,10 +70,6 @@ def a_cell(task: Task, algorithm: str = "fedavg", **options: object) -> Cell:
     return Cell("demo", task.id, 1, task.family, "tiny", algorithm=algorithm, options=options, **shared)
 
 
-def both_of(data: TaskData) -> tuple[Sequence[tuple[str, ...]], Sequence[tuple[int, ...]]]:
-    return data.pool.texts, data.pool.tags
-
-
 def as_columns(words: tuple[str, ...], tags: tuple[int, ...]) -> str:
     return "".join(f"{word}\tX\t{THINGS[tag]}\n" for word, tag in zip(words, tags, strict=True))
 
@@ -83,13 +79,14 @@ def unwatched(event: object) -> None: ...
 
 @pytest.fixture
 def task(known_task, settings):
-    file = settings.data_dir / "train.txt"
-    file.write_text("-DOCSTART-\tO\n\n" + "\n".join(map(as_columns, *both_of(generated(0)))), encoding="utf-8")
+    pool, file = generated(0).pool, settings.data_dir / "train.txt"
+    file.write_text("-DOCSTART-\tO\n\n" + "\n".join(map(as_columns, pool.texts, pool.tags)), encoding="utf-8")
     return known_task(columns("things", THINGS, "train.txt"))
 
 
 def test_a_file_is_read_as_it_was_written(task, settings):
-    assert both_of(task.load(DataSource(settings.data_dir))) == both_of(generated(0))
+    read, written = task.load(DataSource(settings.data_dir)).pool, generated(0).pool
+    assert (read.texts, read.tags) == (written.texts, written.tags)
 
 
 def test_a_cell_learns_the_tags(task, settings):
@@ -131,10 +128,11 @@ def test_long_sentences_keep_their_words_tags(task, long_texts):
     assert next(ids, None) is None
 
 
-@pytest.mark.parametrize(("file", "tags"), [("JNLPBA/dev.txt", PROTEINS), ("SciERC/dev.txt", SCIENCE)])
-def test_real_columns(data_dir, encoder_dir, known_task, settings, file, tags):
-    task = known_task(columns("real", tags, file, sentences=40))
-    whole = read_columns(data_dir / file, tags)
+@pytest.mark.parametrize("corpus", KINDS)
+def test_real_columns(data_dir, encoder_dir, known_task, settings, corpus):
+    tags = ("O", *(f"{part}-{kind}" for kind in KINDS[corpus] for part in "BI"))
+    task = known_task(columns(corpus, tags, f"{corpus}/dev.txt", sentences=40))
+    whole = read_columns(data_dir / corpus / "dev.txt", tags)
     assert {tag for own in whole.tags for tag in own} == set(range(len(tags)))
     found = encode(whole, load_tokenizer(encoder_dir), 512, task).examples
     targets = Part(found, np.arange(len(whole))).references

@@ -21,9 +21,9 @@ from fedsim.wire import Channel
 
 
 def split_learning(setting: Setting, cut: int = 1) -> FederatedAlgorithm:
-    """Algorithm 2: clients in turn train F_a, embeddings and layers 1 … cut, with a server that has F_b, all above.
+    """Clients in turn train F_a, embeddings and layers 1 … cut, with a server that has F_b, all above.
 
-    Each takes F_a over from the one before, by way of the server; labels are the server's to know (section 3.1).
+    Each takes F_a over from the one before, by way of the server; the labels are the server's to know.
     """
     model, training = setting.model, setting.training
     parts = model.anatomy
@@ -38,11 +38,9 @@ def split_learning(setting: Setting, cut: int = 1) -> FederatedAlgorithm:
     ) -> tuple[FederationState, RoundMetrics]:
         model.write(setting.server_params(state))
         losses = tuple(turn(client, state.round + 1, channel) for client in cohort)
-        weights = [len(client.train) for client in cohort]
-        mean = float(np.average(losses, weights=weights))
-        return FederationState(state.round + 1, model.snapshot(parts.names), {}, state.clients), RoundMetrics(
-            losses, mean
-        )
+        mean = float(np.average(losses, weights=[len(client.train) for client in cohort]))
+        learned = FederationState(state.round + 1, model.snapshot(parts.names), {}, state.clients)
+        return learned, RoundMetrics(losses, mean)
 
     def turn(client: Client, number: int, channel: Channel) -> float:
         model.write(channel.to_client(client.id, model.read(f_a)))
