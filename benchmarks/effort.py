@@ -1,26 +1,32 @@
-"""What a cell's training costs in floating-point operations, estimated from shapes and the tokens of the real data."""
+"""What a cell's training costs in FLOPs, estimated from shapes and the tokens of the real data."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.backbones import KNOWN, architecture, locate
+from benchmarks.backbones import KNOWN, architecture, build_tokenizer, locate
 from benchmarks.errors import UserError
 from benchmarks.settings import Settings
-from benchmarks.spec import Cell
+from benchmarks.spec import Cell, canonical_json
 
 if TYPE_CHECKING:
-    from fedsim.data import Part
+    from benchmarks.flops import PerText, Size
+    from fedsim.data import Client, Part
+    from fedsim.engine import FederationState
     from fedsim.models.resident import Resident
+    from fedsim.objectives import Objective
+    from fedsim.training import LocalTraining
+
+KNOWN_FLOPS: dict[Hashable, PerText] = {}  # of models and what was done with them: the same in every cell
 
 
 @dataclass(frozen=True)
 class Effort:
-    """Optimiser steps of a cell, and floating-point operations of its training and of its scoring after each round."""
+    """Optimiser steps of a cell, and FLOPs of its training and of its scoring after each round."""
 
     steps: int
     training_flops: float
@@ -37,107 +43,152 @@ class Effort:
 
 
 def estimate_effort(cell: Cell, settings: Settings) -> Effort:
-    """Operations of a cell on the data at hand: 2 a matrix weight and token forwards, 4 more backwards.
+    """FLOPs of a cell on the data at hand: those of its matrix products, forwards and backwards.
 
-    Per token of a text of S tokens: 2 P + 4 L S H forwards, with P weights in the encoder's layers, L layers of
-    width H; three times that in training. Padding is left out, or counted where training.padding is "fixed". What is
-    trained is found out by one round of the method itself that trains nothing: over a frozen encoder each text counts
-    once where its features are kept, and the head's weights count for each token that it reads.
-    UserError where neither the data nor a tokenizer is at hand, or where it takes the texts' features.
+    The method's own rounds run on `meta` tensors, on texts of a few tokens, and PyTorch counts; so a gradient counts
+    where there is one, whoever composes the training. A text of S tokens costs a + b S + c S², and so much for each
+    token that is asked for; the sum is over the texts of each round's cohort. Padding is left out, or counted where
+    training.padding is "fixed". Over a frozen encoder each text counts once where its features are kept. What a round
+    computes besides the batches of its training is left out.
+    UserError where neither the data nor a tokenizer is at hand.
     """
-    from benchmarks.federation import build_clients, load_inputs
-    from benchmarks.planned import Features, Forgetful, Untrained
-    from benchmarks.planning import counted_setting
-    from fedsim.algorithms import build_algorithm
-    from fedsim.wire import Channel
+    from benchmarks.federation import build_clients, load_inputs, objective_of
+    from benchmarks.flops import prepared_already
+    from benchmarks.rounds import amounts_by_round, cohorts
 
     counted = replace(cell, backbone=_with_same_vocabulary(cell.backbone))
-    clients, _ = build_clients(counted, load_inputs(counted, replace(settings, backbone=None)), settings)
-    asked: list[Part] = []  # for features
-    runs: list[tuple[Part, frozenset[str]]] = []
-    training = Untrained(
-        cell.seed,
-        cell.training.learning_rate,
-        cell.training.batch_size,
-        on_run=lambda part, names: runs.append((part, frozenset(names))),
-    )
-    features = Features(counted=True, on_part=asked.append)
-    setting = counted_setting(cell, cell.backbone, training, features)
-    algorithm = build_algorithm(cell.algorithm, setting, cell.options)
-    channel = Channel(cell.codec)
-    algorithm.round(algorithm.init(clients, channel, Forgetful()), clients, channel)
-    if not runs:
-        return Effort(0, 0.0, 0.0)
+    inputs = load_inputs(counted, replace(settings, backbone=None))
+    clients, _ = build_clients(counted, inputs, settings)
+    words = int(architecture(cell.backbone)["vocab_size"])
+    objective = objective_of(inputs.task, words, lambda: build_tokenizer(inputs.backbone))
+    tally = _Tally(cell, objective, prepared_already(objective))
+    with tally.counter:
+        start = tally.algorithm.init(clients, tally.channel, tally.store)
+        rounds = amounts_by_round(tally.algorithm, start, cohorts(cell, clients), tally.round, lambda client: client.id)
+        training = tally.featured_flops + sum(amounts["flops"] for amounts in rounds)
+        scoring = tally.scoring_flops(clients)
+    return Effort(sum(amounts["steps"] for amounts in rounds), training, scoring)
 
-    kept = {part.indices.tobytes(): part for part in asked}
-    encoder, head = _Forward.of(cell.backbone), _head_weights(setting.model)
-    width = cell.training.max_length if cell.training.padding == "fixed" else None
-    everyone = np.concatenate([lengths_of(client.train) for client in clients])
-    rounds, epochs = cell.training.rounds, cell.training.local_epochs * cell.training.participation
 
-    def read(lengths: np.ndarray) -> float:
-        """The head's operations forwards."""
-        tokens = lengths if setting.model.model.head.tokens else np.ones_like(lengths)
-        return float(2 * head * tokens.sum())
+class _Tally:
+    """The counts of one cell."""
 
-    once, training_flops, steps = sum(encoder.flops(lengths_of(part), width) for part in kept.values()), 0.0, 0
-    for part, names in runs:
-        # What a server received are the clients' own texts.
-        lengths = lengths_of(part) if hasattr(part.examples, "lengths") else everyone
-        passes = 3 if names & setting.model.anatomy.layers[-1] else 0 if kept else 1
-        training_flops += passes * encoder.flops(lengths, width) + 3 * read(lengths)
-        steps += math.ceil(len(lengths) / cell.training.batch_size)
-    scored = [part for client in clients for part in client.evaluation.values()]
-    if not algorithm.personal:  # a part that several clients are scored on is answered once
-        scored = list({id(part): part for part in scored}.values())
-    scoring = sum(encoder.flops(lengths_of(part), width) for part in scored)
-    reading = sum(read(lengths_of(part)) for part in scored)
-    return Effort(
-        round(steps * rounds * epochs),
-        once + training_flops * rounds * epochs,
-        scoring * (1 if kept else rounds) + reading * rounds,
-    )
+    def __init__(self, cell: Cell, objective: Objective, prepared: Objective) -> None:
+        """objective: the task's; prepared: the same for texts that stand in for real ones."""
+        from benchmarks.flops import Counted, FlopCounter
+        from benchmarks.planned import Features, Forgetful
+        from benchmarks.planning import counted_setting
+        from fedsim.algorithms import build_algorithm
+        from fedsim.wire import Channel
+
+        self.cell, self.objective = cell, objective
+        self.counter, self.channel, self.store = FlopCounter(), Channel(cell.codec), Forgetful()
+        training = cell.training
+        counted = Counted(
+            cell.seed,
+            training.learning_rate,
+            training.batch_size,
+            training.local_epochs,
+            counter=self.counter,
+            on_batches=self._trained,
+            known=KNOWN_FLOPS,
+        )
+        features = Features(counted=True, on_part=self._featured)
+        self.setting = counted_setting(cell, cell.backbone, counted, features, prepared)
+        self.algorithm = build_algorithm(cell.algorithm, self.setting, cell.options)
+        self.reached: FederationState | None = None  # after the first round that was run
+        self.amounts: dict[str, int] = {}
+        self.encoded: dict[Hashable, Part] = {}  # parts whose features were asked for
+        self.encoder: PerText | None = None  # of one of their texts
+        self.featured_flops = 0
+
+    def round(self, state: FederationState, cohort: Sequence[Client]) -> tuple[FederationState, dict[str, int]]:
+        """The FLOPs and steps of a round's training."""
+        self.amounts = {"flops": 0, "steps": 0}
+        after, _ = self.algorithm.round(state, cohort, self.channel)
+        self.reached = self.reached or after
+        return after, self.amounts
+
+    def scoring_flops(self, clients: Sequence[Client]) -> int:
+        """FLOPs of every client's answers after each round, by what it takes after the first."""
+        asked = {}  # a part that several clients are scored on is answered once, unless their answers are their own
+        for client in clients:
+            for part in client.evaluation.values():
+                asked[id(part), client.id if self.algorithm.personal else None] = client, part
+        before = self.featured_flops
+        answers = sum(self._flops(self._answer(client), part) for client, part in asked.values())
+        if self.encoder is not None:
+            for _, part in asked.values():
+                self._encode(part)
+        return self.cell.training.rounds * answers + self.featured_flops - before
+
+    def _answer(self, client: Client) -> PerText:
+        """FLOPs of a text's answer by a client's model."""
+        from benchmarks.flops import OneText, architecture_of
+        from benchmarks.rounds import decisive
+
+        def answer(size: Size) -> None:
+            assert self.reached is not None
+            self.algorithm.predict(self.reached, client, OneText(size, self.setting.objective).part)
+
+        plan = self.algorithm.plan
+        own: Hashable = client.id if plan is None else decisive(plan(1, client.id))
+        method = self.cell.algorithm, canonical_json(self.cell.options), self.cell.clients
+        key = ("answer", method, own, self.algorithm.personal, architecture_of(self.setting.model))
+        return self._once(key, answer)
+
+    def _trained(self, training: LocalTraining, part: Part, flops: PerText) -> None:
+        self.amounts["flops"] += training.epochs * self._flops(flops, part)
+        self.amounts["steps"] += training.steps(part)
+
+    def _featured(self, model: Resident, part: Part) -> None:
+        from benchmarks.flops import OneText, architecture_of
+
+        def encode(size: Size) -> None:
+            import torch
+
+            with torch.inference_mode():
+                model.features(OneText(size, self.setting.objective).part.examples.collate(np.zeros(1, dtype=np.int64)))
+
+        self.encoder = self._once(("features", architecture_of(self.setting.model)), encode)
+        if not isinstance(part.examples, OneText):
+            self._encode(part)
+
+    def _encode(self, part: Part) -> None:
+        """Count a part's features, the first time that they are asked for."""
+        key = id(part.examples), part.indices.tobytes()
+        if key not in self.encoded and self.encoder is not None:
+            self.encoded[key] = part
+            self.featured_flops += self._flops(self.encoder, part)
+
+    def _once(self, key: Hashable, compute: Callable[[Size], None]) -> PerText:
+        if key not in KNOWN_FLOPS:
+            KNOWN_FLOPS[key] = self.counter.of(compute)
+        return KNOWN_FLOPS[key]
+
+    def _flops(self, flops: PerText, part: Part) -> int:
+        lengths = lengths_of(part)
+        if self.cell.training.padding == "fixed":
+            lengths = np.full_like(lengths, self.cell.training.max_length)
+        return flops.of(lengths, self._targets(part) if flops.target else 0)
+
+    def _targets(self, part: Part) -> int:
+        """Tokens of a part that are asked for in an epoch."""
+        from benchmarks.planned import States
+        from fedsim.data import IGNORED, Part, evaluation_batches
+        from fedsim.rng import numpy_generator
+
+        if isinstance(part.examples, States):
+            part = Part(part.examples.examples, part.indices)
+        rng = numpy_generator(self.cell.seed, 0, 0, "targets")
+        batches = evaluation_batches(part, self.cell.training.batch_size, None)
+        return sum(int((self.objective.prepare(batch, rng)["labels"] != IGNORED).sum()) for _, batch in batches)
 
 
 def lengths_of(part: Part) -> np.ndarray:
     """Tokens of each text of a part."""
     lengths: np.ndarray = part.examples.lengths[part.indices]
     return lengths
-
-
-def _head_weights(model: Resident) -> int:
-    """Weights of the head's matrices."""
-    parameters = (model.parameters[name] for name in model.anatomy.head)
-    return sum(parameter.numel() for parameter in parameters if parameter.ndim == 2)
-
-
-@dataclass(frozen=True)
-class _Forward:
-    """A forward pass through an encoder's layers."""
-
-    weights: int
-    layers: int
-    hidden: int
-
-    @classmethod
-    def of(cls, backbone: str) -> _Forward:
-        import torch
-
-        from fedsim.models.anatomy import anatomy
-        from fedsim.models.encoder import encoder_from_config
-
-        with torch.device("meta"):
-            encoder = encoder_from_config(architecture(backbone))
-        config: Any = encoder.config  # its fields differ from family to family
-        parameters = {f"encoder.{name}": parameter for name, parameter in encoder.named_parameters()}
-        layers = anatomy(parameters).layers
-        weights = sum(parameters[name].numel() for layer in layers for name in layer if parameters[name].ndim == 2)
-        return cls(weights, len(layers), int(config.hidden_size))
-
-    def flops(self, lengths: np.ndarray, width: int | None) -> float:
-        """Operations for texts of these lengths, each padded to `width` if there is one."""
-        tokens = lengths.astype(float) if width is None else lengths * 0.0 + width
-        return float((tokens * (2 * self.weights + 4 * self.layers * self.hidden * tokens)).sum())
 
 
 def _with_same_vocabulary(backbone: str) -> str:

@@ -16,7 +16,7 @@ class CellStarted:
     cell: Cell
     cell_id: str
     finished: tuple[RoundRecord, ...]
-    train_examples: int  # of one round
+    train_examples: tuple[int, ...]  # of each round, all of its cohort's epochs together
 
 
 @dataclass(frozen=True)

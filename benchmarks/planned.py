@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from benchmarks.errors import DependsOnTextsError
-from fedsim.data import Batch, ExampleSet, Part
+from fedsim.data import Batch, ExampleSet, Part, asked
 from fedsim.feature_cache import FeatureCache
 from fedsim.features import FeatureStore
 from fedsim.models.resident import Resident
@@ -23,14 +23,10 @@ def _ignore(*_: Any) -> None:
     """No one counts."""
 
 
-@dataclass(frozen=True)
 class Untrained(LocalTraining):
-    """Local training that leaves everything as it is. on_run: told the examples and the parameters' names."""
+    """Local training that leaves everything as it is."""
 
-    on_run: Callable[[Part, Sequence[str]], None] = _ignore
-
-    def run(self, resident: Resident, part: Part, names: list[str], *_: Any, **__: Any) -> float:
-        self.on_run(part, names)
+    def run(self, *_: Any, **__: Any) -> float:
         return 0.0
 
 
@@ -53,14 +49,18 @@ class Texts:
 
 
 class States:
-    """Hidden states of examples, of the shapes that a head reads."""
+    """Hidden states of examples, of the shapes that a head reads. examples: the same by their texts."""
 
     def __init__(self, model: Resident, examples: ExampleSet, counted: bool) -> None:
         self.model = model
+        self.examples = examples
         self.labels = examples.labels
-        self.targets = None
+        self.targets = examples.targets
         self.lengths = examples.lengths
         self.counted = counted
+
+    def __len__(self) -> int:
+        return len(self.lengths)
 
     def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
         head = self.model.model.head
@@ -68,46 +68,75 @@ class States:
             raise DependsOnTextsError(
                 "bytes that depend on the number of examples: give each client's, or see a cell's record"
             )
+        if isinstance(self.examples, Texts):
+            return self._of_unknown(len(indices), width)
+        kept = self.lengths[indices] if head.tokens else np.ones(len(indices), dtype=np.int64)
+        padded = (width if head.tokens else None) or int(kept.max())
+        return {
+            "features": torch.empty(head.states, len(indices), padded, self.model.hidden, device="meta"),
+            "attention_mask": torch.from_numpy((np.arange(padded) < kept[:, None]).astype(np.int64)),
+            "labels": torch.from_numpy(asked(self, indices, padded)),
+        }
+
+    def _of_unknown(self, count: int, width: int | None) -> Batch:
+        """The batch of texts of which nothing but their number is known."""
+        head = self.model.model.head
         if head.tokens and width is None:
             return Texts().collate()
-        shape = (len(indices), (width if head.tokens else None) or 1)
+        shape = (count, (width if head.tokens else None) or 1)
         labels = torch.float32 if isinstance(self.model.objective, Regression) else torch.int64
         with torch.device("meta"):
             return {
                 "features": torch.empty(head.states, *shape, self.model.hidden),
                 "attention_mask": torch.empty(shape, dtype=torch.int64),
-                "labels": torch.empty(len(indices), dtype=labels),
+                "labels": torch.empty(count, dtype=labels),
             }
 
 
 class Features(FeatureCache):
     """A cache that computes nothing. counted: whether the numbers of examples are the data's own.
 
-    on_part: told every part of which features are asked for.
+    on_part: told the model and the part whenever features are asked for.
     """
 
-    def __init__(self, counted: bool, on_part: Callable[[Part], None] = _ignore) -> None:
+    def __init__(self, counted: bool, on_part: Callable[[Resident, Part], None] = _ignore) -> None:
         super().__init__()
         self.counted = counted
         self.on_part = on_part
 
     def part(self, model: Resident, part: Part, *_: Any) -> Part:
-        self.on_part(part)
+        self.on_part(model, part)
         return Part(States(model, part.examples, self.counted), part.indices)
 
-    def store(self, *_: Any) -> FeatureStore:
-        return Received()
+    def store(self, model: Resident) -> FeatureStore:
+        return Received(model)
 
 
 class Received(FeatureStore):
-    """What a server keeps of that: how many there are."""
+    """What a server keeps of that: how many there are, and as many tokens of each as its mask says."""
 
-    def __init__(self) -> None:
-        self._count = 0
+    def __init__(self, model: Resident) -> None:
+        self._model = model
+        self._lengths: list[np.ndarray] = []
 
-    def add(self, *received: Any) -> None:
-        *_, labels = received
-        self._count += len(labels)
+    def add(self, features: Tensor, masks: Tensor | None, labels: Tensor) -> None:
+        lengths = torch.ones(len(labels), dtype=torch.int64)
+        if masks is not None and not masks.is_meta:
+            lengths = masks.sum(1) if masks.ndim == 2 else masks
+        self._lengths.append(lengths.numpy().astype(np.int64))
 
     def examples(self) -> Any:
-        return range(self._count)
+        return States(self._model, Unread(np.concatenate(self._lengths)), counted=True)
+
+
+class Unread:
+    """Texts of these lengths, which are not read. lengths: int64 [n]."""
+
+    targets = None
+
+    def __init__(self, lengths: np.ndarray) -> None:
+        self.lengths = lengths
+        self.labels = np.zeros(len(lengths), dtype=np.int64)
+
+    def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
+        return Texts().collate()

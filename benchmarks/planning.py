@@ -15,11 +15,17 @@ if TYPE_CHECKING:
     from fedsim.algorithms import Setting
     from fedsim.feature_cache import FeatureCache
     from fedsim.models.resident import Resident
+    from fedsim.objectives import Objective
     from fedsim.training import LocalTraining
 
 
-def counted_setting(cell: Cell, backbone: str, training: LocalTraining, features: FeatureCache) -> Setting:
-    """Where a cell's method runs to be counted: its model on the `meta` device, and stand-ins for what takes time."""
+def counted_setting(
+    cell: Cell, backbone: str, training: LocalTraining, features: FeatureCache, objective: Objective | None = None
+) -> Setting:
+    """Where a cell's method runs to be counted: its model on the `meta` device, and stand-ins for what takes time.
+
+    objective: None for one of the cell's task that reads no text.
+    """
     import torch
 
     from fedsim.algorithms import Setting
@@ -30,8 +36,9 @@ def counted_setting(cell: Cell, backbone: str, training: LocalTraining, features
     from fedsim.precision import Precision
 
     found, config = task(cell.task), _full(architecture(backbone))
-    vocabulary = Vocabulary(int(config.get("vocab_size", 30522)), mask_id=0)  # no text is read here
-    objective = build_objective(found.objective, found.classes, vocabulary, found.objective_options)
+    if objective is None:
+        vocabulary = Vocabulary(int(config.get("vocab_size", 30522)), mask_id=0)
+        objective = build_objective(found.objective, found.classes, vocabulary, found.objective_options)
 
     def load_model() -> Resident:
         with torch.device("meta"):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from benchmarks.events import CellFailed, CellFinished, CellStarted, Event, RoundFinished, Trained
+from benchmarks.measures import metric
+from benchmarks.record import RunRecord
 from benchmarks.spec import Cell
+from benchmarks.tasks import task
 
 
 class ProgressDisplay:
@@ -50,14 +53,12 @@ class ProgressDisplay:
         """Show an event."""
         match event:
             case CellStarted(cell, cell_id, finished, examples):
-                rounds = cell.training.rounds
-                bar = self.bars.add_task(
-                    f"  {self._name(cell)}", total=examples * rounds, completed=examples * len(finished), note=""
-                )
+                done = sum(examples[: len(finished)])
+                bar = self.bars.add_task(f"  {self._name(cell)}", total=sum(examples), completed=done, note="")
                 self.running[cell_id] = (bar, cell)
                 self.estimate.started(cell, cell_id, examples, len(finished))
                 if finished:
-                    self._line(f"{self._name(cell)}: goes on after round {len(finished)} of {rounds}")
+                    self._line(f"{self._name(cell)}: goes on after round {len(finished)} of {cell.training.rounds}")
             case Trained(cell_id, examples):
                 self.bars.advance(self.running[cell_id][0], examples)
                 self.estimate.trained(cell_id, examples)
@@ -86,11 +87,8 @@ class ProgressDisplay:
 
     def _headline(self, event: CellFinished) -> str:
         record = event.record
-        scores = record.rounds[-1].scores["test"]
-        shown = ", ".join(
-            f"{metric} {'undefined' if value is None else f'{100 * value:.2f}'}" for metric, value in scores.items()
-        )
-        return f"{shown} in {duration(record.timing['setup_seconds'] + record.timing['train_seconds'])}"
+        shown = ", ".join(_shown(name, value) for name, value in _headline_scores(record).items())
+        return f"{shown} in {duration(record.timing['setup_seconds'] + record.timing['train_seconds'])}".lstrip()
 
     def _name(self, cell: Cell) -> str:
         return self.names.get(cell.spec_id, cell.label)
@@ -99,10 +97,22 @@ class ProgressDisplay:
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
+def _headline_scores(record: RunRecord) -> Mapping[str, float | None]:
+    """The last round's scores: of the evaluation that the task names first, or else of the first that there is."""
+    scores = record.rounds[-1].scores
+    first = task(record.cell.task).evaluations[0]
+    return scores.get(first, next(iter(scores.values()), {}))
+
+
+def _shown(name: str, value: float | None) -> str:
+    found = metric(name)
+    return f"{found.label} {'undefined' if value is None else f'{found.shown(value):.2f}'}"
+
+
 class Estimate:
     """About how long is left: what is still to train, over the rate of training examples so far.
 
-    A cell that has not begun is taken to be as large as another of its task and rounds, or else as the mean cell.
+    A cell that has not begun is taken to be as large as another of its task and budget, or else as the mean cell.
     """
 
     def __init__(self, cells: Sequence[Cell]) -> None:
@@ -113,11 +123,11 @@ class Estimate:
         self.seen = 0
         self.start: float | None = None
 
-    def started(self, cell: Cell, cell_id: str, round_examples: int, finished_rounds: int) -> None:
-        """A cell begins, or goes on."""
+    def started(self, cell: Cell, cell_id: str, round_examples: Sequence[int], finished_rounds: int) -> None:
+        """A cell begins, or goes on. round_examples: what each of its rounds trains."""
         self.waiting.pop(cell.spec_id, None)
-        self.sizes[_kind(cell)] = round_examples * cell.training.rounds
-        self.left[cell_id] = round_examples * (cell.training.rounds - finished_rounds)
+        self.sizes[_kind(cell)] = sum(round_examples)
+        self.left[cell_id] = sum(round_examples[finished_rounds:])
         self.start = self.start if self.start is not None else time.monotonic()
 
     def trained(self, cell_id: str, examples: int) -> None:
@@ -147,11 +157,12 @@ class Estimate:
         return "" if not left else f"about {duration(left)} left"
 
 
-Kind = tuple[str, int]
+Kind = tuple[str, int, int, int, float]
 
 
 def _kind(cell: Cell) -> Kind:
-    return cell.task, cell.training.rounds
+    training = cell.training
+    return cell.task, cell.clients, training.rounds, training.local_epochs, training.participation
 
 
 def duration(seconds: float) -> str:

@@ -58,7 +58,7 @@ def amounts_by_round(
                 raise
             rounds.append(amounts)
             continue
-        keys = [(of_client(client), _decisive(algorithm.plan(number + 1, client.id))) for client in cohort]
+        keys = [(of_client(client), decisive(algorithm.plan(number + 1, client.id))) for client in cohort]
         for client, key in zip(cohort, keys, strict=True):
             if key not in known:
                 known[key] = measure(replace(state, round=number), [client])[1]
@@ -74,7 +74,7 @@ def _sum(times: Mapping[Hashable, int], known: Mapping[Hashable, Amounts[K]]) ->
     return total
 
 
-def _decisive(plan: ExchangePlan) -> Hashable:
+def decisive(plan: ExchangePlan) -> Hashable:
     """What of a plan decides about bytes and arithmetic: not which of the server's layers a frozen one stands for."""
     exchanged = plan.download | plan.upload
     return (

@@ -19,6 +19,7 @@ from benchmarks.events import CellFinished, CellStarted, RoundFinished, Sink, Tr
 from benchmarks.federation import Federation, Inputs, build_clients, build_federation, load_inputs
 from benchmarks.measures import metric
 from benchmarks.record import LedgerEntry, RoundRecord, RunRecord, read_record, write_record
+from benchmarks.rounds import round_examples
 from benchmarks.scoring import combine_errors, mean_error, sampling_error, scores
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
@@ -112,9 +113,7 @@ def _compute(
 
     def on_start(run: Run) -> None:
         done = tuple(round_record(result, channel.ledger) for result in run.results)
-        sink(
-            CellStarted(cell, cell_id, done, sum(len(client.train) for client in clients) * cell.training.local_epochs)
-        )
+        sink(CellStarted(cell, cell_id, done, round_examples(cell, clients)))
         begun.append(time.perf_counter())
 
     def on_round(run: Run) -> None:

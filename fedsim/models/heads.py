@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, ClassVar
 
 import torch
@@ -183,14 +184,15 @@ def first_token(layer: Any, hidden_BSD: Tensor, mask_BS: Tensor) -> Tensor:
     """
     attention = layer.attention.self
     device = hidden_BSD.device.type
-    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else torch.float32
+    autocasts = torch.amp.is_autocast_available(device)  # not on the `meta` device
+    dtype = torch.get_autocast_dtype(device) if autocasts and torch.is_autocast_enabled(device) else torch.float32
     hidden_BSD = hidden_BSD.to(dtype)
 
     def by_head(values: Tensor, dim: int) -> Tensor:
         return values.unflatten(dim, (attention.num_attention_heads, -1))
 
     # What meets one token a text stays fp32: casting the weights would cost more than it saves.
-    with torch.autocast(device, enabled=False):
+    with torch.autocast(device, enabled=False) if autocasts else nullcontext():
         first_BD = hidden_BSD[:, 0].float()
         query_BHE = by_head(attention.query(first_BD), -1) * attention.scaling
         asked_BHD = torch.einsum("bhe,hed->bhd", query_BHE, by_head(attention.key.weight, 0))

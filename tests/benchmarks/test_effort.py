@@ -1,4 +1,4 @@
-"""Estimated operations: against a count by hand, and how they scale."""
+"""Estimated FLOPs: against a count by hand, and how they scale."""
 
 from __future__ import annotations
 
@@ -38,6 +38,9 @@ def test_operations_are_those_counted_by_hand(cell: Cell) -> None:
     effort = estimate_effort(cell, settings)
     # The head, a pooler and two outputs, reads one token a text: a few thousandths of the whole.
     trained, scored = 3 * train * cell.training.rounds * cell.training.local_epochs, test * cell.training.rounds
+    # Embeddings are frozen: what goes into the first layer's query, key and value gets no gradient.
+    tokens = sum(int(c.train.examples.lengths[c.train.indices].sum()) for c in clients)
+    trained -= 2 * 3 * HIDDEN**2 * tokens * cell.training.rounds * cell.training.local_epochs
     head = 2 * (HIDDEN**2 + 2 * HIDDEN)
     texts = sum(len(c.train) for c in clients), sum(len(c.evaluation["test"]) for c in clients)
     assert effort.training_flops == pytest.approx(
@@ -77,12 +80,13 @@ def test_a_frozen_encoder_sees_each_text_once_and_a_head_in_every_epoch() -> Non
     weights = LAYERS * (4 * HIDDEN**2 + 2 * HIDDEN * INNER)
     lengths = np.concatenate([c.train.examples.lengths[c.train.indices] for c in clients]).astype(float)
     once = float((lengths * (2 * weights + 4 * LAYERS * HIDDEN * lengths)).sum())
-    head = 3 * 2 * 3 * HIDDEN * len(lengths) * cell.training.rounds  # forwards and backwards, three outputs
+    product = 2 * 3 * HIDDEN * len(lengths) * cell.training.rounds  # of the head, which has three outputs
+    head = 2 * product  # forwards, and the weights' gradient: what goes into it is frozen
     assert effort("d-fedavg-ordinary").training_flops == pytest.approx(once + head)
     assert effort("c-ordinary").training_flops == pytest.approx(once + head)
     anew = effort("d-fedavg-ordinary", options={"cached": False})
     assert anew.training_flops == pytest.approx(cell.training.rounds * once + head)
-    assert effort("fedavg-ordinary").training_flops == pytest.approx(3 * cell.training.rounds * once + head)
+    assert effort("fedavg-ordinary").training_flops == pytest.approx(3 * cell.training.rounds * once + 3 * product)
     assert effort("d-fedavg-psum").training_flops > 5 * effort("d-fedavg-average").training_flops
     # The official test set is common: a global model answers it once, five personal ones five times.
     assert effort("fedsplitbert-ordinary").scoring_flops == pytest.approx(5 * effort("fedavg-ordinary").scoring_flops)

@@ -58,7 +58,7 @@ def record_of(cell: Cell, f1: float | None = 0.5) -> RunRecord:
 def test_nothing_is_said_before_something_is_known(cells: list[Cell], clock: Clock) -> None:
     estimate = Estimate(cells)
     assert estimate.seconds_left() is None
-    estimate.started(cells[0], "a", round_examples=1000, finished_rounds=0)
+    estimate.started(cells[0], "a", round_examples=(1000, 1000), finished_rounds=0)
     estimate.trained("a", 19)  # less than a hundredth of the cell's 2 × 1000
     clock.now += 5
     assert estimate.seconds_left() is None
@@ -67,7 +67,7 @@ def test_nothing_is_said_before_something_is_known(cells: list[Cell], clock: Clo
 
 def test_what_is_left_over_the_rate_so_far(cells: list[Cell], clock: Clock) -> None:
     estimate = Estimate(cells)
-    estimate.started(cells[0], "a", round_examples=100, finished_rounds=0)
+    estimate.started(cells[0], "a", round_examples=(100, 100), finished_rounds=0)
     clock.now += 10
     estimate.trained("a", 50)
     # 150 of this cell, and three cells taken to be as large: 750 examples at 5 a second.
@@ -77,8 +77,8 @@ def test_what_is_left_over_the_rate_so_far(cells: list[Cell], clock: Clock) -> N
 
 def test_cells_of_a_task_are_alike_and_others_are_as_large_as_the_mean(cells: list[Cell], clock: Clock) -> None:
     estimate = Estimate(cells)
-    estimate.started(cells[0], "a", 100, 0)  # MRPC: 200
-    estimate.started(cells[2], "b", 50, 0)  # RTE: 100
+    estimate.started(cells[0], "a", (100, 100), 0)  # MRPC: 200
+    estimate.started(cells[2], "b", (50, 50), 0)  # RTE: 100
     clock.now += 30
     estimate.trained("a", 200)
     estimate.trained("b", 100)
@@ -86,7 +86,7 @@ def test_cells_of_a_task_are_alike_and_others_are_as_large_as_the_mean(cells: li
     estimate.finished(cells[2], "b")
     assert estimate.seconds_left() == pytest.approx((200 + 100) / 10)  # one more of each
     unknown = Estimate([*cells[:1], *cells[2:3]])
-    unknown.started(cells[0], "a", 100, 0)
+    unknown.started(cells[0], "a", (100, 100), 0)
     clock.now += 10
     unknown.trained("a", 100)
     assert unknown.seconds_left() == pytest.approx((100 + 200) / 10)  # nothing is known of RTE
@@ -94,7 +94,7 @@ def test_cells_of_a_task_are_alike_and_others_are_as_large_as_the_mean(cells: li
 
 def test_a_cell_that_goes_on_has_less_to_train(cells: list[Cell], clock: Clock) -> None:
     estimate = Estimate(cells[:2])
-    estimate.started(cells[0], "a", 100, 1)
+    estimate.started(cells[0], "a", (100, 100), 1)
     clock.now += 10
     estimate.trained("a", 50)
     assert estimate.seconds_left() == pytest.approx((50 + 200) / 5)  # the other cell begins at its first round
@@ -103,7 +103,7 @@ def test_a_cell_that_goes_on_has_less_to_train(cells: list[Cell], clock: Clock) 
 def test_cells_that_were_found_cost_nothing(cells: list[Cell], clock: Clock) -> None:
     estimate = Estimate(cells[:3])
     estimate.finished(cells[1], "found")
-    estimate.started(cells[0], "a", 100, 0)
+    estimate.started(cells[0], "a", (100, 100), 0)
     clock.now += 20
     estimate.trained("a", 200)
     estimate.finished(cells[2], "found, too")
@@ -113,7 +113,7 @@ def test_cells_that_were_found_cost_nothing(cells: list[Cell], clock: Clock) -> 
 
 def test_a_cell_that_fails_leaves_nothing_to_wait_for(cells: list[Cell], clock: Clock) -> None:
     estimate = Estimate(cells[:1])
-    estimate.started(cells[0], "a", 100, 0)
+    estimate.started(cells[0], "a", (100, 100), 0)
     clock.now += 10
     estimate.trained("a", 50)
     estimate.finished(cells[0], "a")
@@ -147,7 +147,7 @@ def test_one_line_for_each_finished_cell_and_none_for_a_round(
 ) -> None:
     cell_id = cells[0].cell_id(INPUTS)
     with display:
-        display(CellStarted(cells[0], cell_id, (), 10))
+        display(CellStarted(cells[0], cell_id, (), (10, 10)))
         for number in (1, 2):
             clock.now += 5
             display(Trained(cell_id, 10))
@@ -155,7 +155,7 @@ def test_one_line_for_each_finished_cell_and_none_for_a_round(
         assert output.getvalue() == ""
         display(CellFinished(record_of(cells[0])))
     # 30 + 90 seconds by the record; 3 cells of 20 examples at 2 a second are left. Longer than the console is wide.
-    line = "[1/4] MRPC · FedAvg · seed 0: f1 50.00, accuracy 75.00 in 2 min  about 30 s left\n"
+    line = "[1/4] MRPC · FedAvg · seed 0: F1 50.00, Acc 75.00 in 2 min  about 30 s left\n"
     assert output.getvalue() == line
 
 
@@ -163,14 +163,14 @@ def test_undefined_scores_and_cells_without_a_name(
     display: ProgressDisplay, cells: list[Cell], output: io.StringIO
 ) -> None:
     display(CellFinished(record_of(cells[2], f1=None)))
-    assert output.getvalue() == f"[1/4] {cells[2].label}: f1 undefined, accuracy 75.00 in 2 min\n"
+    assert output.getvalue() == f"[1/4] {cells[2].label}: F1 undefined, Acc 75.00 in 2 min\n"
 
 
 def test_found_failed_and_resumed_cells_are_marked(
     display: ProgressDisplay, cells: list[Cell], output: io.StringIO
 ) -> None:
     display(CellFinished(record_of(cells[0]), reused=True))
-    display(CellStarted(cells[1], cells[1].cell_id(INPUTS), (finished_round(1),), 10))
+    display(CellStarted(cells[1], cells[1].cell_id(INPUTS), (finished_round(1),), (10, 10)))
     display(CellFailed(cells[1], "training diverged in round 2 [loss nan]"))
     display(CellFailed(cells[2], "training diverged in round 2 [loss nan]"))
     assert not display.running
@@ -186,7 +186,7 @@ def test_bars_in_a_terminal(cells: list[Cell], output: io.StringIO) -> None:
     console = Console(file=output, width=120, force_terminal=True, color_system=None)
     cell_id = cells[0].cell_id(INPUTS)
     with ProgressDisplay("table @ demo", cells, {}, console) as display:
-        display(CellStarted(cells[0], cell_id, (), 10))
+        display(CellStarted(cells[0], cell_id, (), (10, 10)))
         display(Trained(cell_id, 10))
         display(RoundFinished(cell_id, finished_round(1)))
         display.bars.refresh()

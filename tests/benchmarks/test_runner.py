@@ -127,7 +127,7 @@ def test_events_of_a_cell_count_every_example_once(
     assert [type(event) for event in events if not isinstance(event, Trained)] == [
         CellStarted, RoundFinished, RoundFinished, CellFinished,
     ]  # fmt: skip
-    assert events[0] == CellStarted(cell, record.cell_id, (), examples)
+    assert events[0] == CellStarted(cell, record.cell_id, (), (examples, examples))
     assert sum(event.examples for event in events.of(Trained)) == 2 * examples
     assert [event.round for event in events.of(RoundFinished)] == list(record.rounds)
     assert record.outcome == finished["fedavg"].outcome  # in another folder, after other cells

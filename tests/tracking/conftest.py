@@ -71,7 +71,7 @@ def _record(**changes: Any) -> RunRecord:
 
 
 def _play(mirror: Mirror, record: RunRecord, *, finished: int = 0, stopped_after: int | None = None) -> None:
-    mirror(CellStarted(record.cell, record.cell_id, record.rounds[:finished], 16))
+    mirror(CellStarted(record.cell, record.cell_id, record.rounds[:finished], (16,) * len(record.rounds)))
     for entry in record.rounds[finished:stopped_after]:
         mirror(Trained(record.cell_id, 16))
         mirror(RoundFinished(record.cell_id, entry))
