@@ -16,9 +16,9 @@ from benchmarks.settings import Settings
 from benchmarks.spec import Cell
 from benchmarks.tasks import Task
 from fedsim.checkpoint import Checkpoint
-from fedsim.data import Client, Part, training_batches
+from fedsim.data import Client, Subset, training_batches
 from fedsim.engine import run_federation
-from fedsim.models.resident import Resident
+from fedsim.models.model import Model
 from fedsim.rng import numpy_generator, torch_seeded
 from fedsim.store import ClientStore
 from fedsim.wire import Channel
@@ -56,7 +56,7 @@ def bench(cell: Cell, settings: Settings) -> int:
                 federation.algorithm,
                 clients,
                 Channel(cell.codec),
-                lambda answers, part: scores(inputs.task.metrics, federation.setting.objective, answers, part),
+                lambda answers, subset: scores(inputs.task.metrics, federation.setting.objective, answers, subset),
                 rounds=1,
                 seed=number,
                 checkpoint=checkpoint,
@@ -83,18 +83,18 @@ def bench(cell: Cell, settings: Settings) -> int:
     return 0
 
 
-def bare_loop(cell: Cell, model: Resident, clients: Sequence[Client], task: Task) -> None:
+def bare_loop(cell: Cell, model: Model, clients: Sequence[Client], task: Task) -> None:
     """What anyone would write without a harness: an optimiser, a loop over batches, then the scores."""
     import torch
 
-    names = [name for name in model.parameters if name not in model.anatomy.embeddings]
+    names = [name for name in model.parameters if name not in model.groups.embeddings]
     width = cell.training.max_length if cell.training.padding == "fixed" else None
     for client in clients:
         model.set_trained(names)
         optimizer = torch.optim.AdamW(
             [model.parameters[name] for name in names], lr=cell.training.learning_rate, fused=True
         )
-        model.model.train()
+        model.network.train()
         with torch_seeded(0, 1, client.id, "dropout"):
             order = numpy_generator(0, 1, client.id, "shuffle-0")
             for batch in training_batches(client.train, cell.training.batch_size, width, order):
@@ -102,10 +102,10 @@ def bare_loop(cell: Cell, model: Resident, clients: Sequence[Client], task: Task
                 optimizer.step()
                 optimizer.zero_grad(set_to_none=True)
     for client in clients:
-        for part in client.evaluation.values():
-            scores(task.metrics, model.objective, model.predict(part, 64, width), part)
+        for subset in client.evaluation.values():
+            scores(task.metrics, model.objective, model.predict(subset, 64, width), subset)
 
 
 def _shortened(client: Client, examples: int) -> Client:
-    tests = {name: Part(part.examples, part.indices[:EVALUATED]) for name, part in client.evaluation.items()}
-    return replace(client, train=Part(client.train.examples, client.train.indices[:examples]), evaluation=tests)
+    tests = {name: Subset(subset.examples, subset.indices[:EVALUATED]) for name, subset in client.evaluation.items()}
+    return replace(client, train=Subset(client.train.examples, client.train.indices[:examples]), evaluation=tests)

@@ -18,10 +18,10 @@ from benchmarks.runner import peak_memory_bytes, quiet_libraries
 from benchmarks.settings import Settings
 from benchmarks.spec import JSON
 from fedsim.algorithms import Setting
-from fedsim.data import Examples, Part
+from fedsim.data import Examples, Subset
 from fedsim.feature_cache import FeatureCache
 from fedsim.models.encoder import encoder_from_config
-from fedsim.models.resident import Resident
+from fedsim.models.model import Model
 from fedsim.models.sequence import with_head
 from fedsim.objectives import Classification
 from fedsim.precision import resolve_precision
@@ -55,16 +55,16 @@ def _times(settings: Settings, config: Mapping[str, JSON], head: str, bar: float
     Both ways train the same batches of a client's local training. The encoder's one pass over all examples, which the
     first epoch pays, is timed apart.
     """
-    part = _texts(config["vocab_size"], EXAMPLES)
+    subset = _texts(config["vocab_size"], EXAMPLES)
     with tempfile.TemporaryDirectory(dir=settings.results_dir) as folder:
         setting = _setting(settings, config, head, Path(folder))
         begun = time.perf_counter()
-        features = setting.by_features(part)
+        features = setting.by_features(subset)
         once_seconds = time.perf_counter() - begun
-        for examples in (features, part):
+        for examples in (features, subset):
             _epoch_seconds(setting, examples, 0)  # warm-up
         pairs = [
-            (_epoch_seconds(setting, features, number), _epoch_seconds(setting, part, number))
+            (_epoch_seconds(setting, features, number), _epoch_seconds(setting, subset, number))
             for number in range(1, REPEATS + 1)
         ]
     ratio = median(anew / cached for cached, anew in pairs)
@@ -102,21 +102,21 @@ def _peak(settings: Settings, config: Mapping[str, JSON], count: int) -> tuple[i
 def _setting(settings: Settings, config: Mapping[str, JSON], head: str, folder: Path) -> Setting:
     """A client's local training of a head on the frozen encoder, with a cache in the folder."""
     torch.set_num_threads(settings.threads)
-    model = with_head(encoder_from_config(config), 3, seed=0, head=head)
-    resident = Resident(model, resolve_precision("auto", settings.device), Classification(3))
+    network = with_head(encoder_from_config(config), 3, seed=0, head=head)
+    model = Model(network, resolve_precision("auto", settings.device), Classification(3))
     training = LocalTraining(seed=0, learning_rate=5e-4, batch_size=16, weight_decay=0.0)
-    return Setting(lambda: resident, training, resident.objective, features=FeatureCache(folder))
+    return Setting(lambda: model, training, model.objective, features=FeatureCache(folder))
 
 
-def _texts(vocabulary: int, count: int) -> Part:
+def _texts(vocabulary: int, count: int) -> Subset:
     rng = np.random.default_rng(0)
     offsets = np.concatenate([[0], np.cumsum(rng.integers(*LENGTHS, count, endpoint=True))])
     tokens = rng.integers(1, vocabulary, offsets[-1], dtype=np.int32)
     examples = Examples(tokens, np.zeros_like(tokens), offsets, rng.integers(0, 3, count), padding_id=0)
-    return Part(examples, np.arange(count))
+    return Subset(examples, np.arange(count))
 
 
-def _epoch_seconds(setting: Setting, part: Part, number: int) -> float:
+def _epoch_seconds(setting: Setting, subset: Subset, number: int) -> float:
     begun = time.perf_counter()
-    setting.training.run(setting.model, part, sorted(setting.model.anatomy.head), number, 0)
+    setting.training.run(setting.model, subset, sorted(setting.model.groups.head), number, 0)
     return time.perf_counter() - begun

@@ -15,9 +15,9 @@ from benchmarks.spec import Cell, canonical_json
 
 if TYPE_CHECKING:
     from benchmarks.flops import PerText, Size
-    from fedsim.data import Client, Part
+    from fedsim.data import Client, Subset
     from fedsim.engine import FederationState
-    from fedsim.models.resident import Resident
+    from fedsim.models.model import Model
     from fedsim.objectives import Objective
     from fedsim.training import LocalTraining
 
@@ -98,7 +98,7 @@ class _Tally:
         self.algorithm = build_algorithm(cell.algorithm, self.setting, cell.options)
         self.reached: FederationState | None = None  # after the first round that was run
         self.amounts: dict[str, int] = {}
-        self.encoded: dict[Hashable, Part] = {}  # parts whose features were asked for
+        self.encoded: dict[Hashable, Subset] = {}  # parts whose features were asked for
         self.encoder: PerText | None = None  # of one of their texts
         self.featured_flops = 0
 
@@ -111,15 +111,15 @@ class _Tally:
 
     def scoring_flops(self, clients: Sequence[Client]) -> int:
         """FLOPs of every client's answers after each round, by what it takes after the first."""
-        asked = {}  # a part that several clients are scored on is answered once, unless their answers are their own
+        asked = {}  # a subset that several clients are scored on is answered once, unless their answers are their own
         for client in clients:
-            for part in client.evaluation.values():
-                asked[id(part), client.id if self.algorithm.personal else None] = client, part
+            for subset in client.evaluation.values():
+                asked[id(subset), client.id if self.algorithm.personal else None] = client, subset
         before = self.featured_flops
-        answers = sum(self._flops(self._answer(client), part) for client, part in asked.values())
+        answers = sum(self._flops(self._answer(client), subset) for client, subset in asked.values())
         if self.encoder is not None:
-            for _, part in asked.values():
-                self._encode(part)
+            for _, subset in asked.values():
+                self._encode(subset)
         return self.cell.training.rounds * answers + self.featured_flops - before
 
     def _answer(self, client: Client) -> PerText:
@@ -129,7 +129,7 @@ class _Tally:
 
         def answer(size: Size) -> None:
             assert self.reached is not None
-            self.algorithm.predict(self.reached, client, OneText(size, self.setting.objective).part)
+            self.algorithm.predict(self.reached, client, OneText(size, self.setting.objective).subset)
 
         plan = self.algorithm.plan
         own: Hashable = client.id if plan is None else decisive(plan(1, client.id))
@@ -137,57 +137,59 @@ class _Tally:
         key = ("answer", method, own, self.algorithm.personal, architecture_of(self.setting.model))
         return self._once(key, answer)
 
-    def _trained(self, training: LocalTraining, part: Part, flops: PerText) -> None:
-        self.amounts["flops"] += training.epochs * self._flops(flops, part)
-        self.amounts["steps"] += training.steps(part)
+    def _trained(self, training: LocalTraining, subset: Subset, flops: PerText) -> None:
+        self.amounts["flops"] += training.epochs * self._flops(flops, subset)
+        self.amounts["steps"] += training.steps(subset)
 
-    def _featured(self, model: Resident, part: Part) -> None:
+    def _featured(self, model: Model, subset: Subset) -> None:
         from benchmarks.flops import OneText, architecture_of
 
         def encode(size: Size) -> None:
             import torch
 
             with torch.inference_mode():
-                model.features(OneText(size, self.setting.objective).part.examples.collate(np.zeros(1, dtype=np.int64)))
+                model.features(
+                    OneText(size, self.setting.objective).subset.examples.collate(np.zeros(1, dtype=np.int64))
+                )
 
         self.encoder = self._once(("features", architecture_of(self.setting.model)), encode)
-        if not isinstance(part.examples, OneText):
-            self._encode(part)
+        if not isinstance(subset.examples, OneText):
+            self._encode(subset)
 
-    def _encode(self, part: Part) -> None:
-        """Count a part's features, the first time that they are asked for."""
-        key = id(part.examples), part.indices.tobytes()
+    def _encode(self, subset: Subset) -> None:
+        """Count a subset's features, the first time that they are asked for."""
+        key = id(subset.examples), subset.indices.tobytes()
         if key not in self.encoded and self.encoder is not None:
-            self.encoded[key] = part
-            self.featured_flops += self._flops(self.encoder, part)
+            self.encoded[key] = subset
+            self.featured_flops += self._flops(self.encoder, subset)
 
     def _once(self, key: Hashable, compute: Callable[[Size], None]) -> PerText:
         if key not in KNOWN_FLOPS:
             KNOWN_FLOPS[key] = self.counter.of(compute)
         return KNOWN_FLOPS[key]
 
-    def _flops(self, flops: PerText, part: Part) -> int:
-        lengths = lengths_of(part)
+    def _flops(self, flops: PerText, subset: Subset) -> int:
+        lengths = lengths_of(subset)
         if self.cell.training.padding == "fixed":
             lengths = np.full_like(lengths, self.cell.training.max_length)
-        return flops.of(lengths, self._targets(part) if flops.target else 0)
+        return flops.of(lengths, self._targets(subset) if flops.target else 0)
 
-    def _targets(self, part: Part) -> int:
-        """Tokens of a part that are asked for in an epoch."""
+    def _targets(self, subset: Subset) -> int:
+        """Tokens of a subset that are asked for in an epoch."""
         from benchmarks.planned import States
-        from fedsim.data import IGNORED, Part, evaluation_batches
+        from fedsim.data import IGNORED, Subset, evaluation_batches
         from fedsim.rng import numpy_generator
 
-        if isinstance(part.examples, States):
-            part = Part(part.examples.examples, part.indices)
+        if isinstance(subset.examples, States):
+            subset = Subset(subset.examples.examples, subset.indices)
         rng = numpy_generator(self.cell.seed, 0, 0, "targets")
-        batches = evaluation_batches(part, self.cell.training.batch_size, None)
+        batches = evaluation_batches(subset, self.cell.training.batch_size, None)
         return sum(int((self.objective.prepare(batch, rng)["labels"] != IGNORED).sum()) for _, batch in batches)
 
 
-def lengths_of(part: Part) -> np.ndarray:
-    """Tokens of each text of a part."""
-    lengths: np.ndarray = part.examples.lengths[part.indices]
+def lengths_of(subset: Subset) -> np.ndarray:
+    """Tokens of each text of a subset."""
+    lengths: np.ndarray = subset.examples.lengths[subset.indices]
     return lengths
 
 

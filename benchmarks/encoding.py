@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.tasks.base import Examples, Task
 from fedsim import data
-from fedsim.data import IGNORED, Part
+from fedsim.data import IGNORED, Subset
 from fedsim.objectives import Vocabulary
 
 
@@ -24,12 +24,12 @@ class Encoded:
     examples: data.ExampleSet
     starts: np.ndarray | None = None
 
-    def part(self, texts: np.ndarray) -> Part:
+    def subset(self, texts: np.ndarray) -> Subset:
         """The examples of some texts, by the texts' indices."""
         if self.starts is None:
-            return Part(self.examples, texts)
+            return Subset(self.examples, texts)
         spans = [np.arange(self.starts[text], self.starts[text + 1]) for text in texts]
-        return Part(self.examples, np.concatenate([np.empty(0, dtype=np.int64), *spans]))
+        return Subset(self.examples, np.concatenate([np.empty(0, dtype=np.int64), *spans]))
 
 
 def encode(examples: Examples, tokenizer: Any, max_length: int, task: Task | None = None) -> Encoded:

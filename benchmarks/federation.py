@@ -18,11 +18,11 @@ from benchmarks.spec import JSON, Cell
 from benchmarks.stages import Outcome
 from benchmarks.tasks import DataSource, Task, TaskData, task
 from fedsim.algorithms import Setting, build_algorithm
-from fedsim.data import Client, Part
+from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm
 from fedsim.feature_cache import FeatureCache
 from fedsim.models.encoder import pretrained_pooler
-from fedsim.models.resident import Resident
+from fedsim.models.model import Model
 from fedsim.models.sequence import with_head
 from fedsim.objectives import LANGUAGE_MODELS, Objective, build_objective
 from fedsim.precision import Precision, resolve_precision
@@ -32,7 +32,7 @@ from fedsim.wire import Params
 from partitions import PartitionReport, from_description, split_train_test
 
 SHORTEST_TEXT = 8  # three special tokens, and something of each text
-VALIDATION_SHARE = 0.2  # of a client's training part, where no share is held back for its test
+VALIDATION_SHARE = 0.2  # of a client's training subset, where no share is held back for its test
 DATA_SEED = 0  # generated tasks are one dataset, whatever the cell's seed
 
 
@@ -138,7 +138,7 @@ def share_out(
     examples: the same ones in the form in which clients hold them: "pool", held-out sets, and "central <name>".
     Central sets are no client's own: every client is scored on the whole of them. Where one of them is the test set,
     clients keep nothing back (test_share 0). With cell.holdout "validation" a client is scored on a share of its
-    training part, and never sees a test set.
+    training subset, and never sees a test set.
     """
     if cell.holdout not in ("test", "validation"):
         raise UserError(f"holdout: expected test or validation, found {cell.holdout!r}")
@@ -158,30 +158,30 @@ def share_out(
     pool, report = drawn("pool", "partition")
     held_out = {name: drawn(name, f"partition-{name}")[0] for name in sorted(loaded.held_out) if cell.holdout == "test"}
     central = {
-        name: examples[f"central {name}"].part(np.arange(len(held)))
+        name: examples[f"central {name}"].subset(np.arange(len(held)))
         for name, held in sorted(loaded.central.items())
         if cell.holdout == "test"
     }
     clients = []
     for number, train in enumerate(pool):
-        own: dict[str, Part] = {}
+        own: dict[str, Subset] = {}
         if cell.test_share:
             train, own["test"] = _held_back(train, pool_labels, cell, number, "split", classes, examples["pool"])
         if cell.holdout == "validation":
             train, own["test"] = _held_back(train, pool_labels, cell, number, "validation", classes, examples["pool"])
-        shared_out = {name: examples[name].part(texts[number]) for name, texts in held_out.items()}
-        clients.append(Client(number, examples["pool"].part(train), own | shared_out | central))
+        shared_out = {name: examples[name].subset(texts[number]) for name, texts in held_out.items()}
+        clients.append(Client(number, examples["pool"].subset(train), own | shared_out | central))
     return clients, report
 
 
 def _held_back(
     texts: np.ndarray, labels: np.ndarray, cell: Cell, client: int, purpose: str, classes: bool, pool: Encoded
-) -> tuple[np.ndarray, Part]:
-    """A client's training texts, and the part that it is scored on. labels: of all texts."""
+) -> tuple[np.ndarray, Subset]:
+    """A client's training texts, and the subset that it is scored on. labels: of all texts."""
     generator = numpy_generator(cell.seed, 0, client, purpose)
     share = cell.test_share or VALIDATION_SHARE
     train, test = split_train_test(labels[texts], share, generator, stratify=classes)
-    return texts[train], pool.part(texts[test])
+    return texts[train], pool.subset(texts[test])
 
 
 def local_training(cell: Cell, on_batch: Callable[[int], None]) -> LocalTraining:
@@ -218,7 +218,7 @@ def longest_text(config: Mapping[str, JSON]) -> int:
     return positions - offset
 
 
-def taken_over(initial: Outcome, model: Resident) -> Params:
+def taken_over(initial: Outcome, model: Model) -> Params:
     """What a model takes from the stage before: the encoder, and the head where it is of the same kind.
 
     UserError where the encoders are not the same.
@@ -229,15 +229,15 @@ def taken_over(initial: Outcome, model: Resident) -> Params:
         for name, tensor in found.items()
         if name in model.parameters and tensor.shape == model.parameters[name].shape
     }
-    anatomy = model.anatomy
-    missing = anatomy.names - anatomy.head - fitting.keys()
+    groups = model.groups
+    missing = groups.names - groups.head - fitting.keys()
     if missing:
         raise UserError(
             f"{initial.cell.label}: expected weights of the encoder that begins from it, found none that fit "
             f"{len(missing)} of its parameters, {min(missing)} among them; both stages need one backbone"
         )
-    has_head = anatomy.head <= fitting.keys()
-    return {name: tensor for name, tensor in fitting.items() if has_head or name not in anatomy.head}
+    has_head = groups.head <= fitting.keys()
+    return {name: tensor for name, tensor in fitting.items() if has_head or name not in groups.head}
 
 
 @dataclass(frozen=True)
@@ -263,15 +263,15 @@ def build_federation(
     words = int(inputs.backbone.config["vocab_size"])
     objective = objective_of(inputs.task, words, lambda: build_tokenizer(inputs.backbone))
 
-    def load_model() -> Resident:
+    def load_model() -> Model:
         encoder = build_encoder(inputs.backbone)
         folder = inputs.backbone.folder
         pooler = pretrained_pooler(folder) if folder is not None and inputs.backbone.pooler else None
-        model = with_head(encoder, objective.outputs, cell.seed, pooler, cell.head)
-        resident = Resident(model, precision, objective)
+        network = with_head(encoder, objective.outputs, cell.seed, pooler, cell.head)
+        model = Model(network, precision, objective)
         if inputs.initial is not None:
-            resident.write(taken_over(inputs.initial, resident))
-        return resident
+            model.write(taken_over(inputs.initial, model))
+        return model
 
     setting = Setting(
         load_model,

@@ -13,8 +13,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from benchmarks.planned import States
-from fedsim.data import IGNORED, Batch, ExampleSet, Part, asked
-from fedsim.models.resident import Resident
+from fedsim.data import IGNORED, Batch, ExampleSet, Subset, asked
+from fedsim.models.model import Model
 from fedsim.objectives import Objective, Regression
 from fedsim.training import LocalTraining
 
@@ -124,9 +124,9 @@ class OneText:
         self.targets = targets if objective.of_tokens else None
 
     @property
-    def part(self) -> Part:
+    def subset(self) -> Subset:
         """It alone."""
-        return Part(self, np.zeros(1, dtype=np.int64))
+        return Subset(self, np.zeros(1, dtype=np.int64))
 
     def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
         ids = torch.zeros(1, int(self.lengths[0]), dtype=torch.int64)
@@ -153,36 +153,36 @@ class Counted(LocalTraining):
     """
 
     counter: FlopCounter = field(default_factory=FlopCounter)
-    on_batches: Callable[[LocalTraining, Part, PerText], None] = lambda training, part, flops: None
+    on_batches: Callable[[LocalTraining, Subset, PerText], None] = lambda training, subset, flops: None
     known: dict[Hashable, PerText] = field(default_factory=dict)
 
-    def run(self, resident: Resident, part: Part, names: list[str], *where: Any, **options: Any) -> float:
-        key = ("training", frozenset(names), isinstance(part.examples, States), architecture_of(resident))
+    def run(self, model: Model, subset: Subset, names: list[str], *where: Any, **options: Any) -> float:
+        key = ("training", frozenset(names), isinstance(subset.examples, States), architecture_of(model))
         if key in self.known:
-            self.on_batches(self, part, self.known[key])
+            self.on_batches(self, subset, self.known[key])
             return 0.0
-        loss = super().run(resident, part, names, *where, **options)
+        loss = super().run(model, subset, names, *where, **options)
         self.known[key] = self.counter.latest
         return loss
 
-    def batches(self, part: Part, objective: Objective, round: int, client: int) -> Iterator[Batch]:
+    def batches(self, subset: Subset, objective: Objective, round: int, client: int) -> Iterator[Batch]:
         counts: list[int] = []
         for size in SIZES:
             text: ExampleSet = OneText(size, objective)
-            if isinstance(part.examples, States):
-                text = States(part.examples.model, text, counted=True)
+            if isinstance(subset.examples, States):
+                text = States(subset.examples.model, text, counted=True)
             self.counter.credit(counts)
             self.counter.asked = size.asked
             counts.append(0)
             yield text.collate(np.zeros(1, dtype=np.int64))
         self.counter.credit([])
         self.counter.latest = PerText.fitted(counts)
-        self.on_batches(self, part, self.counter.latest)
+        self.on_batches(self, subset, self.counter.latest)
 
 
-def architecture_of(resident: Resident) -> Hashable:
+def architecture_of(model: Model) -> Hashable:
     """All of a model that decides about its FLOPs."""
-    objective = resident.objective
+    objective = model.objective
     tensors = {name: value for name, value in vars(objective).items() if isinstance(value, Tensor)}
-    shapes = ((name, tuple(each.shape)) for name, each in (*resident.parameters.items(), *tensors.items()))
-    return frozenset(shapes), type(resident.model.encoder), type(resident.model.head), type(objective).__name__
+    shapes = ((name, tuple(each.shape)) for name, each in (*model.parameters.items(), *tensors.items()))
+    return frozenset(shapes), type(model.network.encoder), type(model.network.head), type(objective).__name__

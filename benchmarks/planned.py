@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from benchmarks.errors import DependsOnTextsError
-from fedsim.data import Batch, ExampleSet, Part, asked
+from fedsim.data import Batch, ExampleSet, Subset, asked
 from fedsim.feature_cache import FeatureCache
 from fedsim.features import FeatureStore
-from fedsim.models.resident import Resident
+from fedsim.models.model import Model
 from fedsim.objectives import Regression
 from fedsim.store import ClientStore
 from fedsim.training import LocalTraining
@@ -51,7 +51,7 @@ class Texts:
 class States:
     """Hidden states of examples, of the shapes that a head reads. examples: the same by their texts."""
 
-    def __init__(self, model: Resident, examples: ExampleSet, counted: bool) -> None:
+    def __init__(self, model: Model, examples: ExampleSet, counted: bool) -> None:
         self.model = model
         self.examples = examples
         self.labels = examples.labels
@@ -63,7 +63,7 @@ class States:
         return len(self.lengths)
 
     def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
-        head = self.model.model.head
+        head = self.model.network.head
         if not self.counted:
             raise DependsOnTextsError(
                 "bytes that depend on the number of examples: give each client's, or see a cell's record"
@@ -80,7 +80,7 @@ class States:
 
     def _of_unknown(self, count: int, width: int | None) -> Batch:
         """The batch of texts of which nothing but their number is known."""
-        head = self.model.model.head
+        head = self.model.network.head
         if head.tokens and width is None:
             return Texts().collate()
         shape = (count, (width if head.tokens else None) or 1)
@@ -96,26 +96,26 @@ class States:
 class Features(FeatureCache):
     """A cache that computes nothing. counted: whether the numbers of examples are the data's own.
 
-    on_part: told the model and the part whenever features are asked for.
+    on_part: told the model and the subset whenever features are asked for.
     """
 
-    def __init__(self, counted: bool, on_part: Callable[[Resident, Part], None] = _ignore) -> None:
+    def __init__(self, counted: bool, on_part: Callable[[Model, Subset], None] = _ignore) -> None:
         super().__init__()
         self.counted = counted
         self.on_part = on_part
 
-    def part(self, model: Resident, part: Part, *_: Any) -> Part:
-        self.on_part(model, part)
-        return Part(States(model, part.examples, self.counted), part.indices)
+    def subset(self, model: Model, subset: Subset, *_: Any) -> Subset:
+        self.on_part(model, subset)
+        return Subset(States(model, subset.examples, self.counted), subset.indices)
 
-    def store(self, model: Resident) -> FeatureStore:
+    def store(self, model: Model) -> FeatureStore:
         return Received(model)
 
 
 class Received(FeatureStore):
     """What a server keeps of that: how many there are, and as many tokens of each as its mask says."""
 
-    def __init__(self, model: Resident) -> None:
+    def __init__(self, model: Model) -> None:
         self._model = model
         self._lengths: list[np.ndarray] = []
 

@@ -14,7 +14,7 @@ from benchmarks.tasks import task
 if TYPE_CHECKING:
     from fedsim.algorithms import Setting
     from fedsim.feature_cache import FeatureCache
-    from fedsim.models.resident import Resident
+    from fedsim.models.model import Model
     from fedsim.objectives import Objective
     from fedsim.training import LocalTraining
 
@@ -30,7 +30,7 @@ def counted_setting(
 
     from fedsim.algorithms import Setting
     from fedsim.models.encoder import encoder_from_config
-    from fedsim.models.resident import Resident
+    from fedsim.models.model import Model
     from fedsim.models.sequence import with_head
     from fedsim.objectives import Vocabulary, build_objective
     from fedsim.precision import Precision
@@ -40,11 +40,11 @@ def counted_setting(
         vocabulary = Vocabulary(int(config.get("vocab_size", 30522)), mask_id=0)
         objective = build_objective(found.objective, found.classes, vocabulary, found.objective_options)
 
-    def load_model() -> Resident:
+    def load_model() -> Model:
         with torch.device("meta"):
             encoder = encoder_from_config(config)
             model = with_head(encoder, objective.outputs, cell.seed, head=cell.head)
-        return Resident(model, Precision(torch.device("meta"), "fp32"), objective)
+        return Model(model, Precision(torch.device("meta"), "fp32"), objective)
 
     return Setting(load_model, training, objective, max_length=cell.training.max_length, features=features)
 
@@ -53,7 +53,7 @@ def wire_plan(cell: Cell, backbone: str | None = None, examples: Sequence[int] |
     """Derive the bytes of a cell's rounds from its backbone's configuration; no weights, no data.
 
     Each round is asked with the cohort that the engine will draw for it; only distinct ones are run.
-    examples: of each client's training part, for a method that sends something for each. UserError where the bytes
+    examples: of each client's training subset, for a method that sends something for each. UserError where the bytes
     depend on them and they are not given, or on the texts' own lengths, or where the method has fewer rounds.
     """
     import numpy as np
@@ -61,14 +61,14 @@ def wire_plan(cell: Cell, backbone: str | None = None, examples: Sequence[int] |
     from benchmarks.planned import Features, Forgetful, Texts, Untrained
     from benchmarks.rounds import amounts_by_round, cohorts
     from fedsim.algorithms import build_algorithm
-    from fedsim.data import Client, Part
+    from fedsim.data import Client, Subset
     from fedsim.engine import FederationState
     from fedsim.wire import Channel
 
     sizes = examples or [1] * cell.clients
     if len(sizes) != cell.clients:
         raise UserError(f"examples: expected a number for each of {cell.clients} clients, found {len(sizes)}")
-    clients = [Client(number, Part(Texts(), np.zeros(size, dtype=np.int64)), {}) for number, size in enumerate(sizes)]
+    clients = [Client(number, Subset(Texts(), np.zeros(size, dtype=np.int64)), {}) for number, size in enumerate(sizes)]
     training = Untrained(cell.seed, cell.training.learning_rate, cell.training.batch_size)
     setting = counted_setting(cell, backbone or cell.backbone, training, Features(counted=examples is not None))
     algorithm = build_algorithm(cell.algorithm, setting, cell.options)
@@ -88,8 +88,8 @@ def wire_plan(cell: Cell, backbone: str | None = None, examples: Sequence[int] |
     return WirePlan.of_rounds(rounds, before.ledger.setup_bytes, _sizes(setting.model))
 
 
-def _sizes(model: Resident) -> ModelSizes:
-    parts, head = model.anatomy, model.model.head
+def _sizes(model: Model) -> ModelSizes:
+    parts, head = model.groups, model.network.head
 
     def size(names: Iterable[str]) -> int:
         return sum(model.parameters[name].numel() * model.parameters[name].element_size() for name in names)

@@ -11,22 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.data import Part
+from fedsim.data import Subset
 from fedsim.objectives import Objective
 
 METRICS = Path(__file__).parent / "metrics"
 RESAMPLES = 100
 
 
-def scores(metrics: Sequence[str], objective: Objective, answers: np.ndarray, part: Part) -> dict[str, float | None]:
+def scores(
+    metrics: Sequence[str], objective: Objective, answers: np.ndarray, subset: Subset
+) -> dict[str, float | None]:
     """Every metric's value, a fraction or in its own unit; None where it is undefined.
 
-    answers: the objective's for the part, a row a text. Undefined are all metrics of an empty test set and of answers
+    answers: the objective's for the subset, a row a text. Undefined are all metrics of an empty test set and of answers
     that are not all finite (training diverged), and Pearson's r of a constant.
     """
-    if not _is_answered(objective, answers, part):
+    if not _is_answered(objective, answers, subset):
         return dict.fromkeys(metrics)
-    predictions, references = objective.for_metrics(answers, part)
+    predictions, references = objective.for_metrics(answers, subset)
     return {
         metric: _defined(_modules()[metric].compute(predictions=predictions, references=references)[metric])
         for metric in metrics
@@ -34,16 +36,16 @@ def scores(metrics: Sequence[str], objective: Objective, answers: np.ndarray, pa
 
 
 def sampling_error(
-    metric: str, objective: Objective, answers: np.ndarray, part: Part, rng: np.random.Generator
+    metric: str, objective: Objective, answers: np.ndarray, subset: Subset, rng: np.random.Generator
 ) -> float | None:
     """Standard error of one client's score that comes from the size of its test set; None where undefined.
 
     Closed form (binomial) for accuracy, else the standard deviation over RESAMPLES bootstrap resamples of the
     texts. Resamples for which the metric is undefined are left out.
     """
-    if not _is_answered(objective, answers, part):
+    if not _is_answered(objective, answers, subset):
         return None
-    predictions, references = objective.for_metrics(answers, part)
+    predictions, references = objective.for_metrics(answers, subset)
     n = len(references)
     if metric == "accuracy":
         share = float(np.mean(predictions == references))
@@ -70,11 +72,11 @@ def mean_error(errors: Sequence[float | None]) -> float | None:
     return sum(known) / len(known) if known and len(known) == len(errors) else None
 
 
-def _is_answered(objective: Objective, answers: np.ndarray, part: Part) -> bool:
+def _is_answered(objective: Objective, answers: np.ndarray, subset: Subset) -> bool:
     """Whether there is something to score."""
-    if answers.shape != objective.shape(part):
-        raise ValueError(f"expected answers of shape {objective.shape(part)}, found {answers.shape}")
-    return len(part) > 0 and bool(np.isfinite(answers).all())
+    if answers.shape != objective.shape(subset):
+        raise ValueError(f"expected answers of shape {objective.shape(subset)}, found {answers.shape}")
+    return len(subset) > 0 and bool(np.isfinite(answers).all())
 
 
 def _defined(value: float) -> float | None:

@@ -97,7 +97,7 @@ def asked(examples: ExampleSet, indices: np.ndarray, width: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Part:
+class Subset:
     """Some examples of a larger set, without a copy. indices: int64 [n]."""
 
     examples: ExampleSet
@@ -108,17 +108,17 @@ class Part:
 
     @property
     def labels(self) -> np.ndarray:
-        """Labels of the part, [n]."""
+        """Labels of the subset, [n]."""
         return self.examples.labels[self.indices]
 
     @property
     def longest(self) -> int:
-        """Tokens of its longest text; 0 of an empty part."""
+        """Tokens of its longest text; 0 of an empty subset."""
         return int(self.examples.lengths[self.indices].max(initial=0))
 
     @property
     def references(self) -> np.ndarray:
-        """What is asked of the part: labels [n], or tokens' targets [n, longest]."""
+        """What is asked of the subset: labels [n], or tokens' targets [n, longest]."""
         return asked(self.examples, self.indices, self.longest)
 
 
@@ -127,12 +127,12 @@ class Client:
     """One participant: what it trains on and what it is scored on. evaluation: "test", … -> examples."""
 
     id: ClientId
-    train: Part
-    evaluation: Mapping[str, Part]
+    train: Subset
+    evaluation: Mapping[str, Subset]
 
 
 def training_batches(
-    part: Part, batch_size: int, width: int | None, generator: np.random.Generator, pool_batches: int = 16
+    subset: Subset, batch_size: int, width: int | None, generator: np.random.Generator, pool_batches: int = 16
 ) -> Iterator[Batch]:
     """One epoch in shuffled batches; every example once, the last batch may be smaller.
 
@@ -140,9 +140,9 @@ def training_batches(
     sorted by length and cut into batches, and the batches are shuffled, so little is padded and chance decides who
     meets whom. An integer: the papers' literal way, a plain shuffle with every batch padded to that width.
     """
-    order = part.indices[generator.permutation(len(part))]
+    order = subset.indices[generator.permutation(len(subset))]
     if width is None:
-        lengths = part.examples.lengths
+        lengths = subset.examples.lengths
         pool = pool_batches * batch_size
         order = np.concatenate(
             [chunk[np.argsort(lengths[chunk], kind="stable")] for chunk in _cut(order, pool)] or [order]
@@ -152,14 +152,14 @@ def training_batches(
     else:
         batches = _cut(order, batch_size)
     for indices in batches:
-        yield part.examples.collate(indices, width)
+        yield subset.examples.collate(indices, width)
 
 
-def evaluation_batches(part: Part, batch_size: int, width: int | None) -> Iterator[tuple[np.ndarray, Batch]]:
-    """The part in batches of similar length, each with the positions in the part that it answers for."""
-    positions = np.argsort(part.examples.lengths[part.indices], kind="stable")
+def evaluation_batches(subset: Subset, batch_size: int, width: int | None) -> Iterator[tuple[np.ndarray, Batch]]:
+    """The subset in batches of similar length, each with the positions in the subset that it answers for."""
+    positions = np.argsort(subset.examples.lengths[subset.indices], kind="stable")
     for chosen in _cut(positions, batch_size):
-        yield chosen, part.examples.collate(part.indices[chosen], width)
+        yield chosen, subset.examples.collate(subset.indices[chosen], width)
 
 
 def _cut(values: np.ndarray, size: int) -> list[np.ndarray]:

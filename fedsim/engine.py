@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedsim.data import Client, Part
+from fedsim.data import Client, Subset
 from fedsim.errors import FederationError
 from fedsim.plan import PlanFn
 from fedsim.rng import SERVER, numpy_generator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fedsim.checkpoint import Checkpoint
 
 Scores = Mapping[str, float | None]  # metric -> value
-Scorer = Callable[[np.ndarray, Part], Scores]  # (the objective's answers for a part, a row a text; the part)
+Scorer = Callable[[np.ndarray, Subset], Scores]  # (the objective's answers for a subset, a row a text; the subset)
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class RoundMetrics:
 class FederatedAlgorithm:
     """A method.
 
-    init: counts the set-up on the channel. predict: the objective's answers for a part, a row a text, by a client's
-    model, or by the server's own where the client is None. personal: whether clients' answers differ; if not, a part
+    init: counts the set-up on the channel. predict: the objective's answers for a subset, a row a text, by a client's
+    model, or by the server's own where the client is None. personal: whether clients' answers differ; if not, a subset
     that several clients are scored on is answered once. server: every parameter of the server's model, by name; None
     where a method has no such model. plan: of a client in a round, where nothing else decides what the two exchange and
     compute; None where a method's rounds have to be run to know.
@@ -58,7 +58,7 @@ class FederatedAlgorithm:
 
     init: Callable[[Sequence[Client], Channel, ClientStore], FederationState]
     round: Callable[[FederationState, Sequence[Client], Channel], tuple[FederationState, RoundMetrics]]
-    predict: Callable[[FederationState, Client | None, Part], np.ndarray]
+    predict: Callable[[FederationState, Client | None, Subset], np.ndarray]
     personal: bool = True
     server: Callable[[FederationState], Params] | None = None
     plan: PlanFn | None = None
@@ -121,12 +121,12 @@ def evaluate(
     """Every client's scores on its own evaluation sets: a global model is scored by all, a personal one by its own."""
     known: dict[int, Scores] = {}  # of a global model, by part
 
-    def scores(client: Client, part: Part) -> Scores:
-        if algorithm.personal or id(part) not in known:
-            known[id(part)] = score(algorithm.predict(state, client, part), part)
-        return known[id(part)]
+    def scores(client: Client, subset: Subset) -> Scores:
+        if algorithm.personal or id(subset) not in known:
+            known[id(subset)] = score(algorithm.predict(state, client, subset), subset)
+        return known[id(subset)]
 
-    return tuple({name: scores(client, part) for name, part in client.evaluation.items()} for client in clients)
+    return tuple({name: scores(client, subset) for name, subset in client.evaluation.items()} for client in clients)
 
 
 def run_federation(

@@ -22,10 +22,10 @@ import torch
 from filelock import FileLock, Timeout
 from torch import Tensor, nn
 
-from fedsim.data import Examples, Part
+from fedsim.data import Examples, Subset
 from fedsim.errors import FederationError
 from fedsim.features import CHECKSUM, FeatureExamples, FeatureStore, Layout, Rows
-from fedsim.models.resident import Resident
+from fedsim.models.model import Model
 from fedsim.precision import DTYPES
 
 logger = logging.getLogger(__name__)
@@ -63,8 +63,8 @@ class FeatureCache:
             self._folder = Path(self._temporary.name)
         return self._folder
 
-    def part(self, model: Resident, part: Part, batch_size: int, width: int | None) -> Part:
-        """The same part by the features of the encoder as it now is.
+    def subset(self, model: Model, subset: Subset, batch_size: int, width: int | None) -> Subset:
+        """The same subset by the features of the encoder as it now is.
 
         Texts of one length go through the encoder side by side, without padding; or, with `width`, all padded to that,
         `batch_size` at a time. Equal to the bit, in whatever batch they are read: features of the same examples,
@@ -72,26 +72,26 @@ class FeatureCache:
         rounding (1e-5 in fp32): what the encoder makes of an example in another batch, since the number of rows decides
         how a CPU takes a matrix product.
         """
-        examples, head = part.examples, model.model.head
+        examples, head = subset.examples, model.network.head
         if not isinstance(examples, Examples):
             raise TypeError(f"expected examples of token ids, found {type(examples).__name__}")
-        weights = digest_of(model.model.encoder)
+        weights = digest_of(model.network.encoder)
         asked = (weights, batch_size, width, head.states, head.tokens, model.precision.name)
         _, known, features = self._known.get(id(examples), (None, None, None))
         if features is None or known != asked:
             features = self._features(model, examples, batch_size, width, weights)
             self._known[id(examples)] = examples, asked, features
-        return Part(features, part.indices)
+        return Subset(features, subset.indices)
 
-    def store(self, model: Resident) -> FeatureStore:
+    def store(self, model: Model) -> FeatureStore:
         """A new store for features that a server receives, on the same disk."""
-        head = model.model.head
+        head = model.network.head
         return FeatureStore(self.folder, head.states, model.hidden, head.tokens)
 
     def _features(
-        self, model: Resident, examples: Examples, batch_size: int, width: int | None, weights: str
+        self, model: Model, examples: Examples, batch_size: int, width: int | None, weights: str
     ) -> FeatureExamples:
-        head = model.model.head
+        head = model.network.head
         kept = examples.lengths if head.tokens else np.ones(len(examples), dtype=np.int64)
         offsets = np.concatenate([[0], np.cumsum(kept)])
         dtype = DTYPES[model.precision.name]
@@ -128,7 +128,7 @@ class FeatureCache:
         return FeatureExamples(rows, head.tokens, offsets, examples.lengths, examples.labels, examples.targets)
 
     def _header(
-        self, model: Resident, examples: Examples, batch_size: int, width: int | None, layout: Layout, weights: str
+        self, model: Model, examples: Examples, batch_size: int, width: int | None, layout: Layout, weights: str
     ) -> bytes:
         """All that decides the file's content, the last bits too."""
         device = model.device
@@ -140,7 +140,7 @@ class FeatureCache:
             "rows": layout.rows,
             "states": layout.states,
             "hidden": layout.hidden,
-            "tokens": model.model.head.tokens,
+            "tokens": model.network.head.tokens,
             "batch_size": batch_size,
             "width": width,
             "dtype": str(layout.dtype),
@@ -209,10 +209,10 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _computed(
-    model: Resident, examples: Examples, batch_size: int, width: int | None
+    model: Model, examples: Examples, batch_size: int, width: int | None
 ) -> Iterator[tuple[np.ndarray, Tensor]]:
     """All examples in batches: their indices, and the features [B, S, K, D] of each."""
-    model.model.eval()
+    model.network.eval()
     order = np.argsort(examples.lengths, kind="stable")
     lengths = examples.lengths[order]
     groups = [order] if width else np.split(order, np.flatnonzero(np.diff(lengths)) + 1)

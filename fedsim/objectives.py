@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from fedsim.data import IGNORED, Batch, Part
+from fedsim.data import IGNORED, Batch, Subset
 from fedsim.errors import FederationError
 
-# Shape suffixes: n texts of a part, P paths, B batch, S tokens, N targets of a batch (B, or tokens asked for),
+# Shape suffixes: n texts of a subset, P paths, B batch, S tokens, N targets of a batch (B, or tokens asked for),
 # C outputs, V vocabulary, E width of word embeddings.
 
 ROWS = 256  # tokens that are compared with a whole vocabulary at once
@@ -62,16 +62,16 @@ class Objective(ABC):
     def answer(self, outputs_NC: Tensor, batch: Batch) -> np.ndarray:
         """What is kept of a model's outputs for a batch, a row a text: [B, …], or [B, S, …] of tokens."""
 
-    def shape(self, part: Part) -> tuple[int, ...]:
-        """The shape of all answers for a part."""
-        return len(part), self.outputs
+    def shape(self, subset: Subset) -> tuple[int, ...]:
+        """The shape of all answers for a subset."""
+        return len(subset), self.outputs
 
     @abstractmethod
-    def for_metrics(self, answers: np.ndarray, part: Part) -> tuple[np.ndarray, np.ndarray]:
-        """Predictions and references of a part, a row a text, as the metrics of this objective take them."""
+    def for_metrics(self, answers: np.ndarray, subset: Subset) -> tuple[np.ndarray, np.ndarray]:
+        """Predictions and references of a subset, a row a text, as the metrics of this objective take them."""
 
-    def prior(self, known: Part, part: Part) -> np.ndarray:
-        """The answers for a part of one who knows the targets of another alone; FederationError where none follow."""
+    def prior(self, known: Subset, subset: Subset) -> np.ndarray:
+        """The answers for a subset of one who knows the targets of another alone; FederationError where none follow."""
         raise FederationError(f"no answer follows from {type(self).__name__}'s targets alone: choose another method")
 
 
@@ -84,12 +84,12 @@ class Classification(Objective):
     def answer(self, outputs_NC: Tensor, batch: Batch) -> np.ndarray:
         return outputs_NC.cpu().numpy()
 
-    def for_metrics(self, answers: np.ndarray, part: Part) -> tuple[np.ndarray, np.ndarray]:
-        return answers.argmax(axis=1), part.labels
+    def for_metrics(self, answers: np.ndarray, subset: Subset) -> tuple[np.ndarray, np.ndarray]:
+        return answers.argmax(axis=1), subset.labels
 
-    def prior(self, known: Part, part: Part) -> np.ndarray:
+    def prior(self, known: Subset, subset: Subset) -> np.ndarray:
         """The most frequent class; of equally frequent ones the smallest id."""
-        return np.tile(_most_frequent(known.labels, self.outputs), (len(part), 1))
+        return np.tile(_most_frequent(known.labels, self.outputs), (len(subset), 1))
 
 
 @dataclass(frozen=True)
@@ -101,12 +101,12 @@ class Regression(Classification):
     def loss(self, outputs_NC: Tensor, targets_N: Tensor) -> Tensor:
         return functional.mse_loss(outputs_NC.squeeze(-1), targets_N)
 
-    def for_metrics(self, answers: np.ndarray, part: Part) -> tuple[np.ndarray, np.ndarray]:
-        return answers[:, 0].astype(np.float64), part.labels
+    def for_metrics(self, answers: np.ndarray, subset: Subset) -> tuple[np.ndarray, np.ndarray]:
+        return answers[:, 0].astype(np.float64), subset.labels
 
-    def prior(self, known: Part, part: Part) -> np.ndarray:
+    def prior(self, known: Subset, subset: Subset) -> np.ndarray:
         """The mean score."""
-        return np.full((len(part), 1), known.labels.mean(), dtype=np.float32)
+        return np.full((len(subset), 1), known.labels.mean(), dtype=np.float32)
 
 
 def _most_frequent(ids: np.ndarray, classes: int) -> np.ndarray:
@@ -135,20 +135,20 @@ class _OfTokens(Objective):
 class TokenClassification(_OfTokens):
     """One of C tags for each token asked for: cross-entropy; answers are logits [n, S, C], predictions ids [n, S]."""
 
-    def shape(self, part: Part) -> tuple[int, ...]:
-        return len(part), part.longest, self.outputs
+    def shape(self, subset: Subset) -> tuple[int, ...]:
+        return len(subset), subset.longest, self.outputs
 
     def answer(self, outputs_NC: Tensor, batch: Batch) -> np.ndarray:
         return self.placed(outputs_NC.cpu().numpy(), batch)
 
-    def for_metrics(self, answers: np.ndarray, part: Part) -> tuple[np.ndarray, np.ndarray]:
-        references = part.references
+    def for_metrics(self, answers: np.ndarray, subset: Subset) -> tuple[np.ndarray, np.ndarray]:
+        references = subset.references
         return np.where(references == IGNORED, IGNORED, answers.argmax(axis=2)), references
 
-    def prior(self, known: Part, part: Part) -> np.ndarray:
+    def prior(self, known: Subset, subset: Subset) -> np.ndarray:
         """The most frequent tag."""
         tags = known.references
-        return np.tile(_most_frequent(tags[tags != IGNORED], self.outputs), (len(part), part.longest, 1))
+        return np.tile(_most_frequent(tags[tags != IGNORED], self.outputs), (len(subset), subset.longest, 1))
 
 
 @dataclass(frozen=True)
@@ -163,8 +163,8 @@ class TokenRecovery(_OfTokens):
     words_VE: Tensor | None = None
     occurring_C: Tensor | None = None
 
-    def shape(self, part: Part) -> tuple[int, ...]:
-        return len(part), part.longest
+    def shape(self, subset: Subset) -> tuple[int, ...]:
+        return len(subset), subset.longest
 
     def loss(self, outputs_NC: Tensor, targets_N: Tensor) -> Tensor:
         words_VE, occurring_C = self._words()
@@ -175,8 +175,8 @@ class TokenRecovery(_OfTokens):
         ids_N = torch.cat([(rows @ words_VE.T).argmax(1) for rows in outputs_NC.split(ROWS)])
         return self.placed(ids_N.cpu().numpy(), batch)
 
-    def for_metrics(self, answers: np.ndarray, part: Part) -> tuple[np.ndarray, np.ndarray]:
-        return answers, part.references
+    def for_metrics(self, answers: np.ndarray, subset: Subset) -> tuple[np.ndarray, np.ndarray]:
+        return answers, subset.references
 
     def _words(self) -> tuple[Tensor, Tensor]:
         if self.words_VE is None or self.occurring_C is None:
@@ -205,19 +205,19 @@ class _LanguageModel(_OfTokens):
         found[:, 1] = asked_BS.sum(1).numpy()
         return found
 
-    def shape(self, part: Part) -> tuple[int, ...]:
-        return len(part), 2
+    def shape(self, subset: Subset) -> tuple[int, ...]:
+        return len(subset), 2
 
-    def for_metrics(self, answers: np.ndarray, part: Part) -> tuple[np.ndarray, np.ndarray]:
+    def for_metrics(self, answers: np.ndarray, subset: Subset) -> tuple[np.ndarray, np.ndarray]:
         return answers[:, 0], answers[:, 1].astype(np.int64)
 
 
 @dataclass(frozen=True)
 class MaskedLM(_LanguageModel):
-    """Hidden tokens of a text, from those around them (Devlin et al. 2019, section 3.1 and appendix A.1).
+    """Masked tokens of a text, from those around them (Devlin et al. 2019, section 3.1 and appendix A.1).
 
-    Of a batch's ordinary tokens a `share` is hidden, at least one, drawn anew for each batch: most become the mask,
-    some (`random_share`) any ordinary token, the rest stay as they are. Only hidden tokens are asked for.
+    Of a batch's ordinary tokens a `share` is masked, at least one, drawn anew for each batch: most become the mask token,
+    some (`random_share`) any ordinary token, the rest stay as they are. Only masked tokens are asked for.
     """
 
     vocabulary: Vocabulary = Vocabulary(0)
@@ -236,8 +236,8 @@ class MaskedLM(_LanguageModel):
         flat, targets = ids_BS.reshape(-1), np.full(ids_BS.size, IGNORED, dtype=np.int64)
         ordinary_ids = self.vocabulary.ordinary_ids
         candidates = np.flatnonzero(np.isin(flat, ordinary_ids))
-        hidden = min(len(candidates), max(1, round(self.share * len(candidates))))
-        places = np.sort(rng.choice(candidates, size=hidden, replace=False)) if hidden else candidates
+        masked = min(len(candidates), max(1, round(self.share * len(candidates))))
+        places = np.sort(rng.choice(candidates, size=masked, replace=False)) if masked else candidates
         targets[places] = flat[places]
         fate = rng.random(len(places))
         drawn = rng.choice(ordinary_ids, size=len(places))

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from fedsim.data import Batch, Part, training_batches
+from fedsim.data import Batch, Subset, training_batches
 from fedsim.errors import DivergedError, FederationError
-from fedsim.models.resident import Resident
+from fedsim.models.model import Model
 from fedsim.models.words import Words, only_words_of
 from fedsim.objectives import Objective
 from fedsim.precision import Precision
@@ -154,28 +154,28 @@ class LocalTraining:
         if self.clip_norm is not None and not self.clip_norm > 0:
             raise FederationError(f"clip_norm: expected a length above 0, or none, found {self.clip_norm}")
 
-    def steps(self, part: Part) -> int:
-        """Optimiser steps of a round on a part."""
-        return self.epochs * math.ceil(len(part) / self.batch_size)
+    def steps(self, subset: Subset) -> int:
+        """Optimiser steps of a round on a subset."""
+        return self.epochs * math.ceil(len(subset) / self.batch_size)
 
-    def batches(self, part: Part, objective: Objective, round: int, client: int) -> Iterator[Batch]:
+    def batches(self, subset: Subset, objective: Objective, round: int, client: int) -> Iterator[Batch]:
         """The batches of a round's epochs, with the objective's targets in them."""
         for epoch in range(self.epochs):
             order = numpy_generator(self.seed, round, client, f"shuffle-{epoch}")
             drawn = numpy_generator(self.seed, round, client, f"targets-{epoch}")
-            for batch in training_batches(part, self.batch_size, self.width, order):
+            for batch in training_batches(subset, self.batch_size, self.width, order):
                 yield objective.prepare(batch, drawn)
 
-    def optimizer_of(self, resident: Resident, names: list[str], part: Part, round: int) -> Optimizer:
-        """The optimiser of the named parameters, whose gradients are on, for a round's steps on a part."""
-        parameters = {name: resident.parameters[name] for name in names}
-        steps = self.steps(part)
-        return Optimizer(parameters, self, resident.precision, (round - 1) * steps, self.rounds * steps)
+    def optimizer_of(self, model: Model, names: list[str], subset: Subset, round: int) -> Optimizer:
+        """The optimiser of the named parameters, whose gradients are on, for a round's steps on a subset."""
+        parameters = {name: model.parameters[name] for name in names}
+        steps = self.steps(subset)
+        return Optimizer(parameters, self, model.precision, (round - 1) * steps, self.rounds * steps)
 
     def run(
         self,
-        resident: Resident,
-        part: Part,
+        model: Model,
+        subset: Subset,
         names: list[str],
         round: int,
         client: int,
@@ -185,32 +185,32 @@ class LocalTraining:
     ) -> float:
         """Train the named parameters of the resident model in place; returns the mean loss a text (a token of a LM).
 
-        part: examples to train on, for `epochs` epochs. round, client: by which order, dropout and targets are drawn.
+        subset: examples to train on, for `epochs` epochs. round, client: by which order, dropout and targets are drawn.
         anchor, proximal: FedProx's term, proximal / 2 * ||w - anchor||² over the anchor's parameters (Li et al. 2020,
         equation 2); the returned loss is the objective's alone, so that methods can be compared.
         moments: the optimiser's, where they are kept: taken up, and replaced by those after the last step.
         """
         kept = moments if self.optimizer == "kept" else None
-        with self._words(resident, part, names) as words:
-            resident.set_trained(names)
-            optimizer = self.optimizer_of(resident, names, part, round)
+        with self._words(model, subset, names) as words:
+            model.set_trained(names)
+            optimizer = self.optimizer_of(model, names, subset, round)
             if kept:
                 optimizer.load(kept)
-            total = torch.zeros((), device=resident.device)
+            total = torch.zeros((), device=model.device)
             weight = 0
-            resident.model.train()
+            model.network.train()
             nearby = words.anchor(anchor or {}) if words else anchor or {}
 
             def pull() -> None:
-                add_proximal_gradient(resident.parameters, nearby, proximal)
+                add_proximal_gradient(model.parameters, nearby, proximal)
 
             with torch_seeded(self.seed, round, client, "dropout"):
-                for batch in self.batches(part, resident.objective, round, client):
-                    loss = resident.loss(words.batch(batch) if words else batch)
+                for batch in self.batches(subset, model.objective, round, client):
+                    loss = model.loss(words.batch(batch) if words else batch)
                     optimizer.backward(loss)
                     optimizer.step(pull if proximal else None)
-                    total += loss.detach() * resident.objective.weight(batch)
-                    weight += resident.objective.weight(batch)
+                    total += loss.detach() * model.objective.weight(batch)
+                    weight += model.objective.weight(batch)
                     self.on_batch(len(batch["labels"]))
         mean = total.item() / max(1, weight)  # a language model may be asked for no token
         finite = bool(torch.nn.utils.get_total_norm(list(optimizer.parameters.values())).isfinite())
@@ -225,11 +225,11 @@ class LocalTraining:
             kept.update(optimizer.moments)
         return mean
 
-    def _words(self, resident: Resident, part: Part, names: list[str]) -> AbstractContextManager[Words | None]:
-        """The words to train embeddings of: the part's own, where that is exact."""
-        exact = resident.objective.own_words and self.weight_decay == 0 and self.optimizer == "fresh"
-        trained = resident.word_embeddings in names
-        return only_words_of(part, resident) if trained and exact and self.clip_norm is None else nullcontext()
+    def _words(self, model: Model, subset: Subset, names: list[str]) -> AbstractContextManager[Words | None]:
+        """The words to train embeddings of: the subset's own, where that is exact."""
+        exact = model.objective.own_words and self.weight_decay == 0 and self.optimizer == "fresh"
+        trained = model.word_embeddings in names
+        return only_words_of(subset, model) if trained and exact and self.clip_norm is None else nullcontext()
 
 
 def add_proximal_gradient(parameters: Mapping[str, Tensor], anchor: Params, proximal: float) -> None:

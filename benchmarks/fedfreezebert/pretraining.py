@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.fedfreezebert.setup import PAPER, SCALES
 from benchmarks.spec import Benchmark, Cell, Column, Deviation, Row, Scale, Training, View
 
-HIDDEN_TOKENS = Column("arsarcasm-masked", "Held-out tweets", ("test/perplexity",), "test/perplexity")
+MASKED_TOKENS = Column("arsarcasm-masked", "Held-out tweets", ("test/perplexity",), "test/perplexity")
 EPOCHS = 10
 HELD_OUT = 0.05  # share of the tweets: never trained on, scored after each epoch
 
@@ -58,7 +58,7 @@ BENCHMARK = Benchmark(
             "pretraining", "Pre-training", {"algorithm": "central", "options": {"embeddings": "global"}}, printed=False
         ),
     ),
-    columns=(HIDDEN_TOKENS,),
+    columns=(MASKED_TOKENS,),
     scales=tuple(
         replace(scale, backbone="arabic-mini-fresh", label="real data, a fresh 4-layer encoder")
         if scale.id == "lite"
@@ -72,12 +72,12 @@ BENCHMARK = Benchmark(
         Deviation(
             "corpus",
             f"The distinct training tweets of all clients together, without {100 * HELD_OUT:.0f} % of them, on whose "
-            "hidden tokens it is scored; no label and no test tweet.",
+            "masked tokens it is scored; no label and no test tweet.",
             ("lite",),
         ),
         Deviation(
             "recipe",
-            "15 % of a batch's tokens are hidden (80 % of them as [MASK], 10 % as another token); no next sentence; no "
+            "15 % of a batch's tokens are masked (80 % of them as [MASK], 10 % as another token); no next sentence; no "
             "dropout, which so few epochs do not need; AdamW with linear warm-up and decay; gradients cut at norm 1.",
         ),
     ),

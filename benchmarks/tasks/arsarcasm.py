@@ -130,7 +130,7 @@ TASKS = (
     ),
     Task(
         id="arsarcasm-masked",
-        name=f"{FOLDER}, hidden tokens of the training tweets",
+        name=f"{FOLDER}, masked tokens of the training tweets",
         family="arsarcasm",
         labels=None,
         metrics=("perplexity",),

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from fedsim.data import Part
+from fedsim.data import Subset
 from fedsim.engine import FederatedAlgorithm, FederationState
 from fedsim.errors import FederationError
 from fedsim.feature_cache import FeatureCache
-from fedsim.models.resident import Resident
+from fedsim.models.model import Model
 from fedsim.models.shallower import shallower
 from fedsim.objectives import Objective
 from fedsim.plan import ExchangePlan
@@ -27,7 +27,7 @@ from fedsim.wire import Params
 class Setting:
     """Where a method runs: its model, loaded when first asked for, its local training and its objective."""
 
-    load_model: Callable[[], Resident]
+    load_model: Callable[[], Model]
     training: LocalTraining
     objective: Objective
     evaluation_batch_size: int = 64
@@ -35,7 +35,7 @@ class Setting:
     features: FeatureCache = field(default_factory=FeatureCache)
 
     @cached_property
-    def model(self) -> Resident:
+    def model(self) -> Model:
         """The server's model, resident in this process; that of a client whose plan views all of it under its names."""
         return self.load_model()
 
@@ -48,7 +48,7 @@ class Setting:
         """Every parameter of the server's model: those that were merged, and the others as they began."""
         return self.initial | same_device(state.shared, self.model.device)
 
-    def client_model(self, plan: ExchangePlan) -> Resident:
+    def client_model(self, plan: ExchangePlan) -> Model:
         """The resident model of a client with this plan: the server's, or one of the parameters that the plan names.
 
         Clients of one shape share it; its values are whatever the last of them left.
@@ -61,12 +61,12 @@ class Setting:
         return self._shallower[names]
 
     @cached_property
-    def _shallower(self) -> dict[frozenset[str], Resident]:
+    def _shallower(self) -> dict[frozenset[str], Model]:
         return {}
 
-    def by_features(self, part: Part) -> Part:
-        """The part with the hidden states of the encoder, as it now is, in place of token ids; computed once."""
-        return self.features.part(self.model, part, self.evaluation_batch_size, self.training.width)
+    def by_features(self, subset: Subset) -> Subset:
+        """The subset with the hidden states of the encoder, as it now is, in place of token ids; computed once."""
+        return self.features.subset(self.model, subset, self.evaluation_batch_size, self.training.width)
 
 
 def algorithm_names() -> list[str]:

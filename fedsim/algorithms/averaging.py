@@ -10,10 +10,10 @@ import numpy as np
 import torch
 
 from fedsim.algorithms import Setting
-from fedsim.data import Client, Part
+from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.errors import FederationError
-from fedsim.models.anatomy import Anatomy
+from fedsim.models.groups import ParameterGroups
 from fedsim.plan import ClientId, ExchangePlan, PlanFn
 from fedsim.server import Moments, ServerOptimizer
 from fedsim.store import ClientStore, same_device
@@ -24,9 +24,9 @@ ANSWERS = ("own", "mean", "server")
 MOMENT = "optimizer/"  # before the names of moments that a client keeps of its optimiser
 
 
-def as_they_are(part: Part) -> Part:
+def as_they_are(subset: Subset) -> Subset:
     """Examples by their token ids."""
-    return part
+    return subset
 
 
 def averaging(
@@ -34,7 +34,7 @@ def averaging(
     plan: PlanFn,
     server: Mapping[str, Any] | None = None,
     proximal: float = 0.0,
-    prepared: Callable[[Part], Part] = as_they_are,
+    prepared: Callable[[Subset], Subset] = as_they_are,
     answers: str = "own",
     personal: bool | None = None,
 ) -> FederatedAlgorithm:
@@ -70,7 +70,7 @@ class _Averaging:
     plan: PlanFn
     optimizer: ServerOptimizer
     proximal: float
-    prepared: Callable[[Part], Part]
+    prepared: Callable[[Subset], Subset]
     answers: str
     clients: list[Client] = field(default_factory=list)  # all of them, for an answer of all together
 
@@ -137,21 +137,21 @@ class _Averaging:
             for name, target in own.view.items()
         }
 
-    def predict(self, state: FederationState, client: Client | None, part: Part) -> np.ndarray:
+    def predict(self, state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         if client is None or self.answers == "server":
-            return self._answer(state, None, part)
+            return self._answer(state, None, subset)
         if self.answers == "mean":
-            outputs: np.ndarray = np.mean([self._answer(state, member, part) for member in self.clients], axis=0)
+            outputs: np.ndarray = np.mean([self._answer(state, member, subset) for member in self.clients], axis=0)
             return outputs
-        return self._answer(state, client, part)
+        return self._answer(state, client, subset)
 
-    def _answer(self, state: FederationState, client: Client | None, part: Part) -> np.ndarray:
+    def _answer(self, state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         model, values = self.setting.model, self.setting.server_params(state)
         if client is not None:
             own = self._plan(max(state.round, 1), client.id)
             model, values = self.setting.client_model(own), self._begin(own, values, state.clients.get(client.id))
         model.write(values)
-        return model.predict(self.prepared(part), self.setting.evaluation_batch_size, self.setting.training.width)
+        return model.predict(self.prepared(subset), self.setting.evaluation_batch_size, self.setting.training.width)
 
 
 def _flat(moments: Moments) -> Params:
@@ -185,7 +185,7 @@ def aggregation_weights(
     }
 
 
-def whole_model(model: Anatomy, embeddings: str) -> frozenset[str]:
+def whole_model(model: ParameterGroups, embeddings: str) -> frozenset[str]:
     """What a client trains: everything but frozen embeddings."""
     if embeddings not in EMBEDDINGS:
         raise FederationError(f"embeddings: expected one of {', '.join(EMBEDDINGS)}, found {embeddings!r}")

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedsim.algorithms import Setting
 from fedsim.algorithms.averaging import as_they_are, whole_model
-from fedsim.data import Client, Part
+from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.errors import FederationError
 from fedsim.store import ClientStore
@@ -17,9 +17,9 @@ from fedsim.wire import Channel
 TRAINED = ("model", "head")
 
 
-def pooled(clients: Sequence[Client]) -> Part:
+def pooled(clients: Sequence[Client]) -> Subset:
     """The training examples of all clients, in client order."""
-    return Part(clients[0].train.examples, np.concatenate([client.train.indices for client in clients]))
+    return Subset(clients[0].train.examples, np.concatenate([client.train.indices for client in clients]))
 
 
 def central(
@@ -35,7 +35,7 @@ def central(
     if train not in TRAINED:
         raise FederationError(f"train: expected one of {', '.join(TRAINED)}, found {train!r}")
     model, training = setting.model, setting.training
-    names = sorted(whole_model(model.anatomy, embeddings) if train == "model" else model.anatomy.head)
+    names = sorted(whole_model(model.groups, embeddings) if train == "model" else model.groups.head)
     prepared = setting.by_features if train == "head" and cached else as_they_are
 
     def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
@@ -50,8 +50,8 @@ def central(
         loss = training.run(model, prepared(pooled(cohort)), names, number, cohort[0].id, moments=moments)
         return FederationState(number, model.snapshot(names), moments, state.clients), RoundMetrics((loss,), loss)
 
-    def predict(state: FederationState, client: Client | None, part: Part) -> np.ndarray:
+    def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         model.write(setting.server_params(state))
-        return model.predict(prepared(part), setting.evaluation_batch_size, training.width)
+        return model.predict(prepared(subset), setting.evaluation_batch_size, training.width)
 
     return FederatedAlgorithm(init, round, predict, personal=False, server=setting.server_params)

@@ -21,7 +21,7 @@ def fedavg(
 
     FedAvg as it stands; FedProx with `proximal` > 0; FedAdam, FedYogi and FedAdagrad with a `server` optimiser.
     """
-    model = setting.model.anatomy
+    model = setting.model.groups
     trained = whole_model(model, embeddings)
     local = model.embeddings if embeddings == "local" else frozenset()
     plan = identity_plan(model.names, shared=trained - local, local=local)

@@ -20,7 +20,7 @@ def fedfreezebert(
     `proximal` > 0; any `server` optimiser. The paper's optimiser is Adam: AdamW with `training.weight_decay` 0.
     cached: the encoder sees each example once; if not, in every epoch anew, as in the paper.
     """
-    model = setting.model.anatomy
+    model = setting.model.groups
     plan = identity_plan(model.names, shared=model.head, local=frozenset())
     prepared = setting.by_features if cached else as_they_are
     return averaging(setting, lambda round, client: plan, server, proximal, prepared)

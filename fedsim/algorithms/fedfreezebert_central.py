@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fedsim.algorithms import Setting
-from fedsim.data import Client, Part
+from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.errors import FederationError
 from fedsim.store import ClientStore
@@ -31,11 +31,11 @@ def fedfreezebert_central(setting: Setting, features: str = "padded") -> Federat
     """
     width = sent_width(setting, features)
     model, training = setting.model, setting.training
-    head = sorted(model.anatomy.head)
+    head = sorted(model.groups.head)
 
     def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
         for client in clients:
-            channel.setup(client.id, model.read(sorted(model.anatomy.names - model.anatomy.head)))
+            channel.setup(client.id, model.read(sorted(model.groups.names - model.groups.head)))
         return FederationState(round=0, shared={}, moments={}, clients=store)
 
     def round(
@@ -49,16 +49,16 @@ def fedfreezebert_central(setting: Setting, features: str = "padded") -> Federat
             for received in channel.stream_to_server(client.id, chunks(setting, client.train, width)):
                 store.add(received["features"], received.get("masks"), received["labels"])
         examples = store.examples()
-        everyone = Part(examples, np.arange(len(examples)))
+        everyone = Subset(examples, np.arange(len(examples)))
         loss = training.run(model, everyone, head, 1, cohort[0].id)
         trained = model.read(head)
         for client in cohort:
             channel.to_client(client.id, trained)
         return FederationState(1, channel.at_rest(trained), {}, state.clients), RoundMetrics((loss,), loss)
 
-    def predict(state: FederationState, client: Client | None, part: Part) -> np.ndarray:
+    def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         model.write(setting.server_params(state))
-        return model.predict(setting.by_features(part), setting.evaluation_batch_size, training.width)
+        return model.predict(setting.by_features(subset), setting.evaluation_batch_size, training.width)
 
     return FederatedAlgorithm(init, round, predict, personal=False, server=setting.server_params)
 
@@ -74,13 +74,13 @@ def sent_width(setting: Setting, features: str) -> int | None:
     return setting.max_length
 
 
-def chunks(setting: Setting, part: Part, width: int | None) -> Iterator[dict[str, Tensor]]:
+def chunks(setting: Setting, subset: Subset, width: int | None) -> Iterator[dict[str, Tensor]]:
     """What a client sends, some examples at a time: features [K, B, width, D], or [K, T, D] with T tokens in all."""
-    own = setting.by_features(part)
+    own = setting.by_features(subset)
     for start in range(0, len(own), setting.evaluation_batch_size):
         batch = own.examples.collate(own.indices[start : start + setting.evaluation_batch_size], width)
         states_KBSD, mask_BS = batch["features"], batch["attention_mask"].bool()
-        if not setting.model.model.head.tokens:
+        if not setting.model.network.head.tokens:
             yield {"features": states_KBSD, "labels": batch["labels"]}
         elif width:
             yield {"features": states_KBSD, "masks": mask_BS, "labels": batch["labels"]}

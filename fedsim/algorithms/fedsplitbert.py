@@ -26,7 +26,7 @@ def fedsplitbert(
     answers: "own", each client's by its model, "mean", of all clients' logits, or the "server"'s: how to ask personal
     models for one answer on a central test set.
     """
-    model = setting.model.anatomy
+    model = setting.model.groups
     trained = whole_model(model, embeddings)
     shared = model.up_to(critical_layer)
     if critical_layer == model.depth:

@@ -9,7 +9,7 @@ import torch
 
 from fedsim.algorithms import Setting
 from fedsim.algorithms.central import pooled
-from fedsim.data import IGNORED, Client, Part
+from fedsim.data import IGNORED, Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.errors import FederationError
 from fedsim.models.inverter import inverter
@@ -34,7 +34,7 @@ def inversion(setting: Setting, public_texts: int = PUBLIC_TEXTS, sent: str = "f
     training = setting.training
 
     def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
-        if not setting.model.model.head.tokens:
+        if not setting.model.network.head.tokens:
             raise FederationError("inversion: expected a head that reads every token, such as average or psum")
         return FederationState(round=0, shared={}, moments={}, clients=store)
 
@@ -46,21 +46,21 @@ def inversion(setting: Setting, public_texts: int = PUBLIC_TEXTS, sent: str = "f
         known = known_texts(cohort, public_texts, training.seed)
         occurring = np.unique(tokens_of(known))
         model = inverter(setting.model, occurring, dtype, training.seed)
-        names = sorted(model.anatomy.head)
+        names = sorted(model.groups.head)
         loss = training.run(model, setting.by_features(known), names, 1, cohort[0].id)
         shared = model.snapshot(names) | {"occurring": torch.from_numpy(occurring)}
         return FederationState(1, shared, {}, state.clients), RoundMetrics((loss,), loss)
 
-    def predict(state: FederationState, client: Client | None, part: Part) -> np.ndarray:
+    def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         learned = dict(state.shared)
         model = inverter(setting.model, learned.pop("occurring").cpu().numpy(), dtype, training.seed)
         model.write(same_device(learned, model.device))
-        return model.predict(setting.by_features(part), setting.evaluation_batch_size, training.width)
+        return model.predict(setting.by_features(subset), setting.evaluation_batch_size, training.width)
 
     return FederatedAlgorithm(init, round, predict, personal=False)
 
 
-def known_texts(clients: Sequence[Client], public_texts: int, seed: int) -> Part:
+def known_texts(clients: Sequence[Client], public_texts: int, seed: int) -> Subset:
     """Texts that the server has anyway, drawn from the clients' training parts (all of them where there are no more).
 
     What is scored is none of them.
@@ -69,10 +69,10 @@ def known_texts(clients: Sequence[Client], public_texts: int, seed: int) -> Part
         raise FederationError(f"public_texts: expected 1 or more, found {public_texts}")
     texts = pooled(clients)
     drawn = numpy_generator(seed, 1, SERVER, "public").permutation(len(texts))[:public_texts]
-    return Part(texts.examples, texts.indices[drawn])
+    return Subset(texts.examples, texts.indices[drawn])
 
 
-def tokens_of(texts: Part) -> np.ndarray:
+def tokens_of(texts: Subset) -> np.ndarray:
     """The ids of all tokens that are asked for, end to end."""
     references = texts.references
     return references[references != IGNORED]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fedsim.algorithms import Setting
-from fedsim.data import Client, Part
+from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.errors import FederationError
 from fedsim.store import ClientStore
@@ -28,9 +28,9 @@ def local_majority(setting: Setting) -> FederatedAlgorithm:
     ) -> tuple[FederationState, RoundMetrics]:
         return FederationState(state.round + 1, {}, {}, state.clients), RoundMetrics((), None)
 
-    def predict(state: FederationState, client: Client | None, part: Part) -> np.ndarray:
+    def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         if client is None:
             raise FederationError("local majority: the server has no answer of its own; ask the clients")
-        return setting.objective.prior(client.train, part)
+        return setting.objective.prior(client.train, subset)
 
     return FederatedAlgorithm(init, round, predict)

@@ -9,7 +9,7 @@ import torch
 
 from fedsim.algorithms import Setting
 from fedsim.algorithms.inversion import PUBLIC_TEXTS, known_texts, tokens_of
-from fedsim.data import Client, Part
+from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.store import ClientStore
 from fedsim.wire import Channel
@@ -31,7 +31,7 @@ def token_majority(setting: Setting, public_texts: int = PUBLIC_TEXTS) -> Federa
         most_frequent = torch.tensor(np.bincount(tokens).argmax())
         return FederationState(state.round + 1, {"token": most_frequent}, {}, state.clients), RoundMetrics((), None)
 
-    def predict(state: FederationState, client: Client | None, part: Part) -> np.ndarray:
-        return np.full_like(part.references, state.shared["token"].item())
+    def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
+        return np.full_like(subset.references, state.shared["token"].item())
 
     return FederatedAlgorithm(init, round, predict, personal=False)

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from torch import Tensor, nn
 
 from fedsim.errors import FederationError
-from fedsim.models.anatomy import LAYER
-from fedsim.models.resident import Resident
+from fedsim.models.groups import LAYER
+from fedsim.models.model import Model
 
 
 @contextmanager
-def crossing(resident: Resident, layer: int, through: Callable[[Tensor], Tensor]) -> Iterator[None]:
+def crossing(model: Model, layer: int, through: Callable[[Tensor], Tensor]) -> Iterator[None]:
     """Hand the hidden states [B, S, D] that leave a layer to a function, and what it returns to the next layer.
 
     layer: 0 of the embeddings, then the encoder's from 1; the last one's states go to the head. through: given states
@@ -21,7 +21,7 @@ def crossing(resident: Resident, layer: int, through: Callable[[Tensor], Tensor]
     back by hand (split learning, Gupta and Raskar 2018). Several crossings may be open at once.
     FederationError where there is no such layer, or where the head reads a layer below it past the crossing.
     """
-    layers, head = encoder_layers(resident), resident.model.head
+    layers, head = encoder_layers(model), model.network.head
     if not 0 <= layer <= len(layers):
         raise FederationError(f"crossing: expected a layer from 0 to {len(layers)}, found {layer}")
     if head.states > 1 and layer > len(layers) - head.states:
@@ -39,7 +39,7 @@ def crossing(resident: Resident, layer: int, through: Callable[[Tensor], Tensor]
         hook.remove()
 
 
-def encoder_layers(resident: Resident) -> list[nn.Module]:
+def encoder_layers(model: Model) -> list[nn.Module]:
     """The encoder's layers from the bottom."""
-    names = [(f".{name}.", module) for name, module in resident.model.encoder.named_modules()]
+    names = [(f".{name}.", module) for name, module in model.network.encoder.named_modules()]
     return [module for name, module in names if (match := LAYER.search(name)) and match.end() == len(name)]

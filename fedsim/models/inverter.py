@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fedsim.models.heads import Head, States
-from fedsim.models.resident import Resident
+from fedsim.models.model import Model
 from fedsim.models.sequence import SequenceModel
 from fedsim.objectives import TokenRecovery
 from fedsim.rng import SERVER, torch_seeded
@@ -40,7 +40,7 @@ class Readout(Head):
         return self.outer(functional.gelu(self.inner(torch.cat(normed, dim=-1))))[asked_BS][None]
 
 
-def inverter(victim: Resident, occurring: np.ndarray, dtype: torch.dtype, seed: int) -> Resident:
+def inverter(victim: Model, occurring: np.ndarray, dtype: torch.dtype, seed: int) -> Model:
     """A model that recovers texts from features; of the encoder it uses the word embeddings, and leaves it as it is.
 
     victim: the model whose features are read. occurring: ids of the tokens in the training texts, ascending.
@@ -48,6 +48,6 @@ def inverter(victim: Resident, occurring: np.ndarray, dtype: torch.dtype, seed: 
     """
     words_VE = victim.parameters[victim.word_embeddings].detach()
     with torch_seeded(seed, 0, SERVER, "inverter"):
-        readout = Readout(victim.model.head.states, victim.hidden, words_VE.shape[1], dtype)
+        readout = Readout(victim.network.head.states, victim.hidden, words_VE.shape[1], dtype)
     objective = TokenRecovery(words_VE.shape[1], words_VE, torch.from_numpy(occurring).to(victim.device))
-    return Resident(SequenceModel(victim.model.encoder, readout), victim.precision, objective)
+    return Model(SequenceModel(victim.network.encoder, readout), victim.precision, objective)

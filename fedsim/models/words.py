@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fedsim.data import Batch, Examples, Part
-from fedsim.models.resident import Resident
+from fedsim.data import Batch, Examples, Subset
+from fedsim.models.model import Model
 from fedsim.wire import Params
 
 
@@ -37,30 +37,30 @@ class Words:
 
 
 @contextmanager
-def only_words_of(part: Part, resident: Resident) -> Iterator[Words | None]:
-    """Give the resident model embeddings of the part's words while it trains on the part; then write them back.
+def only_words_of(subset: Subset, model: Model) -> Iterator[Words | None]:
+    """Give the resident model embeddings of the subset's words while it trains on the subset; then write them back.
 
     Rows of other words get no gradient: without weight decay AdamW leaves them as they are, so this changes no bit of
     the outcome. None where examples are no token ids.
     """
-    encoder: Any = resident.model.encoder
+    encoder: Any = model.network.encoder
     whole: nn.Embedding = encoder.get_input_embeddings()
-    name = resident.word_embeddings
-    if not isinstance(part.examples, Examples):
+    name = model.word_embeddings
+    if not isinstance(subset.examples, Examples):
         yield None
         return
     # Ids up to the padding's keep their places: RoBERTa's family counts positions from there.
-    met = np.union1d(part.examples.words(part.indices), np.arange((whole.padding_idx or 0) + 1)).astype(np.int64)
+    met = np.union1d(subset.examples.words(subset.indices), np.arange((whole.padding_idx or 0) + 1)).astype(np.int64)
     places = np.zeros(whole.num_embeddings, dtype=np.int64)
     places[met] = np.arange(len(met))
-    rows = torch.from_numpy(met).to(resident.device)
+    rows = torch.from_numpy(met).to(model.device)
     compact = nn.Embedding.from_pretrained(whole.weight.detach()[rows], freeze=False, padding_idx=whole.padding_idx)
     encoder.set_input_embeddings(compact)
-    resident.parameters[name] = cast(nn.Parameter, compact.weight)
+    model.parameters[name] = cast(nn.Parameter, compact.weight)
     try:
         yield Words(name, torch.from_numpy(places), torch.from_numpy(met))
     finally:
         with torch.no_grad():
             whole.weight[rows] = compact.weight
         encoder.set_input_embeddings(whole)
-        resident.parameters[name] = cast(nn.Parameter, whole.weight)
+        model.parameters[name] = cast(nn.Parameter, whole.weight)

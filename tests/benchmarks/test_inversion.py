@@ -20,7 +20,7 @@ from benchmarks.settings import Settings
 from benchmarks.spec import Cell
 from benchmarks.tasks import Examples, task
 from benchmarks.tasks.words import NOUNS
-from fedsim.data import IGNORED, Part
+from fedsim.data import IGNORED, Subset
 from reports.page import request_for
 from reports.published import read_published
 from reports.views import page
@@ -45,7 +45,7 @@ def test_answers_are_a_texts_own_words_at_their_places(tokenizer: Any) -> None:
     one, two = (tokenizer.convert_tokens_to_ids(word) for word in NOUNS[:2])
     texts = ((f"{NOUNS[0]} {NOUNS[1]} unheard-of-word {NOUNS[0]}",), (NOUNS[1],), ("",))
     encoded = encode(Examples(texts, np.zeros(3, dtype=np.int64)), tokenizer, 32, task("arsarcasm-texts")).examples
-    asked, gap = Part(encoded, np.arange(3)).references, IGNORED
+    asked, gap = Subset(encoded, np.arange(3)).references, IGNORED
     # [CLS] before, [SEP] and padding behind; a word that the tokenizer does not know is in pieces, all of them [UNK]
     assert [[id for id in row if id != gap] for row in asked.tolist()] == [[one, two, one], [two], []]
     assert asked[:2, :4].tolist() == [[gap, one, two, gap], [gap, two, gap, gap]]
@@ -55,7 +55,7 @@ def test_answers_are_a_texts_own_words_at_their_places(tokenizer: Any) -> None:
 
 def test_what_is_cut_off_is_not_asked_for(tokenizer: Any) -> None:
     examples = Examples(((" ".join(NOUNS[:20]),),), np.zeros(1, dtype=np.int64))
-    asked = encode(examples, tokenizer, 10, task("arsarcasm-texts")).part(np.arange(1)).references
+    asked = encode(examples, tokenizer, 10, task("arsarcasm-texts")).subset(np.arange(1)).references
     assert asked.shape == (1, 10)
     assert (asked != IGNORED).sum() == 8
 

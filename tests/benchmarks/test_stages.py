@@ -94,11 +94,11 @@ def test_the_second_begins_where_the_first_ended(finished: Settings) -> None:
     assert inputs.digests["initial"] == outcome.sha256
     begun = build_federation(second, inputs, finished).setting.model
     untrained = build_federation(second, load_inputs(second, finished), finished).setting.model
-    encoder = sorted(begun.anatomy.names - begun.anatomy.head)
+    encoder = sorted(begun.groups.names - begun.groups.head)
     assert encoder
     assert all(torch.equal(begun.parameters[name], left[name]) for name in encoder)
     assert not all(torch.equal(untrained.parameters[name], left[name]) for name in encoder)
-    for name in begun.anatomy.head:  # another head: its own fresh weights
+    for name in begun.groups.head:  # another head: its own fresh weights
         assert torch.equal(begun.parameters[name], untrained.parameters[name])
 
 

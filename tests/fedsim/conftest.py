@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from fedsim.algorithms import Setting, build_algorithm
-from fedsim.data import Client, Examples, Part
+from fedsim.data import Client, Examples, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics, Run, run_federation
 from fedsim.feature_cache import FeatureCache
 from fedsim.models.encoder import encoder_from_config
-from fedsim.models.resident import Resident
+from fedsim.models.model import Model
 from fedsim.models.sequence import with_head
 from fedsim.objectives import Classification, Objective, Regression
 from fedsim.precision import resolve_precision
@@ -58,8 +58,8 @@ def _clients(examples: Examples) -> list[Client]:
     start = 0
     for number, size in enumerate(TRAIN_SIZES):
         train, end = start + size, start + size + TEST_SIZE
-        test = {"test": Part(examples, np.arange(train, end))}
-        clients.append(Client(number, Part(examples, np.arange(start, train)), test))
+        test = {"test": Subset(examples, np.arange(train, end))}
+        clients.append(Client(number, Subset(examples, np.arange(start, train)), test))
         start = end
     return clients
 
@@ -104,15 +104,15 @@ class Small:
         device: str = "cpu",
         head: str = "pooled",
         objective: Objective | None = None,
-    ) -> Resident:
+    ) -> Model:
         """The same model each time, and a new one."""
         objective = objective or _objective(outputs)
         model = with_head(copy.deepcopy(self._encoder), objective.outputs, seed=0, head=head)
-        return Resident(model, resolve_precision(precision, device), objective)
+        return Model(model, resolve_precision(precision, device), objective)
 
     def setting(
         self,
-        load: Callable[[], Resident] | None = None,
+        load: Callable[[], Model] | None = None,
         outputs: int = 2,
         head: str = "pooled",
         features: FeatureCache | None = None,
@@ -145,9 +145,9 @@ class Small:
         return run_federation(algorithm, clients or self.clients, channel, score, **values)
 
 
-def score(answers: np.ndarray, part: Part) -> dict[str, float | None]:
+def score(answers: np.ndarray, subset: Subset) -> dict[str, float | None]:
     """Besides the accuracy, a number that changes with the last bit of any answer, and one that is undefined."""
-    accuracy = float((answers.argmax(1) == part.labels).mean())
+    accuracy = float((answers.argmax(1) == subset.labels).mean())
     return {"accuracy": accuracy, "sum": float(answers.astype(np.float64).sum()), "undefined": None}
 
 
@@ -216,8 +216,8 @@ def counting() -> FederatedAlgorithm:
         metrics = RoundMetrics(tuple(float(number) for _ in cohort), float(number))
         return FederationState(number, {"w": value}, {"m": {"w": -value}}, state.clients), metrics
 
-    def predict(state: FederationState, client: Client, part: Part) -> np.ndarray:
+    def predict(state: FederationState, client: Client, subset: Subset) -> np.ndarray:
         own = state.clients.get(client.id).get("own", torch.zeros(3))
-        return np.tile(own.numpy()[:2], (len(part), 1))
+        return np.tile(own.numpy()[:2], (len(subset), 1))
 
     return FederatedAlgorithm(init, round, predict)

@@ -6,7 +6,7 @@ import torch
 from fedsim.errors import FederationError
 from fedsim.models.crossing import crossing, encoder_layers
 from fedsim.models.encoder import encoder_from_config
-from fedsim.models.resident import Resident
+from fedsim.models.model import Model
 from fedsim.models.sequence import with_head
 from fedsim.objectives import Classification, Vocabulary, build_objective
 from fedsim.precision import Precision, resolve_precision
@@ -22,9 +22,9 @@ CONFIGS = {
 }
 
 
-def resident(family: str, objective, head: str) -> Resident:
+def resident(family: str, objective, head: str) -> Model:
     encoder = encoder_from_config({"model_type": family, "vocab_size": 60, **CONFIGS[family]})
-    return Resident(with_head(encoder, objective.outputs, 0, head=head), resolve_precision("fp32", "cpu"), objective)
+    return Model(with_head(encoder, objective.outputs, 0, head=head), resolve_precision("fp32", "cpu"), objective)
 
 
 def batch():
@@ -56,7 +56,7 @@ def gradients(model):
 @pytest.mark.parametrize("family", CONFIGS)
 def test_the_cut_model_has_the_gradients_of_the_whole(family):
     model = resident(family, Classification(2), "average")
-    model.model.eval()
+    model.network.eval()
     whole = model.loss(batch())
     whole.backward()
     expected = gradients(model)
@@ -66,7 +66,7 @@ def test_the_cut_model_has_the_gradients_of_the_whole(family):
         with crossing(model, layer, cut):
             loss = model.loss(batch())
         loss.backward()
-        below = model.anatomy.embeddings | model.anatomy.up_to(layer)
+        below = model.groups.embeddings | model.groups.up_to(layer)
         assert all(model.parameters[name].grad is None for name in below)
         cut.back()
         found = gradients(model)
@@ -78,7 +78,7 @@ def test_the_cut_model_has_the_gradients_of_the_whole(family):
 
 def test_embeddings_and_a_tied_head_at_the_client_layers_at_the_server():
     model = resident("bert", build_objective("masked_lm", vocabulary=Vocabulary(60, mask_id=1)), "masked-lm")
-    model.model.eval()
+    model.network.eval()
     tokens = batch() | {"labels": torch.full((3, 7), -100)}
     tokens["labels"][:, 2] = tokens["input_ids"][:, 2]
     model.loss(tokens).backward()
@@ -100,7 +100,7 @@ def test_a_layer_that_the_head_reads_past_the_crossing_is_refused():
         crossing(resident("bert", Classification(2), "pooled"), 3, Cut()).__enter__()
     config = {"model_type": "bert", "vocab_size": 60, **BERT, "num_hidden_layers": 5}
     model = with_head(encoder_from_config(config), 2, 0, head="psum")
-    deep = Resident(model, resolve_precision("fp32", "cpu"), Classification(2))
+    deep = Model(model, resolve_precision("fp32", "cpu"), Classification(2))
     deep.model.eval()
     with crossing(deep, 1, Cut()):
         deep.loss(batch())

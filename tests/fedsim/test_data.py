@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim.data import Examples, Part, evaluation_batches, training_batches
+from fedsim.data import Examples, Subset, evaluation_batches, training_batches
 
 WIDTH = 40
 LENGTHS = st.lists(st.integers(1, WIDTH), min_size=1, max_size=120)
@@ -26,7 +26,7 @@ def make_examples(lengths, padding_id=0):
 def make_part(lengths, seed=0):
     """Some of the examples, in an order of their own."""
     chosen = np.random.default_rng(seed).permutation(len(lengths))[: max(1, len(lengths) * 2 // 3)]
-    return Part(make_examples(lengths), chosen)
+    return Subset(make_examples(lengths), chosen)
 
 
 def assert_batch_is_true_to_its_examples(batch, examples):
@@ -42,27 +42,27 @@ def assert_batch_is_true_to_its_examples(batch, examples):
 @settings(deadline=None, max_examples=60)
 @given(LENGTHS, st.integers(1, 17), st.sampled_from([None, WIDTH]), st.integers(1, 4), st.integers(0, 2**32))
 def test_an_epoch_holds_every_example_once(lengths, batch_size, width, pool_batches, seed):
-    part = make_part(lengths)
-    batches = list(training_batches(part, batch_size, width, np.random.default_rng(seed), pool_batches))
-    assert len(batches) == math.ceil(len(part) / batch_size)
+    subset = make_part(lengths)
+    batches = list(training_batches(subset, batch_size, width, np.random.default_rng(seed), pool_batches))
+    assert len(batches) == math.ceil(len(subset) / batch_size)
     sizes = sorted((len(batch["labels"]) for batch in batches), reverse=True)
     assert all(size == batch_size for size in sizes[:-1])
     seen = [label for batch in batches for label in batch["labels"].tolist()]
-    assert sorted(seen) == sorted(part.indices.tolist())
+    assert sorted(seen) == sorted(subset.indices.tolist())
     for batch in batches:
-        longest = part.examples.lengths[batch["labels"].numpy()].max()
+        longest = subset.examples.lengths[batch["labels"].numpy()].max()
         assert {tuple(batch[name].shape) for name in ("input_ids", "attention_mask", "token_type_ids")} == {
             (len(batch["labels"]), width or longest)
         }
-        assert_batch_is_true_to_its_examples(batch, part.examples)
+        assert_batch_is_true_to_its_examples(batch, subset.examples)
 
 
 @pytest.mark.parametrize("width", [None, WIDTH])
 def test_the_generator_alone_decides_the_order(width):
-    part = make_part(np.random.default_rng(1).integers(1, WIDTH, 90))
+    subset = make_part(np.random.default_rng(1).integers(1, WIDTH, 90))
 
     def order(seed):
-        batches = training_batches(part, 8, width, np.random.default_rng(seed))
+        batches = training_batches(subset, 8, width, np.random.default_rng(seed))
         return [batch["labels"].tolist() for batch in batches]
 
     assert order(0) == order(0)
@@ -71,10 +71,10 @@ def test_the_generator_alone_decides_the_order(width):
 
 def test_batches_by_length_pad_least():
     lengths = np.random.default_rng(0).integers(1, WIDTH + 1, 256)
-    part = Part(make_examples(lengths), np.arange(256))
+    subset = Subset(make_examples(lengths), np.arange(256))
 
     def padding(width, batch_size=8, pool_batches=16):
-        batches = training_batches(part, batch_size, width, np.random.default_rng(0), pool_batches)
+        batches = training_batches(subset, batch_size, width, np.random.default_rng(0), pool_batches)
         return sum(int((1 - batch["attention_mask"]).sum()) for batch in batches)
 
     assert padding(WIDTH) == 256 * WIDTH - lengths.sum()
@@ -84,11 +84,11 @@ def test_batches_by_length_pad_least():
 
 def test_batches_by_length_still_mix_and_come_in_no_order_of_length():
     lengths = np.random.default_rng(0).integers(1, WIDTH + 1, 256)
-    part = Part(make_examples(lengths), np.arange(256))
-    epochs = [list(training_batches(part, 8, None, np.random.default_rng(seed))) for seed in (0, 1)]
+    subset = Subset(make_examples(lengths), np.arange(256))
+    epochs = [list(training_batches(subset, 8, None, np.random.default_rng(seed))) for seed in (0, 1)]
     groups = [{frozenset(batch["labels"].tolist()) for batch in epoch} for epoch in epochs]
     assert len(groups[0] & groups[1]) < 4
-    one_pool = training_batches(Part(part.examples, part.indices[:128]), 8, None, np.random.default_rng(0))
+    one_pool = training_batches(Subset(subset.examples, subset.indices[:128]), 8, None, np.random.default_rng(0))
     widths = [batch["input_ids"].shape[1] for batch in one_pool]
     assert widths != sorted(widths)
     assert widths != sorted(widths, reverse=True)
@@ -116,31 +116,31 @@ def test_collate():
         "labels": torch.float32,
     }
     assert examples.collate(np.array([2]), width=4)["input_ids"].tolist() == [[4, 1, 1, 1]]
-    part = Part(examples, np.array([2, 0]))
-    assert (len(part), part.labels.tolist()) == (2, [4.0, 0.5])
+    subset = Subset(examples, np.array([2, 0]))
+    assert (len(subset), subset.labels.tolist()) == (2, [4.0, 0.5])
 
 
 @settings(deadline=None, max_examples=60)
 @given(LENGTHS, st.integers(1, 17), st.sampled_from([None, WIDTH]))
 def test_evaluation_batches_know_their_places(lengths, batch_size, width):
-    part = make_part(lengths)
-    restored = np.full(len(part), -1)
-    for positions, batch in evaluation_batches(part, batch_size, width):
+    subset = make_part(lengths)
+    restored = np.full(len(subset), -1)
+    for positions, batch in evaluation_batches(subset, batch_size, width):
         assert len(positions) <= batch_size
         assert (restored[positions] == -1).all()
         restored[positions] = batch["labels"].numpy()
-        assert_batch_is_true_to_its_examples(batch, part.examples)
-    assert restored.tolist() == part.labels.tolist()
+        assert_batch_is_true_to_its_examples(batch, subset.examples)
+    assert restored.tolist() == subset.labels.tolist()
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 7, 100])
 @pytest.mark.parametrize("width", [None, 12])
 def test_predictions_do_not_depend_on_how_they_are_batched(small, batch_size, width):
-    resident = small.load()
-    part = Part(small.examples, np.random.default_rng(0).permutation(len(small.examples)))
-    outputs = resident.predict(part, batch_size, width)
-    one_by_one = [resident.logits(small.examples.collate(part.indices[[i]])) for i in range(len(part))]
-    assert outputs.shape == (len(part), 2)
+    model = small.load()
+    subset = Subset(small.examples, np.random.default_rng(0).permutation(len(small.examples)))
+    outputs = model.predict(subset, batch_size, width)
+    one_by_one = [model.logits(small.examples.collate(subset.indices[[i]])) for i in range(len(subset))]
+    assert outputs.shape == (len(subset), 2)
     assert outputs.dtype == np.float32
     np.testing.assert_allclose(outputs, torch.cat(one_by_one).detach().numpy(), atol=1e-5)
     assert np.ptp(outputs[:, 0]) > 0.01  # so the order shows

@@ -77,9 +77,9 @@ def test_proximal_weight_zero_is_fedavg(small, assert_same_run):
 @pytest.mark.parametrize("critical_layer", [1, 3])
 def test_proximal_term_is_that_of_the_loss(small, critical_layer):
     setting = small.setting(epochs=2, batch_size=4)
-    anatomy = setting.model.anatomy
-    trained = anatomy.names - anatomy.embeddings
-    shared = anatomy.up_to(critical_layer) | (anatomy.head if critical_layer == anatomy.depth else frozenset())
+    groups = setting.model.groups
+    trained = groups.names - groups.embeddings
+    shared = groups.up_to(critical_layer) | (groups.head if critical_layer == groups.depth else frozenset())
     one = small.clients[1:2]
 
     run = small.run(small.algorithm("fedsplitbert", setting, critical_layer=critical_layer, proximal=10.0), clients=one)
@@ -99,7 +99,7 @@ def test_proximal_term_is_that_of_the_loss(small, critical_layer):
 @pytest.mark.parametrize("width", [None, 12])
 def test_one_client_is_central_training(small, assert_same_tensors, width):
     setting = small.setting(epochs=2, batch_size=4, width=width)
-    trained = setting.model.anatomy.names - setting.model.anatomy.embeddings
+    trained = setting.model.groups.names - setting.model.groups.embeddings
     run = small.run(small.algorithm("fedavg", setting), clients=small.clients[1:2], rounds=3)
     expected, losses = central_training(small, setting.training, 3, trained)
     assert_same_tensors(run.state.shared, {name: expected[name] for name in trained})
@@ -110,8 +110,8 @@ def test_one_client_is_central_training(small, assert_same_tensors, width):
 @pytest.mark.parametrize("critical_layer", [0, 1, 2, 3])
 def test_one_client_is_central_training_whatever_stays_local(small, assert_same_tensors, critical_layer, embeddings):
     setting = small.setting(batch_size=4)
-    anatomy = setting.model.anatomy
-    trained = anatomy.names - (anatomy.embeddings if embeddings == "frozen" else frozenset())
+    groups = setting.model.groups
+    trained = groups.names - (groups.embeddings if embeddings == "frozen" else frozenset())
     algorithm = small.algorithm("fedsplitbert", setting, critical_layer=critical_layer, embeddings=embeddings)
     run = small.run(algorithm, clients=small.clients[1:2])
     expected, losses = central_training(small, setting.training, 2, trained)

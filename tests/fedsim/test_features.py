@@ -14,7 +14,7 @@ import torch
 from filelock import FileLock
 
 from fedsim import feature_cache
-from fedsim.data import Part
+from fedsim.data import Subset
 from fedsim.errors import FederationError
 from fedsim.feature_cache import HEADER_BYTES, FeatureCache
 from fedsim.features import FeatureExamples, FeatureStore, Layout, Rows
@@ -28,11 +28,11 @@ KINDS = ("ordinary", "average", "psum")  # [CLS] of one state, all tokens of one
 
 
 def everything(examples):
-    return Part(examples, np.arange(len(examples)))
+    return Subset(examples, np.arange(len(examples)))
 
 
 def computed(cache, deep, head="average", width=None, precision="fp32", examples=None):
-    return cache.part(deep.load(head=head, precision=precision), everything(examples or deep.examples), 64, width)
+    return cache.subset(deep.load(head=head, precision=precision), everything(examples or deep.examples), 64, width)
 
 
 def file_bytes(deep, value_bytes=4):
@@ -49,9 +49,9 @@ def files(folder: Path) -> list[str]:
 
 def hidden_states(model, batch):
     """What the encoder makes of a batch, with zeros in place of padding."""
-    model.model.eval()
+    model.network.eval()
     with torch.inference_mode():
-        return model.features(batch) * (batch["attention_mask"][None, :, :, None] if model.model.head.tokens else 1)
+        return model.features(batch) * (batch["attention_mask"][None, :, :, None] if model.network.head.tokens else 1)
 
 
 @pytest.mark.parametrize("width", [None, WIDTH])
@@ -60,7 +60,7 @@ def test_features_are_the_hidden_states_to_the_bit_in_the_same_batches(deep, hea
     """As the cache makes them: the shortest first, of one length or padded to one width, so many at a time."""
     size = 7
     model = deep.load(head=head)
-    part = FeatureCache().part(model, everything(deep.examples), size, width)
+    subset = FeatureCache().subset(model, everything(deep.examples), size, width)
     order = np.argsort(deep.examples.lengths, kind="stable")
     lengths = deep.examples.lengths[order]
     for length in [None] if width else np.unique(lengths):
@@ -68,10 +68,10 @@ def test_features_are_the_hidden_states_to_the_bit_in_the_same_batches(deep, hea
         for start in range(0, len(group), size):
             indices = group[start : start + size]
             batch = deep.examples.collate(indices, width)
-            found = part.examples.collate(indices, width)
+            found = subset.examples.collate(indices, width)
             assert torch.equal(found["features"], hidden_states(model, batch))
             assert torch.equal(found["labels"], batch["labels"])
-            if model.model.head.tokens:
+            if model.network.head.tokens:
                 assert torch.equal(found["attention_mask"], batch["attention_mask"])
 
 
@@ -80,22 +80,22 @@ def test_features_are_the_hidden_states_to_the_bit_in_the_same_batches(deep, hea
 def test_features_are_the_hidden_states_to_rounding_in_any_batch(deep, head, width):
     """Alone, or beside others of any length."""
     model = deep.load(head=head)
-    part = computed(FeatureCache(), deep, head, width)
+    subset = computed(FeatureCache(), deep, head, width)
     rng = np.random.default_rng(0)
-    for size in (1, 3, 16, len(part)):
-        indices = rng.permutation(len(part))[:size]
+    for size in (1, 3, 16, len(subset)):
+        indices = rng.permutation(len(subset))[:size]
         expected = hidden_states(model, deep.examples.collate(indices, width))
-        found = part.examples.collate(indices, width)["features"]
+        found = subset.examples.collate(indices, width)["features"]
         torch.testing.assert_close(found, expected, rtol=0, atol=ROUNDING)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("head", KINDS)
 def test_an_example_is_read_as_the_same_bits_in_every_batch(deep, head, precision):
-    part = computed(FeatureCache(), deep, head, precision=precision)
-    whole = part.examples.collate(part.indices)["features"]
-    for indices in ([4], [17, 4], np.arange(len(part))[::-1]):
-        batch = part.examples.collate(np.array(indices))
+    subset = computed(FeatureCache(), deep, head, precision=precision)
+    whole = subset.examples.collate(subset.indices)["features"]
+    for indices in ([4], [17, 4], np.arange(len(subset))[::-1]):
+        batch = subset.examples.collate(np.array(indices))
         attended = batch["attention_mask"].bool()
         for place, index in enumerate(indices):
             found = batch["features"][:, place, attended[place]]
@@ -113,25 +113,25 @@ def test_features_computed_again_are_the_same_file(deep, tmp_path):
 
 def test_batches_lie_aligned_in_memory(deep):
     """Where they do not, a matrix product has other last bits on some CPUs; a file's rows lie anywhere."""
-    part = computed(FeatureCache(), deep, "psum")
+    subset = computed(FeatureCache(), deep, "psum")
     for size in range(1, 8):
-        assert part.examples.collate(np.arange(size))["features"].data_ptr() % 64 == 0
+        assert subset.examples.collate(np.arange(size))["features"].data_ptr() % 64 == 0
 
 
 @pytest.mark.parametrize("head", OF_TEXTS)
 def test_a_model_answers_the_same_to_features_and_to_tokens(deep, head):
     model = deep.load(head=head)
-    part = everything(deep.examples)
-    expected = model.predict(part, 8, WIDTH)
+    subset = everything(deep.examples)
+    expected = model.predict(subset, 8, WIDTH)
     for width in (WIDTH, None):
-        found = model.predict(FeatureCache().part(model, part, 64, width), 8, width)
+        found = model.predict(FeatureCache().subset(model, subset, 64, width), 8, width)
         np.testing.assert_allclose(found, expected, atol=ROUNDING)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_values_are_kept_in_the_precision_of_the_arithmetic(deep, precision, tmp_path):
-    part = computed(FeatureCache(tmp_path), deep, precision=precision)
-    assert part.examples.rows.layout.dtype == {"fp32": torch.float32, "bf16": torch.bfloat16}[precision]
+    subset = computed(FeatureCache(tmp_path), deep, precision=precision)
+    assert subset.examples.rows.layout.dtype == {"fp32": torch.float32, "bf16": torch.bfloat16}[precision]
     (file,) = tmp_path.glob("*.features")
     assert file.stat().st_size == file_bytes(deep, 2 if precision == "bf16" else 4)
     assert json.loads(file.read_bytes()[:HEADER_BYTES])["rows"] == len(deep.examples.tokens)
@@ -139,9 +139,9 @@ def test_values_are_kept_in_the_precision_of_the_arithmetic(deep, precision, tmp
 
 def test_lengths_are_the_texts_so_that_batches_are_the_same(deep):
     for head in KINDS:
-        part = computed(FeatureCache(), deep, head)
-        np.testing.assert_array_equal(part.examples.lengths, deep.examples.lengths)
-        np.testing.assert_array_equal(part.labels, deep.examples.labels)
+        subset = computed(FeatureCache(), deep, head)
+        np.testing.assert_array_equal(subset.examples.lengths, deep.examples.lengths)
+        np.testing.assert_array_equal(subset.labels, deep.examples.labels)
 
 
 # ---- once ------------------------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ def test_two_that_ask_at_once_compute_once(deep, tmp_path, monkeypatch):
     for thread in threads:
         thread.join()
     assert len(asked) == 1
-    batches = [part.examples.collate(np.arange(9))["features"] for part in found.values()]
+    batches = [subset.examples.collate(np.arange(9))["features"] for subset in found.values()]
     assert len(batches) == 4
     assert all(torch.equal(batch, batches[0]) for batch in batches)
 
@@ -278,24 +278,24 @@ def test_an_encoder_that_was_trained_since_has_other_features(deep, tmp_path, ho
     """In one process, and under the name of the same backbone."""
     cache = FeatureCache(tmp_path, "one encoder")
     model = deep.load(head="average")
-    part = everything(deep.examples)
-    before = cache.part(model, part, 64, WIDTH)
-    assert cache.part(model, part, 64, WIDTH).examples is before.examples
+    subset = everything(deep.examples)
+    before = cache.subset(model, subset, 64, WIDTH)
+    assert cache.subset(model, subset, 64, WIDTH).examples is before.examples
     original = model.snapshot(model.parameters)
     if how == "written":
-        name = min(model.anatomy.up_to(1))
+        name = min(model.groups.up_to(1))
         model.write({name: model.parameters[name] + 0.1})
     else:
-        layer = sorted(model.anatomy.up_to(1))
-        LocalTraining(seed=0, learning_rate=1e-3, batch_size=16).run(model, part, layer, 1, 0, {}, 0.0)
-    after = cache.part(model, part, 64, WIDTH)
-    fresh = FeatureCache().part(model, part, 64, WIDTH)
-    indices = part.indices
+        layer = sorted(model.groups.up_to(1))
+        LocalTraining(seed=0, learning_rate=1e-3, batch_size=16).run(model, subset, layer, 1, 0, {}, 0.0)
+    after = cache.subset(model, subset, 64, WIDTH)
+    fresh = FeatureCache().subset(model, subset, 64, WIDTH)
+    indices = subset.indices
     found, expected, old = (one.examples.collate(indices)["features"] for one in (after, fresh, before))
     assert torch.equal(found, expected)
     assert not torch.equal(found, old)
     model.write(original)
-    assert torch.equal(cache.part(model, part, 64, WIDTH).examples.collate(indices)["features"], old)
+    assert torch.equal(cache.subset(model, subset, 64, WIDTH).examples.collate(indices)["features"], old)
     assert len(files(tmp_path)) == 2
 
 
@@ -315,7 +315,7 @@ def test_another_batch_size_or_width_is_another_question(deep, tmp_path):
     cache = FeatureCache(tmp_path)
     model = deep.load(head="average")
     for size, width in ((64, None), (7, None), (64, WIDTH)):
-        cache.part(model, everything(deep.examples), size, width)
+        cache.subset(model, everything(deep.examples), size, width)
     assert len(files(tmp_path)) == 3
 
 
@@ -338,11 +338,11 @@ def test_the_least_recently_used_file_goes_first(deep, tmp_path):
 
 def test_a_file_that_goes_stays_readable_for_who_has_it(deep, tmp_path):
     size = file_bytes(deep)
-    part = computed(FeatureCache(tmp_path, "a", size), deep)
-    before = part.examples.collate(part.indices)["features"]
+    subset = computed(FeatureCache(tmp_path, "a", size), deep)
+    before = subset.examples.collate(subset.indices)["features"]
     computed(FeatureCache(tmp_path, "b", size), deep)
     assert len(files(tmp_path)) == 1
-    assert torch.equal(part.examples.collate(part.indices)["features"], before)
+    assert torch.equal(subset.examples.collate(subset.indices)["features"], before)
 
 
 def test_a_set_larger_than_the_limit_is_refused(deep, tmp_path):

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from fedsim.checkpoint import Checkpoint
-from fedsim.data import Client, Part
+from fedsim.data import Client, Subset
 from fedsim.errors import FederationError
 from fedsim.feature_cache import FeatureCache
 from fedsim.features import FeatureStore
@@ -52,7 +52,7 @@ def test_the_frozen_encoder_is_as_it_was_after_every_method(deep, cached):
         setting = deep.setting(head="psum", **ONE_ROUND)
         before = setting.model.snapshot(setting.model.parameters)
         run = deep.run(deep.algorithm(name, setting, **options), rounds=1)
-        head = setting.model.anatomy.head
+        head = setting.model.groups.head
         assert set(run.state.shared) == head
         changed = {n for n, tensor in setting.model.parameters.items() if not torch.equal(tensor, before[n])}
         assert changed <= head
@@ -91,11 +91,11 @@ def test_every_aggregator_federates_on_a_trained_encoder(deep):
     for head in AGGREGATORS:
         setting = deep.setting(head=head)
         fedavg = deep.run(deep.algorithm("fedavg", setting, embeddings="global"), rounds=1)
-        assert set(fedavg.state.shared) == setting.model.anatomy.names
+        assert set(fedavg.state.shared) == setting.model.groups.names
         setting = deep.setting(head=head)
         split = deep.run(deep.algorithm("fedsplitbert", setting, critical_layer=2), rounds=1)
-        assert setting.model.anatomy.head <= set(split.state.clients.get(0))
-        assert not setting.model.anatomy.head & set(split.state.shared)
+        assert setting.model.groups.head <= set(split.state.clients.get(0))
+        assert not setting.model.groups.head & set(split.state.shared)
 
 
 # ---- the wire --------------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def test_bytes_are_those_of_the_closed_form(deep, head, features, codec):
     setting = deep.setting(head=head)
     run = deep.run(deep.algorithm("fedfreezebert_central", setting, features=features), codec, rounds=1)
     size = 2 if codec == "fp16" else 4
-    states, weights = setting.model.model.head.states, values_of(setting, setting.model.anatomy.head)
+    states, weights = setting.model.network.head.states, values_of(setting, setting.model.groups.head)
     expected = []
     for client in deep.clients:
         texts = len(client.train)
@@ -124,7 +124,7 @@ def test_bytes_are_those_of_the_closed_form(deep, head, features, codec):
     expected += [LedgerRow(1, client.id, "down", "parameters", weights, size * weights) for client in deep.clients]
     rounds = [row for row in run.channel.ledger.rows if row.round == 1]
     assert rounds == expected
-    encoder = values_of(setting, setting.model.anatomy.names) - weights
+    encoder = values_of(setting, setting.model.groups.names) - weights
     assert run.channel.ledger.setup_bytes == 3 * 4 * encoder  # W_s begins on the server
 
 
@@ -142,7 +142,7 @@ def test_half_precision_features_are_really_rounded(deep, assert_same_tensors):
     run = deep.run(deep.algorithm("fedfreezebert_central", setting), "fp16", rounds=1)
     (found,) = kept_by_server
     order = np.concatenate([client.train.indices for client in deep.clients])
-    original = setting.by_features(Part(deep.examples, order))
+    original = setting.by_features(Subset(deep.examples, order))
     kept = found.collate(np.arange(len(found)))["features"]
     exact = original.examples.collate(original.indices)["features"]
     assert torch.equal(kept, exact.half().float())
@@ -156,8 +156,8 @@ def test_a_chunk_at_a_time_is_all_at_once(deep, assert_same_tensors):
     """Of the same features: computed in other batches they would be equal to rounding alone."""
 
     class InOneWay(FeatureCache):
-        def part(self, model, part, _, width):
-            return super().part(model, part, 64, width)
+        def subset(self, model, subset, _, width):
+            return super().subset(model, subset, 64, width)
 
     def run(size):
         setting = deep.setting(head="psum", features=InOneWay(), **ONE_ROUND)
@@ -211,7 +211,7 @@ def test_resumed_is_uninterrupted(deep, assert_same_run, tmp_path, name, rounds)
 
 
 def test_central_examples_are_scored_by_features_too(deep):
-    common = Part(deep.examples, np.arange(20))
+    common = Subset(deep.examples, np.arange(20))
     clients = [Client(client.id, client.train, {"test": common}) for client in deep.clients]
     run = deep.run(deep.algorithm("fedfreezebert", deep.setting(head="average")), clients=clients, rounds=1)
     assert len({str(scores) for scores in run.results[0].client_scores}) == 1

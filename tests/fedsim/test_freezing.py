@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from fedsim.data import Client, Part
+from fedsim.data import Client, Subset
 from fedsim.errors import FederationError
 from fedsim.wire import Channel
 
@@ -18,7 +18,7 @@ def test_frozen_tensors_never_change_a_bit_and_never_cross(small):
     before = setting.model.snapshot(setting.model.parameters)
     channel = Channel()
     run = small.run(small.algorithm("fedfreezebert", setting), channel=channel)
-    head = setting.model.anatomy.head
+    head = setting.model.groups.head
     assert set(run.state.shared) == head
     for name, tensor in setting.model.parameters.items():
         assert torch.equal(tensor, before[name]) == (name not in head)
@@ -53,7 +53,7 @@ def test_one_client_of_fedavg_is_central_training(small, embeddings):
 
 def test_central_training_sees_every_clients_examples_and_sends_nothing(small):
     channel = Channel()
-    merged = Client(0, Part(small.examples, np.concatenate([c.train.indices for c in small.clients])), {})
+    merged = Client(0, Subset(small.examples, np.concatenate([c.train.indices for c in small.clients])), {})
     together = small.run(small.algorithm("central", small.setting(batch_size=4)), channel=channel)
     alone = small.run(small.algorithm("central", small.setting(batch_size=4)), clients=[merged])
     assert channel.ledger.rows == []
@@ -80,9 +80,9 @@ def test_a_global_model_answers_a_common_test_set_once(small):
 
 
 def _watched(algorithm, asked):
-    def predict(state, client, part):
+    def predict(state, client, subset):
         asked.append(client.id)
-        return algorithm.predict(state, client, part)
+        return algorithm.predict(state, client, subset)
 
     return replace(algorithm, predict=predict)
 

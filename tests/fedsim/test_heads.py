@@ -59,7 +59,7 @@ def test_four_paths_are_their_definition(deep, name):
 
 def test_losses_of_paths_are_summed_and_logits_averaged(deep):
     resident = deep.load(head="psum")
-    resident.model.eval()
+    resident.network.eval()
     batch = deep.examples.collate(deep.clients[0].train.indices)
     paths = resident.path_logits(batch)
     assert paths.shape == (4, len(batch["labels"]), 2)
@@ -79,13 +79,13 @@ def test_the_average_leaves_padding_out(deep):
 @pytest.mark.parametrize("trained", ["head", "all"])
 def test_a_frozen_encoder_runs_as_in_evaluation(deep, trained):
     resident = deep.load(head="average")
-    names = resident.anatomy.head if trained == "head" else resident.anatomy.names
+    names = resident.groups.head if trained == "head" else resident.groups.names
     resident.set_trained(names)
-    resident.model.train()
-    assert resident.model.head.training
-    assert resident.model.encoder.training == (trained == "all")
-    resident.model.eval()
-    assert not resident.model.encoder.training
+    resident.network.train()
+    assert resident.network.head.training
+    assert resident.network.encoder.training == (trained == "all")
+    resident.network.eval()
+    assert not resident.network.encoder.training
 
 
 @pytest.mark.parametrize("name", ["psum", "hsum"])

@@ -12,7 +12,7 @@ from fedsim import objectives
 from fedsim.algorithms import build_algorithm
 from fedsim.algorithms.inversion import known_texts
 from fedsim.checkpoint import Checkpoint
-from fedsim.data import IGNORED, Client, Examples, Part
+from fedsim.data import IGNORED, Client, Examples, Subset
 from fedsim.engine import run_federation
 from fedsim.errors import FederationError
 from fedsim.training import LocalTraining
@@ -38,9 +38,9 @@ def texts(seed: int, count: int, words=range(3, VOCABULARY)) -> Examples:
 
 def clients_of(train: Examples, test: Examples) -> list[Client]:
     """Two clients with half of the texts each; both are scored on the same held-out ones."""
-    held_out = {"test": Part(test, np.arange(len(test)))}
+    held_out = {"test": Subset(test, np.arange(len(test)))}
     halves = np.array_split(np.arange(len(train)), 2)
-    return [Client(number, Part(train, half), held_out) for number, half in enumerate(halves)]
+    return [Client(number, Subset(train, half), held_out) for number, half in enumerate(halves)]
 
 
 def share(answers: np.ndarray, references: np.ndarray) -> float:
@@ -49,8 +49,8 @@ def share(answers: np.ndarray, references: np.ndarray) -> float:
     return float((answers == references)[references != IGNORED].mean())
 
 
-def score(answers: np.ndarray, part: Part) -> dict[str, float | None]:
-    return {"share": share(answers, part.references)}
+def score(answers: np.ndarray, subset: Subset) -> dict[str, float | None]:
+    return {"share": share(answers, subset.references)}
 
 
 CLIENTS = clients_of(texts(0, TRAIN), texts(1, TEST))
@@ -77,8 +77,8 @@ def sending(small):
     def sender(states):
         def load():
             model = small.load(head="average")
-            words = model.model.encoder.get_input_embeddings().weight
-            model.model.states = lambda batch: (states(batch["input_ids"], words),)
+            words = model.network.encoder.get_input_embeddings().weight
+            model.network.states = lambda batch: (states(batch["input_ids"], words),)
             return model
 
         return load

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedsim import objectives
-from fedsim.data import IGNORED, Part
+from fedsim.data import IGNORED, Subset
 from fedsim.errors import FederationError
 from fedsim.objectives import CausalLM, Classification, MaskedLM, Vocabulary
 from fedsim.training import LocalTraining
@@ -83,10 +83,10 @@ def test_training_hides_others_for_each_seed_round_and_client(small, other):
 
 
 def test_an_evaluation_hides_the_same_tokens_every_time(small):
-    resident, part = small.load(objective=MASKED, head="masked-lm"), small.clients[0].evaluation["test"]
-    first = resident.predict(part, 2, None)
-    assert np.array_equal(resident.predict(part, 2, None), first)
-    assert first.shape == MASKED.shape(part) == (len(part), 2)
+    model, subset = small.load(objective=MASKED, head="masked-lm"), small.clients[0].evaluation["test"]
+    first = model.predict(subset, 2, None)
+    assert np.array_equal(model.predict(subset, 2, None), first)
+    assert first.shape == MASKED.shape(subset) == (len(subset), 2)
     assert (first[:, 0] < 0).any()
 
 
@@ -127,9 +127,9 @@ def test_a_part_that_asks_nothing_has_no_loss(small):
     """Texts of one token: a causal model is given each first token and asked for none."""
     tokens = small.examples.tokens[:3]
     examples = type(small.examples)(tokens, np.zeros_like(tokens), np.arange(4), np.zeros(3, np.int64), 0)
-    resident = small.load(objective=CAUSAL, head="causal-lm")
+    model = small.load(objective=CAUSAL, head="causal-lm")
     training = LocalTraining(seed=0, learning_rate=1e-3, batch_size=2)
-    loss = training.run(resident, Part(examples, np.arange(3)), sorted(resident.anatomy.names), 1, 0)
+    loss = training.run(model, Subset(examples, np.arange(3)), sorted(model.groups.names), 1, 0)
     assert loss == 0
 
 
@@ -138,13 +138,13 @@ def test_a_part_that_asks_nothing_has_no_loss(small):
 
 @pytest.mark.parametrize("head", HEADS)
 def test_the_decoder_is_the_embeddings_and_counted_once(small, head):
-    resident = small.load(objective=HEADS[head], head=head)
-    encoder = dict(resident.model.encoder.named_parameters())
+    model = small.load(objective=HEADS[head], head=head)
+    encoder = dict(model.network.encoder.named_parameters())
     own = {"causal-lm": 0, "masked-lm": 16 * 16 + 16 + 2 * 16 + WORDS}[head]  # dense, LayerNorm, bias
     total = sum(parameter.numel() for parameter in encoder.values()) + own
-    assert sum(parameter.numel() for parameter in resident.parameters.values()) == total
-    assert resident.model.head.decoder is resident.parameters[EMBEDDINGS]
-    assert not any("decoder" in name for name in resident.anatomy.names)
+    assert sum(parameter.numel() for parameter in model.parameters.values()) == total
+    assert model.network.head.decoder is model.parameters[EMBEDDINGS]
+    assert not any("decoder" in name for name in model.groups.names)
 
     setting = small.setting(objective=HEADS[head], head=head)
     run = small.run(small.algorithm("fedavg", setting, embeddings="global"), clients=small.clients[:1], rounds=1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedsim.algorithms import Setting, build_algorithm
-from fedsim.data import Client, Examples, Part
+from fedsim.data import Client, Examples, Subset
 from fedsim.objectives import Classification, Regression
 
 
@@ -19,10 +19,10 @@ def federation(small, labels_of_clients, outputs):
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     tokens = np.ones(len(labels), dtype=np.int32)
     examples = Examples(tokens, np.zeros_like(tokens), offsets, labels, padding_id=0)
-    ends = np.cumsum([len(part) for part in labels_of_clients])
+    ends = np.cumsum([len(subset) for subset in labels_of_clients])
     clients = [
-        Client(number, Part(examples, np.arange(end - len(part), end)), {"test": Part(examples, np.arange(2))})
-        for number, (part, end) in enumerate(zip(labels_of_clients, ends, strict=True))
+        Client(number, Subset(examples, np.arange(end - len(subset), end)), {"test": Subset(examples, np.arange(2))})
+        for number, (subset, end) in enumerate(zip(labels_of_clients, ends, strict=True))
     ]
     objective = Regression() if outputs == 1 else Classification(outputs)
     algorithm = build_algorithm("local_majority", Setting(no_model, small.setting().training, objective), {})
@@ -31,7 +31,7 @@ def federation(small, labels_of_clients, outputs):
 
 
 def test_each_client_answers_its_own_most_frequent_label(small):
-    run, answers = federation(small, [np.array(part) for part in ([2, 0, 2], [0, 1, 1, 2], [0, 0, 1])], outputs=3)
+    run, answers = federation(small, [np.array(subset) for subset in ([2, 0, 2], [0, 1, 1, 2], [0, 0, 1])], outputs=3)
     assert [answer.argmax(1).tolist() for answer in answers] == [[2, 2], [1, 1], [0, 0]]
     # the test examples' labels are 2 and 0: one of two for the first client and the third, none for the second
     assert [scores["test"]["accuracy"] for scores in run.results[-1].client_scores] == [0.5, 0.0, 0.5]

@@ -8,9 +8,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from fedsim.errors import FederationError
-from fedsim.models.anatomy import anatomy
 from fedsim.models.encoder import FAMILY, encoder_from_config, encoder_from_folder, pretrained_pooler, read_config
-from fedsim.models.resident import Resident
+from fedsim.models.groups import parameter_groups
+from fedsim.models.model import Model
 from fedsim.models.sequence import SequenceModel, with_head
 from fedsim.objectives import Classification
 from fedsim.precision import resolve_precision
@@ -50,7 +50,7 @@ def bert_base() -> SequenceModel:
 def test_bert_base_has_the_published_sizes(bert_base):
     parameters = dict(bert_base.named_parameters())
     assert all(parameter.is_meta for parameter in parameters.values())
-    parts = anatomy(parameters)
+    parts = parameter_groups(parameters)
 
     def values(names):
         return sum(parameters[name].numel() for name in names)
@@ -70,7 +70,7 @@ def test_bert_base_has_the_published_sizes(bert_base):
 def test_paper_sizes_of_a_round(bert_base, critical_layer, codec, gigabytes):
     """FedSplitBERT, Table VI: one direction, 3 clients, 10⁹ bytes."""
     parameters = dict(bert_base.named_parameters())
-    parts = anatomy(parameters)
+    parts = parameter_groups(parameters)
     shared = parts.up_to(critical_layer) | (parts.head if critical_layer == parts.depth else frozenset())
     channel = Channel(codec)
     channel.round = 1
@@ -88,10 +88,10 @@ def test_relatives_are_sorted_into_parts_and_federated(small, model_type):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             encoder = encoder_from_config({"model_type": model_type, **RELATIVES[model_type]})
-        return Resident(with_head(encoder, 2, seed=0), resolve_precision("fp32", "cpu"), Classification(2))
+        return Model(with_head(encoder, 2, seed=0), resolve_precision("fp32", "cpu"), Classification(2))
 
     setting = small.setting(load)
-    parts = setting.model.anatomy
+    parts = setting.model.groups
     groups = [parts.embeddings, *parts.layers, parts.head]
     assert sum(map(len, groups)) == len(parts.names) == len(setting.model.parameters)
     assert all(groups)
@@ -116,12 +116,12 @@ def test_every_relative_is_tried():
 def test_embedding_projection_of_electra_belongs_to_the_embeddings():
     with torch.device("meta"):
         encoder = encoder_from_config({"model_type": "electra", **RELATIVES["electra"]})
-    parts = anatomy(dict(SequenceModel(encoder, torch.nn.Identity()).named_parameters()))
+    parts = parameter_groups(dict(SequenceModel(encoder, torch.nn.Identity()).named_parameters()))
     assert "encoder.embeddings_project.weight" in parts.embeddings
 
 
 def test_layers_are_counted_from_one_and_end_at_the_depth(small):
-    parts = small.load().anatomy
+    parts = small.load().groups
     assert parts.up_to(0) == frozenset()
     assert parts.up_to(1) == parts.layers[0]
     assert parts.up_to(3) == parts.names - parts.embeddings - parts.head
@@ -131,7 +131,7 @@ def test_layers_are_counted_from_one_and_end_at_the_depth(small):
 
 
 def test_layers_are_sorted_by_number_and_not_by_name():
-    parts = anatomy(f"encoder.layer.{layer}.weight" for layer in range(12))
+    parts = parameter_groups(f"encoder.layer.{layer}.weight" for layer in range(12))
     assert [set(layer) for layer in parts.layers] == [{f"encoder.layer.{layer}.weight"} for layer in range(12)]
 
 
@@ -140,7 +140,7 @@ def test_layers_are_sorted_by_number_and_not_by_name():
 )
 def test_missing_layers_are_refused(names):
     with pytest.raises(FederationError, match="not a BERT-family encoder: found the layers"):
-        anatomy(names)
+        parameter_groups(names)
 
 
 def test_gpt2_comes_from_a_folder_as_it_was_saved(tmp_path):
@@ -161,7 +161,7 @@ def test_another_family_is_refused(tmp_path):
             OPTConfig(num_hidden_layers=1, hidden_size=8, num_attention_heads=1, vocab_size=10, word_embed_proj_dim=8)
         )
     with pytest.raises(FederationError, match="not a BERT-family encoder"):
-        anatomy(dict(SequenceModel(model, torch.nn.Identity()).named_parameters()))
+        parameter_groups(dict(SequenceModel(model, torch.nn.Identity()).named_parameters()))
     (tmp_path / "config.json").write_text('{"model_type": "opt"}')
     with pytest.raises(FederationError, match=r"expected a BERT-family encoder .*found 'opt'"):
         encoder_from_folder(tmp_path)
@@ -195,7 +195,7 @@ def test_one_output_is_a_score_to_be_regressed(small):
     setting = small.setting(outputs=1)
     batch = small.examples.collate(small.clients[0].train.indices)
     batch["labels"] = batch["labels"].float()
-    setting.model.model.eval()
+    setting.model.network.eval()
     expected = (setting.model.logits(batch)[:, 0] - batch["labels"]).square().mean()
     torch.testing.assert_close(setting.model.loss(batch), expected)
 

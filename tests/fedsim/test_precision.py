@@ -69,8 +69,8 @@ def test_bf16_computes_in_bf16_and_keeps_fp32(small):
 
     batch = small.examples.collate(small.clients[0].train.indices)
     inner = []
-    half.model.model.encoder.register_forward_hook(lambda module, inputs, output: inner.append(output))
-    dense = half.model.model.encoder.encoder.layer[0].intermediate.dense
+    half.model.network.encoder.register_forward_hook(lambda module, inputs, output: inner.append(output))
+    dense = half.model.network.encoder.encoder.layer[0].intermediate.dense
     dense.register_forward_hook(lambda module, inputs, output: inner.append(output.dtype))
     assert half.model.logits(batch).dtype == torch.float32
     assert inner[0] == torch.bfloat16

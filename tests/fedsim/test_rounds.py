@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedsim.algorithms.averaging import aggregation_weights, averaging
-from fedsim.data import Client, Part
+from fedsim.data import Client, Subset
 from fedsim.engine import draw_cohort, run_federation
 from fedsim.errors import DivergedError, FederationError
 from fedsim.plan import ExchangePlan, identity_plan
@@ -18,7 +18,7 @@ from fedsim.wire import Channel
 
 
 def bare_clients(sizes):
-    return [Client(number, Part(None, np.arange(size)), {}) for number, size in enumerate(sizes)]
+    return [Client(number, Subset(None, np.arange(size)), {}) for number, size in enumerate(sizes)]
 
 
 # ---- cohorts ---------------------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ def test_a_federation_without_clients_is_refused(small, method):
 
 @pytest.mark.parametrize("method", ["fedavg", "central", "local_majority"])
 def test_a_client_without_training_examples_is_refused(small, method):
-    empty = replace(small.clients[1], train=Part(small.examples, np.arange(0)))
+    empty = replace(small.clients[1], train=Subset(small.examples, np.arange(0)))
     with pytest.raises(FederationError, match="client 1: expected examples to train on, found none; choose fewer"):
         small.run(small.algorithm(method), clients=[small.clients[0], empty])
 
@@ -135,7 +135,7 @@ def test_what_was_merged_is_what_the_next_round_receives(small, recording_channe
 @pytest.mark.parametrize(("name", "options"), [("fedavg", {}), ("fedsplitbert", {"critical_layer": 1})])
 def test_frozen_embeddings_are_bit_equal_after_training(small, assert_same_tensors, name, options):
     setting = small.setting()
-    embeddings = setting.model.anatomy.embeddings
+    embeddings = setting.model.groups.embeddings
     before = setting.model.snapshot(embeddings)
     small.run(small.algorithm(name, setting, **options))
     assert_same_tensors(setting.model.snapshot(embeddings), before)
@@ -148,7 +148,7 @@ def test_frozen_embeddings_are_bit_equal_after_training(small, assert_same_tenso
 )
 def test_local_embeddings_are_trained_and_never_sent(small, recording_channel, name, options):
     setting, channel = small.setting(), recording_channel()
-    embeddings = setting.model.anatomy.embeddings
+    embeddings = setting.model.groups.embeddings
     before = setting.model.snapshot(embeddings)
     run = small.run(small.algorithm(name, setting, embeddings="local", **options), channel=channel)
     assert channel.received
@@ -167,15 +167,15 @@ def test_client_that_never_took_part_predicts_with_merged_and_initial_tensors(sm
     run = small.run(algorithm, rounds=1, participation=0.34)
     (member,) = run.results[0].cohort
     resting = next(client for client in small.clients if client.id != member)
-    part = resting.evaluation["test"]
-    found = algorithm.predict(run.state, resting, part)
+    subset = resting.evaluation["test"]
+    found = algorithm.predict(run.state, resting, subset)
 
     fresh = small.load()
     fresh.write({**initial, **run.state.shared})
-    np.testing.assert_array_equal(found, fresh.predict(part, 64, None))
+    np.testing.assert_array_equal(found, fresh.predict(subset, 64, None))
     assert len(run.state.shared) == (16 if critical_layer else 0)  # tensors of one layer
     assert list(run.state.clients) == [member]
-    assert not np.array_equal(algorithm.predict(run.state, small.clients[member], part), found)
+    assert not np.array_equal(algorithm.predict(run.state, small.clients[member], subset), found)
 
 
 def test_uploads_are_not_kept_once_they_are_added_up(small):
@@ -201,7 +201,7 @@ def test_uploads_are_not_kept_once_they_are_added_up(small):
 def test_a_plan_may_change_from_round_to_round(small):
     """A layer more in every round, so that tensors are trained, sent and merged that the first plan did not name."""
     setting = small.setting()
-    model = setting.model.anatomy
+    model = setting.model.groups
     initial = setting.model.snapshot(model.names)
 
     def plan(number, client):
@@ -245,7 +245,7 @@ def test_identity_plan_trains_what_is_shared_or_local():
 
 
 def test_personal_models_answer_together_with_their_mean(small):
-    common = Part(small.examples, np.arange(20))
+    common = Subset(small.examples, np.arange(20))
     clients = [Client(client.id, client.train, {"test": common}) for client in small.clients]
     own = small.algorithm("fedsplitbert", critical_layer=1)
     together = small.algorithm("fedsplitbert", critical_layer=1, answers="mean")

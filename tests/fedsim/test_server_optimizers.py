@@ -103,7 +103,7 @@ def test_unknown_constant_is_refused(small):
 def test_server_optimiser_inside_a_round(small):
     """One round of FedAdam from the mean that plain averaging obtains."""
     setting = small.setting()
-    initial = setting.model.snapshot(setting.model.anatomy.names)
+    initial = setting.model.snapshot(setting.model.groups.names)
     mean = small.run(small.algorithm("fedavg"), rounds=1).state.shared
     adam = small.run(small.algorithm("fedavg", setting, server={"name": "adam", "learning_rate": 0.01}), rounds=1)
     for name, target in mean.items():

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from fedsim.checkpoint import Checkpoint
-from fedsim.data import Client, Part
+from fedsim.data import Client, Subset
 from fedsim.errors import FederationError
 from fedsim.precision import resolve_precision
 from fedsim.store import ClientStore
@@ -148,12 +148,12 @@ def undisturbed(small):
 
     def load():
         model = small.load()
-        for module in model.model.modules():
+        for module in model.network.modules():
             if isinstance(module, nn.Dropout):
                 module.p = 0.0
         return model
 
-    client = Client(0, Part(small.examples, np.array([3])), small.clients[0].evaluation)
+    client = Client(0, Subset(small.examples, np.array([3])), small.clients[0].evaluation)
     return lambda **training: small.setting(load, **training), client
 
 
@@ -174,14 +174,14 @@ def test_two_rounds_that_keep_their_optimiser_are_one_of_two_epochs(small, asser
 def test_a_client_keeps_moments_of_all_that_it_trains(small):
     setting = small.setting(optimizer="kept", batch_size=4)
     run = small.run(small.algorithm("fedsplitbert", setting, critical_layer=1), rounds=2)
-    anatomy = setting.model.anatomy
-    trained, local = anatomy.names - anatomy.embeddings, anatomy.names - anatomy.embeddings - anatomy.layers[0]
+    groups = setting.model.groups
+    trained, local = groups.names - groups.embeddings, groups.names - groups.embeddings - groups.layers[0]
     for client, steps in ((0, 8), (1, 6), (2, 4)):  # 14, 10 and 6 examples, two rounds
         kept = run.state.clients.get(client)
         moments = {f"optimizer/{kind}/{name}" for kind in ADAM_STATE for name in trained}
         assert kept.keys() == local | moments
         assert {kept[name].item() for name in moments if "/step/" in name} == {steps}
-    assert set(run.state.shared) == anatomy.layers[0]  # moments are never sent
+    assert set(run.state.shared) == groups.layers[0]  # moments are never sent
     assert {row.kind for row in run.channel.ledger.rows} == {"parameters"}
 
 

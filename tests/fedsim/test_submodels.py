@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from fedsim.algorithms.averaging import averaging
-from fedsim.data import Client, Part
+from fedsim.data import Client, Subset
 from fedsim.errors import FederationError
 from fedsim.plan import ExchangePlan
 
@@ -81,7 +81,7 @@ def test_nothing_else_of_the_server_moves(small, assert_same_tensors):
     run = small.run(algorithm, rounds=2)
     server = algorithm.server(run.state)
     frozen = setting.initial.keys() - run.state.shared.keys()
-    assert frozen == setting.model.anatomy.layers[1] | setting.model.anatomy.embeddings
+    assert frozen == setting.model.groups.layers[1] | setting.model.groups.embeddings
     assert_same_tensors({name: server[name] for name in frozen}, {name: setting.initial[name] for name in frozen})
     assert all(not torch.equal(server[name], setting.initial[name]) for name in run.state.shared)
 
@@ -160,7 +160,7 @@ def test_the_same_bits_again_whatever_another_depth_left_behind(small, assert_sa
 def test_the_server_answers_with_its_own_model(small):
     setting = small.setting()
     plans = {client: plan_of(setting, layers) for client, layers in DEPTHS.items()}
-    common = Part(small.examples, np.arange(20))
+    common = Subset(small.examples, np.arange(20))
     clients = [Client(client.id, client.train, {"test": common}) for client in small.clients]
 
     def run(answers):

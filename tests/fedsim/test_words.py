@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from fedsim.data import Part
+from fedsim.data import Subset
 from fedsim.models.encoder import encoder_from_config
-from fedsim.models.resident import Resident
+from fedsim.models.model import Model
 from fedsim.models.sequence import with_head
 from fedsim.models.words import only_words_of
 from fedsim.objectives import Classification
@@ -23,7 +23,7 @@ def family(config, name):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         encoder = encoder_from_config({**config, "model_type": name, "max_position_embeddings": 20, "pad_token_id": 1})
-    return Resident(with_head(encoder, 2, seed=0), resolve_precision("fp32", "cpu"), Classification(2))
+    return Model(with_head(encoder, 2, seed=0), resolve_precision("fp32", "cpu"), Classification(2))
 
 
 @pytest.mark.parametrize(
@@ -49,35 +49,35 @@ def test_it_changes_no_bit(small, assert_same_run, monkeypatch, name, options, m
 def test_rows_of_other_words_are_not_trained_and_those_met_come_back(small):
     resident = small.load()
     before = resident.parameters[WORDS].detach().clone()
-    part = Part(small.examples, np.arange(3))
-    met = small.examples.words(part.indices)
+    subset = Subset(small.examples, np.arange(3))
+    met = small.examples.words(subset.indices)
     assert 3 < len(met) < len(before)
-    with only_words_of(part, resident) as words:
+    with only_words_of(subset, resident) as words:
         assert words is not None
         assert resident.parameters[WORDS].shape == (len(met), before.shape[1])
-        seen = words.batch(small.examples.collate(part.indices))
-        assert torch.equal(words.met[seen["input_ids"]], small.examples.collate(part.indices)["input_ids"])
+        seen = words.batch(small.examples.collate(subset.indices))
+        assert torch.equal(words.met[seen["input_ids"]], small.examples.collate(subset.indices)["input_ids"])
         with torch.no_grad():
             resident.parameters[WORDS].add_(1)
     after = resident.parameters[WORDS].detach()
     changed = (after != before).any(dim=1).nonzero().flatten().numpy()
     np.testing.assert_array_equal(changed, met)
-    assert resident.parameters[WORDS] is resident.model.encoder.get_input_embeddings().weight
+    assert resident.parameters[WORDS] is resident.network.encoder.get_input_embeddings().weight
 
 
 def test_with_weight_decay_every_row_is_trained(small):
     """Decay reaches rows without a gradient too."""
     setting = small.setting(weight_decay=0.1)
     before = setting.model.parameters[WORDS].detach().clone()
-    part = Part(small.examples, np.arange(3))
-    setting.training.run(setting.model, part, sorted(setting.model.anatomy.names), 1, 0)
-    unmet = np.setdiff1d(np.arange(1, len(before)), small.examples.words(part.indices))
+    subset = Subset(small.examples, np.arange(3))
+    setting.training.run(setting.model, subset, sorted(setting.model.groups.names), 1, 0)
+    unmet = np.setdiff1d(np.arange(1, len(before)), small.examples.words(subset.indices))
     assert (setting.model.parameters[WORDS].detach() != before)[unmet].any(dim=1).all()
 
 
 def test_an_interruption_gives_the_whole_embeddings_back(small):
     resident = small.load()
     whole = resident.parameters[WORDS]
-    with contextlib.suppress(KeyboardInterrupt), only_words_of(Part(small.examples, np.arange(3)), resident):
+    with contextlib.suppress(KeyboardInterrupt), only_words_of(Subset(small.examples, np.arange(3)), resident):
         raise KeyboardInterrupt
     assert resident.parameters[WORDS] is whole

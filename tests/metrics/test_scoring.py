@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks import scoring
 from benchmarks.tasks import task
-from fedsim.data import IGNORED, Examples, Part
+from fedsim.data import IGNORED, Examples, Subset
 from fedsim.objectives import build_objective
 
 LOGITS = np.array([[0, 2], [3, 1], [-1, -2], [-5, -4]], dtype=np.float32)  # predicts 1, 0, 0, 1
@@ -21,14 +21,14 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
-def part(labels, lengths=None, targets=None):
+def subset(labels, lengths=None, targets=None):
     """Examples of which nothing is known but what is asked: labels [n], or tokens' targets [total]."""
     offsets = np.concatenate([[0], np.cumsum(np.ones_like(labels, int) if lengths is None else lengths)])
     tokens = np.zeros(offsets[-1], np.int32)
-    return Part(Examples(tokens, tokens, offsets, labels, 0, targets), np.arange(len(labels)))
+    return Subset(Examples(tokens, tokens, offsets, labels, 0, targets), np.arange(len(labels)))
 
 
-ASKED = part(np.array([1, 1, 0, 0]))
+ASKED = subset(np.array([1, 1, 0, 0]))
 
 
 def objective_of(task_id):
@@ -51,20 +51,20 @@ def test_classes_are_the_largest_logits():
 
 def test_three_classes():
     outputs = np.eye(3, dtype=np.float32)
-    assert scores("mnli", outputs, part(np.array([0, 1, 1]))) == {"accuracy": pytest.approx(2 / 3)}
+    assert scores("mnli", outputs, subset(np.array([0, 1, 1]))) == {"accuracy": pytest.approx(2 / 3)}
 
 
 def test_regression_takes_the_value_as_it_is():
     # Beyond 5 on purpose: clipped to the range of scores, the correlation would not be perfect.
     outputs = np.array([[-10], [0], [20], [30]], dtype=np.float32)
     labels = np.array([0.0, 1.0, 3.0, 4.0])
-    assert scores("stsb", outputs, part(labels)) == {"pearson": pytest.approx(1.0)}
+    assert scores("stsb", outputs, subset(labels)) == {"pearson": pytest.approx(1.0)}
 
 
 def test_a_constant_prediction_has_no_correlation():
     outputs, labels = np.full((4, 1), 2.5, np.float32), np.arange(4.0)
-    assert scores("stsb", outputs, part(labels)) == {"pearson": None}
-    assert sampling_error("stsb", "pearson", outputs, part(labels), rng()) is None
+    assert scores("stsb", outputs, subset(labels)) == {"pearson": None}
+    assert sampling_error("stsb", "pearson", outputs, subset(labels), rng()) is None
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -76,7 +76,7 @@ def test_outputs_of_a_diverged_model_are_not_scored(bad):
 
 
 def test_an_empty_test_set_is_not_scored():
-    assert scores("mnli", np.zeros((0, 3), np.float32), part(np.array([], int))) == {"accuracy": None}
+    assert scores("mnli", np.zeros((0, 3), np.float32), subset(np.array([], int))) == {"accuracy": None}
 
 
 @pytest.mark.parametrize("outputs", [LOGITS[:, :1], LOGITS[:3], LOGITS[:, 0]])
@@ -89,7 +89,7 @@ def test_error_of_accuracy_is_binomial():
     labels = np.zeros(100, int)
     outputs = np.zeros((100, 2), np.float32)
     outputs[:20, 1] = 1  # 80 % right: sqrt(0.8 * 0.2 / 100) = 0.04
-    assert sampling_error("wnli", "accuracy", outputs, part(labels), rng()) == pytest.approx(0.04)
+    assert sampling_error("wnli", "accuracy", outputs, subset(labels), rng()) == pytest.approx(0.04)
 
 
 def test_bootstrap_error_of_pearson_is_near_the_theory():
@@ -97,7 +97,7 @@ def test_bootstrap_error_of_pearson_is_near_the_theory():
     n, r = 2000, 0.6
     labels = rng(1).normal(size=n)
     outputs = (r * labels + math.sqrt(1 - r**2) * rng(2).normal(size=n))[:, None].astype(np.float32)
-    found = sampling_error("stsb", "pearson", outputs, part(labels), rng())
+    found = sampling_error("stsb", "pearson", outputs, subset(labels), rng())
     assert found == pytest.approx((1 - r**2) / math.sqrt(n), rel=0.3)
 
 
@@ -107,7 +107,7 @@ def test_bootstrap_error_of_f1_is_near_the_theory():
     n, p = 1000, 0.5
     labels = np.arange(n) % 2
     outputs = np.tile(np.array([0, 1], np.float32), (n, 1))
-    found = sampling_error("mrpc", "f1", outputs, part(labels), rng())
+    found = sampling_error("mrpc", "f1", outputs, subset(labels), rng())
     assert found == pytest.approx(2 / (1 + p) ** 2 * math.sqrt(p * (1 - p) / n), rel=0.3)
 
 
@@ -119,8 +119,8 @@ def test_bootstrap_error_of_f1_pn_is_near_the_theory():
     labels = np.arange(n) % 3
     predicted = np.where(np.arange(n) // 3 % 2, labels, 1)
     outputs = np.eye(3, dtype=np.float32)[predicted]
-    assert scores("arsarcasm", outputs, part(labels))["f1_pn"] == pytest.approx(2 * p / (1 + p))
-    found = sampling_error("arsarcasm", "f1_pn", outputs, part(labels), rng())
+    assert scores("arsarcasm", outputs, subset(labels))["f1_pn"] == pytest.approx(2 * p / (1 + p))
+    found = sampling_error("arsarcasm", "f1_pn", outputs, subset(labels), rng())
     one = 2 / (1 + p) ** 2 * math.sqrt(p * (1 - p) / (n / 3))
     assert found == pytest.approx(one / math.sqrt(2), rel=0.3)
 
@@ -130,7 +130,7 @@ def recovered_texts(n, p, width=5):
     references = rng(1).integers(1, 50, size=(n, width))
     references[:, -1] = IGNORED
     answers = np.where(np.arange(n)[:, None] < p * n, references, 0)
-    return answers, part(np.zeros(n, int), np.full(n, width), references.ravel())
+    return answers, subset(np.zeros(n, int), np.full(n, width), references.ravel())
 
 
 def test_tokens_are_scored_as_they_are():

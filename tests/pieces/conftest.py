@@ -15,10 +15,10 @@ from benchmarks import tasks
 from benchmarks.settings import Settings
 from fedsim.algorithms import Setting
 from fedsim.checkpoint import Checkpoint
-from fedsim.data import Client, Examples, Part
+from fedsim.data import Client, Examples, Subset
 from fedsim.engine import FederatedAlgorithm, Run, Scorer, run_federation
 from fedsim.models.encoder import encoder_from_config
-from fedsim.models.resident import Resident
+from fedsim.models.model import Model
 from fedsim.models.sequence import with_head
 from fedsim.objectives import Classification, Objective
 from fedsim.precision import resolve_precision
@@ -42,9 +42,9 @@ LAYER = 4 * (D * D + D) + 2 * D + (D * F + F) + (F * D + D) + 2 * D  # query, ke
 HEAD = (D * D + D) + (D * C + C)  # pooler and classifier
 
 
-def score(answers: np.ndarray, part: Part) -> dict[str, float | None]:
+def score(answers: np.ndarray, subset: Subset) -> dict[str, float | None]:
     """Accuracy, and a number that changes with the last bit of any answer."""
-    return {"accuracy": float((answers.argmax(1) == part.labels).mean()), "sum": float(answers.sum(dtype=np.float64))}
+    return {"accuracy": float((answers.argmax(1) == subset.labels).mean()), "sum": float(answers.sum(dtype=np.float64))}
 
 
 class Watched(Channel):
@@ -76,7 +76,7 @@ class Small:
         examples = Examples(tokens, np.zeros_like(tokens), offsets, labels, padding_id=0)
         shares = np.split(np.arange(2 * sum(N)), np.cumsum(np.repeat(N, 2))[:-1])
         self.clients = [
-            Client(number, Part(examples, shares[2 * number]), {"test": Part(examples, shares[2 * number + 1])})
+            Client(number, Subset(examples, shares[2 * number]), {"test": Subset(examples, shares[2 * number + 1])})
             for number in range(len(N))
         ]
 
@@ -90,11 +90,11 @@ class Small:
         """The same weights each time, in a new model."""
         asked = objective or Classification(C)
 
-        def load() -> Resident:
+        def load() -> Model:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(0)
                 encoder = encoder_from_config(config)
-            return Resident(with_head(encoder, asked.outputs, 0, head=head), resolve_precision("fp32", "cpu"), asked)
+            return Model(with_head(encoder, asked.outputs, 0, head=head), resolve_precision("fp32", "cpu"), asked)
 
         values = {"seed": 0, "learning_rate": 5e-3, "batch_size": 4, **training}
         return Setting(load, LocalTraining(**values), asked, max_length=S)

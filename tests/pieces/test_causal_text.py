@@ -12,7 +12,7 @@ import torch
 from benchmarks.backbones import depth
 from benchmarks.federation import longest_text
 from fedsim.algorithms import build_algorithm
-from fedsim.data import Client, Examples, Part
+from fedsim.data import Client, Examples, Subset
 from fedsim.objectives import Vocabulary, build_objective
 
 V = 40
@@ -20,19 +20,19 @@ GPT2 = {"model_type": "gpt2", "vocab_size": V, "n_embd": 32, "n_layer": 2, "n_he
 
 
 @pytest.fixture
-def texts() -> Part:
+def texts() -> Subset:
     """Texts that count upwards from anywhere: the next token follows from the one before."""
     rng = np.random.default_rng(0)
     lengths, starts = rng.integers(4, 12, 48), rng.integers(0, V, 48)
     tokens = np.concatenate([np.arange(first, first + size) % V for first, size in zip(starts, lengths, strict=True)])
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    return Part(
+    return Subset(
         Examples(tokens.astype(np.int32), np.zeros_like(tokens), offsets, np.zeros(48, dtype=np.int64), 0),
         np.arange(48),
     )
 
 
-def perplexity(answers: np.ndarray, part: Part) -> dict[str, float]:
+def perplexity(answers: np.ndarray, subset: Subset) -> dict[str, float]:
     return {"perplexity": math.exp(-answers[:, 0].sum() / answers[:, 1].sum())}
 
 
@@ -46,12 +46,12 @@ def test_it_begins_at_the_logarithm_of_the_vocabulary(small, texts):
     (log_likelihood, tokens), lengths = model.predict(texts, 16, None).sum(0), texts.examples.lengths
     assert tokens == (lengths - 1).sum()  # all but each text's first
     assert -log_likelihood / tokens == pytest.approx(math.log(V), rel=0.05)
-    assert len(model.anatomy.head) == 0  # the decoder is the embeddings' own parameter, counted once
+    assert len(model.groups.head) == 0  # the decoder is the embeddings' own parameter, counted once
 
 
 def test_a_token_sees_none_of_those_behind_it(small, texts):
     model = setting(small).model
-    model.model.eval()
+    model.network.eval()
     batch = model.objective.prepare(texts.examples.collate(np.arange(3)), np.random.default_rng(0))
     changed = {**batch, "input_ids": batch["input_ids"].clone()}
     changed["input_ids"][0, 3:] = 0
@@ -66,8 +66,8 @@ def test_padding_changes_no_answer(small, texts):
 
 
 def test_perplexity_falls(small, texts):
-    test = {"test": Part(texts.examples, np.arange(40, 48))}
-    clients = [Client(number, Part(texts.examples, np.arange(number, 40, 2)), test) for number in range(2)]
+    test = {"test": Subset(texts.examples, np.arange(40, 48))}
+    clients = [Client(number, Subset(texts.examples, np.arange(number, 40, 2)), test) for number in range(2)]
     algorithm = build_algorithm("fedavg", setting(small, epochs=3, learning_rate=1e-2), {"embeddings": "global"})
     run = small.run(algorithm, clients=clients, rounds=4, score=perplexity)
     found = [result.client_scores[0]["test"]["perplexity"] for result in run.results]

@@ -17,7 +17,7 @@ from benchmarks.scoring import scores
 from benchmarks.spec import Cell, Training
 from benchmarks.tasks import DataSource, Examples, Task, TaskData
 from benchmarks.tasks.words import ADJECTIVES, NOUNS, VERBS
-from fedsim.data import IGNORED, Part
+from fedsim.data import IGNORED, Subset
 from fedsim.objectives import build_objective
 
 THINGS = ("O", "B-thing", "I-thing")
@@ -100,15 +100,15 @@ def test_a_cell_learns_the_tags(task, settings):
 
 def test_words_are_asked_for_at_their_first_tokens_and_nothing_else_is_scored(task, settings):
     clients, _ = build_clients(a_cell(task), load_inputs(a_cell(task), settings), settings)
-    parts = [part for client in clients for part in (client.train, *client.evaluation.values())]
+    parts = [subset for client in clients for subset in (client.train, *client.evaluation.values())]
     words = sum(len(text) for text in generated(0).pool.texts)
-    assert sum((part.references != IGNORED).sum() for part in parts) == words
-    assert sum(part.examples.lengths[part.indices].sum() for part in parts) > words + 2 * len(generated(0).pool)
-    objective, part = build_objective("token_classification", len(THINGS)), parts[0]
-    answers = np.random.default_rng(0).random(objective.shape(part))  # at padding and further tokens: anything
-    rows, places = (part.references != IGNORED).nonzero()
-    answers[rows, places, part.references[rows, places]] = 2
-    assert scores(task.metrics, objective, answers, part) == {"token_recovery": 1.0}
+    assert sum((subset.references != IGNORED).sum() for subset in parts) == words
+    assert sum(subset.examples.lengths[subset.indices].sum() for subset in parts) > words + 2 * len(generated(0).pool)
+    objective, subset = build_objective("token_classification", len(THINGS)), parts[0]
+    answers = np.random.default_rng(0).random(objective.shape(subset))  # at padding and further tokens: anything
+    rows, places = (subset.references != IGNORED).nonzero()
+    answers[rows, places, subset.references[rows, places]] = 2
+    assert scores(task.metrics, objective, answers, subset) == {"token_recovery": 1.0}
 
 
 @pytest.mark.parametrize("long_texts", ["cut", "blocks"])
@@ -135,7 +135,7 @@ def test_real_columns(data_dir, encoder_dir, known_task, settings, corpus):
     whole = read_columns(data_dir / corpus / "dev.txt", tags)
     assert {tag for own in whole.tags for tag in own} == set(range(len(tags)))
     found = encode(whole, load_tokenizer(encoder_dir), 512, task).examples
-    targets = Part(found, np.arange(len(whole))).references
+    targets = Subset(found, np.arange(len(whole))).references
     assert [tuple(row[row != IGNORED]) for row in targets] == list(whole.tags)
     places = replace(settings, data_dir=data_dir, backbone=str(encoder_dir))
     record = run_cell(a_cell(task, "fedfreezebert"), places, unwatched)

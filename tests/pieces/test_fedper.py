@@ -16,7 +16,7 @@ from fedsim.plan import ClientId, ExchangePlan, identity_plan
 
 def fedper(setting: Setting, **server: Any) -> FederatedAlgorithm:
     """Algorithms 1 and 2: base layers W_B go down, are trained and go up; personalization layers W_P stay."""
-    model = setting.model.anatomy
+    model = setting.model.groups
     exchange = identity_plan(model.names, shared=model.names - model.head, local=model.head)
 
     def plan(round: int, client: ClientId) -> ExchangePlan:
@@ -28,7 +28,7 @@ def fedper(setting: Setting, **server: Any) -> FederatedAlgorithm:
 def test_no_head_crosses_the_wire(small, watched):
     setting, channel = small.setting(), watched()
     run = small.run(fedper(setting), channel, rounds=2)
-    parts = setting.model.anatomy
+    parts = setting.model.groups
     assert channel.names == parts.names - parts.head
     assert run.state.shared.keys() == parts.names - parts.head  # nor does the server have one
 
@@ -50,7 +50,7 @@ def test_every_client_has_a_head_of_its_own_and_answers_with_it(small):
     algorithm = fedper(setting)
     state = small.run(algorithm).state
     heads = {client.id: state.clients.get(client.id) for client in small.clients}
-    assert all(head.keys() == setting.model.anatomy.head for head in heads.values())
+    assert all(head.keys() == setting.model.groups.head for head in heads.values())
     for one, other in itertools.combinations(heads.values(), 2):
         assert all(not torch.equal(one[name], other[name]) for name in one)
     for client in small.clients:

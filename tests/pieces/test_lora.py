@@ -11,7 +11,7 @@ from torch.nn import functional
 from fedsim.algorithms import Setting
 from fedsim.algorithms.averaging import averaging
 from fedsim.engine import FederatedAlgorithm
-from fedsim.models.resident import Resident
+from fedsim.models.model import Model
 from fedsim.plan import identity_plan
 from fedsim.rng import SERVER, torch_seeded
 
@@ -33,20 +33,20 @@ class Adapted(nn.Linear):
         )
 
 
-def adapted(base: Resident, rank: int, alpha: float, seed: int) -> Resident:
+def adapted(base: Model, rank: int, alpha: float, seed: int) -> Model:
     """The model with adapters on W_q and W_v (section 4.2)."""
     with torch_seeded(seed, 0, SERVER, "lora"):
         for module in list(base.model.encoder.modules()):
             for name, child in list(module.named_children()):
                 if name in ("query", "value"):
                     setattr(module, name, Adapted(child, rank, alpha))
-    return Resident(base.model, base.precision, base.objective)
+    return Model(base.model, base.precision, base.objective)
 
 
 def lora(setting: Setting, rank: int = R, alpha: float = 2 * R) -> FederatedAlgorithm:
     """Clients train and exchange the adapters and the head, over a frozen W_0."""
     own = replace(setting, load_model=lambda: adapted(setting.load_model(), rank, alpha, setting.training.seed))
-    model = own.model.anatomy
+    model = own.model.groups
     adapters = frozenset(name for name in model.names if ".lora_" in name)
     plan = identity_plan(model.names, shared=adapters | model.head, local=frozenset())
     return averaging(own, lambda round, client: plan)
@@ -59,7 +59,7 @@ def is_adapter(name: str) -> bool:
 def test_only_adapters_and_head_cross_and_their_bytes_follow_from_the_rank(small, watched):
     setting, channel = small.setting(), watched()
     ledger = small.run(lora(setting), channel, rounds=2).channel.ledger
-    head = setting.model.anatomy.head
+    head = setting.model.groups.head
     assert len({name for name in channel.names if is_adapter(name)}) == 2 * 2 * small.layers
     assert {name for name in channel.names if not is_adapter(name)} == head
     values = 2 * R * small.width * 2 * small.layers + small.head  # A and B, r · D each, on two matrices a layer
@@ -74,7 +74,7 @@ def test_the_base_is_the_pre_trained_one_to_the_bit(small):
     algorithm = lora(setting)
     run = small.run(algorithm)
     trained, initial = algorithm.server(run.state), setting.initial
-    frozen = initial.keys() - setting.model.anatomy.head
+    frozen = initial.keys() - setting.model.groups.head
     assert all(torch.equal(trained[name], initial[name]) for name in frozen)
     assert not any(torch.equal(trained[name], initial[name]) for name in initial.keys() - frozen)
     assert all(trained[name].any() for name in trained if name.endswith("lora_B"))

@@ -92,7 +92,7 @@ def test_blocks_cover_a_passage_once(corpus):
     encoded = encode(pool, tokenizer, LENGTH, PASSAGES)
     examples = encoded.examples
     assert len(examples) == encoded.starts[-1] > len(pool)
-    for text, blocks in enumerate(encoded.part(np.array([number])).indices for number in range(len(pool))):
+    for text, blocks in enumerate(encoded.subset(np.array([number])).indices for number in range(len(pool))):
         spans = [examples.tokens[examples.offsets[block] : examples.offsets[block + 1]] for block in blocks]
         assert max(map(len, spans)) <= LENGTH
         assert {(span[0], span[-1]) for span in spans} == {(tokenizer.cls_token_id, tokenizer.sep_token_id)}

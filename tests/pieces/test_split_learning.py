@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from fedsim.algorithms import Setting, build_algorithm
-from fedsim.data import Batch, Client, Part
+from fedsim.data import Batch, Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.models.crossing import crossing
 from fedsim.rng import torch_seeded
@@ -26,7 +26,7 @@ def split_learning(setting: Setting, cut: int = 1) -> FederatedAlgorithm:
     Each takes F_a over from the one before, by way of the server; the labels are the server's to know.
     """
     model, training = setting.model, setting.training
-    parts = model.anatomy
+    parts = model.groups
     f_a = sorted(parts.embeddings | parts.up_to(cut))
     f_b = sorted(parts.names.difference(f_a))
 
@@ -46,7 +46,7 @@ def split_learning(setting: Setting, cut: int = 1) -> FederatedAlgorithm:
         model.write(channel.to_client(client.id, model.read(f_a)))
         a, b = (training.optimizer_of(model, names, client.train, number) for names in (f_a, f_b))
         model.set_trained(f_a + f_b)
-        model.model.train()
+        model.network.train()
         total = 0.0
         with torch_seeded(training.seed, number, client.id, "dropout"):
             for batch in training.batches(client.train, model.objective, number, client.id):
@@ -73,9 +73,9 @@ def split_learning(setting: Setting, cut: int = 1) -> FederatedAlgorithm:
         b.step()
         return loss.item()
 
-    def predict(state: FederationState, client: Client | None, part: Part) -> np.ndarray:
+    def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         model.write(setting.server_params(state))
-        return model.predict(part, setting.evaluation_batch_size, training.width)
+        return model.predict(subset, setting.evaluation_batch_size, training.width)
 
     return FederatedAlgorithm(init, round, predict, personal=False, server=setting.server_params)
 

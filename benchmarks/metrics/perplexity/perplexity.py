@@ -14,7 +14,7 @@ class Perplexity(evaluate.Metric):
         return evaluate.MetricInfo(
             description=(
                 "The exponential of the mean negative log-likelihood, in nats, of all tokens of all texts together: of "
-                "hidden tokens for a masked language model, of every token but the first for a causal one. Undefined "
+                "masked tokens for a masked language model, of every token but the first for a causal one. Undefined "
                 "(NaN) without any token."
             ),
             citation=(

@@ -14,7 +14,7 @@ _LAST = "encoder.ln_f."  # GPT-2's norm behind its last layer
 
 
 @dataclass(frozen=True)
-class Anatomy:
+class ParameterGroups:
     """Parameter names by part: embeddings, encoder layers from the bottom, and the head (pooler, classifier)."""
 
     embeddings: frozenset[str]
@@ -38,7 +38,7 @@ class Anatomy:
         return frozenset().union(*self.layers[:layer])
 
 
-def anatomy(names: Iterable[str]) -> Anatomy:
+def parameter_groups(names: Iterable[str]) -> ParameterGroups:
     """Sort the parameters of a SequenceModel ("encoder.…", "head.…") into parts."""
     embeddings, head, last = set(), set(), set()
     layers: dict[int, set[str]] = {}
@@ -57,4 +57,4 @@ def anatomy(names: Iterable[str]) -> Anatomy:
     if sorted(layers) != list(range(len(layers))) or not layers:
         raise FederationError(f"not a BERT-family encoder: found the layers {sorted(layers)}")
     layers[len(layers) - 1] |= last
-    return Anatomy(frozenset(embeddings), tuple(frozenset(layers[i]) for i in sorted(layers)), frozenset(head))
+    return ParameterGroups(frozenset(embeddings), tuple(frozenset(layers[i]) for i in sorted(layers)), frozenset(head))

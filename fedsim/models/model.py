@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fedsim.data import IGNORED, Batch, Part, evaluation_batches
+from fedsim.data import IGNORED, Batch, Subset, evaluation_batches
 from fedsim.errors import FederationError
-from fedsim.models.anatomy import Anatomy, anatomy
+from fedsim.models.groups import ParameterGroups, parameter_groups
 from fedsim.models.heads import HEADS
 from fedsim.models.sequence import SequenceModel
 from fedsim.objectives import Objective
@@ -19,32 +19,32 @@ from fedsim.precision import Precision
 from fedsim.rng import SERVER, numpy_generator
 
 
-class Resident:
+class Model:
     """A model on its device, with its parameters by name and the objective that it is trained for."""
 
-    def __init__(self, model: SequenceModel, precision: Precision, objective: Objective) -> None:
+    def __init__(self, network: SequenceModel, precision: Precision, objective: Objective) -> None:
         self.precision = precision
         self.device = precision.device
-        self.model = model.to(self.device)
+        self.network = network.to(self.device)
         # named_parameters, never state_dict: a tied tensor must be counted once
-        self.parameters: dict[str, nn.Parameter] = dict(model.named_parameters())
+        self.parameters: dict[str, nn.Parameter] = dict(network.named_parameters())
         self.objective = objective
 
     @property
-    def anatomy(self) -> Anatomy:
+    def groups(self) -> ParameterGroups:
         """The parameters by part."""
-        return anatomy(self.parameters)
+        return parameter_groups(self.parameters)
 
     @property
     def hidden(self) -> int:
         """Width of the encoder's hidden states."""
-        config: Any = self.model.encoder.config  # its fields differ from family to family
+        config: Any = self.network.encoder.config  # its fields differ from family to family
         return int(config.hidden_size)
 
     @property
     def word_embeddings(self) -> str:
         """The name of the encoder's word embeddings."""
-        encoder: Any = self.model.encoder
+        encoder: Any = self.network.encoder
         weight = encoder.get_input_embeddings().weight
         return next(name for name, parameter in self.parameters.items() if parameter is weight)
 
@@ -70,15 +70,15 @@ class Resident:
 
     def path_logits(self, batch: Batch) -> Tensor:
         """Outputs [P, N, C] of each path in fp32, computed in the chosen precision."""
-        if self.model.head.answers_tokens != self.objective.of_tokens:
+        if self.network.head.answers_tokens != self.objective.of_tokens:
             heads = ", ".join(name for name, kind in HEADS.items() if kind.answers_tokens == self.objective.of_tokens)
             asks, answers = ("tokens", "texts") if self.objective.of_tokens else ("texts", "tokens")
             raise FederationError(
-                f"{type(self.objective).__name__} asks for {asks}, and the head {type(self.model.head).__name__} "
+                f"{type(self.objective).__name__} asks for {asks}, and the head {type(self.network.head).__name__} "
                 f"answers for {answers}: choose one of the heads {heads}"
             )
         with self.precision.autocast():
-            return self.model(self._moved(batch)).float()
+            return self.network(self._moved(batch)).float()
 
     def logits(self, batch: Batch) -> Tensor:
         """Outputs [N, C]: the mean over the head's paths."""
@@ -93,23 +93,23 @@ class Resident:
     def features(self, batch: Batch) -> Tensor:
         """The hidden states that the head reads, [K, B, S, D], or of [CLS] alone, [K, B, 1, D]."""
         with self.precision.autocast():
-            states = torch.stack(tuple(self.model.states(self._moved(batch))))
-        return states if self.model.head.tokens else states[:, :, :1]
+            states = torch.stack(tuple(self.network.states(self._moved(batch))))
+        return states if self.network.head.tokens else states[:, :, :1]
 
-    def predict(self, part: Part, batch_size: int, width: int | None) -> np.ndarray:
-        """The objective's answers for a part, a row a text in its order; what it draws is the same every time."""
-        self.model.eval()
+    def predict(self, subset: Subset, batch_size: int, width: int | None) -> np.ndarray:
+        """The objective's answers for a subset, a row a text in its order; what it draws is the same every time."""
+        self.network.eval()
         answers: np.ndarray | None = None
         rng = numpy_generator(0, 0, SERVER, "evaluation")
         with torch.inference_mode():
-            for positions, drawn in evaluation_batches(part, batch_size, width):
+            for positions, drawn in evaluation_batches(subset, batch_size, width):
                 batch = self.objective.prepare(drawn, rng)
                 rows = self.objective.answer(self.logits(batch), batch)
                 if answers is None:
-                    answers = np.zeros(self.objective.shape(part), dtype=rows.dtype)
+                    answers = np.zeros(self.objective.shape(subset), dtype=rows.dtype)
                 kept = rows[:, : answers.shape[1]]  # not what fixed padding put behind the longest text
                 answers[positions, : kept.shape[1]] = kept
-        return answers if answers is not None else np.zeros(self.objective.shape(part), dtype=np.float32)
+        return answers if answers is not None else np.zeros(self.objective.shape(subset), dtype=np.float32)
 
     def _moved(self, batch: Batch) -> Batch:
         return {name: tensor.to(self.device, non_blocking=True) for name, tensor in batch.items()}
