@@ -216,8 +216,8 @@ class _LanguageModel(_OfTokens):
 class MaskedLM(_LanguageModel):
     """Masked tokens of a text, from those around them (Devlin et al. 2019, section 3.1 and appendix A.1).
 
-    Of a batch's ordinary tokens a `share` is masked, at least one, drawn anew for each batch: most become the mask token,
-    some (`random_share`) any ordinary token, the rest stay as they are. Only masked tokens are asked for.
+    Of a batch's ordinary tokens a `share` is masked, at least one, drawn anew for each batch: most become the mask
+    token, some (`random_share`) any ordinary token, the rest stay. Only masked tokens are asked for.
     """
 
     vocabulary: Vocabulary = Vocabulary(0)
