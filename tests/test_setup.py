@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("benchmarks", "fedsim", "partitions", "reports")
 DISTRIBUTION_OF = {"sklearn": "scikit-learn"}  # where the name that is imported is not the one that is installed
 MAX_LINES = 400
+READ_BY_REPORTS = tuple(f"benchmarks.{name}" for name in ("spec", "record", "claims", "costs", "measures"))
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 RUNTIME = [Requirement(line) for line in PROJECT["dependencies"]]
@@ -148,7 +149,7 @@ def test_partitions_is_numpy_only() -> None:
 def test_reports_reads_specs_and_records_only() -> None:
     def is_allowed(_: str, name: str) -> bool:
         if is_inside(name, "benchmarks"):
-            return is_inside(name, "benchmarks.spec", "benchmarks.record", "benchmarks.claims", "benchmarks.costs")
+            return is_inside(name, *READ_BY_REPORTS)
         return not is_inside(name, "fedsim", "partitions", "torch", "transformers")
 
     assert offenders("reports", is_allowed) == []

@@ -1,12 +1,17 @@
-"""Checks that any paper's tables can be put to, and the words in which they answer."""
+"""Checks that any paper's tables and sentences can be put to, and the words in which they answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_DOWN, Decimal
 
-from reports.audit.finding import Finding, Numbers
-from reports.statistics import RULES, printed
+from reports.audit.finding import Finding, Material
+from reports.claims.cases import State
+from reports.claims.judge import judge_in_print, printed_numbers
+from reports.evidence.published import Numbers
+from reports.evidence.statistics import RULES, printed
+
+SENTENCES = "Sentences of the text"
 
 _GIVEN_BY = {
     ("truncate", "round"): "rounded and truncated alike",
@@ -94,3 +99,20 @@ def uneven_sums(
             sums[row, column] = sums.get((row, column), Decimal(0)) + value
     uneven = [f"{names[column]} {row}: {digits(found)}" for (row, column), found in sums.items() if found != total]
     return len(sums), uneven
+
+
+def sentences(_: Numbers, material: Material) -> Iterator[Finding]:
+    """Every claim that printed numbers decide, with all comparisons that speak against it."""
+    for claim in material.claims:
+        found = judge_in_print(claim, material.published, material.benchmarks)
+        if found.state in (State.YES, State.NO):
+            asked = dict.fromkeys(case.asked.text for case in found.cases)
+            yield Finding(
+                f"claim {claim.id}",
+                SENTENCES,
+                f"Claim {claim.id}, {claim.place}: “{claim.quotation}”",
+                ", ".join(asked),
+                printed_numbers(found, most=None),
+                found.state is State.YES,
+                claim.reading,
+            )

@@ -1,15 +1,15 @@
-"""What an audit reads and what it finds. Plain data, exact decimals."""
+"""What an audit may ask for, whatever its paper, and what it finds. Exact decimals."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from decimal import Decimal
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 
-from benchmarks.spec import Published
-from reports.errors import ReportError
-from reports.published import read_published
+from benchmarks.claims import Claim
+from benchmarks.record import RunRecord
+from benchmarks.spec import Benchmark
+from reports.evidence.published import Numbers
+from reports.evidence.records import PAPER, Derive, Request, request_for
 
 
 @dataclass(frozen=True)
@@ -33,57 +33,36 @@ class Finding:
         return {True: "agrees", False: "does not agree", None: "not derivable"}[self.agrees]
 
 
-Place = tuple[str, str, str, str]  # table, row, column, score
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """A paper's published numbers by place, as the decimals that were printed.
-
-    derived: the places of those that are not printed but follow from what the text states.
-    """
-
-    values: Mapping[Place, Decimal]
-    derived: frozenset[Place] = frozenset()
-
-    @classmethod
-    def of(cls, entries: Iterable[Published]) -> Numbers:
-        """From published values, whose floats spell the printed digits."""
-        places = {(e.table, e.row, e.column, e.score): e for e in entries}
-        derived = frozenset(place for place, entry in places.items() if entry.derivation)
-        return cls({place: Decimal(str(entry.value)) for place, entry in places.items()}, derived)
-
-    @property
-    def printed(self) -> Numbers:
-        """Those that are printed as they are."""
-        return Numbers({place: value for place, value in self.values.items() if place not in self.derived})
-
-    def at(self, table: str, row: str, column: str, score: str = "") -> Decimal:
-        """The number at a place; ReportError where none is."""
-        place = (table, row, column, score)
-        if place not in self.values:
-            raise ReportError(
-                f"audit: expected a published value at {','.join(place)}, found none. Restore the published CSV files."
-            )
-        return self.values[place]
-
-    def scores(self, table: str, row: str, column: str) -> dict[str, Decimal]:
-        """Score -> number of one cell, in the order in which they are printed; ReportError where there are none."""
-        found = {place[3]: value for place, value in self.values.items() if place[:3] == (table, row, column)}
-        return found or {"": self.at(table, row, column)}
-
-
 Check = Callable[[Numbers], Iterable[Finding]]
-
-
-def read_folder(folder: Path) -> tuple[Published, ...]:
-    """Every published value of a paper: all CSV files of its folder, by name; ReportError where there are none."""
-    paths = sorted(folder.glob("*.csv"))
-    if not paths:
-        raise ReportError(f"{folder}: expected CSV files of published values, found none. Restore them.")
-    return tuple(entry for path in paths for entry in read_published(path))
 
 
 def audit(numbers: Numbers, checks: Iterable[Check]) -> tuple[Finding, ...]:
     """The findings of a list of checks, in its order."""
     return tuple(finding for check in checks for finding in check(numbers))
+
+
+@dataclass(frozen=True)
+class Material:
+    """A paper's numbers and sentences, and what is known beside them.
+
+    published: a paper's id -> its numbers; benchmarks: by id. Of this paper, and of others that its claims speak of.
+    derive: what the rounds of a benchmark's cells send; without it, findings by exact bytes are left out.
+    """
+
+    paper: str
+    published: Mapping[str, Numbers]
+    benchmarks: Mapping[str, Benchmark]
+    claims: tuple[Claim, ...] = ()
+    records: tuple[RunRecord, ...] = ()
+    derive: Callable[[Benchmark], Derive] | None = None
+
+    @property
+    def numbers(self) -> Numbers:
+        """The paper's own."""
+        return self.published[self.paper]
+
+    def request(self, benchmark_id: str, row_ids: Collection[str]) -> Request:
+        """Some rows of a benchmark at the paper's own scale, without records."""
+        whole = self.benchmarks[benchmark_id]
+        table = replace(whole, rows=tuple(row for row in whole.rows if row.id in row_ids))
+        return request_for(table, table.scale(PAPER), (), derive=self.derive(table) if self.derive else None)

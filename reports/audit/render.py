@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from reports.audit.finding import Finding
-from reports.render.markdown import escape
+from reports.pages.markdown import escape
 
 HEADERS = ("Statement", "Printed", "Recomputed", "Verdict", "How")
 _STYLES = {True: "", False: "bold", None: "italic"}

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from benchmarks.claims import At, AtMost, AverageBetter, Cheaper, Printed, Reaches
-from reports.audit.finding import Numbers, Place
-from reports.claims.estimate import Estimate, exact
-from reports.claims.relations import Measure
-from reports.claims.tables import Pair, Tables
-from reports.layout import number
-from reports.printed_costs import has_terms, printed_terms
-from reports.published import AVERAGE
+from benchmarks.measures import metric
+from reports.claims.cases import Measure
+from reports.claims.cells import Pair, Tables
+from reports.evidence.published import AVERAGE, Numbers, Place
+from reports.evidence.statistics import Estimate, exact
+from reports.pages.page import number
 
 FROM_PROSE = "derived from prose"
 
@@ -50,7 +49,7 @@ class InPrint:
         own, other = (self._at(at, pair.task, pair.score) for at in (pair.row, pair.other))
         if measure != "score" or own is None or other is None:
             return None
-        value = exact(float(100 * (own / other - 1) if relative else own - other))
+        value = exact(float(metric(pair.score).sign * (100 * (own / other - 1) if relative else own - other)))
         return self._marked(value, (pair.row, pair.other), pair.task, pair.score)
 
     def average_margin(self, relation: AverageBetter) -> Estimate | None:
@@ -62,7 +61,9 @@ class InPrint:
             known = [other for other in others if other is not None]
             if own is None or len(known) < len(others):
                 return None
-            margins.setdefault(self.tables.benchmark(row).place, []).append(own - max(known))
+            sign = self.tables.direction(row)
+            best = max(sign * other for other in known)
+            margins.setdefault(self.tables.benchmark(row).place, []).append(sign * own - best)
         every = [margin for found in margins.values() for margin in found]
         parts = (f"{place} {number(float(_mean(found)), '+')}" for place, found in margins.items())
         return exact(float(_mean(every)), note=", ".join(parts))
@@ -81,7 +82,9 @@ class InPrint:
         score = self._at(row, task, relation.target.score)
         if score is None:
             return None
-        value = exact(float(score - percent), note=f"target {percent.normalize():f}")
+        value = exact(
+            float(metric(relation.target.score).sign * (score - percent)), note=f"target {percent.normalize():f}"
+        )
         return self._marked(value, (row,), task, relation.target.score)
 
     def ratio(self, relation: Cheaper, pair: Pair) -> Estimate | None:
@@ -94,9 +97,9 @@ class InPrint:
     def _ratio_by_equations(self, pair: Pair) -> Estimate | None:
         table, numbers = self.tables.benchmark(pair.row), self._numbers(pair.row)
         own, other = (table.closed_forms.get(at.row) for at in (pair.row, pair.other))
-        if own is None or other is None or not has_terms(numbers, table.place):
+        if own is None or other is None or not numbers.has_terms(table.place):
             return None
-        terms, gigabyte = printed_terms(numbers, table.place), table.paper.gigabyte
+        terms, gigabyte = numbers.terms(table.place), table.paper.gigabyte
         ratio = other.cost_gb(terms, gigabyte) / own.cost_gb(terms, gigabyte)
         return exact(ratio, note=f"equations {other.equation} and {own.equation} with the printed parameters")
 

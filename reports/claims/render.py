@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from reports.claims import Judgement
-from reports.render.markdown import escape
-from reports.statistics import RESAMPLES
+from reports.claims.judge import Judgement
+from reports.evidence.statistics import RESAMPLES
+from reports.pages.markdown import escape
 
 HEADERS = ("Claim", "The paper says", "Place", "In print", "Ours", "Numbers")
 RULE = (

@@ -6,9 +6,9 @@ import pytest
 
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
-from reports.comparison import AverageResult, CellResult, Comparison, compare
-from reports.errors import ReportError
-from reports.page import request_for
+from reports import ReportError
+from reports.evidence.records import request_for
+from reports.views.comparison import AverageResult, CellResult, Comparison, compare
 
 F1, ACC = "test/f1", "test/accuracy"
 RecordOf = Callable[..., RunRecord]

@@ -10,11 +10,11 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
+from reports import ReportError
 from reports.audit.checks import against_exact, digits, show
-from reports.audit.finding import Finding, Numbers
-from reports.errors import ReportError
-from reports.gain import Sent, gain_over
-from reports.printed_costs import as_decimal, printed_cost
+from reports.audit.finding import Finding
+from reports.evidence.published import Numbers, as_decimal
+from reports.evidence.traffic import Sent, gain_over
 
 PRINTED = "Table VI by its own numbers"
 EXACT = "Table VI by exact bytes"
@@ -30,15 +30,15 @@ _UNKNOWN = "FedAdam's size is not derivable: it sends the tensors that FedAvg se
 
 
 def _size(numbers: Numbers, row: str) -> Decimal:
-    return printed_cost(numbers, "Table VI", row).size_gb
+    return numbers.cost("Table VI", row).size_gb
 
 
 def _cost(numbers: Numbers, row: str) -> Decimal:
-    return printed_cost(numbers, "Table VI", row).cost_gb
+    return numbers.cost("Table VI", row).cost_gb
 
 
 def _rounds(numbers: Numbers, row: str) -> Fraction:
-    return printed_cost(numbers, "Table VI", row).rounds
+    return numbers.cost("Table VI", row).rounds
 
 
 def rounds(numbers: Numbers) -> Iterator[Finding]:
@@ -60,7 +60,7 @@ def gains(numbers: Numbers) -> Iterator[Finding]:
     """A gain is FedAvg's cost over the row's, both as printed; FedAdam's rests on a size that cannot be derived."""
     for row, name in ROWS.items():
         exact = _cost(numbers, "fedavg") / _cost(numbers, row)
-        gain = printed_cost(numbers, "Table VI", row).gain
+        gain = numbers.cost("Table VI", row).gain
         found = against_exact(
             f"gain, {row}", PRINTED, f"{name}: the gain is the ratio of the printed costs", gain, exact, 1, ("round",)
         )
@@ -139,7 +139,7 @@ def _exact_gain(numbers: Numbers, row: str, round_bytes: Mapping[str, int]) -> F
     exact = gain_over(baseline, method)
     if exact is None:
         raise ReportError(f"audit: expected bytes of a round for {', '.join(DERIVABLE)}, found 0 for one of them.")
-    gain = printed_cost(numbers, "Table VI", row).gain
+    gain = numbers.cost("Table VI", row).gain
     found = against_exact(
         f"exact gain, {row}",
         EXACT,

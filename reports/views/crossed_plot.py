@@ -1,0 +1,66 @@
+"""A crossed comparison as bars: methods in groups, their variants side by side, references as levels."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from benchmarks.measures import metric
+from benchmarks.spec import Column
+from reports.evidence.scores import score_label
+from reports.pages.plots import finish, new_figure
+from reports.views.crossed import Crossed, Method
+from reports.views.scores_plot import Series, caption, draw_groups, limit_scores
+
+_LABEL = 16  # characters of a method's name on one line
+_LEVELS = ("--", ":", "-.")
+
+
+def _broken(name: str) -> str:
+    """A method's name on several lines, its words whole."""
+    return textwrap.fill(name, _LABEL, break_on_hyphens=False, break_long_words=False)
+
+
+def _series(found: Crossed, column: Column, methods: list[Method]) -> list[Series]:
+    """The variants' headline scores."""
+    by_method = [[cell and cell.headline for cell in found.cells(method, column)] for method in methods]
+    return [
+        Series(variant, tuple(row)) for variant, row in zip(found.variants, zip(*by_method, strict=True), strict=True)
+    ]
+
+
+def _draw_levels(axes: Axes, found: Crossed, column: Column) -> list[Any]:
+    """The references, which have no variants."""
+    handles = []
+    for number, method in enumerate(method for method in found.methods if method.is_reference):
+        cell = found.cells(method, column)[0]
+        if cell is not None and cell.headline.ours is not None:
+            style: Any = {"color": "0.25", "linestyle": _LEVELS[number % len(_LEVELS)], "linewidth": 1.0}
+            handles.append(axes.axhline(cell.headline.ours, label=method.label, **style))
+    return handles
+
+
+def plot(found: Crossed) -> Figure:
+    """Grouped bars of the headline score, a panel a task."""
+    columns = found.comparison.columns_shown
+    methods = [method for method in found.methods if not method.is_reference]
+    inches = max(7.0, 1.2 + 1.25 * len(methods), 1.2 + 0.17 * len(methods) * (len(found.variants) + 1))
+    figure = new_figure(inches, 1.8 + 3.4 * len(columns))
+    panels = figure.subplots(len(columns), squeeze=False)[:, 0]
+    handles: list[Any] = []
+    for axes, column in zip(panels, columns, strict=True):
+        axes.set_title(f"{column.name}, {score_label(column, column.averaged)}", fontsize=10)
+        unit = metric(column.averaged).unit
+        if methods:
+            names = [_broken(method.name) for method in methods]
+            handles = draw_groups(axes, names, _series(found, column, methods), unit)
+        else:
+            axes.set_xticks([])
+            limit_scores(axes, unit)
+        handles += _draw_levels(axes, found, column)
+        axes.tick_params(axis="x", labelsize=9)
+    text = f"Bars of a group: {found.variant}. {caption(found.comparison)}"
+    return finish(figure, found.comparison.request.heading, handles, text, columns=4)

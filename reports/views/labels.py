@@ -1,0 +1,276 @@
+"""The view of a table of label distributions: what each client was to hold of a task, and what it got.
+
+Option: labels, task -> its labels in the order of print as (id, name); a task with scores has none. The numbers are
+those of any record's partition report, so the benchmark's row is one that costs nothing; its scores are not shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from benchmarks.spec import JSON, Column
+from reports.evidence.labels import (
+    SORTED,
+    Distribution,
+    Part,
+    distributions,
+    labels_of,
+    largest_seed_gap,
+    records_of,
+)
+from reports.evidence.records import DEMO, Request
+from reports.evidence.statistics import printed
+from reports.pages.notes import data_notes, deviation_notes, scale_note, selection_notes
+from reports.pages.page import KEYS, NOT_RUN, NOTHING, Grid, Group, Line, joined, keys_of, long_form, number
+
+WHOLE = "all"  # stands for every client together
+FIELDS = [
+    *(*KEYS[:4], "client", *KEYS[7:], "score", "label", "status", "requested", "obtained", "published", "difference"),
+    *("lowest", "highest", "examples", "train", "test", "available", "data_low", "data_high"),
+]
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Task -> what its clients hold; a task without a record is left out."""
+
+    request: Request
+    by_task: Mapping[str, Distribution]
+
+    @property
+    def columns_shown(self) -> tuple[Column, ...]:
+        """The columns to draw: those that were run, or all where none was."""
+        return tuple(column for column in self.request.columns if column.task in self.by_task) or self.request.columns
+
+    @property
+    def clients(self) -> int:
+        """Number of clients, by the definition."""
+        benchmark, scale = self.request.benchmark, self.request.scale
+        pairs = ((row, column) for row in self.request.rows for column in self.request.columns)
+        return max(benchmark.cell(row, column, scale, 0).clients for row, column in pairs)
+
+
+def join(request: Request) -> Shared:
+    """What every client holds of each task, beside what was requested and printed."""
+    return Shared(request, distributions(request))
+
+
+# ---- notes -------------------------------------------------------------------------------------------------------
+
+
+def _scale(request: Request) -> Iterator[str]:
+    """The scale; unlike scores, label distributions of real data may be held against print at every one."""
+    if request.scale.id == DEMO:
+        yield scale_note(request.scale)
+    else:
+        yield (
+            f"Scale {request.scale.id}: {request.scale.label}. The encoder plays no part in this table: where the data "
+            "are whole, its numbers are those of every scale."
+        )
+
+
+def _method(found: Sequence[Distribution]) -> Iterator[str]:
+    """What the lines are."""
+    yield (
+        "Obtained: each client's training and test part together; shares in percent, in the order of print (each "
+        "column's header). The cells are those of the local majority, which trains nothing; its scores are no part of "
+        "this table."
+    )
+    if any(value.published is not None for entry in found for part in entry.parts for value in part.values):
+        yield "Difference: obtained - published, both to two decimals, in points; of scores in their own unit."
+    if any(entry.unused for entry in found):
+        yield (
+            "In the data, between: bounds of the first label's percentage in the whole data. Records do not count the "
+            "labels of unused examples, so these are none or all of them."
+        )
+    if any(not entry.data_ranges for entry in found):
+        yield ("Scores: mean (lowest–highest) of each client; requested is one of equal parts in the order of scores.")
+
+
+def _seeds(request: Request) -> Iterator[str]:
+    """Which seed is shown, and what the others would have shown."""
+    for column in request.columns:
+        records = records_of(request, column)
+        seeds = [record.cell.seed for record in records]
+        if len(seeds) > 1:
+            gap = largest_seed_gap(records)
+            others = (
+                f"differ by up to {gap:g} in a client's label count or mean score" if gap else "have the same numbers"
+            )
+            yield f"{column.name}: seed {seeds[0]} shown; seeds {', '.join(map(str, seeds[1:]))} {others}."
+
+
+def _test_parts(found: Sequence[Distribution]) -> Iterator[str]:
+    """Whether training and test part of a client have the same shares, as far as records say."""
+    gaps = {
+        entry.column.name: max(part.test_gap for part in entry.parts if part.test_gap is not None)
+        for entry in found
+        if all(part.test_gap is not None for part in entry.parts)
+    }
+    if gaps:
+        agree = [name for name, gap in gaps.items() if gap <= 1]
+        others = [f"{name} (by {gap:.1f})" for name, gap in gaps.items() if gap > 1]
+        text = (
+            "The most frequent label's share of each client's test part (its local majority's accuracy) is its share "
+            f"of the whole client to within one example: {', '.join(agree) or 'no task'}"
+        )
+        yield text + (f"; not so: {', '.join(others)}." if others else ".")
+    kept = [entry for entry in found if any(part.test for part in entry.parts)]
+    unknown = [entry.column.name for entry in kept if entry.column.name not in gaps]
+    if unknown:
+        yield f"Labels or scores of the test parts alone are not in the records: {', '.join(unknown)}."
+
+
+def _label_order(found: Sequence[Distribution]) -> Iterator[str]:
+    """Whether the data settle in which order two labels are printed."""
+    settled, level = [], []
+    for entry in found:
+        if len(entry.means) == 2:
+            low, high = entry.data_ranges[0]
+            ours, other = entry.means
+            if abs(ours - other) < 1:
+                level.append(entry.column.name)
+            elif (low > 50) == (high > 50) == (ours > 50):
+                settled.append(f"{entry.column.name} ({ours:.1f} against {other:.1f}; data {low:.1f} to {high:.1f})")
+    if settled:
+        yield (
+            "Label order: read as in the header, the first label's mean over clients is nearer to its percentage in "
+            f"the data than read the other way round: {', '.join(settled)}."
+        )
+    if level:
+        yield f"Label order: both readings have the same mean over clients: {', '.join(level)}."
+
+
+def notes(found: Shared) -> Iterator[str]:
+    """Every note under the tables."""
+    request, entries = found.request, tuple(found.by_task.values())
+    yield from _scale(request)
+    yield from _method(entries)
+    yield from _seeds(request)
+    yield from _test_parts(entries)
+    if request.scale.id != DEMO:
+        yield from _label_order(entries)
+    yield from data_notes(request)
+    yield from selection_notes(request)
+    yield from deviation_notes(request)
+
+
+# ---- the table ---------------------------------------------------------------------------------------------------
+
+
+def _short(value: float | None) -> str:
+    """A number as a paper prints it: up to two decimals, none that say nothing."""
+    return NOTHING if value is None else f"{printed(value).normalize():f}"
+
+
+def _requested(entry: Distribution, part: Part) -> str:
+    """Shares, or a place in the order of scores."""
+    if entry.scheme == SORTED:
+        return f"part {part.number} of {len(entry.parts)}"
+    return joined(_short(value.requested) for value in part.values)
+
+
+def _obtained(_: Distribution, part: Part) -> str:
+    """Shares, or the mean score with the lowest and highest."""
+    text = joined(number(value.obtained) for value in part.values)
+    return text if part.score_range is None else f"{text} ({'–'.join(map(_short, part.score_range))})"
+
+
+def _published(_: Distribution, part: Part) -> str:
+    """What the paper prints: shares as short as there, mean scores with two decimals."""
+    text = _short if part.score_range is None else number
+    return joined(text(value.published) for value in part.values)
+
+
+def _difference(_: Distribution, part: Part) -> str:
+    """Obtained - published."""
+    return joined(number(value.difference, "+") for value in part.values)
+
+
+def _examples(_: Distribution, part: Part) -> str:
+    """Training and test part."""
+    return f"{part.train} + {part.test}" if part.test else str(part.train)
+
+
+def _client_lines(place: int, entries: Sequence[Distribution | None]) -> Iterator[Line]:
+    """One client's lines."""
+    known = [entry.parts[place] for entry in entries if entry is not None]
+
+    def line(
+        label: str, text: Callable[[Distribution, Part], str], missing: str = NOTHING, is_main: bool = False
+    ) -> Line:
+        cells = (missing if entry is None else text(entry, entry.parts[place]) for entry in entries)
+        return Line(label, tuple(cells), is_main)
+
+    yield line("requested", _requested)
+    yield line("obtained", _obtained, NOT_RUN, is_main=True)
+    if any(value.published is not None for part in known for value in part.values):
+        yield line("published", _published)
+        yield line("difference", _difference)
+    yield line("train + test", _examples)
+
+
+def _whole_lines(entries: Sequence[Distribution | None]) -> Iterator[Line]:
+    """What holds for all clients together."""
+
+    def line(label: str, text: Callable[[Distribution], str]) -> Line:
+        return Line(label, tuple(NOTHING if entry is None else text(entry) for entry in entries))
+
+    def first_in_data(entry: Distribution) -> str:
+        return f"{'–'.join(dict.fromkeys(map(number, entry.data_ranges[0])))}" if entry.data_ranges else NOTHING
+
+    yield line("mean over clients", lambda entry: "/".join(map(number, entry.means)))
+    yield line("first label in the data, between", first_in_data)
+    yield line("examples in the data", lambda entry: str(entry.available))
+    yield line("used", lambda entry: str(entry.used))
+    yield line("unused", lambda entry: f"{entry.unused} ({number(100 * entry.unused / entry.available)} %)")
+
+
+def _header(request: Request, column: Column) -> tuple[str, ...]:
+    """The task, and what its numbers are."""
+    names = [name for _, name in labels_of(request, column)]
+    return (column.name, "/".join(names) or "mean score")
+
+
+def grids(found: Shared) -> tuple[Grid, ...]:
+    """Groups are clients, columns tasks: requested, obtained, published; last what holds for all together."""
+    request, columns = found.request, found.columns_shown
+    entries = [found.by_task.get(column.task) for column in columns]
+    groups = [Group(str(place + 1), tuple(_client_lines(place, entries))) for place in range(found.clients)]
+    if found.by_task:
+        groups.append(Group(WHOLE, tuple(_whole_lines(entries))))
+    headers = tuple(_header(request, column) for column in columns)
+    return (Grid(f"{request.heading}: label distributions", headers, tuple(groups), stub="Client"),)
+
+
+# ---- the long form -----------------------------------------------------------------------------------------------
+
+
+def _part_lines(entry: Distribution) -> Iterator[dict[str, JSON]]:
+    """A line a client and label, and one a label for all clients together."""
+    for part in entry.parts:
+        low, high = part.score_range or (None, None)
+        sizes = {"lowest": low, "highest": high, "examples": part.size, "train": part.train, "test": part.test}
+        for value in part.values:
+            known = {name: getattr(value, name) for name in ("requested", "obtained", "published", "difference")}
+            yield {"client": str(part.number), "score": value.score, "label": value.name} | known | sizes
+    for place, value in enumerate(entry.parts[0].values):
+        low, high = entry.data_ranges[place] if entry.data_ranges else (None, None)
+        sizes = {"examples": entry.used, "available": entry.available, "data_low": low, "data_high": high}
+        known = {"score": value.score, "label": value.name, "obtained": entry.means[place]}
+        yield {"client": WHOLE} | known | sizes
+
+
+def frame(found: Shared) -> pd.DataFrame:
+    """The distributions as a data frame of FIELDS: shares in percent; client "all" holds means over clients."""
+    lines: list[dict[str, JSON]] = []
+    for column in found.request.columns:
+        common, entry = keys_of(found.request, column=column), found.by_task.get(column.task)
+        if entry is None:
+            lines.append(common | {"status": NOT_RUN})
+        else:
+            lines += [common | {"status": "run"} | line for line in _part_lines(entry)]
+    return long_form(lines, FIELDS, {"Int64": ("examples", "train", "test", "available")})
