@@ -29,7 +29,6 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        """The judgement in words."""
         return {True: "agrees", False: "does not agree", None: "not derivable"}[self.agrees]
 
 
@@ -58,7 +57,6 @@ class Material:
 
     @property
     def numbers(self) -> Numbers:
-        """The paper's own."""
         return self.published[self.paper]
 
     def request(self, benchmark_id: str, row_ids: Collection[str]) -> Request:

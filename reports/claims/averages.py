@@ -12,7 +12,7 @@ from benchmarks.claims import At, AverageBetter
 from reports.claims.cells import Runs
 from reports.evidence.scores import known
 from reports.evidence.statistics import NORMAL_975, Estimate, mean, root_mean_square, stratified_bootstrap
-from reports.pages.page import number
+from reports.pages.text import number
 
 Stratum = tuple[At, str]  # a row and a task: one value a seed
 Values = Mapping[Stratum, np.ndarray]

@@ -12,7 +12,7 @@ from benchmarks.claims import At, AtMost, AverageBetter, Better, Cheaper, Reache
 from benchmarks.measures import TRAIN_LOSS, metric
 from reports.claims.cells import Pair, Tables
 from reports.evidence.statistics import Estimate, printed
-from reports.pages.page import number
+from reports.pages.text import number
 
 Measure = Literal["score", "loss", "rounds"]
 
@@ -65,7 +65,6 @@ class Asked:
         return self._seen(value) > self.least if self.strict else self._seen(value) >= self.least
 
     def meets(self, value: float) -> bool:
-        """Whether a value is one of them."""
         return self._is_above(value) and self._seen(value) <= self.most
 
     def state(self, estimate: Estimate | None) -> State:
@@ -134,13 +133,9 @@ class Case:
 
 
 def _signed(value: float, sign: str) -> str:
-    """A number with two decimals, or an infinite one."""
     if math.isfinite(value):
         return number(value, sign)
     return "∞" if value > 0 else "−∞"
-
-
-# ---- relations ---------------------------------------------------------------------------------------------------
 
 
 class Source(Protocol):

@@ -56,7 +56,6 @@ class Tables:
         return {column.task: column for column in self.benchmark(at).columns}.get(task)
 
     def task(self, at: At, task: str) -> str:
-        """A task's name as the table's header prints it."""
         column = self.column(at, task)
         return task if column is None else column.name
 
@@ -66,7 +65,6 @@ class Tables:
         return next((column.name for column in columns if column.task == task), task)
 
     def direction(self, at: At) -> int:
-        """1 where more is better of the scores that enter the table's average, else -1."""
         return metric(self.benchmark(at).columns[0].averaged).sign
 
     def tasks(self, at: At, chosen: Iterable[str] = ()) -> tuple[str, ...]:

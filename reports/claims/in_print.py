@@ -12,7 +12,7 @@ from reports.claims.cases import Measure
 from reports.claims.cells import Pair, Tables
 from reports.evidence.published import AVERAGE, Numbers, Place
 from reports.evidence.statistics import Estimate, exact
-from reports.pages.page import number
+from reports.pages.text import number
 
 FROM_PROSE = "derived from prose"
 
@@ -39,7 +39,6 @@ class InPrint:
         return self._numbers(at).values.get((printed.table, at.printed or at.row, printed.column, ""))
 
     def _marked(self, estimate: Estimate, rows: Sequence[At], column: str, score: str) -> Estimate:
-        """The estimate, saying where it rests on a number that is derived."""
         if not any(self._place(at, column, score) in self._numbers(at).derived for at in rows):
             return estimate
         return replace(estimate, note="; ".join(filter(None, (estimate.note, FROM_PROSE))))
@@ -53,7 +52,6 @@ class InPrint:
         return self._marked(value, (pair.row, pair.other), pair.task, pair.score)
 
     def average_margin(self, relation: AverageBetter) -> Estimate | None:
-        """By the printed averages."""
         margins: dict[str, list[Decimal]] = {}
         for row in relation.rows:
             rivals = [at for at in relation.than if at.benchmark == row.benchmark]
@@ -104,7 +102,6 @@ class InPrint:
         return exact(ratio, note=f"equations {other.equation} and {own.equation} with the printed parameters")
 
     def level(self, relation: AtMost, row: At, task: str) -> Estimate | None:
-        """A published score."""
         score = self._at(row, task, relation.score)
         return None if score is None else self._marked(exact(float(score)), (row,), task, relation.score)
 

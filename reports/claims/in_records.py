@@ -30,7 +30,7 @@ from reports.evidence.scores import (
 )
 from reports.evidence.statistics import Estimate, censored, exact, mean, over_seeds, ratio_over_seeds
 from reports.evidence.traffic import bytes_until
-from reports.pages.page import number
+from reports.pages.text import number
 
 Paired = Sequence[tuple[RunRecord, RunRecord]]
 
@@ -45,7 +45,6 @@ class InRecords:
 
     @property
     def tables(self) -> Tables:
-        """The benchmarks."""
         return self.runs.tables
 
     @property
@@ -54,7 +53,6 @@ class InRecords:
         return self.runs.scale.id == PAPER
 
     def directions(self, at: At) -> tuple[str, ...]:
-        """The directions of the bytes that a row's paper counts."""
         return self.tables.benchmark(at).paper.directions
 
     def difference(self, pair: Pair, measure: Measure, relative: bool) -> Estimate | None:
@@ -71,7 +69,6 @@ class InRecords:
         return over_seeds(values, errors)
 
     def average_margin(self, relation: AverageBetter) -> Estimate | None:
-        """By stratified bootstrap."""
         return average_margin(self.runs, relation)
 
     def level(self, relation: AtMost, row: At, task: str) -> Estimate | None:
@@ -98,8 +95,6 @@ class InRecords:
         note = "equal scores, but other losses or bytes" if math.isinf(largest) else ""
         return exact(largest, len(pairs), note)
 
-    # ---- targets ---------------------------------------------------------------------------------------------------
-
     def _target(self, target: Target, task: str) -> tuple[float, str] | None:
         """The target as recorded, and whose it is; None where its reference was not run."""
         measured = metric(target.score)
@@ -112,7 +107,6 @@ class InRecords:
         return last, f"target {number(measured.shown(last))}, {self.tables.row(target.reference).name}'s last"
 
     def _limit(self, relation: Reaches, at: At, record: RunRecord, task: str) -> int:
-        """How many of a run's rounds count."""
         rounds = len(record.rounds) if relation.within_rounds is None else relation.within_rounds
         if relation.below_bytes is None:
             return rounds
@@ -155,8 +149,6 @@ class InRecords:
             errors.append(None if error is None else measured.shown(error))
             notes.append(_reached(own, round_reaching(own, score, target[0])))
         return over_seeds(values, errors, f"{_in_words(notes)}; {target[1]}") if pairs else None
-
-    # ---- bytes -----------------------------------------------------------------------------------------------------
 
     def ratio(self, relation: Cheaper, pair: Pair) -> Estimate | None:
         """Bytes of a round or a run, which are exact, or until the target, with those that never reach it as bounds."""
@@ -229,7 +221,6 @@ def _reached(record: RunRecord, rounds: int | None) -> str:
 
 
 def _in_words(texts: Iterable[str]) -> str:
-    """What seeds say, each statement once."""
     return ", ".join(dict.fromkeys(texts))
 
 

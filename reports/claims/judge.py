@@ -47,7 +47,6 @@ class Opinion:
         return tuple(sorted(found, key=lambda case: case.margin, reverse=self.some))
 
     def count(self, state: State) -> int:
-        """How many cases are in a state."""
         return sum(case.state == state for case in self.cases)
 
 
@@ -108,9 +107,6 @@ def record_numbers(found: Opinion, partial: Iterable[str] = ()) -> str:
     if lacking:
         parts.append(f"partial data: {lacking}")
     return "; ".join(parts)
-
-
-# ---- a paper's claims --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,6 @@ def numbers_of(request: Request) -> Numbers:
     return Numbers.of(read_published(request.benchmark.published_csv))
 
 
-# ---- costs of whole runs -----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Closed:
     """One method's equation.
@@ -69,7 +66,6 @@ class Costs:
 
     @cached_property
     def terms(self) -> Terms:
-        """The parameters that the paper prints."""
         return numbers_of(self.request).terms(self.request.benchmark.place)
 
     @property
@@ -145,9 +141,6 @@ class Costs:
         own = self.sizes[row.head]
         sizes = {"W_s": own.head_bytes, "BL": own.layer_bytes, "BE": own.embeddings_bytes}
         return replace(self.terms, dim_emb=own.width, BERT=self.sizes[BERTS_OWN].model_bytes, **sizes)
-
-
-# ---- costs until a target ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

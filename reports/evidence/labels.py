@@ -48,7 +48,6 @@ class Part:
 
     @property
     def size(self) -> int:
-        """Examples, training and test part together."""
         return self.train + self.test
 
 
@@ -64,17 +63,14 @@ class Distribution:
 
     @property
     def used(self) -> int:
-        """Examples that some client holds."""
         return sum(part.size for part in self.parts)
 
     @property
     def unused(self) -> int:
-        """Examples that no client holds."""
         return self.available - self.used
 
     @property
     def means(self) -> tuple[float, ...]:
-        """Each obtained value's mean over the clients."""
         return tuple(
             mean([value.obtained for value in values])
             for values in zip(*(part.values for part in self.parts), strict=True)
@@ -137,7 +133,6 @@ def distribution(record: RunRecord, column: Column, labels: Labels, published: _
 def _values(
     report: Mapping[str, JSON], client: int, column: Column, labels: Labels, published: _Printed
 ) -> tuple[Value, ...]:
-    """A client's numbers in the order of print."""
     row = f"client{client + 1}"
     if report["scores"] is not None:
         printed_mean = published.get((row, column.task, MEAN_SCORE))

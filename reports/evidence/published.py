@@ -25,7 +25,6 @@ PARAMETERS = "parameters"  # the row at which a table publishes the terms of its
 MEGABYTE = 10**6
 Place = tuple[str, str, str, str]  # table, row, column, score
 
-# ---- files -------------------------------------------------------------------------------------------------------
 
 _NAME = re.compile(r"\{([^{}]+)\}")
 _OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
@@ -140,9 +139,6 @@ def lookup(entries: Iterable[Published], table: str) -> dict[tuple[str, str, str
     return {place: entry.value for place, entry in by_place(entries, table).items()}
 
 
-# ---- exact numbers -----------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Numbers:
     """A paper's published numbers by place, as the decimals that were printed.
@@ -180,7 +176,6 @@ class Numbers:
         return found or {"": self.at(table, row, column)}
 
     def has_terms(self, table: str) -> bool:
-        """Whether a table's equations have printed parameters."""
         return any(place[:2] == (table, PARAMETERS) for place in self.values)
 
     def terms(self, table: str) -> Terms:
@@ -194,11 +189,9 @@ class Numbers:
         return Terms(**{term.name: value(term.name) for term in fields(Terms)})
 
     def has_cost(self, table: str, row: str) -> bool:
-        """Whether a table prints the size of a row's round."""
         return (table, row, "parameter_gb", "") in self.values
 
     def cost(self, table: str, row: str) -> PrintedCost:
-        """A row of a table of sizes, costs and gains; ReportError where one of them is missing."""
         return PrintedCost(*(self.at(table, row, column) for column in ("parameter_gb", "cost_gb", "gain")))
 
 

@@ -96,7 +96,6 @@ class Request:
 
     @property
     def paper_scale(self) -> Scale:
-        """The scale of the paper's own encoder."""
         return self.benchmark.scale(PAPER)
 
     @cached_property

@@ -57,7 +57,6 @@ class Scores:
 
     @property
     def is_run(self) -> bool:
-        """Whether a record of this cell exists."""
         return bool(self.seeds)
 
     def _shown(self, values: Sequence[float | None]) -> tuple[float | None, ...]:
@@ -74,12 +73,10 @@ class Scores:
 
     @property
     def errors(self) -> tuple[float | None, ...]:
-        """Sampling errors of the last round, in the metric's unit."""
         return self._shown(self.sampling)
 
     @property
     def shown(self) -> tuple[tuple[float | None, ...], ...]:
-        """All values, in the metric's unit."""
         return tuple(map(self._shown, self.values))
 
     @property

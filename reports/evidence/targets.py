@@ -68,17 +68,14 @@ class Outcome:
 
     @property
     def is_run(self) -> bool:
-        """Whether a record of this cell exists."""
         return bool(self.seeds)
 
     @property
     def target_shown(self) -> float | None:
-        """The target in the unit of its metric."""
         return None if self.target is None else metric(self.column.averaged).shown(self.target)
 
     @property
     def reached(self) -> int:
-        """Seeds that reach the target."""
         return sum(found.is_reached for found in self.attempts)
 
     @property
@@ -107,11 +104,9 @@ class Outcomes:
         return tuple(run) or self.request.columns
 
     def of(self, kind: Kind, column: Column) -> tuple[Outcome, ...]:
-        """The outcomes of one task and target, in the order of the rows."""
         return self.by_target[kind, column.task]
 
     def at(self, kind: Kind, row: Row, column: Column) -> Outcome:
-        """One outcome."""
         return next(found for found in self.of(kind, column) if found.row.id == row.id)
 
 

@@ -17,8 +17,6 @@ from reports import ReportError
 from reports.evidence.records import Request
 from reports.evidence.statistics import mean
 
-# ---- one record --------------------------------------------------------------------------------------------------
-
 
 def ledger_bytes(record: RunRecord, direction: str) -> int:
     """Payload bytes of all rounds in one direction ("up", "down"), summed over clients.
@@ -59,9 +57,6 @@ def values_until(record: RunRecord, rounds: int, directions: Sequence[str] = ("u
     return sum(values for number, _, way, _, values, _ in record.ledger if 1 <= number <= rounds and way in directions)
 
 
-# ---- a cell ------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Cost:
     """What a cell's runs sent and took: means over seeds; payload bytes are summed over clients.
@@ -85,7 +80,6 @@ class Cost:
 
     @property
     def total_bytes(self) -> float:
-        """Both directions."""
         return self.up_bytes + self.down_bytes
 
 
@@ -133,9 +127,6 @@ def derived_sizes(request: Request, row: Row, texts: int | None = None) -> Model
     """The parts of the paper's own encoder under a row's head; None where they are not derived."""
     plan = request.derive(row, request.columns[0], request.paper_scale, texts) if request.derive else None
     return plan.sizes if plan else None
-
-
-# ---- gains -------------------------------------------------------------------------------------------------------
 
 
 def gains_over(costs: Mapping[str, Cost], baselines: Iterable[Row]) -> dict[str, dict[str, float]]:

@@ -15,7 +15,6 @@ def escape(text: str) -> str:
 
 
 def _line(cells: list[str]) -> str:
-    """One line of a table."""
     return f"| {' | '.join(cells)} |"
 
 

@@ -9,7 +9,7 @@ from benchmarks.record import RunRecord
 from benchmarks.spec import JSON, Column, Row, Scale
 from reports.evidence.records import Request, digests, machine
 from reports.evidence.scores import score_label, unit_of
-from reports.pages.page import DAGGER
+from reports.pages.text import DAGGER
 
 _LEVEL = {
     "demo": "generated data and a tiny model show the machinery; never compared with a paper's numbers",
@@ -40,9 +40,6 @@ def notes_under(
     yield from deviation_notes(request)
 
 
-# ---- words that depend on the metrics ------------------------------------------------------------------------------
-
-
 def in_units(columns: Sequence[Column]) -> str:
     """The unit of the columns' scores in words: " in percent", with those that are plain numbers; or nothing."""
     plain = [f"{column.name} {score_label(column, column.averaged)}" for column in columns if not unit_of([column])]
@@ -60,9 +57,6 @@ def over_clients(columns: Sequence[Column]) -> str:
 def at_round(score_at: str) -> str:
     """Which round the scores are of, in words."""
     return "at the last round" if score_at == "last" else "at the best round, chosen on the test score itself"
-
-
-# ---- parts -------------------------------------------------------------------------------------------------------
 
 
 def row_notes(rows: Sequence[Row]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from reports.pages.page import NOT_RUN
+from reports.pages.text import NOT_RUN
 
 # Okabe and Ito's palette, told apart with all common kinds of colour vision; hatches and marks for print in grey.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")

@@ -15,7 +15,6 @@ _MARGIN = 3  # two spaces of padding and a line for each column
 
 
 def _widths(grid: Grid) -> list[int]:
-    """Characters that each column of numbers needs."""
     lines = [line for group in grid.groups for line in group.lines]
     return [
         _MARGIN + max(len(text) for text in (*header, *(line.cells[place] for line in lines)))

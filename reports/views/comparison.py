@@ -22,10 +22,8 @@ from reports.evidence.statistics import (
 )
 from reports.evidence.traffic import Cost, measured_cost
 from reports.pages.notes import at_round, in_units, notes_under, over_clients
-from reports.pages.page import DERIVED
+from reports.pages.text import DERIVED
 from reports.views.verdicts import RULE, is_comparable, verdict
-
-# ---- results -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -73,12 +71,10 @@ class CellResult:
 
     @property
     def is_run(self) -> bool:
-        """Whether a record of this cell exists."""
         return bool(self.seeds)
 
     @property
     def headline(self) -> ScoreResult:
-        """The score that enters the average."""
         return next(result for result in self.scores if result.score == self.column.averaged)
 
 
@@ -127,7 +123,6 @@ class Comparison:
 
     @property
     def run_columns(self) -> tuple[Column, ...]:
-        """The columns with at least one record."""
         run = {cell.column.task for cell in self.cells if cell.is_run}
         return tuple(column for column in self.request.columns if column.task in run)
 
@@ -142,15 +137,10 @@ class Comparison:
         return len(self.request.columns) > 1 and any(result.ours is not None for result in self.averages)
 
     def cell(self, row: Row, column: Column) -> CellResult:
-        """The result of a method on a task."""
         return next(cell for cell in self.cells if (cell.row.id, cell.column.task) == (row.id, column.task))
 
     def average_of(self, row: Row) -> AverageResult:
-        """The average of a method."""
         return next(result for result in self.averages if result.row.id == row.id)
-
-
-# ---- the join ----------------------------------------------------------------------------------------------------
 
 
 def _difference(ours: float | None, published: float | None) -> float | None:
@@ -163,7 +153,6 @@ def _difference(ours: float | None, published: float | None) -> float | None:
 def _score(
     records: Sequence[RunRecord], score: str, score_at: str, entry: Published | None, comparable: bool
 ) -> ScoreResult:
-    """One score over the seeds at hand."""
     published, derivation = (entry.value, entry.derivation) if entry else (None, "")
     found = scores_of(records, score)
     values = known(found.at(score_at))
@@ -230,13 +219,10 @@ def compare(request: Request, printed_in: str = "") -> Comparison:
     return Comparison(request, tuple(cells), averages, tuple(notes))
 
 
-# ---- notes -------------------------------------------------------------------------------------------------------
-
 _RULE_WORDS = {"truncate": "truncated", "round": "rounded"}
 
 
 def _method(request: Request) -> Iterator[str]:
-    """How the scores came about."""
     benchmark = request.benchmark
     yield (
         f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {at_round(request.score_at)}, then over n "
@@ -276,7 +262,6 @@ def _derivations(request: Request, published: Mapping[tuple[str, str, str], Publ
 
 
 def _undefined(request: Request, cells: Sequence[CellResult]) -> Iterator[str]:
-    """Which scores have no value for some seeds."""
     for column in request.columns:
         for cell in (cell for cell in cells if cell.column.task == column.task):
             for result in cell.scores:

@@ -20,19 +20,8 @@ from reports.evidence.published import is_printed_as, places_of
 from reports.evidence.statistics import printed
 from reports.evidence.traffic import Cost
 from reports.pages.notes import notes_under
-from reports.pages.page import (
-    KEYS,
-    NOT_RUN,
-    NOTHING,
-    Grid,
-    Group,
-    Line,
-    human_bytes,
-    keys_of,
-    long_form,
-    number,
-    row_name,
-)
+from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
+from reports.pages.text import NOT_RUN, NOTHING, human_bytes, number, row_name
 
 AS_PRINTED, DIFFERS = "as printed", "differs"
 DEPENDS = "depends on texts"
@@ -42,11 +31,7 @@ FIELDS = [*KEYS, "encoder", "counted", "quantity", "over", "value", "published",
 join = Costs
 
 
-# ---- notes -------------------------------------------------------------------------------------------------------
-
-
 def _method(found: Costs) -> Iterator[str]:
-    """How the numbers came about."""
     paper, backbone, terms = found.request.benchmark.paper, found.request.paper_scale.backbone, found.terms
     named = ", ".join(f"{term.name} {getattr(terms, term.name):,.10g}" for term in fields(Terms))
     yield f"Bytes: {paper.bytes_convention}. Gain: the baseline's bytes over the method's."
@@ -70,9 +55,6 @@ def _method(found: Costs) -> Iterator[str]:
 def notes(found: Costs) -> Iterator[str]:
     """Every note under the tables."""
     return notes_under(found.request, _method(found))
-
-
-# ---- tables ------------------------------------------------------------------------------------------------------
 
 
 def agreement(closed: Closed, baseline: str) -> str:
@@ -102,7 +84,6 @@ def _gb(size: float) -> str:
 
 
 def _closed_group(found: Costs, closed: Closed, wire_gains: Mapping[str, Mapping[str, float]]) -> Group:
-    """One equation: computed as the paper does, printed, and in consistent bytes beside the wire's."""
     gigabyte, names = found.request.benchmark.paper.gigabyte, [base.id for base in found.baselines]
     own = tuple(_as_printed(closed.printed_gains[name], closed.published.get(name)) for name in names)
     label = f"eq. {closed.form.equation}: {closed.form.text}"
@@ -177,8 +158,6 @@ def grids(found: Costs) -> tuple[Grid, ...]:
     return (*tables, _bytes_grid(found, title, found.measured, NOT_RUN, has_seeds=True))
 
 
-# ---- the long form -----------------------------------------------------------------------------------------------
-
 Quantity = dict[str, JSON]
 
 
@@ -188,7 +167,6 @@ def _gain_lines(gains: Mapping[str, float]) -> Iterator[Quantity]:
 
 
 def _closed_lines(closed: Closed) -> Iterator[Quantity]:
-    """One equation, counted as the paper does and in consistent bytes."""
     paper, consistent = {"counted": "equation, as printed"}, {"counted": "equation, consistent bytes"}
     yield paper | {"quantity": "cost_gb", "value": closed.printed_gb}
     for entry in _gain_lines(closed.printed_gains):
@@ -200,7 +178,6 @@ def _closed_lines(closed: Closed) -> Iterator[Quantity]:
 
 
 def _cost_lines(cost: Cost | None, gains: Mapping[str, float], unknown: str) -> Iterator[Quantity]:
-    """What is known of one method's bytes."""
     if cost is None:
         yield {"quantity": unknown}
         return
@@ -212,7 +189,6 @@ def _cost_lines(cost: Cost | None, gains: Mapping[str, float], unknown: str) -> 
 
 
 def _lines(found: Costs) -> Iterator[Quantity]:
-    """Everything of every method."""
     papers, ours = {"encoder": found.request.paper_scale.backbone}, {"encoder": found.request.scale.backbone}
     derived_gains, measured_gains = found.gains(found.derived), found.gains(found.measured)
     for row in found.request.rows:

@@ -12,8 +12,8 @@ from matplotlib.patches import Patch
 
 from reports.evidence.equations import Costs
 from reports.evidence.traffic import Cost
-from reports.pages.page import DAGGER, NOT_RUN, human_bytes, number, row_name
 from reports.pages.plots import HATCHES, PALETTE, beside, finish, new_figure, tidy
+from reports.pages.text import DAGGER, NOT_RUN, human_bytes, number, row_name
 from reports.views.costs import DEPENDS, KINDS
 
 _ROOM = 1.75  # length of the axis over the longest bar's, for the texts
@@ -61,7 +61,6 @@ def _draw(axes: Axes, found: Costs, costs: Mapping[str, Cost], equations: Mappin
 
 
 def _caption(found: Costs) -> str:
-    """What bars, marks and texts are."""
     gains = " and ".join(row.name for row in found.baselines)
     text = (
         f"Bars: bytes of all clients, without set-up ({', '.join(KINDS.values())}; masks and labels are too few to be "

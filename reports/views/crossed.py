@@ -16,7 +16,8 @@ from benchmarks.spec import Column, Row
 from reports.evidence.records import Request
 from reports.evidence.scores import score_label
 from reports.evidence.traffic import Cost
-from reports.pages.page import DAGGER, NOTHING, Grid, Group, Line, human_bytes, human_seconds
+from reports.pages.page import Grid, Group, Line
+from reports.pages.text import DAGGER, NOTHING, human_bytes, human_seconds
 from reports.views.comparison import CellResult, Comparison, compare
 from reports.views.scores import cell_lines, examples
 from reports.views.scores import frame as scores_frame
@@ -90,7 +91,6 @@ def notes(found: Crossed) -> Iterator[str]:
 
 
 def _score_group(found: Crossed, method: Method, column: Column, score: str) -> Group:
-    """A method's lines of one score."""
     cells = [
         cell and replace(cell, scores=tuple(result for result in cell.scores if result.score == score))
         for cell in found.cells(method, column)
@@ -100,7 +100,6 @@ def _score_group(found: Crossed, method: Method, column: Column, score: str) -> 
 
 
 def _cost_group(found: Crossed, method: Method, column: Column) -> Group:
-    """A method's bytes and training time."""
     cells = found.cells(method, column)
     gigabyte = found.request.benchmark.paper.gigabyte
 

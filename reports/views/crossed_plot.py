@@ -25,7 +25,6 @@ def _broken(name: str) -> str:
 
 
 def _series(found: Crossed, column: Column, methods: list[Method]) -> list[Series]:
-    """The variants' headline scores."""
     by_method = [[cell and cell.headline for cell in found.cells(method, column)] for method in methods]
     return [
         Series(variant, tuple(row)) for variant, row in zip(found.variants, zip(*by_method, strict=True), strict=True)
@@ -33,7 +32,6 @@ def _series(found: Crossed, column: Column, methods: list[Method]) -> list[Serie
 
 
 def _draw_levels(axes: Axes, found: Crossed, column: Column) -> list[Any]:
-    """The references, which have no variants."""
     handles = []
     for number, method in enumerate(method for method in found.methods if method.is_reference):
         cell = found.cells(method, column)[0]

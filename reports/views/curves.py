@@ -21,19 +21,8 @@ from reports.evidence.records import DEMO, Request
 from reports.evidence.scores import Scores, score_label, scores_of
 from reports.evidence.statistics import sample_sd
 from reports.pages.notes import in_units, notes_under, over_clients
-from reports.pages.page import (
-    KEYS,
-    NOT_RUN,
-    NOTHING,
-    UNDEFINED,
-    Grid,
-    Group,
-    Line,
-    keys_of,
-    long_form,
-    number,
-    row_name,
-)
+from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
+from reports.pages.text import NOT_RUN, NOTHING, UNDEFINED, number, row_name
 
 QUANTITIES = ("score", TRAIN_LOSS)
 FIELDS = [*KEYS, "quantity", "status", "round", "seed", "value"]
@@ -65,15 +54,12 @@ class Curves:
 
     @property
     def places(self) -> int:
-        """Decimals."""
         return 3 if self.is_loss else 2
 
     def of(self, row: Row, column: Column) -> Scores:
-        """One curve, empty where it was not run."""
         return self.by_cell[row.id, column.task]
 
     def label(self, column: Column) -> str:
-        """What a task's curves show, with its unit."""
         name = self.measure(column)
         unit = metric(name).unit
         return score_label(column, name) + (f" ({unit})" if unit else "") if not self.is_loss else metric(name).label
@@ -119,11 +105,7 @@ def join(request: Request) -> Curves:
     return Curves(request, is_loss, curves, tuple(facts), tuple(options.get("references", ())))
 
 
-# ---- notes -------------------------------------------------------------------------------------------------------
-
-
 def _method(found: Curves) -> Iterator[str]:
-    """How the numbers came about."""
     if found.is_loss:
         yield (
             "Training loss: the task's own, mean over the examples that the clients of a round trained on, taken while "
@@ -141,7 +123,6 @@ def _method(found: Curves) -> Iterator[str]:
 
 
 def _undefined(found: Curves) -> Iterator[str]:
-    """Which rounds have no value for some seeds."""
     for row in found.request.rows:
         for column in found.request.columns:
             curve = found.of(row, column)
@@ -154,9 +135,6 @@ def _undefined(found: Curves) -> Iterator[str]:
 def notes(found: Curves) -> Iterator[str]:
     """Every note under the curves."""
     return notes_under(found.request, _method(found), about=_undefined(found))
-
-
-# ---- the table ---------------------------------------------------------------------------------------------------
 
 
 def _at_round(curve: Scores, place: int, places: int) -> str:
@@ -180,7 +158,6 @@ def _last_sd(curve: Scores, places: int) -> str:
 
 
 def _facts_line(found: Curves, row: Row) -> tuple[Line, ...]:
-    """What the paper states of a method, where it states anything."""
     facts = {fact.column.task: fact for fact in found.facts if fact.row.id == row.id}
     if not facts:
         return ()
@@ -190,7 +167,6 @@ def _facts_line(found: Curves, row: Row) -> tuple[Line, ...]:
 
 
 def _lines(found: Curves, row: Row, curves: Sequence[Scores], has_sd: bool) -> Iterator[Line]:
-    """A method's lines: every round, the best one, seeds and their spread."""
     is_run = any(curve.is_run for curve in curves)
 
     def line(label: str, text: Callable[..., str], **options: int) -> Line:
@@ -224,9 +200,6 @@ def grids(found: Curves) -> tuple[Grid, ...]:
     headers = tuple((column.name, found.label(column)) for column in request.columns)
     title = metric(TRAIN_LOSS).label if found.is_loss else "scores"
     return (Grid(f"{request.heading}: {title} after every round", headers, groups),)
-
-
-# ---- the long form -----------------------------------------------------------------------------------------------
 
 
 def _frame_lines(found: Curves) -> Iterator[dict[str, JSON]]:

@@ -15,8 +15,8 @@ from benchmarks.measures import metric
 from benchmarks.spec import Column, Row
 from reports.evidence.records import PAPER
 from reports.evidence.scores import Scores
-from reports.pages.page import DAGGER, row_name
 from reports.pages.plots import MARKS, PALETTE, finish, panels_of, say_not_run, tidy
+from reports.pages.text import DAGGER, row_name
 from reports.views.curves import Curves, Fact
 from reports.views.scores_plot import axis_label
 
@@ -49,7 +49,6 @@ def _draw_curve(axes: Axes, curve: Scores, style: Mapping[str, Any]) -> None:
 
 
 def _draw_fact(axes: Axes, fact: Fact) -> None:
-    """A level and a round, with the corner named."""
     axes.axhline(fact.level, **_STATED)
     axes.axvline(fact.round, **_STATED)
     place = (fact.round, fact.level)
@@ -83,12 +82,10 @@ def _draw_panel(axes: Axes, found: Curves, column: Column) -> None:
 
 
 def _fact_label(fact: Fact) -> str:
-    """What is stated, in short."""
     return f"stated: {fact.row.name} on {fact.column.name} {fact.sign} {fact.level:g} within {fact.round} rounds"
 
 
 def _handles(found: Curves) -> list[Any]:
-    """What the legend shows: every method, level and stated fact, whether run or not."""
     methods = [row for row in found.request.rows if row.id not in found.references]
     levels = [row for row in found.request.rows if row.id in found.references]
     handles = [Line2D([], [], label=row_name(row), **_style(found, row)) for row in methods]
@@ -97,7 +94,6 @@ def _handles(found: Curves) -> list[Any]:
 
 
 def _caption(found: Curves) -> str:
-    """What lines, bands and levels are."""
     counts = sorted({len(curve.seeds) for curve in found.by_cell.values() if curve.is_run})
     text = "Lines: mean over seeds"
     if counts:

@@ -24,7 +24,8 @@ from reports.evidence.labels import (
 from reports.evidence.records import DEMO, Request
 from reports.evidence.statistics import printed
 from reports.pages.notes import data_notes, deviation_notes, scale_note, selection_notes
-from reports.pages.page import KEYS, NOT_RUN, NOTHING, Grid, Group, Line, joined, keys_of, long_form, number
+from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
+from reports.pages.text import NOT_RUN, NOTHING, joined, number
 
 WHOLE = "all"  # stands for every client together
 FIELDS = [
@@ -47,7 +48,6 @@ class Shared:
 
     @property
     def clients(self) -> int:
-        """Number of clients, by the definition."""
         benchmark, scale = self.request.benchmark, self.request.scale
         pairs = ((row, column) for row in self.request.rows for column in self.request.columns)
         return max(benchmark.cell(row, column, scale, 0).clients for row, column in pairs)
@@ -56,9 +56,6 @@ class Shared:
 def join(request: Request) -> Shared:
     """What every client holds of each task, beside what was requested and printed."""
     return Shared(request, distributions(request))
-
-
-# ---- notes -------------------------------------------------------------------------------------------------------
 
 
 def _scale(request: Request) -> Iterator[str]:
@@ -73,7 +70,6 @@ def _scale(request: Request) -> Iterator[str]:
 
 
 def _method(found: Sequence[Distribution]) -> Iterator[str]:
-    """What the lines are."""
     yield (
         "Obtained: each client's training and test part together; shares in percent, in the order of print (each "
         "column's header). The cells are those of the local majority, which trains nothing; its scores are no part of "
@@ -158,9 +154,6 @@ def notes(found: Shared) -> Iterator[str]:
     yield from deviation_notes(request)
 
 
-# ---- the table ---------------------------------------------------------------------------------------------------
-
-
 def _short(value: float | None) -> str:
     """A number as a paper prints it: up to two decimals, none that say nothing."""
     return NOTHING if value is None else f"{printed(value).normalize():f}"
@@ -186,17 +179,14 @@ def _published(_: Distribution, part: Part) -> str:
 
 
 def _difference(_: Distribution, part: Part) -> str:
-    """Obtained - published."""
     return joined(number(value.difference, "+") for value in part.values)
 
 
 def _examples(_: Distribution, part: Part) -> str:
-    """Training and test part."""
     return f"{part.train} + {part.test}" if part.test else str(part.train)
 
 
 def _client_lines(place: int, entries: Sequence[Distribution | None]) -> Iterator[Line]:
-    """One client's lines."""
     known = [entry.parts[place] for entry in entries if entry is not None]
 
     def line(
@@ -214,8 +204,6 @@ def _client_lines(place: int, entries: Sequence[Distribution | None]) -> Iterato
 
 
 def _whole_lines(entries: Sequence[Distribution | None]) -> Iterator[Line]:
-    """What holds for all clients together."""
-
     def line(label: str, text: Callable[[Distribution], str]) -> Line:
         return Line(label, tuple(NOTHING if entry is None else text(entry) for entry in entries))
 
@@ -230,7 +218,6 @@ def _whole_lines(entries: Sequence[Distribution | None]) -> Iterator[Line]:
 
 
 def _header(request: Request, column: Column) -> tuple[str, ...]:
-    """The task, and what its numbers are."""
     names = [name for _, name in labels_of(request, column)]
     return (column.name, "/".join(names) or "mean score")
 
@@ -246,11 +233,7 @@ def grids(found: Shared) -> tuple[Grid, ...]:
     return (Grid(f"{request.heading}: label distributions", headers, tuple(groups), stub="Client"),)
 
 
-# ---- the long form -----------------------------------------------------------------------------------------------
-
-
 def _part_lines(entry: Distribution) -> Iterator[dict[str, JSON]]:
-    """A line a client and label, and one a label for all clients together."""
     for part in entry.parts:
         low, high = part.score_range or (None, None)
         sizes = {"lowest": low, "highest": high, "examples": part.size, "train": part.train, "test": part.test}

@@ -21,7 +21,6 @@ _RANGE_COLOUR = "0.8"  # scores are no labels
 
 
 def _style(place: int) -> dict[str, Any]:
-    """Colour and hatch of the label that is printed at that place."""
     return {
         "facecolor": PALETTE[place % len(PALETTE)],
         "hatch": HATCHES[place % len(HATCHES)],
@@ -58,7 +57,6 @@ def _draw_scores(axes: Axes, entry: Distribution) -> None:
 
 
 def _handles(found: Shared) -> list[Any]:
-    """What the legend shows; a label's place in print has one colour, whatever its name."""
     names: dict[int, dict[str, None]] = {}
     for column in found.columns_shown:
         for place, (_, name) in enumerate(labels_of(found.request, column)):

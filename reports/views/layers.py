@@ -18,7 +18,8 @@ from reports.evidence.scores import score_label
 from reports.evidence.statistics import mean
 from reports.evidence.traffic import derived_cost
 from reports.pages.notes import at_round, in_units, notes_under, over_clients
-from reports.pages.page import NOT_RUN, Grid, Group, number, row_name
+from reports.pages.page import Grid, Group
+from reports.pages.text import NOT_RUN, number, row_name
 from reports.views.comparison import AverageResult, Comparison, compare
 from reports.views.scores import frame as scores_frame
 from reports.views.scores import score_lines
@@ -55,7 +56,6 @@ class Layers:
 
     @property
     def has_derived(self) -> bool:
-        """Whether bytes of the paper's own encoder are known."""
         return any(layer.derived_bytes is not None for layer in self.layers)
 
     def label(self, layer: Layer) -> str:
@@ -66,7 +66,6 @@ class Layers:
 
 
 def _layer(comparison: Comparison, row: Row, critical: int) -> Layer:
-    """One row of the figure."""
     request = comparison.request
     options = request.benchmark.cell(row, request.columns[0], request.scale, 0).options
     costs = [comparison.cell(row, column).cost for column in request.columns]
@@ -97,7 +96,6 @@ def join(request: Request) -> Layers:
 
 
 def _method(found: Layers) -> Iterator[str]:
-    """How the numbers came about."""
     request = found.request
     yield (
         f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {at_round(request.score_at)}, then over n "

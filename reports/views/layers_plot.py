@@ -13,8 +13,8 @@ from benchmarks.spec import Column
 from reports.evidence.published import MEGABYTE
 from reports.evidence.records import PAPER
 from reports.evidence.scores import score_label, unit_of
-from reports.pages.page import DAGGER, row_name
 from reports.pages.plots import MARKS, PALETTE, finish, new_figure, say_not_run, tidy
+from reports.pages.text import DAGGER, row_name
 from reports.views.layers import Layer, Layers
 from reports.views.scores_plot import axis_label
 
@@ -22,7 +22,6 @@ _INCHES = (10.5, 5.8)
 
 
 def _axis(axes: Axes, found: Layers, ascending: Sequence[Layer]) -> None:
-    """The c of the paper's layers along x."""
     tidy(axes)
     axes.tick_params(labelsize=8)
     axes.set_xticks(
@@ -39,7 +38,6 @@ def _not_run(axes: Axes) -> None:
 def _draw_bytes(
     axes: Axes, layers: Sequence[Layer], of: Callable[[Layer], float | None], title: str, style: dict[str, Any]
 ) -> None:
-    """Megabytes of a round in one direction, each with its number."""
     points = [(layer.critical, size / MEGABYTE) for layer in layers if (size := of(layer)) is not None]
     axes.set_title(title, fontsize=10)
     axes.set_ylabel("MB a round", fontsize=9)
@@ -72,7 +70,6 @@ def _draw_task(axes: Axes, found: Layers, column: Column, ascending: Sequence[La
 
 
 def _handles(found: Layers) -> list[Any]:
-    """What the legend of the scores shows."""
     columns = found.request.benchmark.columns
     handles = []
     for column in found.request.columns:
@@ -92,7 +89,6 @@ def _handles(found: Layers) -> list[Any]:
 
 
 def _caption(found: Layers) -> str:
-    """What marks, whiskers and axes are."""
     counts = sorted({len(cell.seeds) for cell in found.comparison.cells if cell.is_run})
     n = f", n = {' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))}" if counts else ""
     text = (

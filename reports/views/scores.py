@@ -10,20 +10,15 @@ from benchmarks.spec import JSON, Column, Row
 from reports.evidence.published import AVERAGE
 from reports.evidence.scores import score_label
 from reports.evidence.traffic import Cost
-from reports.pages.page import (
-    KEYS,
+from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
+from reports.pages.text import (
     NOT_RUN,
     NOTHING,
     UNDEFINED,
-    Grid,
-    Group,
-    Line,
     human_bytes,
     human_seconds,
     interval_text,
     joined,
-    keys_of,
-    long_form,
     marked,
     number,
     row_name,
@@ -52,11 +47,7 @@ def notes(comparison: Comparison) -> tuple[str, ...]:
     return comparison.notes
 
 
-# ---- scores ------------------------------------------------------------------------------------------------------
-
-
 def _of_scores(text: Callable[[ScoreResult], str]) -> Callable[[CellResult], str]:
-    """The texts of a cell's scores, a/b."""
     return lambda cell: joined(map(text, cell.scores))
 
 
@@ -150,9 +141,6 @@ def scores_grid(comparison: Comparison) -> Grid:
     return Grid(f"{comparison.request.heading}: scores", tuple(headers), tuple(groups))
 
 
-# ---- bytes -------------------------------------------------------------------------------------------------------
-
-
 def _range(texts: Iterable[str]) -> str:
     """The texts of several tasks as one: a range from the first to the last, or the only one."""
     distinct = list(dict.fromkeys(texts))
@@ -160,8 +148,6 @@ def _range(texts: Iterable[str]) -> str:
 
 
 def _cost_line(costs: Sequence[Cost], tasks: int, gigabyte: int) -> Line:
-    """A method's bytes and time over the tasks that it was run on."""
-
     def spread(values: Iterable[float]) -> str:
         return _range(human_bytes(value, gigabyte) for value in sorted(values))
 
@@ -193,9 +179,6 @@ def costs_grid(comparison: Comparison) -> Grid:
         if costs:
             groups.append(Group(row_name(row), (_cost_line(costs, len(columns), gigabyte),)))
     return Grid(f"{comparison.request.heading}: bytes", headers, tuple(groups))
-
-
-# ---- the long form -----------------------------------------------------------------------------------------------
 
 
 def _cell_line(cell: CellResult, result: ScoreResult) -> dict[str, JSON]:

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from reports.evidence.records import PAPER
 from reports.evidence.scores import score_label, unit_of
-from reports.pages.page import row_name
 from reports.pages.plots import HATCHES, PALETTE, new_figure, tidy, wrapped
+from reports.pages.text import row_name
 from reports.views.comparison import Comparison, ScoreResult
 
 _GROUP_WIDTH = 0.84  # of the distance between two groups

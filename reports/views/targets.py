@@ -23,7 +23,8 @@ from reports.evidence.statistics import printed
 from reports.evidence.targets import KINDS, Kind, Outcome, Outcomes, Stated, find_outcomes, is_comparable, stated_of
 from reports.evidence.traffic import Gain
 from reports.pages.notes import notes_under, over_clients
-from reports.pages.page import KEYS, NOT_RUN, NOTHING, Grid, Group, Line, keys_of, long_form, number, row_name
+from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
+from reports.pages.text import NOT_RUN, NOTHING, number, row_name
 
 MEGABYTE = 10**6  # as the text's unit is read
 AS_PRINTED, NOT_DERIVABLE, DIFFERS = "as printed", "not derivable", "differs"
@@ -47,11 +48,9 @@ class Targets:
 
     @property
     def baseline(self) -> str:
-        """The name of the row that gains are over."""
         return self.outcomes.baseline.name
 
     def kind_label(self, kind: Kind) -> str:
-        """The target in words."""
         if kind == "baseline":
             return f"what {self.baseline} reaches after its last round"
         return f"the printed target, set for {self.request.paper_scale.backbone}"
@@ -70,11 +69,7 @@ def target_text(column: Column, target: float | None) -> str:
     return f"{score_label(column, column.averaged)} {sign} {known}"
 
 
-# ---- notes -------------------------------------------------------------------------------------------------------
-
-
 def _method(found: Targets) -> Iterator[str]:
-    """How the numbers came about."""
     request, base = found.request, found.baseline
     wanted = request.benchmark.view.options["targets"]
     named = ", ".join(
@@ -117,9 +112,6 @@ def notes(found: Targets) -> Iterator[str]:
     return notes_under(found.request, _method(found))
 
 
-# ---- tables ------------------------------------------------------------------------------------------------------
-
-
 def factor(value: Fraction) -> str:
     """A whole number as it is, another one with two decimals."""
     return str(value.numerator) if value.denominator == 1 else f"{printed(as_decimal(value))}"
@@ -132,7 +124,6 @@ def _product(gain: Gain, is_bound: bool = False) -> str:
 
 
 def _rounds(outcome: Outcome) -> str:
-    """Rounds to the target, or how many seeds reach it."""
     if outcome.sent is None:
         return NOTHING
     if outcome.is_complete:
@@ -163,7 +154,6 @@ def _gain(outcome: Outcome) -> str:
 
 
 def _line(outcome: Outcome) -> Line:
-    """One method on one task."""
     label = f"{outcome.column.name} {target_text(outcome.column, outcome.target_shown)}"
     if outcome.cost is None:
         return Line(label, (NOT_RUN, *[""] * 6), is_main=True)
@@ -180,7 +170,6 @@ def _line(outcome: Outcome) -> Line:
 
 
 def _measured_grid(found: Targets, kind: Kind) -> Grid:
-    """Groups are methods, lines tasks."""
     ways = " + ".join(found.request.benchmark.paper.directions)
     headers = (
         ("n", "seeds"),
@@ -205,7 +194,6 @@ def _digits(value: Decimal) -> str:
 
 
 def _derived_group(found: Targets, derived: Derived) -> Group:
-    """A method: derived, published, and whether they are the same digits."""
     rounds = factor(derived.rounds) if derived.published else f"{factor(derived.rounds)} ({found.baseline}'s)"
     cells = (
         f"{derived.size_gb}",
@@ -251,8 +239,6 @@ def grids(found: Targets) -> tuple[Grid, ...]:
     return (*measured, _derived_grid(found)) if found.derived else measured
 
 
-# ---- the long form -----------------------------------------------------------------------------------------------
-
 Quantity = tuple[str, str, float | None]  # name, relation ("=", ">" censored, "≥" its bound, "not run"), value
 
 
@@ -265,7 +251,6 @@ def _gain_quantities(gain: Gain, relation: str = "=") -> Iterator[Quantity]:
 
 
 def _quantities(outcome: Outcome) -> Iterator[Quantity]:
-    """What is known of one method, task and target."""
     if outcome.cost is None:
         yield "status", NOT_RUN, None
         return
@@ -280,7 +265,6 @@ def _quantities(outcome: Outcome) -> Iterator[Quantity]:
 
 
 def _derived_quantities(found: Derived) -> Iterator[tuple[str, float | None, float | None]]:
-    """Name, value and printed value of what is known of one method."""
     size, cost, gain = (None, None, None)
     if found.published is not None:
         size, cost, gain = map(float, (found.published.size_gb, found.published.cost_gb, found.published.gain))
@@ -294,7 +278,6 @@ def _derived_quantities(found: Derived) -> Iterator[tuple[str, float | None, flo
 
 
 def _lines(found: Targets) -> Iterator[dict[str, JSON]]:
-    """What was measured; what the paper's own encoder gives, with print; what the text states, with its sign."""
     request, papers = found.request, {"encoder": found.request.paper_scale.backbone}
     for outcome in (entry for kind in KINDS for column in request.columns for entry in found.outcomes.of(kind, column)):
         common = keys_of(request, outcome.row, outcome.column) | {"score": outcome.column.averaged}

@@ -12,8 +12,8 @@ from matplotlib.patches import Patch
 from benchmarks.spec import Column
 from reports.evidence.records import PAPER
 from reports.evidence.targets import Kind, Outcome, is_comparable
-from reports.pages.page import DAGGER, NOT_RUN, row_name
 from reports.pages.plots import PALETTE, beside, finish, panels_of, say_not_run, tidy
+from reports.pages.text import DAGGER, NOT_RUN, row_name
 from reports.views.targets import MEGABYTE, Targets, factor, target_text
 
 NO_TARGET = "no target"
@@ -32,12 +32,10 @@ def _kind_drawn(found: Targets) -> Kind:
 
 
 def _megabytes(outcome: Outcome) -> float:
-    """Length of a bar."""
     return 0.0 if outcome.sent is None else float(outcome.sent.bytes) / MEGABYTE
 
 
 def _text(outcome: Outcome) -> str:
-    """Megabytes and rounds of a bar."""
     if outcome.sent is None:
         return NO_TARGET if outcome.is_run else NOT_RUN
     size = f"{_megabytes(outcome):.4g} MB"
@@ -51,7 +49,6 @@ def _text(outcome: Outcome) -> str:
 
 
 def _title(found: Targets, column: Column) -> str:
-    """The task with its target."""
     kind = _kind_drawn(found)
     target = found.outcomes.of(kind, column)[0].target_shown
     if target is None:
@@ -91,7 +88,6 @@ def _draw_panel(axes: Axes, found: Targets, column: Column) -> None:
 
 
 def _caption(found: Targets) -> str:
-    """What bars, hatches and marks are."""
     text = (
         f"Bars: {_WAYS[found.request.benchmark.paper.directions]} of all clients until "
         "the first round at the target, mean over seeds; hatched: bytes of all "
@@ -106,7 +102,6 @@ def _caption(found: Targets) -> str:
 
 
 def _handles(found: Targets) -> list[Any]:
-    """What the legend shows."""
     handles: list[Any] = [Patch(label="target reached", **_BAR), Patch(label="not reached", **_CENSORED)]
     if is_comparable(found.request) and found.stated:
         handles.append(Line2D([], [], label="stated", **_STATED))

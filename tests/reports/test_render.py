@@ -17,8 +17,8 @@ from reports.pages.latex import escape as latex_escape
 from reports.pages.latex import latex
 from reports.pages.markdown import escape as markdown_escape
 from reports.pages.markdown import markdown
-from reports.pages.page import human_bytes, human_seconds
 from reports.pages.terminal import print_page
+from reports.pages.text import human_bytes, human_seconds
 from reports.views import show
 from reports.views.comparison import Comparison, compare
 from reports.views.scores import FIELDS, costs_grid, scores_grid

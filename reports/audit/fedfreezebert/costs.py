@@ -13,7 +13,7 @@ from reports.audit.finding import Finding
 from reports.evidence.equations import BERTS_OWN, Costs
 from reports.evidence.published import MEGABYTE, PARAMETERS, Numbers, places_of
 from reports.evidence.traffic import Cost
-from reports.pages.page import number
+from reports.pages.text import number
 
 COSTS = "Table 4"
 COSTED = {"d-fedavg-psum": "D-FedFreezeBERT", "c-psum": "C-FedFreezeBERT"}
@@ -23,9 +23,6 @@ LABELS, PATHS = 3, 4  # sentiments; paths of P-SUM and H-SUM, each with a classi
 FLOAT_BYTES = 4
 EQUATIONS = "Table 4 by the paper's equations"
 BYTES = "Table 4 by exact bytes"
-
-
-# ---- sizes -----------------------------------------------------------------------------------------------------------
 
 
 def _parameter(numbers: Numbers, name: str) -> Decimal:
@@ -91,11 +88,7 @@ def by_shapes(numbers: Numbers, table4: Costs) -> Iterator[Finding]:
         yield against_exact(f"shape, {name}", SIZES, statement, value, exact, places_of(value), ("round", "truncate"))
 
 
-# ---- gains -----------------------------------------------------------------------------------------------------------
-
-
 def _gain(numbers: Numbers, key: str, subject: str, row: str, base: str, exact: float, how: str) -> Finding:
-    """A stated gain beside another source of it."""
     value = numbers.at(COSTS, row, f"gain_over_{base}")
     statement = f"{COSTED[row]} over {COST_BASELINES[base]}: the gain {key}"
     found = against_exact(

@@ -10,7 +10,7 @@ from reports.audit.checks import digits, show
 from reports.audit.finding import Finding
 from reports.evidence.published import Numbers, places_of
 from reports.evidence.statistics import NORMAL_975, welch_test
-from reports.pages.page import number
+from reports.pages.text import number
 
 TEXT, SCORES = "Text", "Table 3"  # "Text": stated there, and of no table
 TASK, F1 = "arsarcasm", "test/f1_pn"

@@ -52,9 +52,6 @@ LABEL_1, LABEL_0 = "share/label1", "share/label0"
 STSB_RANGES = ((Decimal("0.0"), Decimal("2.0")), (Decimal("2.0"), Decimal("3.6")), (Decimal("3.6"), Decimal("5.0")))
 
 
-# ---- scores ----------------------------------------------------------------------------------------------------------
-
-
 def averages(numbers: Numbers) -> Iterator[Finding]:
     """Every average: one number a task; truncated in Tables III and IV, either way in Table V."""
     layers = {row: f"c = {layer}" for row, layer in LAYERS.items()}
@@ -120,9 +117,6 @@ def text_layer(numbers: Numbers) -> Iterator[Finding]:
         all(layers == (TEXT_LAYER,) for layers in chosen),
         f"c task by task in the table's order; Table IV's average at c = 6 is {text}, the row's {row}",
     )
-
-
-# ---- labels ----------------------------------------------------------------------------------------------------------
 
 
 def _clients(table: str) -> list[str]:
