@@ -44,15 +44,9 @@ def against_exact(
     results = {rule: printed(exact, rule, places) for rule in RULES}
     giving = tuple(rule for rule in RULES if results[rule] == value)
     agreeing = [rule for rule in rules if rule in giving]
-    return Finding(
-        key,
-        subject,
-        statement,
-        show(value, places),
-        show(results[agreeing[0] if agreeing else rules[0]], places),
-        bool(agreeing),
-        f"exactly {digits(exact)}: {_GIVEN_BY[giving]}",
-    )
+    given = show(results[agreeing[0] if agreeing else rules[0]], places)
+    how = f"exactly {digits(exact)}: {_GIVEN_BY[giving]}"
+    return Finding(key, subject, statement, show(value, places), given, bool(agreeing), how)
 
 
 def average_finding(
@@ -107,12 +101,7 @@ def sentences(_: Numbers, material: Material) -> Iterator[Finding]:
         found = judge_in_print(claim, material.published, material.benchmarks)
         if found.state in (State.YES, State.NO):
             asked = dict.fromkeys(case.asked.text for case in found.cases)
-            yield Finding(
-                f"claim {claim.id}",
-                SENTENCES,
-                f"Claim {claim.id}, {claim.place}: “{claim.quotation}”",
-                ", ".join(asked),
-                printed_numbers(found, most=None),
-                found.state is State.YES,
-                claim.reading,
-            )
+            statement = f"Claim {claim.id}, {claim.place}: “{claim.quotation}”"
+            given = printed_numbers(found, most=None)
+            agrees = found.state is State.YES
+            yield Finding(f"claim {claim.id}", SENTENCES, statement, ", ".join(asked), given, agrees, claim.reading)

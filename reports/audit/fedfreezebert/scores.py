@@ -56,16 +56,13 @@ def both_statements(numbers: Numbers) -> Iterator[Finding]:
         low, high = max(low for low, _ in ranges.values()), min(high for _, high in ranges.values())
         stated = " and ".join(f"{digits(gain_percent(numbers, row, baseline))} %" for row in CENTRALISED)
         common = _from_to(low, high) if low <= high else "none"
-        yield Finding(
-            f"gains, {baseline}",
-            GAINS,
-            f"{' and '.join(CENTRALISED.values())} give one value of {name}",
-            stated,
-            " and ".join(_from_to(*implied) for implied in ranges.values()),
-            low <= high,
+        statement = f"{' and '.join(CENTRALISED.values())} give one value of {name}"
+        given = " and ".join(_from_to(*implied) for implied in ranges.values())
+        how = (
             f"values over which {' and '.join(show(f1(numbers, row)) for row in CENTRALISED)} are so much higher, "
-            f"rounded; common to both: {common}",
+            f"rounded; common to both: {common}"
         )
+        yield Finding(f"gains, {baseline}", GAINS, statement, stated, given, low <= high, how)
 
 
 def _difference(numbers: Numbers) -> float:
@@ -80,15 +77,14 @@ def between_runs(numbers: Numbers) -> Iterator[Finding]:
     )
     t, freedom, p = welch_test(_difference(numbers), sds, runs)
     gain = digits(gain_percent(numbers, SPLIT_HSUM, SPLIT))
-    yield Finding(
-        "relevant, runs",
-        SPREAD,
-        f"FedSplitBERT gains {gain} % by H-SUM, more than runs differ by chance",
-        f"sd {sds[1]:g} and {sds[0]:g} over {runs[0]:g} runs",
-        f"t = {number(t)}, p = {number(p, places=4)}",
-        p < LEVEL,
+    statement = f"FedSplitBERT gains {gain} % by H-SUM, more than runs differ by chance"
+    stated = f"sd {sds[1]:g} and {sds[0]:g} over {runs[0]:g} runs"
+    how = (
         f"Welch's t test of {number(_difference(numbers), '+')} points, {number(freedom)} degrees of freedom, "
-        f"two-sided at {LEVEL:g}; scores derived from the text, sd read as points",
+        f"two-sided at {LEVEL:g}; scores derived from the text, sd read as points"
+    )
+    yield Finding(
+        "relevant, runs", SPREAD, statement, stated, f"t = {number(t)}, p = {number(p, places=4)}", p < LEVEL, how
     )
 
 
@@ -99,14 +95,13 @@ def of_the_test_set(numbers: Numbers) -> Iterator[Finding]:
     errors = [100 * math.sqrt(share * (1 - share) / tweets) for share in shares]
     half = NORMAL_975 * math.hypot(*errors)
     difference = _difference(numbers)
-    yield Finding(
-        "relevant, test set",
-        SPREAD,
-        "the gain is more than the test set's own sampling error",
-        f"{number(difference, '+')} points",
-        f"± {number(half)} points",
-        abs(difference) > half,
+    statement = "the gain is more than the test set's own sampling error"
+    stated = f"{number(difference, '+')} points"
+    how = (
         f"{NORMAL_975} × √2 × {number(errors[0])}, the standard error of a share of {tweets:.0f} tweets: a plain "
         "estimate, as if F1^PN were such a share and both models erred apart from each other. On the same tweets it is "
-        "less, by an agreement that is not printed; five runs on one test set do not show it",
+        "less, by an agreement that is not printed; five runs on one test set do not show it"
+    )
+    yield Finding(
+        "relevant, test set", SPREAD, statement, stated, f"± {number(half)} points", abs(difference) > half, how
     )

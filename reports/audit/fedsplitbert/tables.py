@@ -92,15 +92,10 @@ def chosen_layers(numbers: Numbers, columns: Mapping[str, Column]) -> Iterator[F
         layers, best = printed_layers(numbers, task), _best_layers(numbers, task)
         own = numbers.scores("Table III", "fedsplitbert", task)
         tops = [f"best by {score_label(columns[task], score)}: {_layers(top)}" for score, top in best.items()]
-        yield Finding(
-            f"chosen layer, {task}",
-            SHARED,
-            f"{name}: Table III's FedSplitBERT is the best c of Table IV",
-            "/".join(map(show, own.values())),
-            _layers(layers),
-            len(layers) == 1 and layers[0] in best[HEADLINE[task]],
-            listed(tops),
-        )
+        statement = f"{name}: Table III's FedSplitBERT is the best c of Table IV"
+        stated = "/".join(map(show, own.values()))
+        agrees = len(layers) == 1 and layers[0] in best[HEADLINE[task]]
+        yield Finding(f"chosen layer, {task}", SHARED, statement, stated, _layers(layers), agrees, listed(tops))
 
 
 def text_layer(numbers: Numbers) -> Iterator[Finding]:
@@ -108,15 +103,11 @@ def text_layer(numbers: Numbers) -> Iterator[Finding]:
     chosen = [printed_layers(numbers, task) for task in TASKS]
     row = show(numbers.at("Table III", "fedsplitbert", "average"))
     text = show(numbers.at("Table IV", f"c{TEXT_LAYER}", "average"))
-    yield Finding(
-        "layer in the text",
-        SHARED,
-        "Section IV-C: Table III's FedSplitBERT has c = 6",
-        f"c = {TEXT_LAYER}",
-        ", ".join("/".join(map(str, layers)) or "none" for layers in chosen),
-        all(layers == (TEXT_LAYER,) for layers in chosen),
-        f"c task by task in the table's order; Table IV's average at c = 6 is {text}, the row's {row}",
-    )
+    statement = "Section IV-C: Table III's FedSplitBERT has c = 6"
+    given = ", ".join("/".join(map(str, layers)) or "none" for layers in chosen)
+    agrees = all(layers == (TEXT_LAYER,) for layers in chosen)
+    how = f"c task by task in the table's order; Table IV's average at c = 6 is {text}, the row's {row}"
+    yield Finding("layer in the text", SHARED, statement, f"c = {TEXT_LAYER}", given, agrees, how)
 
 
 def _clients(table: str) -> list[str]:
@@ -127,29 +118,19 @@ def sums(numbers: Numbers) -> Iterator[Finding]:
     """The shares of a client's labels sum to 100 percent."""
     for table in TABLES:
         rows, uneven = uneven_sums(numbers, table, "share/", 100, TASKS)
-        yield Finding(
-            f"label sums, {table}",
-            LABELS,
-            f"{table}: the labels of each client and task sum to 100 %",
-            f"{rows} distributions",
-            f"{rows - len(uneven)} sum to 100",
-            not uneven,
-            f"others: {listed(uneven)}",
-        )
+        statement = f"{table}: the labels of each client and task sum to 100 %"
+        given = f"{rows - len(uneven)} sum to 100"
+        how = f"others: {listed(uneven)}"
+        yield Finding(f"label sums, {table}", LABELS, statement, f"{rows} distributions", given, not uneven, how)
 
 
 def stsb_means(numbers: Numbers) -> Iterator[Finding]:
     """Table I's mean scores lie in the ranges of the text."""
     means = [numbers.at("Table I", client, "stsb", "mean_score") for client in _clients("Table I")]
     inside = [low <= mean <= high for mean, (low, high) in zip(means, STSB_RANGES, strict=True)]
-    yield Finding(
-        "stsb means",
-        LABELS,
-        "Section IV-A: STS-B's clients hold the scores 0–2.0, 2.0–3.6, 3.6–5.0",
-        ", ".join(show(mean) for mean in means),
-        f"{sum(inside)} of {len(inside)} means inside",
-        all(inside),
-    )
+    statement = "Section IV-A: STS-B's clients hold the scores 0–2.0, 2.0–3.6, 3.6–5.0"
+    given = f"{sum(inside)} of {len(inside)} means inside"
+    yield Finding("stsb means", LABELS, statement, ", ".join(show(mean) for mean in means), given, all(inside))
 
 
 def label_order(numbers: Numbers, label1_percent: Mapping[str, tuple[float, float]]) -> Iterator[Finding]:
@@ -168,14 +149,10 @@ def label_order(numbers: Numbers, label1_percent: Mapping[str, tuple[float, floa
             data = f"data {show(low)} to {show(high)} / {show(100 - high)} to {show(100 - low)}"
             if high < 50 or low > 50:
                 agrees = (first > 50) == (low > 50)
+        statement = f"{TASKS[task]}: Table I's first number is label 1"
+        how = "label 1 if its mean over the clients and its share of the data lie on one side of one half"
         yield Finding(
-            f"label order, {task}",
-            LABELS,
-            f"{TASKS[task]}: Table I's first number is label 1",
-            f"mean {show(first)} / {show(second)}",
-            data,
-            agrees,
-            "label 1 if its mean over the clients and its share of the data lie on one side of one half",
+            f"label order, {task}", LABELS, statement, f"mean {show(first)} / {show(second)}", data, agrees, how
         )
 
 

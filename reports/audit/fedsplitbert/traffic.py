@@ -45,15 +45,11 @@ def rounds(numbers: Numbers) -> Iterator[Finding]:
     """A cost is a size times a whole number of rounds, which the paper does not print."""
     for row, name in ROWS.items():
         implied = _rounds(numbers, row)
-        yield Finding(
-            f"rounds, {row}",
-            PRINTED,
-            f"{name}: the cost is a whole number of rounds",
-            f"{digits(_cost(numbers, row))} GB",
-            f"{digits(as_decimal(implied))} × {digits(_size(numbers, row))} GB",
-            implied.denominator == 1,
-            "size as printed, so the cost carries its rounding",
-        )
+        statement = f"{name}: the cost is a whole number of rounds"
+        stated = f"{digits(_cost(numbers, row))} GB"
+        given = f"{digits(as_decimal(implied))} × {digits(_size(numbers, row))} GB"
+        how = "size as printed, so the cost carries its rounding"
+        yield Finding(f"rounds, {row}", PRINTED, statement, stated, given, implied.denominator == 1, how)
 
 
 def gains(numbers: Numbers) -> Iterator[Finding]:
@@ -72,15 +68,10 @@ def gains(numbers: Numbers) -> Iterator[Finding]:
 def fedadam_size(numbers: Numbers) -> Iterator[Finding]:
     """FedAdam's 1.7 GB a round."""
     size, fedavg = _size(numbers, "fedadam"), _size(numbers, "fedavg")
-    yield Finding(
-        "size, fedadam",
-        PRINTED,
-        "FedAdam: the size of a round is FedAvg's",
-        f"{digits(size)} GB",
-        f"{digits(fedavg)} GB",
-        True if size == fedavg else None,
-        f"{show(size / fedavg)} times FedAvg's; {_UNKNOWN}",
-    )
+    statement = "FedAdam: the size of a round is FedAvg's"
+    agrees = True if size == fedavg else None
+    how = f"{show(size / fedavg)} times FedAvg's; {_UNKNOWN}"
+    yield Finding("size, fedadam", PRINTED, statement, f"{digits(size)} GB", f"{digits(fedavg)} GB", agrees, how)
 
 
 def megabits(numbers: Numbers) -> Iterator[Finding]:
@@ -89,15 +80,10 @@ def megabits(numbers: Numbers) -> Iterator[Finding]:
     at_least = numbers.at("Figure 6", "fedavg", "rte", "stated/megabytes_at_least")
     size, fedavg = (1000 * _size(numbers, row) for row in ("fedsplitbert", "fedavg"))  # MB
     three = 3 * size
-    yield Finding(
-        "rte three rounds",
-        PRINTED,
-        f"Section IV-C: three rounds of FedSplitBERT on RTE cost nearly {digits(nearly)} (read as MB)",
-        digits(nearly),
-        f"{digits(three)} at c = 6",
-        abs(three - nearly) <= nearly / 10,
-        f"within 10 %; at c = 4, two thirds of the layers, {digits(three * 4 / 6)}",
-    )
+    statement = f"Section IV-C: three rounds of FedSplitBERT on RTE cost nearly {digits(nearly)} (read as MB)"
+    agrees = abs(three - nearly) <= nearly / 10
+    how = f"within 10 %; at c = 4, two thirds of the layers, {digits(three * 4 / 6)}"
+    yield Finding("rte three rounds", PRINTED, statement, digits(nearly), f"{digits(three)} at c = 6", agrees, how)
     yield Finding(
         "megabits",
         PRINTED,
@@ -140,15 +126,8 @@ def _exact_gain(numbers: Numbers, row: str, round_bytes: Mapping[str, int]) -> F
     if exact is None:
         raise ReportError(f"audit: expected bytes of a round for {', '.join(DERIVABLE)}, found 0 for one of them.")
     gain = numbers.cost("Table VI", row).gain
-    found = against_exact(
-        f"exact gain, {row}",
-        EXACT,
-        f"{ROWS[row]}: the gain by exact sizes",
-        gain,
-        as_decimal(exact.total),
-        1,
-        ("round",),
-    )
+    statement = f"{ROWS[row]}: the gain by exact sizes"
+    found = against_exact(f"exact gain, {row}", EXACT, statement, gain, as_decimal(exact.total), 1, ("round",))
     layers, fewer_rounds, precision = map(as_decimal, (exact.layers, exact.rounds, exact.precision))
     product = f"{show(layers)} (layers) × {digits(fewer_rounds)} (rounds) × {digits(precision)} (precision)"
     return replace(found, printed=digits(gain), recomputed=show(as_decimal(exact.total)), explanation=product)
