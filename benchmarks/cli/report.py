@@ -57,9 +57,9 @@ def _pictures(pages: Sequence[Page], folder: Path, beside: Path) -> dict[str, st
     links = {}
     for page in pages:
         if page.figure is not None:
-            path = folder / f"{page.benchmark_id}-{page.scale_id}.png"
+            path = folder / f"{page.request.benchmark.id}-{page.request.scale.id}.png"
             write_bytes(path, render(page.figure, "png"))
-            links[page.benchmark_id] = Path(os.path.relpath(path, beside)).as_posix()
+            links[page.request.benchmark.id] = Path(os.path.relpath(path, beside)).as_posix()
     return links
 
 

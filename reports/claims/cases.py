@@ -26,24 +26,17 @@ class State(Enum):
     MISSING = "missing"  # neither run nor printed
 
 
-def every(states: Iterable[State]) -> State:
+def every(states: Iterable[State], deciding: State = State.NO) -> State:
     """Of statements that are asserted together: one that is wrong decides."""
     known = set(states)
-    if State.NO in known:
-        return State.NO
-    if known in ({State.YES}, {State.MISSING}):
-        return known.pop()
-    return State.UNDECIDED if known else State.MISSING
+    if deciding in known:
+        return deciding
+    return known.pop() if len(known) == 1 else State.UNDECIDED if known else State.MISSING
 
 
 def some(states: Iterable[State]) -> State:
-    """Of statements of which one is asserted."""
-    known = set(states)
-    if State.YES in known:
-        return State.YES
-    if known in ({State.NO}, {State.MISSING}):
-        return known.pop()
-    return State.UNDECIDED if known else State.MISSING
+    """Of statements of which one is asserted: one that is right decides."""
+    return every(states, State.YES)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from reports.evidence.scores import (
     scores_of,
 )
 from reports.evidence.statistics import Estimate, censored, exact, mean, over_seeds, ratio_over_seeds
+from reports.evidence.targets import attempt
 from reports.evidence.traffic import bytes_until
 from reports.pages.text import number
 
@@ -147,7 +148,7 @@ class InRecords:
             values.append(None if best is None or wanted is None else measured.shown(measured.gain(best, wanted)))
             error = _combined(own.sampling_error(score), 0.0 if its is None else its.sampling_error(score))
             errors.append(None if error is None else measured.shown(error))
-            notes.append(_reached(own, round_reaching(own, score, target[0])))
+            notes.append(attempt(own, score, target[0], self.directions(row)).when)
         return over_seeds(values, errors, f"{_in_words(notes)}; {target[1]}") if pairs else None
 
     def ratio(self, relation: Cheaper, pair: Pair) -> Estimate | None:
@@ -160,11 +161,13 @@ class InRecords:
         if target is None or not pairs:
             return None
         directions, score = self.directions(pair.row), relation.target.score
-        own, its = ([_Until.of(both[side], score, target[0], directions) for both in pairs] for side in (0, 1))
+        own, its = ([attempt(both[side], score, target[0], directions) for both in pairs] for side in (0, 1))
         words = (_in_words(until.when for until in side) for side in (its, own))
         ratios = [other.bytes / until.bytes if until.bytes else math.inf for until, other in zip(own, its, strict=True)]
         estimate = ratio_over_seeds(ratios, f"{' against '.join(words)}; {target[1]}")
-        return censored(estimate, any(until.is_bound for until in own), any(until.is_bound for until in its))
+        return censored(
+            estimate, any(not until.is_reached for until in own), any(not until.is_reached for until in its)
+        )
 
     def _run_ratio(self, pair: Pair) -> Estimate | None:
         """Of the paper's own encoder: measured at its scale, else by shapes, with what the records say beside it."""
@@ -198,26 +201,6 @@ class InRecords:
             return None
         sizes = (own.run_bytes, its.run_bytes) if whole_run else (own.round_bytes, its.round_bytes)
         return exact(sizes[1] / sizes[0] if sizes[0] else math.inf, min(own.seeds, its.seeds))
-
-
-@dataclass(frozen=True)
-class _Until:
-    """Bytes until a target, a lower bound where the run never reaches it."""
-
-    bytes: int
-    is_bound: bool
-    when: str
-
-    @classmethod
-    def of(cls, record: RunRecord, score: str, target: float, directions: Sequence[str]) -> _Until:
-        rounds = round_reaching(record, score, target)
-        sent = bytes_until(record, rounds or len(record.rounds), directions)
-        return cls(sent, rounds is None, _reached(record, rounds))
-
-
-def _reached(record: RunRecord, rounds: int | None) -> str:
-    """When a run reached a target, in words; one that did not is censored, not dropped."""
-    return f"not within {len(record.rounds)} rounds" if rounds is None else f"round {rounds}"
 
 
 def _in_words(texts: Iterable[str]) -> str:
@@ -254,7 +237,7 @@ def _fewer_rounds(pairs: Paired, score: str) -> Estimate:
         needed = round_reaching(own, score, target)
         late = late or needed is None
         values.append((round_reaching(its, score, target) or 0) - (needed or len(own.rounds) + 1))
-    estimate = over_seeds(values, note=_reached(pairs[0][0], None) if late else "")
+    estimate = over_seeds(values, note=f"not within {len(pairs[0][0].rounds)} rounds" if late else "")
     return censored(estimate, below=late, above=False)
 
 

@@ -15,18 +15,9 @@ from reports.claims.in_records import InRecords
 from reports.evidence.published import Numbers
 from reports.evidence.records import DEMO, Derive
 
-PRINT_WORDS = {
-    State.YES: "holds",
-    State.NO: "does not hold",
-    State.UNDECIDED: "not printed",
-    State.MISSING: "not printed",
-}
-RECORD_WORDS = {
-    State.YES: "supported",
-    State.NO: "contradicted",
-    State.UNDECIDED: "inconclusive",
-    State.MISSING: "not run",
-}
+# In the order of State: yes, no, undecided, missing.
+PRINT_WORDS = dict(zip(State, ("holds", "does not hold", "not printed", "not printed"), strict=True))
+RECORD_WORDS = dict(zip(State, ("supported", "contradicted", "inconclusive", "not run"), strict=True))
 LISTED = 3  # comparisons that a table shows of a claim
 
 
@@ -161,15 +152,8 @@ def judge(
         in_print = judge_in_print(claim, published, benchmarks)
         ours = opinion(claim, source, RECORD_WORDS)
         partial = source.runs.partial(task for case in ours.known for task in case.tasks)
+        ours_numbers = record_numbers(ours, partial)
         judged.append(
-            Judgement(
-                claim,
-                paper,
-                scale,
-                in_print.verdict,
-                printed_numbers(in_print),
-                ours.verdict,
-                record_numbers(ours, partial),
-            )
+            Judgement(claim, paper, scale, in_print.verdict, printed_numbers(in_print), ours.verdict, ours_numbers)
         )
     return tuple(judged)

@@ -71,10 +71,8 @@ class Distribution:
 
     @property
     def means(self) -> tuple[float, ...]:
-        return tuple(
-            mean([value.obtained for value in values])
-            for values in zip(*(part.values for part in self.parts), strict=True)
-        )
+        by_value = zip(*(part.values for part in self.parts), strict=True)
+        return tuple(mean([value.obtained for value in values]) for values in by_value)
 
 
 def label_range(report: Mapping[str, JSON], label: int) -> Range:
@@ -141,15 +139,9 @@ def _values(
     values = []
     for label, name in labels:
         place, score = report["label_ids"].index(label), f"share/label{label}"
-        values.append(
-            Value(
-                score,
-                name,
-                100 * counts[place] / sum(counts),
-                None if requested is None else 100 * requested[client][place],
-                published.get((row, column.task, score)),
-            )
-        )
+        wanted = None if requested is None else 100 * requested[client][place]
+        share, known = 100 * counts[place] / sum(counts), published.get((row, column.task, score))
+        values.append(Value(score, name, share, wanted, known))
     return tuple(values)
 
 

@@ -130,12 +130,5 @@ def request_for(
     derive: Derive | None = None,
 ) -> Request:
     """A request for a part of a benchmark; no rows or columns means all of them."""
-    return Request(
-        benchmark,
-        scale,
-        tuple(records),
-        tuple(rows) or benchmark.rows,
-        tuple(columns) or benchmark.columns,
-        score_at,
-        derive,
-    )
+    shown = tuple(rows) or benchmark.rows, tuple(columns) or benchmark.columns
+    return Request(benchmark, scale, tuple(records), *shown, score_at, derive)

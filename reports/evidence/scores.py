@@ -92,13 +92,9 @@ class Scores:
 
 def scores_of(records: Sequence[RunRecord], score: str) -> Scores:
     """A score ("test/f1"), or TRAIN_LOSS, of a cell's records; ReportError where one does not hold it."""
-    return Scores(
-        score,
-        metric(score),
-        tuple(record.cell.seed for record in records),
-        tuple(round_scores(record, score) for record in records),
-        tuple(record.sampling_error(score) for record in records),
-    )
+    values = tuple(round_scores(record, score) for record in records)
+    sampling = tuple(record.sampling_error(score) for record in records)
+    return Scores(score, metric(score), tuple(record.cell.seed for record in records), values, sampling)
 
 
 def known(values: Sequence[float | None]) -> tuple[float, ...]:

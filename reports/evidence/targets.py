@@ -31,6 +31,11 @@ class Attempt:
     values: int
     bytes: int
 
+    @property
+    def when(self) -> str:
+        """In words; a run that does not reach the target is censored, not dropped."""
+        return f"round {self.rounds}" if self.is_reached else f"not within {self.rounds} rounds"
+
 
 def attempt(record: RunRecord, score: str, target: float, directions: Sequence[str] = ("up",)) -> Attempt:
     """The run's way to the target (as recorded), in these directions and all clients together."""
@@ -143,15 +148,10 @@ def find_outcomes(request: Request) -> Outcomes:
     """Every outcome, by the view's options `baseline` and `targets`; ReportError where a record or one is damaged."""
     (row,) = request.rows_named("baseline")
     reference = replace(request, rows=(row,))  # gains need it even where it is not shown
-    return Outcomes(
-        request,
-        row,
-        {
-            (kind, column.task): _outcomes(request, column, kind, reference.records_of(row, column))
-            for kind in KINDS
-            for column in request.columns
-        },
-    )
+    pairs = [(kind, column) for kind in KINDS for column in request.columns]
+    its = {column.task: reference.records_of(row, column) for column in request.columns}
+    found = {(kind, column.task): _outcomes(request, column, kind, its[column.task]) for kind, column in pairs}
+    return Outcomes(request, row, found)
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,9 @@ def _state(page: Page, picture: str | None) -> str:
     """One page: how much of it was run, its picture and tables, and its notes folded away."""
     notes = "\n".join(f"- {escape(note)}" for note in page.notes)
     parts = [
-        f"### {escape(page.heading)}",
-        f"{escape(page.title)}: {page.run} of {page.cells} cells run.",
-        *([f"![{escape(page.heading)}]({picture})"] if picture else []),
+        f"### {escape(page.request.heading)}",
+        f"{escape(page.request.benchmark.title)}: {page.run} of {page.cells} cells run.",
+        *([f"![{escape(page.request.heading)}]({picture})"] if picture else []),
         *map(titled_table, page.grids),
         f"<details><summary>Notes and deviations</summary>\n\n{notes}\n\n</details>",
     ]
@@ -44,7 +44,7 @@ def render_state(pages: Iterable[Page], pictures: Mapping[str, str] = MappingPro
 
     pictures: benchmark id -> link to its picture. claims: Markdown of the judged claims, which comes last.
     """
-    parts = [_state(page, pictures.get(page.benchmark_id)) for page in pages]
+    parts = [_state(page, pictures.get(page.request.benchmark.id)) for page in pages]
     return "\n\n".join([*parts, *([claims.strip()] if claims else [])]) or "Nothing has been run yet."
 
 

@@ -37,7 +37,7 @@ def titled_table(grid: Grid) -> str:
 
 def markdown(page: Page, level: int = 1) -> str:
     """Tables and notes under a heading of that level."""
-    parts = [f"{'#' * level} {escape(page.heading)}", escape(page.title)]
+    parts = [f"{'#' * level} {escape(page.request.heading)}", escape(page.request.benchmark.title)]
     parts += map(titled_table, page.grids)
     parts.append("\n".join(f"- {escape(note)}" for note in page.notes))
     return "\n\n".join(parts) + "\n"

@@ -43,44 +43,26 @@ class Grid:
 
 @dataclass(frozen=True)
 class Page:
-    """Tables, notes under them, the numbers in long form, and a figure where there is one to draw."""
+    """What answers a request: tables, notes under them, the numbers in long form, and a figure if there is one."""
 
-    benchmark_id: str
-    scale_id: str
-    heading: str
-    title: str
-    run: int  # cells with a record, of `cells`
-    cells: int
+    request: Request
     grids: tuple[Grid, ...]
     notes: tuple[str, ...]
     frame: Callable[[], pd.DataFrame]
     figure: Callable[[], Figure] | None = None
 
     @property
+    def run(self) -> int:
+        """Cells with a record, of `cells`."""
+        return sum(bool(selection.records) for selection in self.request.selections.values())
+
+    @property
+    def cells(self) -> int:
+        return len(self.request.selections)
+
+    @property
     def csv(self) -> str:
         return str(self.frame().to_csv(index=False, lineterminator="\n"))
-
-
-def page_for(
-    request: Request,
-    grids: Iterable[Grid],
-    notes: Iterable[str],
-    frame: Callable[[], pd.DataFrame],
-    figure: Callable[[], Figure] | None = None,
-) -> Page:
-    """The page that answers a request."""
-    return Page(
-        benchmark_id=request.benchmark.id,
-        scale_id=request.scale.id,
-        heading=request.heading,
-        title=request.benchmark.title,
-        run=sum(bool(selection.records) for selection in request.selections.values()),
-        cells=len(request.selections),
-        grids=tuple(grids),
-        notes=tuple(notes),
-        frame=frame,
-        figure=figure,
-    )
 
 
 KEYS = ("benchmark", "place", "scale", "scale_label", "row", "method", "printed", "column", "task")

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from reports.evidence.records import Request
-from reports.pages.page import Page, page_for
+from reports.pages.page import Page
 
 
 def page(request: Request) -> Page:
@@ -23,5 +23,5 @@ def page(request: Request) -> Page:
 def show(name: str, found: Any) -> Page:
     """The page of what a view's `join` gave."""
     view, drawing = (importlib.import_module(f"reports.views.{name}{part}") for part in ("", "_plot"))
-    drawn = partial(drawing.plot, found)
-    return page_for(found.request, view.grids(found), view.notes(found), partial(view.frame, found), drawn)
+    grids, notes = tuple(view.grids(found)), tuple(view.notes(found))
+    return Page(found.request, grids, notes, partial(view.frame, found), partial(drawing.plot, found))

@@ -160,19 +160,10 @@ def _score(
         return ScoreResult(score, published=published, derivation=derivation)
     ours, interval, sampling_error = mean(values), t_interval(values), root_mean_square(known(found.errors))
     difference = _difference(ours, published)
-    return ScoreResult(
-        score,
-        ours,
-        len(values),
-        sample_sd(values),
-        interval,
-        sampling_error,
-        published,
-        difference,
-        verdict(difference, len(values), interval, published, sampling_error, comparable, found.metric.unit),
-        values,
-        derivation,
-    )
+    n, sd, unit = len(values), sample_sd(values), found.metric.unit
+    judged = verdict(difference, n, interval, published, sampling_error, comparable, unit)
+    of_ours = (score, ours, n, sd, interval, sampling_error)
+    return ScoreResult(*of_ours, published, difference, judged, values, derivation)
 
 
 def _average(benchmark: Benchmark, row: Row, cells: Sequence[CellResult], published: float | None) -> AverageResult:

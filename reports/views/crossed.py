@@ -107,16 +107,14 @@ def _cost_group(found: Crossed, method: Method, column: Column) -> Group:
         costs = (cell.cost if cell else None for cell in cells)
         return Line(label, tuple(NOTHING if cost is None else text(cost) for cost in costs))
 
-    return Group(
-        method.label,
-        (
-            line("a round", lambda cost: human_bytes(cost.round_bytes, gigabyte)),
-            line("up, all rounds", lambda cost: human_bytes(cost.up_bytes, gigabyte)),
-            line("down, all rounds", lambda cost: human_bytes(cost.down_bytes, gigabyte)),
-            line("set-up, once", lambda cost: human_bytes(cost.setup_bytes, gigabyte)),
-            line("training", lambda cost: NOTHING if cost.train_seconds is None else human_seconds(cost.train_seconds)),
-        ),
+    lines = (
+        line("a round", lambda cost: human_bytes(cost.round_bytes, gigabyte)),
+        line("up, all rounds", lambda cost: human_bytes(cost.up_bytes, gigabyte)),
+        line("down, all rounds", lambda cost: human_bytes(cost.down_bytes, gigabyte)),
+        line("set-up, once", lambda cost: human_bytes(cost.setup_bytes, gigabyte)),
+        line("training", lambda cost: NOTHING if cost.train_seconds is None else human_seconds(cost.train_seconds)),
     )
+    return Group(method.label, lines)
 
 
 def _grids(found: Crossed) -> Iterator[Grid]:

@@ -60,9 +60,9 @@ class Curves:
         return self.by_cell[row.id, column.task]
 
     def label(self, column: Column) -> str:
-        name = self.measure(column)
-        unit = metric(name).unit
-        return score_label(column, name) + (f" ({unit})" if unit else "") if not self.is_loss else metric(name).label
+        measured = metric(self.measure(column))
+        name = measured.label if self.is_loss else score_label(column, column.averaged)
+        return f"{name} ({measured.unit})" if measured.unit else name
 
     def measure(self, column: Column) -> str:
         """The quantity of a task as a score id: "test/accuracy", …, or TRAIN_LOSS."""
@@ -90,18 +90,12 @@ def join(request: Request) -> Curves:
     }
     entries = () if request.scale.id == DEMO else read_published(request.benchmark.published_csv)
     stated = lookup(entries, request.benchmark.place)
-    facts = (
-        Fact(
-            row,
-            column,
-            stated[row.id, column.task, names[column.task]],
-            int(stated[row.id, column.task, "rounds"]),
-            ">" if metric(names[column.task]).higher_is_better else "<",
-        )
-        for row in request.rows
-        for column in request.columns
-        if (row.id, column.task, names[column.task]) in stated
-    )
+    facts = []
+    for row, column in ((row, column) for row in request.rows for column in request.columns):
+        level = stated.get((row.id, column.task, names[column.task]))
+        if level is not None:
+            sign = ">" if metric(names[column.task]).higher_is_better else "<"
+            facts.append(Fact(row, column, level, int(stated[row.id, column.task, "rounds"]), sign))
     return Curves(request, is_loss, curves, tuple(facts), tuple(options.get("references", ())))
 
 
@@ -190,13 +184,8 @@ def grids(found: Curves) -> tuple[Grid, ...]:
     """Groups are methods, columns tasks, lines rounds."""
     request = found.request
     has_sd = any(len(curve.seeds) > 1 for curve in found.by_cell.values())
-    groups = tuple(
-        Group(
-            row_name(row),
-            tuple(_lines(found, row, [found.of(row, column) for column in request.columns], has_sd)),
-        )
-        for row in request.rows
-    )
+    by_row = {row.id: [found.of(row, column) for column in request.columns] for row in request.rows}
+    groups = tuple(Group(row_name(row), tuple(_lines(found, row, by_row[row.id], has_sd))) for row in request.rows)
     headers = tuple((column.name, found.label(column)) for column in request.columns)
     title = metric(TRAIN_LOSS).label if found.is_loss else "scores"
     return (Grid(f"{request.heading}: {title} after every round", headers, groups),)

@@ -71,13 +71,8 @@ def _layer(comparison: Comparison, row: Row, critical: int) -> Layer:
     costs = [comparison.cell(row, column).cost for column in request.columns]
     measured = [cost.round_bytes for cost in costs if cost is not None]
     derived = derived_cost(request, row)
-    return Layer(
-        row,
-        critical,
-        int(options.get("critical_layer", request.scale.depth)),
-        mean(measured) if measured else None,
-        derived.round_bytes if derived else None,
-    )
+    layers = int(options.get("critical_layer", request.scale.depth))
+    return Layer(row, critical, layers, mean(measured) if measured else None, derived.round_bytes if derived else None)
 
 
 def join(request: Request) -> Layers:
@@ -87,11 +82,9 @@ def join(request: Request) -> Layers:
     # No average: the paper prints one over all of its tasks alone.
     averages = tuple(AverageResult(row) for row in request.rows)
     comparison = replace(compare(request, str(options["printed_in"])), averages=averages)
+    layers = tuple(_layer(comparison, row, criticals[row.id]) for row in request.rows if row.id in criticals)
     return Layers(
-        comparison,
-        tuple(_layer(comparison, row, criticals[row.id]) for row in request.rows if row.id in criticals),
-        tuple(row for row in request.rows if row.id not in criticals),
-        str(options["printed_in"]),
+        comparison, layers, tuple(row for row in request.rows if row.id not in criticals), str(options["printed_in"])
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -35,16 +35,15 @@ def _not_run(axes: Axes) -> None:
     axes.set_yticks([])
 
 
-def _draw_bytes(
-    axes: Axes, layers: Sequence[Layer], of: Callable[[Layer], float | None], title: str, style: dict[str, Any]
-) -> None:
-    points = [(layer.critical, size / MEGABYTE) for layer in layers if (size := of(layer)) is not None]
+def _draw_bytes(axes: Axes, sizes: Mapping[int, float | None], title: str, style: dict[str, Any]) -> None:
+    """Megabytes of a round by c, each with its number."""
+    points = [(critical, size / MEGABYTE) for critical, size in sizes.items() if size is not None]
     axes.set_title(title, fontsize=10)
     axes.set_ylabel("MB a round", fontsize=9)
     if not points:
         _not_run(axes)
         return
-    axes.plot([x for x, _ in points], [y for _, y in points], **style)
+    axes.plot(*zip(*points, strict=True), **style)
     for x, y in points:
         axes.annotate(f"{y:.4g}", (x, y), (0, 6), textcoords="offset points", ha="center", fontsize=7.5)
     axes.set_ylim(0, 1.18 * max(y for _, y in points) or 1.0)
@@ -115,17 +114,12 @@ def plot(found: Layers) -> Figure:
     for axes in panels.values():
         _axis(axes, found, ascending)
     solid = {"color": "black", "marker": "o", "markersize": 5, "linewidth": 1.4}
-    _draw_bytes(
-        panels["measured"],
-        ascending,
-        lambda layer: layer.measured_bytes,
-        f"measured, {found.request.scale.backbone}",
-        solid,
-    )
+    measured = {layer.critical: layer.measured_bytes for layer in ascending}
+    _draw_bytes(panels["measured"], measured, f"measured, {found.request.scale.backbone}", solid)
     if found.has_derived:
-        title = f"derived, {found.request.paper_scale.backbone}"
+        derived = {layer.critical: layer.derived_bytes for layer in ascending}
         hollow = solid | {"markerfacecolor": "white", "linestyle": "--"}
-        _draw_bytes(panels["derived"], ascending, lambda layer: layer.derived_bytes, title, hollow)
+        _draw_bytes(panels["derived"], derived, f"derived, {found.request.paper_scale.backbone}", hollow)
     scores = panels["scores"]
     scores.set_title("test scores", fontsize=10)
     scores.set_ylabel(axis_label(unit_of(found.request.columns)), fontsize=9)
