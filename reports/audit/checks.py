@@ -8,7 +8,7 @@ from decimal import ROUND_DOWN, Decimal
 from reports.audit.finding import Finding, Material
 from reports.claims.cases import State
 from reports.claims.judge import judge_in_print, printed_numbers
-from reports.evidence.published import Numbers
+from reports.evidence.published import AVERAGE, Numbers
 from reports.evidence.statistics import RULES, printed
 
 SENTENCES = "Sentences of the text"
@@ -50,12 +50,7 @@ def against_exact(
 
 
 def average_finding(
-    numbers: Numbers,
-    table: str,
-    row: tuple[str, str],
-    places: Sequence[tuple[str, str]],
-    rules: Sequence[str],
-    average: str = "average",
+    numbers: Numbers, table: str, row: tuple[str, str], places: Sequence[tuple[str, str]], rules: Sequence[str]
 ) -> Finding:
     """A row's printed average beside the mean of its numbers.
 
@@ -64,7 +59,7 @@ def average_finding(
     row_id, name = row
     exact = sum((numbers.at(table, row_id, *place) for place in places), Decimal(0)) / len(places)
     key = f"average, {table}, {row_id}"
-    value = numbers.at(table, row_id, average)
+    value = numbers.at(table, row_id, AVERAGE)
     return against_exact(key, "Averages", f"{table}: average of {name}", value, exact, 2, rules)
 
 

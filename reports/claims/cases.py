@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from itertools import product
 from typing import Literal, Protocol
 
 from benchmarks.claims import At, AtMost, AverageBetter, Better, Cheaper, Reaches, Relation, Same, Similar
@@ -212,21 +213,17 @@ def _similar(relation: Similar, source: Source) -> Iterator[Case]:
 
 def _reaches(relation: Reaches, source: Source) -> Iterator[Case]:
     tables = source.tables
-    for row in relation.rows:
-        for task in relation.target.percent:
-            name = f"{tables.row(row).name}, {tables.task(row, task)}"
-            estimate = source.above_target(relation, row, task)
-            yield Case(tables.benchmark(row).place, (task,), name, Asked(0), estimate)
+    for row, task in product(relation.rows, relation.target.percent):
+        name = f"{tables.row(row).name}, {tables.task(row, task)}"
+        yield Case(tables.benchmark(row).place, (task,), name, Asked(0), source.above_target(relation, row, task))
 
 
 def _cheaper(relation: Cheaper, source: Source) -> Iterator[Case]:
     tables, asked = source.tables, Asked(relation.factor, places=relation.places, unit=" ×", is_signed=False)
-    for row in relation.rows:
-        for than in relation.than:
-            for task in relation.tasks:
-                name = f"{tables.row(than).name} / {tables.row(row).name}, {tables.task(row, task)}"
-                estimate = source.ratio(relation, Pair(row, than, task))
-                yield Case(tables.benchmark(row).place, (task,), name, asked, estimate)
+    for row, than, task in product(relation.rows, relation.than, relation.tasks):
+        name = f"{tables.row(than).name} / {tables.row(row).name}, {tables.task(row, task)}"
+        estimate = source.ratio(relation, Pair(row, than, task))
+        yield Case(tables.benchmark(row).place, (task,), name, asked, estimate)
 
 
 def _at_most(relation: AtMost, source: Source) -> Iterator[Case]:

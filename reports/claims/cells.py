@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 from benchmarks.claims import At
 from benchmarks.measures import metric
@@ -59,11 +60,6 @@ class Tables:
         column = self.column(at, task)
         return task if column is None else column.name
 
-    def task_name(self, task: str) -> str:
-        """A task's name as the first table that has it prints it."""
-        columns = (column for benchmark in self.benchmarks.values() for column in benchmark.columns)
-        return next((column.name for column in columns if column.task == task), task)
-
     def direction(self, at: At) -> int:
         return metric(self.benchmark(at).columns[0].averaged).sign
 
@@ -75,14 +71,13 @@ class Tables:
         self, rows: Iterable[At], others: Iterable[At], tasks: Iterable[str] = (), scores: Iterable[str] = ()
     ) -> Iterator[Pair]:
         """Every row beside every other one on every (chosen) task and score that both tables print."""
-        chosen, others = tuple(scores), tuple(others)
-        for row in rows:
-            for other in others:
-                for task in self.tasks(row, tasks):
-                    own, its = self.column(row, task), self.column(other, task)
-                    for score in () if own is None or its is None else own.scores:
-                        if its is not None and score in its.scores and (not chosen or score in chosen):
-                            yield Pair(row, other, task, score)
+        chosen = tuple(scores)
+        for row, other in product(rows, others):
+            for task in self.tasks(row, tasks):
+                own, its = self.column(row, task), self.column(other, task)
+                for score in () if own is None or its is None else own.scores:
+                    if its is not None and score in its.scores and (not chosen or score in chosen):
+                        yield Pair(row, other, task, score)
 
     def score_name(self, pair: Pair) -> str:
         """The task, with the score where the table prints several."""
@@ -114,7 +109,9 @@ class Runs:
     def partial(self, tasks: Iterable[str]) -> list[str]:
         """The names of those tasks whose data were partial in some record."""
         found = {record.cell.task for records in self._index.values() for record in records if is_partial(record)}
-        return [self.tables.task_name(task) for task in dict.fromkeys(tasks) if task in found]
+        columns = [column for benchmark in self.tables.benchmarks.values() for column in benchmark.columns]
+        names = {column.task: column.name for column in reversed(columns)}
+        return [names.get(task, task) for task in dict.fromkeys(tasks) if task in found]
 
     def of(self, at: At, task: str) -> tuple[RunRecord, ...]:
         """The records of a row on a task, one a seed in the order of seeds."""

@@ -63,8 +63,8 @@ class InPrint:
             best = max(sign * other for other in known)
             margins.setdefault(self.tables.benchmark(row).place, []).append(sign * own - best)
         every = [margin for found in margins.values() for margin in found]
-        parts = (f"{place} {number(float(_mean(found)), '+')}" for place, found in margins.items())
-        return exact(float(_mean(every)), note=", ".join(parts))
+        parts = (f"{place} {number(float(sum(found) / len(found)), '+')}" for place, found in margins.items())
+        return exact(float(sum(every) / len(every)), note=", ".join(parts))
 
     def above_target(self, relation: Reaches, row: At, task: str) -> Estimate | None:
         """By the printed cost where bytes are limited, else by the published score; rounds are in curves only."""
@@ -80,9 +80,8 @@ class InPrint:
         score = self._at(row, task, relation.target.score)
         if score is None:
             return None
-        value = exact(
-            float(metric(relation.target.score).sign * (score - percent)), note=f"target {percent.normalize():f}"
-        )
+        above = metric(relation.target.score).sign * (score - percent)
+        value = exact(float(above), note=f"target {percent.normalize():f}")
         return self._marked(value, (row,), task, relation.target.score)
 
     def ratio(self, relation: Cheaper, pair: Pair) -> Estimate | None:
@@ -111,7 +110,3 @@ class InPrint:
         found = [self.difference(score, "score", False) for score in scores]
         values = [estimate for estimate in found if estimate is not None and estimate.value is not None]
         return max(values, key=lambda value: abs(value.value or 0.0)) if values and len(values) == len(found) else None
-
-
-def _mean(values: Sequence[Decimal]) -> Decimal:
-    return sum(values, Decimal(0)) / len(values)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from benchmarks.measures import metric
 from benchmarks.record import RunRecord
-from benchmarks.spec import JSON, Column, Row, Scale
+from benchmarks.spec import Column, Row, Scale
 from reports.evidence.records import Request, digests, machine
 from reports.evidence.scores import score_label, unit_of
-from reports.pages.text import DAGGER
+from reports.pages.text import dagger_note
 
 _LEVEL = {
     "demo": "generated data and a tiny model show the machinery; never compared with a paper's numbers",
@@ -61,20 +61,13 @@ def at_round(score_at: str) -> str:
 
 def row_notes(rows: Sequence[Row]) -> Iterator[str]:
     """What the rows are."""
-    if any(not row.printed for row in rows):
-        yield f"{DAGGER} not in the paper."
-    for row in rows:
-        if row.note:
-            yield f"{row.name}: {row.note}"
+    if dagger := dagger_note(rows).strip():
+        yield dagger
+    yield from (f"{row.name}: {row.note}" for row in rows if row.note)
 
 
 def _records(request: Request, column: Column) -> list[RunRecord]:
     return [record for row in request.rows for record in request.records_of(row, column)]
-
-
-def _count(skipped: JSON) -> int:
-    """Rows skipped, given as a number or as a list of them."""
-    return len(skipped) if isinstance(skipped, (list, tuple)) else int(skipped or 0)
 
 
 def data_notes(request: Request) -> Iterator[str]:
@@ -86,7 +79,8 @@ def data_notes(request: Request) -> Iterator[str]:
         data = [record.inputs["data"] for record in _records(request, column)]
         for note in dict.fromkeys(str(note) for entry in data for note in entry.get("notes", ())):
             yield f"Data of {column.name}: {note}."
-        skipped = max((_count(entry.get("skipped")) for entry in data), default=0)
+        lists = [entry.get("skipped") or 0 for entry in data]  # of rows, or how many
+        skipped = max((rows if isinstance(rows, int) else len(rows) for rows in lists), default=0)
         if skipped:
             yield f"Data of {column.name}: malformed rows skipped: {skipped}."
 

@@ -19,6 +19,7 @@ from reports.pages.text import NOT_RUN
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 HATCHES = ("", "//", "..", "\\\\", "xx", "--", "oo", "++")
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+DIAMOND: Any = {"marker": "D", "color": "white", "markeredgecolor": "black", "linestyle": "none"}
 # Fixed, or every drawing of the same numbers would be another file.
 _STYLE: Any = {
     "svg.hashsalt": "reports",
@@ -33,6 +34,24 @@ def new_figure(width_inches: float, height_inches: float) -> Figure:
     figure = Figure(figsize=(width_inches, height_inches), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
+
+
+def fill(place: int) -> dict[str, Any]:
+    """Colour and hatch of the bars that come at that place."""
+    colours = {"facecolor": PALETTE[place % len(PALETTE)], "edgecolor": "black", "linewidth": 0.5}
+    return colours | {"hatch": HATCHES[place % len(HATCHES)]}
+
+
+def mark(place: int) -> dict[str, Any]:
+    """Colour and mark of the line that comes at that place."""
+    return {"color": PALETTE[place % len(PALETTE)], "marker": MARKS[place % len(MARKS)]}
+
+
+def methods_down(axes: Axes, names: Sequence[str]) -> None:
+    """Methods from top to bottom, for horizontal bars."""
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.set_yticks(range(len(names)), list(names), fontsize=8.5)
+    tidy(axes, grid="x")
 
 
 def tidy(axes: Axes, grid: str = "y") -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from benchmarks.spec import Row
 from reports.evidence.statistics import printed
@@ -17,6 +17,11 @@ UNDEFINED = "undefined"
 def row_name(row: Row) -> str:
     """The method's name, with a dagger where the paper does not print it."""
     return row.name if row.printed else f"{row.name} {DAGGER}"
+
+
+def dagger_note(rows: Sequence[Row]) -> str:
+    """What the dagger means, where one of the rows has it."""
+    return "" if all(row.printed for row in rows) else f" {DAGGER} not in the paper."
 
 
 def marked(text: str, is_derived: bool) -> str:

@@ -12,33 +12,23 @@ from matplotlib.patches import Patch
 
 from reports.evidence.equations import Costs
 from reports.evidence.traffic import Cost
-from reports.pages.plots import HATCHES, PALETTE, beside, finish, new_figure, tidy
-from reports.pages.text import DAGGER, NOT_RUN, human_bytes, number, row_name
+from reports.pages.plots import DIAMOND, beside, fill, finish, methods_down, new_figure
+from reports.pages.text import NOT_RUN, dagger_note, human_bytes, number, row_name
 from reports.views.costs import DEPENDS, KINDS
 
 _ROOM = 1.75  # length of the axis over the longest bar's, for the texts
 _INCHES, _BAR_INCHES = 10.5, 0.36
 _STYLES: dict[str, Any] = {  # masks and labels are too few bytes to be seen
-    kind: {"facecolor": PALETTE[place], "hatch": HATCHES[place], "edgecolor": "black", "linewidth": 0.5}
-    for place, kind in enumerate(("parameters", "features"))
+    kind: fill(place) for place, kind in enumerate(("parameters", "features"))
 }
-_EQUATION: Any = {
-    "marker": "D",
-    "markersize": 6,
-    "color": "white",
-    "markeredgecolor": "black",
-    "linestyle": "none",
-    "clip_on": False,  # those at zero
-}
+_EQUATION: Any = DIAMOND | {"markersize": 6, "clip_on": False}  # those at zero too
 
 
 def _draw(axes: Axes, found: Costs, costs: Mapping[str, Cost], equations: Mapping[str, float], unknown: str) -> None:
     """Methods from top to bottom in the order of the rows; texts right of bars and marks."""
     rows, gigabyte, gains = found.request.rows, found.request.benchmark.paper.gigabyte, found.gains(costs)
-    axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.set_yticks(range(len(rows)), [row_name(row) for row in rows], fontsize=8.5)
+    methods_down(axes, [row_name(row) for row in rows])
     axes.tick_params(axis="x", labelsize=8)
-    tidy(axes, grid="x")
     largest = max((cost.total_bytes for cost in costs.values()), default=0)
     unit, name = (gigabyte, "GB") if largest >= gigabyte / 10 else (10**6, "MB")
     axes.set_xlabel(f"{name}, all rounds, both directions", fontsize=9)
@@ -68,9 +58,7 @@ def _caption(found: Costs) -> str:
     )
     if found.derived:
         text += "Derived: the channel on the encoder's shapes; diamonds: the paper's equations in consistent bytes. "
-    if any(not row.printed for row in found.request.rows):
-        text += f"{DAGGER} not in the paper."
-    return text.strip()
+    return text.strip() + dagger_note(found.request.rows)
 
 
 def plot(found: Costs) -> Figure:
@@ -82,9 +70,8 @@ def plot(found: Costs) -> Figure:
     panels[0].set_title(f"measured, {request.scale.backbone}", fontsize=10)
     handles: list[Any] = [Patch(label=KINDS[kind], **style) for kind, style in _STYLES.items()]
     if found.derived:
-        equations = {
-            closed.row.id: closed.consistent_bytes for closed in found.closed if closed.consistent_bytes is not None
-        }
+        exact = {closed.row.id: closed.consistent_bytes for closed in found.closed}
+        equations = {name: size for name, size in exact.items() if size is not None}
         _draw(panels[1], found, found.derived, equations, DEPENDS)
         panels[1].set_title(f"derived, {request.paper_scale.backbone}", fontsize=10)
         handles.append(Line2D([], [], label="the paper's equation", **_EQUATION))

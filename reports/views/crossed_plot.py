@@ -12,23 +12,11 @@ from benchmarks.measures import metric
 from benchmarks.spec import Column
 from reports.evidence.scores import score_label
 from reports.pages.plots import finish, new_figure
-from reports.views.crossed import Crossed, Method
-from reports.views.scores_plot import Series, caption, draw_groups, limit_scores
+from reports.views.crossed import Crossed
+from reports.views.scores_plot import caption, draw_groups, limit_scores
 
 _LABEL = 16  # characters of a method's name on one line
 _LEVELS = ("--", ":", "-.")
-
-
-def _broken(name: str) -> str:
-    """A method's name on several lines, its words whole."""
-    return textwrap.fill(name, _LABEL, break_on_hyphens=False, break_long_words=False)
-
-
-def _series(found: Crossed, column: Column, methods: list[Method]) -> list[Series]:
-    by_method = [[cell and cell.headline for cell in found.cells(method, column)] for method in methods]
-    return [
-        Series(variant, tuple(row)) for variant, row in zip(found.variants, zip(*by_method, strict=True), strict=True)
-    ]
 
 
 def _draw_levels(axes: Axes, found: Crossed, column: Column) -> list[Any]:
@@ -53,8 +41,11 @@ def plot(found: Crossed) -> Figure:
         axes.set_title(f"{column.name}, {score_label(column, column.averaged)}", fontsize=10)
         unit = metric(column.averaged).unit
         if methods:
-            names = [_broken(method.name) for method in methods]
-            handles = draw_groups(axes, names, _series(found, column, methods), unit)
+            whole_words: Any = {"break_on_hyphens": False, "break_long_words": False}
+            names = [textwrap.fill(method.name, _LABEL, **whole_words) for method in methods]
+            by_method = [[cell and cell.headline for cell in found.cells(method, column)] for method in methods]
+            results = dict(zip(found.variants, zip(*by_method, strict=True), strict=True))
+            handles = draw_groups(axes, names, results, unit)
         else:
             axes.set_xticks([])
             limit_scores(axes, unit)

@@ -147,10 +147,6 @@ def _best(curve: Scores, places: int) -> str:
     return NOTHING if best is None else f"{number(best, places=places)} ({curve.means.index(best) + 1})"
 
 
-def _last_sd(curve: Scores, places: int) -> str:
-    return number(sample_sd(curve.by_round[-1]), places=places) if curve.is_run else NOTHING
-
-
 def _facts_line(found: Curves, row: Row) -> tuple[Line, ...]:
     facts = {fact.column.task: fact for fact in found.facts if fact.row.id == row.id}
     if not facts:
@@ -175,7 +171,8 @@ def _lines(found: Curves, row: Row, curves: Sequence[Scores], has_sd: bool) -> I
             yield line(f"{found.best_word} (round)", _best)
     if is_run:
         if has_sd:
-            yield line("± sd, last round", _last_sd)
+            sds = (sample_sd(curve.by_round[-1]) if curve.is_run else None for curve in curves)
+            yield Line("± sd, last round", tuple(number(sd, places=found.places) for sd in sds))
         yield Line("seeds (n)", tuple(str(len(curve.seeds)) if curve.is_run else NOTHING for curve in curves))
     yield from _facts_line(found, row)
 

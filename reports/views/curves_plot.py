@@ -15,13 +15,14 @@ from benchmarks.measures import metric
 from benchmarks.spec import Column, Row
 from reports.evidence.records import PAPER
 from reports.evidence.scores import Scores
-from reports.pages.plots import MARKS, PALETTE, finish, panels_of, say_not_run, tidy
+from reports.pages.plots import finish, mark, panels_of, say_not_run, tidy
 from reports.pages.text import DAGGER, row_name
-from reports.views.curves import Curves, Fact
+from reports.views.curves import Curves
 from reports.views.scores_plot import axis_label
 
 _LEVEL: Any = {"color": "0.35", "linestyle": "--", "linewidth": 1.2}
 _STATED: Any = {"color": "black", "linestyle": ":", "linewidth": 1.3}
+_SMALL: Any = {"fontsize": 7.5, "fontstyle": "italic"}
 
 
 def _style(found: Curves, row: Row) -> dict[str, Any]:
@@ -29,14 +30,8 @@ def _style(found: Curves, row: Row) -> dict[str, Any]:
     drawn = [entry.id for entry in found.request.benchmark.rows if entry.id not in found.references]
     number = drawn.index(row.id)
     slimmer = number / len(drawn)
-    return {
-        "color": PALETTE[number % len(PALETTE)],
-        "marker": MARKS[number % len(MARKS)],
-        "linewidth": 3.0 - 2.0 * slimmer,
-        "markersize": 10 - 5 * slimmer,
-        "markerfacecolor": "none",
-        "markeredgewidth": 1.4,
-    }
+    sizes = {"linewidth": 3.0 - 2.0 * slimmer, "markersize": 10 - 5 * slimmer, "markeredgewidth": 1.4}
+    return mark(number) | sizes | {"markerfacecolor": "none"}
 
 
 def _draw_curve(axes: Axes, curve: Scores, style: Mapping[str, Any]) -> None:
@@ -46,13 +41,6 @@ def _draw_curve(axes: Axes, curve: Scores, style: Mapping[str, Any]) -> None:
     if len(curve.seeds) > 1:
         low, high = ([end(values, default=math.nan) for values in curve.by_round] for end in (min, max))
         axes.fill_between(rounds, low, high, color=style["color"], alpha=0.18, linewidth=0)
-
-
-def _draw_fact(axes: Axes, fact: Fact) -> None:
-    axes.axhline(fact.level, **_STATED)
-    axes.axvline(fact.round, **_STATED)
-    place = (fact.round, fact.level)
-    axes.annotate("stated", place, (4, 3), textcoords="offset points", fontsize=7.5, fontstyle="italic")
 
 
 def _draw_panel(axes: Axes, found: Curves, column: Column) -> None:
@@ -74,15 +62,12 @@ def _draw_panel(axes: Axes, found: Curves, column: Column) -> None:
         level = next(iter(curves[row.id].means), None)
         if row.id in found.references and level is not None:
             axes.axhline(level, **_LEVEL)
-    for fact in found.facts:
-        if fact.column.task == column.task:
-            _draw_fact(axes, fact)
+    for fact in (fact for fact in found.facts if fact.column.task == column.task):
+        axes.axhline(fact.level, **_STATED)
+        axes.axvline(fact.round, **_STATED)
+        axes.annotate("stated", (fact.round, fact.level), (4, 3), textcoords="offset points", **_SMALL)
     axes.set_xlim(0.8, max(2, *(len(curve.means) for curve in curves.values())) + 0.2)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-
-
-def _fact_label(fact: Fact) -> str:
-    return f"stated: {fact.row.name} on {fact.column.name} {fact.sign} {fact.level:g} within {fact.round} rounds"
 
 
 def _handles(found: Curves) -> list[Any]:
@@ -90,7 +75,10 @@ def _handles(found: Curves) -> list[Any]:
     levels = [row for row in found.request.rows if row.id in found.references]
     handles = [Line2D([], [], label=row_name(row), **_style(found, row)) for row in methods]
     handles += [Line2D([], [], label=row_name(row), **_LEVEL) for row in levels]
-    return handles + [Line2D([], [], label=_fact_label(fact), **_STATED) for fact in found.facts]
+    for fact in found.facts:
+        text = f"{fact.row.name} on {fact.column.name} {fact.sign} {fact.level:g} within {fact.round} rounds"
+        handles.append(Line2D([], [], label=f"stated: {text}", **_STATED))
+    return handles
 
 
 def _caption(found: Curves) -> str:

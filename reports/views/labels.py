@@ -159,48 +159,29 @@ def _short(value: float | None) -> str:
     return NOTHING if value is None else f"{printed(value).normalize():f}"
 
 
-def _requested(entry: Distribution, part: Part) -> str:
-    """Shares, or a place in the order of scores."""
-    if entry.scheme == SORTED:
-        return f"part {part.number} of {len(entry.parts)}"
-    return joined(_short(value.requested) for value in part.values)
-
-
-def _obtained(_: Distribution, part: Part) -> str:
-    """Shares, or the mean score with the lowest and highest."""
-    text = joined(number(value.obtained) for value in part.values)
-    return text if part.score_range is None else f"{text} ({'–'.join(map(_short, part.score_range))})"
-
-
-def _published(_: Distribution, part: Part) -> str:
-    """What the paper prints: shares as short as there, mean scores with two decimals."""
-    text = _short if part.score_range is None else number
-    return joined(text(value.published) for value in part.values)
-
-
-def _difference(_: Distribution, part: Part) -> str:
-    return joined(number(value.difference, "+") for value in part.values)
-
-
-def _examples(_: Distribution, part: Part) -> str:
-    return f"{part.train} + {part.test}" if part.test else str(part.train)
+def _part_texts(entry: Distribution, part: Part) -> dict[str, str]:
+    """A client's lines: shares, or a place in the order of scores and the mean score with the lowest and highest."""
+    is_shares, place = part.score_range is None, f"part {part.number} of {len(entry.parts)}"
+    shares = joined(_short(value.requested) for value in part.values)
+    obtained = joined(number(value.obtained) for value in part.values)
+    range_ = "" if part.score_range is None else f" ({'–'.join(map(_short, part.score_range))})"
+    return {
+        "requested": place if entry.scheme == SORTED else shares,
+        "obtained": obtained + range_,
+        "published": joined((_short if is_shares else number)(value.published) for value in part.values),
+        "difference": joined(number(value.difference, "+") for value in part.values),
+        "train + test": f"{part.train} + {part.test}" if part.test else str(part.train),
+    }
 
 
 def _client_lines(place: int, entries: Sequence[Distribution | None]) -> Iterator[Line]:
-    known = [entry.parts[place] for entry in entries if entry is not None]
-
-    def line(
-        label: str, text: Callable[[Distribution, Part], str], missing: str = NOTHING, is_main: bool = False
-    ) -> Line:
-        cells = (missing if entry is None else text(entry, entry.parts[place]) for entry in entries)
-        return Line(label, tuple(cells), is_main)
-
-    yield line("requested", _requested)
-    yield line("obtained", _obtained, NOT_RUN, is_main=True)
-    if any(value.published is not None for part in known for value in part.values):
-        yield line("published", _published)
-        yield line("difference", _difference)
-    yield line("train + test", _examples)
+    texts = [entry and _part_texts(entry, entry.parts[place]) for entry in entries]
+    values = [value for entry in entries if entry is not None for value in entry.parts[place].values]
+    in_print = ["published", "difference"] if any(value.published is not None for value in values) else []
+    for label in ("requested", "obtained", *in_print, "train + test"):
+        is_main = label == "obtained"
+        missing = NOT_RUN if is_main else NOTHING
+        yield Line(label, tuple(known[label] if known else missing for known in texts), is_main)
 
 
 def _whole_lines(entries: Sequence[Distribution | None]) -> Iterator[Line]:
@@ -217,11 +198,6 @@ def _whole_lines(entries: Sequence[Distribution | None]) -> Iterator[Line]:
     yield line("unused", lambda entry: f"{entry.unused} ({number(100 * entry.unused / entry.available)} %)")
 
 
-def _header(request: Request, column: Column) -> tuple[str, ...]:
-    names = [name for _, name in labels_of(request, column)]
-    return (column.name, "/".join(names) or "mean score")
-
-
 def grids(found: Shared) -> tuple[Grid, ...]:
     """Groups are clients, columns tasks: requested, obtained, published; last what holds for all together."""
     request, columns = found.request, found.columns_shown
@@ -229,7 +205,8 @@ def grids(found: Shared) -> tuple[Grid, ...]:
     groups = [Group(str(place + 1), tuple(_client_lines(place, entries))) for place in range(found.clients)]
     if found.by_task:
         groups.append(Group(WHOLE, tuple(_whole_lines(entries))))
-    headers = tuple(_header(request, column) for column in columns)
+    names = ("/".join(name for _, name in labels_of(request, column)) for column in columns)
+    headers = tuple((column.name, name or "mean score") for column, name in zip(columns, names, strict=True))
     return (Grid(f"{request.heading}: label distributions", headers, tuple(groups), stub="Client"),)
 
 

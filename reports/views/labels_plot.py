@@ -11,22 +11,13 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from reports.evidence.labels import Distribution, labels_of
-from reports.pages.plots import HATCHES, PALETTE, finish, panels_of, say_not_run, tidy
+from reports.pages.plots import DIAMOND, fill, finish, panels_of, say_not_run, tidy
 from reports.views.labels import Shared
 
 _BAR = 0.74  # of the distance between two clients
 _REQUESTED: Any = {"color": "black", "linewidth": 2}
-_PUBLISHED: Any = {"marker": "D", "color": "white", "markeredgecolor": "black", "markersize": 4.5, "linestyle": "none"}
+_PUBLISHED: Any = DIAMOND | {"markersize": 4.5}
 _RANGE_COLOUR = "0.8"  # scores are no labels
-
-
-def _style(place: int) -> dict[str, Any]:
-    return {
-        "facecolor": PALETTE[place % len(PALETTE)],
-        "hatch": HATCHES[place % len(HATCHES)],
-        "edgecolor": "black",
-        "linewidth": 0.5,
-    }
 
 
 def _draw_shares(axes: Axes, entry: Distribution) -> None:
@@ -34,7 +25,7 @@ def _draw_shares(axes: Axes, entry: Distribution) -> None:
     for part in entry.parts:
         bottoms = [0.0, *accumulate(value.obtained for value in part.values)]
         for place, value in enumerate(part.values):
-            axes.bar(part.number, value.obtained, _BAR, bottom=bottoms[place], **_style(place))
+            axes.bar(part.number, value.obtained, _BAR, bottom=bottoms[place], **fill(place))
         ends = list(accumulate(value.requested or 0.0 for value in part.values))[:-1]
         if all(value.requested is not None for value in part.values):
             axes.hlines(ends, part.number - 0.46, part.number + 0.46, **_REQUESTED)
@@ -61,12 +52,11 @@ def _handles(found: Shared) -> list[Any]:
     for column in found.columns_shown:
         for place, (_, name) in enumerate(labels_of(found.request, column)):
             names.setdefault(place, {})[name] = None
-    handles: list[Any] = [Patch(label=" / ".join(known), **_style(place)) for place, known in names.items()]
+    handles: list[Any] = [Patch(label=" / ".join(known), **fill(place)) for place, known in names.items()]
     values = [value for entry in found.by_task.values() for part in entry.parts for value in part.values]
     if any(not entry.data_ranges for entry in found.by_task.values()):
-        handles.append(
-            Patch(facecolor=_RANGE_COLOUR, edgecolor="black", label="scores, lowest to highest; dashes: mean")
-        )
+        label = "scores, lowest to highest; dashes: mean"
+        handles.append(Patch(facecolor=_RANGE_COLOUR, edgecolor="black", label=label))
     if any(value.requested is not None for value in values):
         handles.append(Line2D([], [], label="requested", **_REQUESTED))
     if any(value.published is not None for value in values):

@@ -115,12 +115,6 @@ def notes(found: Layers) -> Iterator[str]:
     return notes_under(found.request, _method(found))
 
 
-def _megabytes(layer: Layer) -> tuple[str, ...]:
-    """Megabytes of a round: measured, and derived where it was asked for."""
-    measured = NOT_RUN if layer.measured_bytes is None else number(layer.measured_bytes / MEGABYTE)
-    return (measured,) if layer.derived_bytes is None else (measured, number(layer.derived_bytes / MEGABYTE))
-
-
 def grids(found: Layers) -> tuple[Grid, ...]:
     """Groups are c, columns tasks and bytes of a round."""
     columns = found.request.columns
@@ -128,7 +122,10 @@ def grids(found: Layers) -> tuple[Grid, ...]:
     headers.append(("MB a round", "measured"))
     if found.has_derived:
         headers.append(("MB a round", f"derived for {found.request.paper_scale.backbone}"))
-    texts = {layer.row.id: _megabytes(layer) for layer in found.layers}
+    texts: dict[str, tuple[str, ...]] = {}
+    for layer in found.layers:
+        sizes = (layer.measured_bytes, *([] if layer.derived_bytes is None else [layer.derived_bytes]))
+        texts[layer.row.id] = tuple(NOT_RUN if size is None else number(size / MEGABYTE) for size in sizes)
     names = {layer.row.id: f"c = {found.label(layer)}" for layer in found.layers}
     nothing = ("",) * (len(headers) - len(columns))
     groups = []

@@ -13,8 +13,8 @@ from benchmarks.spec import Column
 from reports.evidence.published import MEGABYTE
 from reports.evidence.records import PAPER
 from reports.evidence.scores import score_label, unit_of
-from reports.pages.plots import MARKS, PALETTE, finish, new_figure, say_not_run, tidy
-from reports.pages.text import DAGGER, row_name
+from reports.pages.plots import finish, mark, new_figure, say_not_run, tidy
+from reports.pages.text import dagger_note, row_name
 from reports.views.layers import Layer, Layers
 from reports.views.scores_plot import axis_label
 
@@ -52,20 +52,20 @@ def _draw_bytes(axes: Axes, sizes: Mapping[int, float | None], title: str, style
 def _draw_task(axes: Axes, found: Layers, column: Column, ascending: Sequence[Layer]) -> None:
     """One task: ours by c, what the paper prints, and the levels of rows without a c."""
     number = found.request.benchmark.columns.index(column)
-    color, mark = PALETTE[number % len(PALETTE)], MARKS[number % len(MARKS)]
+    style = mark(number) | {"markersize": 6}
     results = [(layer.critical, found.comparison.cell(layer.row, column).headline) for layer in ascending]
     ours = [(x, result.ours, result.error) for x, result in results if result.ours is not None]
     if ours:
         x, y, errors = zip(*ours, strict=True)
-        axes.errorbar(x, y, errors, color=color, marker=mark, markersize=6, capsize=2, elinewidth=0.9, linewidth=1.6)
+        axes.errorbar(x, y, errors, capsize=2, elinewidth=0.9, linewidth=1.6, **style)
     published = [(x, result.published) for x, result in results if result.published is not None]
     if published:
         x, y = zip(*published, strict=True)
-        axes.plot(x, y, color=color, marker=mark, markersize=6, markerfacecolor="white", linestyle=":", linewidth=0.9)
+        axes.plot(x, y, markerfacecolor="white", linestyle=":", linewidth=0.9, **style)
     for row in found.references:
         level = found.comparison.cell(row, column).headline.ours
         if level is not None:
-            axes.axhline(level, color=color, linestyle="--", linewidth=0.9)
+            axes.axhline(level, color=style["color"], linestyle="--", linewidth=0.9)
 
 
 def _handles(found: Layers) -> list[Any]:
@@ -73,8 +73,7 @@ def _handles(found: Layers) -> list[Any]:
     handles = []
     for column in found.request.columns:
         place, label = columns.index(column), f"{column.name} ({score_label(column, column.averaged)})"
-        style: Any = {"color": PALETTE[place % len(PALETTE)], "marker": MARKS[place % len(MARKS)]}
-        handles.append(Line2D([], [], label=label, **style))
+        handles.append(Line2D([], [], label=label, **mark(place)))
     if found.comparison.shows_published:
         label = f"published ({found.printed_in})"
         handles.append(
@@ -97,8 +96,7 @@ def _caption(found: Layers) -> str:
     )
     if found.request.scale.depth != found.request.paper_scale.depth:
         text += f" c counts the paper's {found.request.paper_scale.depth} layers; in brackets those of this encoder."
-    if any(not row.printed for row in found.references):
-        text += f" {DAGGER} not in the paper."
+    text += dagger_note(found.references)
     if found.comparison.shows_published:
         text += " Hollow: published"
         text += "." if found.request.scale.id == PAPER else ", not comparable in level: other encoder/scale."

@@ -51,12 +51,7 @@ def _of_scores(text: Callable[[ScoreResult], str]) -> Callable[[CellResult], str
     return lambda cell: joined(map(text, cell.scores))
 
 
-def _ours(cell: CellResult) -> str:
-    if not cell.is_run:
-        return NOT_RUN
-    return joined(UNDEFINED if result.ours is None else number(result.ours) for result in cell.scores)
-
-
+_ours = _of_scores(lambda result: UNDEFINED if result.ours is None else number(result.ours))
 _sd = _of_scores(lambda result: number(result.sd))
 _interval = _of_scores(lambda result: interval_text(result.interval))
 _test_noise = _of_scores(lambda result: number(result.sampling_error))
@@ -94,7 +89,14 @@ def cell_lines(
         tail = () if average is None else (of_average(average),)
         return Line(label, (*(NOTHING if cell is None else text(cell) for cell in cells), *tail), is_main)
 
-    lines = [line(f"ours{n}", _ours, lambda found: number(found.ours), is_main=True)]
+    lines = [
+        line(
+            f"ours{n}",
+            lambda cell: _ours(cell) if cell.is_run else NOT_RUN,
+            lambda found: number(found.ours),
+            is_main=True,
+        )
+    ]
     if not n and is_run:
         lines.append(line("± sd (n)", lambda cell: f"{_sd(cell)} ({len(cell.seeds)})" if cell.is_run else NOTHING))
     elif has_seeds:
@@ -141,15 +143,11 @@ def scores_grid(comparison: Comparison) -> Grid:
     return Grid(f"{comparison.request.heading}: scores", tuple(headers), tuple(groups))
 
 
-def _range(texts: Iterable[str]) -> str:
-    """The texts of several tasks as one: a range from the first to the last, or the only one."""
-    distinct = list(dict.fromkeys(texts))
-    return distinct[0] if len(distinct) == 1 else f"{distinct[0]} … {distinct[-1]}"
-
-
 def _cost_line(costs: Sequence[Cost], tasks: int, gigabyte: int) -> Line:
     def spread(values: Iterable[float]) -> str:
-        return _range(human_bytes(value, gigabyte) for value in sorted(values))
+        """Of several tasks as one: a range from the first to the last, or the only one."""
+        distinct = list(dict.fromkeys(human_bytes(value, gigabyte) for value in sorted(values)))
+        return " … ".join(dict.fromkeys((distinct[0], distinct[-1])))
 
     seconds = [cost.train_seconds for cost in costs if cost.train_seconds is not None]
     cells = (
@@ -165,13 +163,8 @@ def _cost_line(costs: Sequence[Cost], tasks: int, gigabyte: int) -> Line:
 def costs_grid(comparison: Comparison) -> Grid:
     """Rows are methods: bytes of one task's round and set-up, and totals over the tasks run."""
     columns, gigabyte = comparison.request.columns, comparison.request.benchmark.paper.gigabyte
-    headers = (
-        ("a round", "by task"),
-        ("up", "all rounds"),
-        ("down", "all rounds"),
-        ("set-up", "by task"),
-        ("training",),
-    )
+    by_task, whole = "by task", "all rounds"
+    headers = (("a round", by_task), ("up", whole), ("down", whole), ("set-up", by_task), ("training",))
     groups = []
     for row in comparison.rows:
         cells = (comparison.cell(row, column) for column in columns)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -11,60 +10,45 @@ from matplotlib.figure import Figure
 
 from reports.evidence.records import PAPER
 from reports.evidence.scores import score_label, unit_of
-from reports.pages.plots import HATCHES, PALETTE, new_figure, tidy, wrapped
+from reports.pages.plots import fill, new_figure, tidy, wrapped
 from reports.pages.text import row_name
 from reports.views.comparison import Comparison, ScoreResult
 
 _GROUP_WIDTH = 0.84  # of the distance between two groups
 _VISIBLE = 0.5  # points: a lower bar looks like one that was not run, so its number stands there
 _PRINTED, _DERIVED = "published", "derived from the paper's text"
+_WHISKERS: Any = {"elinewidth": 0.9, "capsize": 1.5, "ecolor": "black"}
 _MARKERS = {_PRINTED: "D", _DERIVED: "o"}
 
 
-@dataclass(frozen=True)
-class Series:
-    """Bars of one colour: a result for each group of bars, None where the table has no such cell."""
-
-    label: str
-    results: tuple[ScoreResult | None, ...]
-
-
-def draw_groups(axes: Axes, groups: Sequence[str], series: Sequence[Series], unit: str) -> list[Any]:
+def draw_groups(
+    axes: Axes, groups: Sequence[str], series: Mapping[str, Sequence[ScoreResult | None]], unit: str
+) -> list[Any]:
     """Bars side by side in each group, one colour and hatch a series; returns the legend's handles.
 
-    Diamonds where the paper prints a number, circles where its text implies one. unit: of the scores, "" of several.
+    Diamonds where the paper prints a number, circles where its text implies one. series: label -> a result for each
+    group, None where the table has no such cell. unit: of the scores, "" of several.
     """
     width = _GROUP_WIDTH / len(series)
     marks: dict[str, list[tuple[float, float]]] = {label: [] for label in _MARKERS}
     handles: list[Any] = []
-    for number, one in enumerate(series):
+    for number, (name, found) in enumerate(series.items()):
         offset = (number - (len(series) - 1) / 2) * width
-        results = [(place + offset, result) for place, result in enumerate(one.results) if result is not None]
+        results = [(place + offset, result) for place, result in enumerate(found) if result is not None]
         drawn = [(x, result.ours, result.error) for x, result in results if result.ours is not None]
-        bars = axes.bar(
-            [x for x, _, _ in drawn],
-            [height for _, height, _ in drawn],
-            width,
-            yerr=[error for _, _, error in drawn],
-            error_kw={"elinewidth": 0.9, "capsize": 1.5, "ecolor": "black"},
-            color=PALETTE[number % len(PALETTE)],
-            hatch=HATCHES[number % len(HATCHES)],
-            edgecolor="black",
-            linewidth=0.5,
-            label=one.label,
-        )
-        handles.append(bars)
+        style = fill(number) | {"yerr": [error for _, _, error in drawn], "error_kw": _WHISKERS, "label": name}
+        handles.append(axes.bar([x for x, _, _ in drawn], [height for _, height, _ in drawn], width, **style))
         for x, height, _ in drawn:
             if abs(height) < _VISIBLE:
                 axes.annotate("0", (x, 0), (0, 3), textcoords="offset points", ha="center", fontsize=7)
         for x, result in results:
             if result.published is not None:
                 marks[_DERIVED if result.is_derived else _PRINTED].append((x, result.published))
-    style: Any = {"color": "white", "edgecolors": "black", "zorder": 3}
+    white: Any = {"color": "white", "edgecolors": "black", "zorder": 3}
     for label, points in marks.items():
         if points:
             x_values, y_values = zip(*points, strict=True)
-            handles.append(axes.scatter(x_values, y_values, 16, label=label, marker=_MARKERS[label], **style))
+            handles.append(axes.scatter(x_values, y_values, 16, label=label, marker=_MARKERS[label], **white))
     axes.set_xticks(range(len(groups)), groups)
     axes.set_xlim(-0.5, len(groups) - 0.5)
     limit_scores(axes, unit)
@@ -102,15 +86,9 @@ def plot(comparison: Comparison) -> Figure:
     inches = max(7.0, 1.2 + 0.17 * len(columns) * (len(comparison.rows) + 1))
     figure = new_figure(inches, 4.8)
     axes = figure.add_subplot()
-    handles = draw_groups(
-        axes,
-        [f"{column.name}\n{score_label(column, column.averaged)}" for column in columns],
-        [
-            Series(row_name(row), tuple(comparison.cell(row, column).headline for column in columns))
-            for row in comparison.rows
-        ],
-        unit_of(columns),
-    )
+    names = [f"{column.name}\n{score_label(column, column.averaged)}" for column in columns]
+    results = {row_name(row): [comparison.cell(row, column).headline for column in columns] for row in comparison.rows}
+    handles = draw_groups(axes, names, results, unit_of(columns))
     axes.set_title(wrapped(comparison.request.heading, inches, 11), fontsize=11)
     axes.set_xlabel(wrapped(caption(comparison), inches, 8.5), fontsize=8, labelpad=8)
     figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, fontsize=9)

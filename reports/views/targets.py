@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 
 import pandas as pd
@@ -133,16 +132,12 @@ def _rounds(outcome: Outcome) -> str:
     return f"{outcome.reached} of {len(outcome.attempts)} seeds; others {late}" if outcome.reached else late
 
 
-def _megabytes(size: float) -> str:
-    return number(size / MEGABYTE)
-
-
 def _bytes(outcome: Outcome) -> str:
     """Megabytes to the target; more than those of all rounds where it is not reached."""
     sent = outcome.sent
     if sent is None or not (outcome.is_complete or sent.bytes):
         return NOTHING
-    return f"{'' if outcome.is_complete else '> '}{_megabytes(float(sent.bytes))}"
+    return f"{'' if outcome.is_complete else '> '}{number(float(sent.bytes) / MEGABYTE)}"
 
 
 def _gain(outcome: Outcome) -> str:
@@ -159,12 +154,12 @@ def _line(outcome: Outcome) -> Line:
         return Line(label, (NOT_RUN, *[""] * 6), is_main=True)
     cells = (
         str(len(outcome.seeds)),
-        _megabytes(outcome.cost.round_bytes),
+        number(outcome.cost.round_bytes / MEGABYTE),
         _rounds(outcome),
         _bytes(outcome),
         _gain(outcome),
         NOTHING if outcome.gain is None else _product(outcome.gain, outcome.is_bound),
-        _megabytes(outcome.cost.setup_bytes),
+        number(outcome.cost.setup_bytes / MEGABYTE),
     )
     return Line(label, cells, is_main=True)
 
@@ -172,25 +167,13 @@ def _line(outcome: Outcome) -> Line:
 def _measured_grid(found: Targets, kind: Kind) -> Grid:
     ways = " + ".join(found.request.benchmark.paper.directions)
     headers = (
-        ("n", "seeds"),
-        ("a round", f"MB {ways}"),
-        ("rounds", "to target"),
-        ("to target", f"MB {ways}"),
-        ("gain", f"over {found.baseline}"),
-        ("layers × rounds", "× precision"),
-        ("set-up", "MB, once"),
+        *(("n", "seeds"), ("a round", f"MB {ways}"), ("rounds", "to target"), ("to target", f"MB {ways}")),
+        *(("gain", f"over {found.baseline}"), ("layers × rounds", "× precision"), ("set-up", "MB, once")),
     )
-    outcomes = found.outcomes
-    groups = tuple(
-        Group(row_name(row), tuple(_line(outcomes.at(kind, row, column)) for column in outcomes.columns))
-        for row in found.request.rows
-    )
+    at, columns = found.outcomes.at, found.outcomes.columns
+    lines = {row.id: tuple(_line(at(kind, row, column)) for column in columns) for row in found.request.rows}
+    groups = tuple(Group(row_name(row), lines[row.id]) for row in found.request.rows)
     return Grid(f"{found.request.heading}: bytes to {found.kind_label(kind)}", headers, groups)
-
-
-def _digits(value: Decimal) -> str:
-    """A printed number as it is printed: 1 where a CSV says 1.0."""
-    return f"{value.normalize():f}"
 
 
 def _derived_group(found: Targets, derived: Derived) -> Group:
@@ -206,7 +189,7 @@ def _derived_group(found: Targets, derived: Derived) -> Group:
     lines = [Line("derived", cells, is_main=True)]
     if derived.published is not None and derived.agreements is not None:
         known = derived.published
-        size, cost, gain = map(_digits, (known.size_gb, known.cost_gb, known.gain))
+        size, cost, gain = (f"{value.normalize():f}" for value in (known.size_gb, known.cost_gb, known.gain))
         lines.append(Line("published", (size, "", cost, gain, "", "")))
         not_derivable = found.request.benchmark.view.options.get("not_derivable", ())
         otherwise = NOT_DERIVABLE if derived.row.id in not_derivable else DIFFERS
@@ -219,12 +202,8 @@ def _derived_grid(found: Targets) -> Grid:
     """Groups are methods: sizes, costs and gains of the paper's own encoder."""
     request = found.request
     headers = (
-        ("size", "GB a round"),
-        ("rounds", "cost ÷ size, as printed"),
-        ("cost", "GB"),
-        ("gain", "of rounded sizes"),
-        ("gain", "of exact bytes"),
-        ("layers × rounds", "× precision"),
+        *(("size", "GB a round"), ("rounds", "cost ÷ size, as printed"), ("cost", "GB")),
+        *(("gain", "of rounded sizes"), ("gain", "of exact bytes"), ("layers × rounds", "× precision")),
     )
     title = (
         f"{request.benchmark.paper.name}, {request.benchmark.place} · derived for the paper's encoder "
@@ -265,9 +244,8 @@ def _quantities(outcome: Outcome) -> Iterator[Quantity]:
 
 
 def _derived_quantities(found: Derived) -> Iterator[tuple[str, float | None, float | None]]:
-    size, cost, gain = (None, None, None)
-    if found.published is not None:
-        size, cost, gain = map(float, (found.published.size_gb, found.published.cost_gb, found.published.gain))
+    known = found.published
+    size, cost, gain = (float(known.size_gb), float(known.cost_gb), float(known.gain)) if known else (None, None, None)
     yield "derived_round_bytes", found.size_bytes, None
     yield "derived_size_gb", float(found.size_gb), size
     yield "implied_rounds", float(found.rounds), None

@@ -12,18 +12,17 @@ from matplotlib.patches import Patch
 from benchmarks.spec import Column
 from reports.evidence.records import PAPER
 from reports.evidence.targets import Kind, Outcome, is_comparable
-from reports.pages.plots import PALETTE, beside, finish, panels_of, say_not_run, tidy
-from reports.pages.text import DAGGER, NOT_RUN, row_name
+from reports.pages.plots import DIAMOND, PALETTE, beside, finish, methods_down, panels_of, say_not_run
+from reports.pages.text import NOT_RUN, dagger_note, row_name
 from reports.views.targets import MEGABYTE, Targets, factor, target_text
 
 NO_TARGET = "no target"
 _BAR_INCHES = 0.36
 _WAYS = {("up",): "uploads", ("down",): "downloads", ("up", "down"): "uploads and downloads"}
 _ROOM = 2.0  # length of the axis over the longest bar's, for the texts
-_COLOR = PALETTE[0]  # names tell the methods apart, so one colour does
-_BAR: Any = {"facecolor": _COLOR, "edgecolor": "black", "linewidth": 0.7}
+_BAR: Any = {"facecolor": PALETTE[0], "edgecolor": "black", "linewidth": 0.7}  # names tell the methods apart
 _CENSORED: Any = {"facecolor": "white", "edgecolor": "0.35", "hatch": "////", "linewidth": 0.7}
-_STATED: Any = {"marker": "D", "markersize": 6, "color": "white", "markeredgecolor": "black", "linestyle": "none"}
+_STATED: Any = DIAMOND | {"markersize": 6}
 
 
 def _kind_drawn(found: Targets) -> Kind:
@@ -62,9 +61,7 @@ def _draw_panel(axes: Axes, found: Targets, column: Column) -> None:
     outcomes = found.outcomes.of(_kind_drawn(found), column)
     stated = {fact.row.id: fact for fact in found.stated if fact.column.task == column.task}
     is_marked = is_comparable(found.request)
-    axes.set_ylim(len(outcomes) - 0.4, -0.6)
-    axes.set_yticks(range(len(outcomes)), [row_name(outcome.row) for outcome in outcomes], fontsize=8.5)
-    tidy(axes, grid="x")
+    methods_down(axes, [row_name(outcome.row) for outcome in outcomes])
     if not any(outcome.is_run for outcome in outcomes):
         axes.set_title(column.name, fontsize=9.5)
         say_not_run(axes)
@@ -93,19 +90,11 @@ def _caption(found: Targets) -> str:
         "the first round at the target, mean over seeds; hatched: bytes of all "
         "rounds where some seed does not reach it (its other seeds until they do)."
     )
-    if any(not row.printed for row in found.request.rows):
-        text += f" {DAGGER} not in the paper."
+    text += dagger_note(found.request.rows)
     if found.stated:
         text += " Stated: in the paper's text, its MBits read as megabytes"
         text += "." if is_comparable(found.request) else "; not comparable: other encoder, scale or target."
     return text
-
-
-def _handles(found: Targets) -> list[Any]:
-    handles: list[Any] = [Patch(label="target reached", **_BAR), Patch(label="not reached", **_CENSORED)]
-    if is_comparable(found.request) and found.stated:
-        handles.append(Line2D([], [], label="stated", **_STATED))
-    return handles
 
 
 def plot(found: Targets) -> Figure:
@@ -118,4 +107,7 @@ def plot(found: Targets) -> Figure:
         _draw_panel(panel.axes, found, column)
         if panel.is_lowest:
             panel.axes.set_xlabel(f"MB {sent} until the target", fontsize=9)
-    return finish(figure, request.heading, _handles(found), _caption(found))
+    handles: list[Any] = [Patch(label="target reached", **_BAR), Patch(label="not reached", **_CENSORED)]
+    if is_comparable(request) and found.stated:
+        handles.append(Line2D([], [], label="stated", **_STATED))
+    return finish(figure, request.heading, handles, _caption(found))

@@ -12,7 +12,6 @@ from reports.audit.fedfreezebert.scores import TASK, TEXT
 from reports.audit.finding import Finding
 from reports.evidence.equations import BERTS_OWN, Costs
 from reports.evidence.published import MEGABYTE, PARAMETERS, Numbers, places_of
-from reports.evidence.traffic import Cost
 from reports.pages.text import number
 
 COSTS = "Table 4"
@@ -21,6 +20,7 @@ COST_BASELINES = {"fedavg-ordinary": "FedAvg", "fedsplitbert-ordinary": "FedSpli
 SIZES = "Sizes and counts"
 LABELS, PATHS = 3, 4  # sentiments; paths of P-SUM and H-SUM, each with a classifier
 FLOAT_BYTES = 4
+_MILLIONS = (TEXT, "bert", "parameters", "stated/millions")
 EQUATIONS = "Table 4 by the paper's equations"
 BYTES = "Table 4 by exact bytes"
 
@@ -31,29 +31,21 @@ def _parameter(numbers: Numbers, name: str) -> Decimal:
 
 def stated(numbers: Numbers) -> Iterator[Finding]:
     """What the text says in words beside its list of parameters."""
-    size = _parameter(numbers, "BERT_mb")
+    size, texts = _parameter(numbers, "BERT_mb"), _parameter(numbers, "n_s")
+    tweets = numbers.at(TEXT, "training", TASK, "stated/thousand_tweets")
+    whole, millions = numbers.at(TEXT, "bert", "size", "stated/megabytes"), numbers.at(*_MILLIONS)
+    each = (
+        f"; {digits(size)} MB by {FLOAT_BYTES} bytes each. MARBERT's vocabulary is larger than that of a BERT of such"
+    )
     for key, statement, value, exact, how in (
-        (
-            "tweets",
-            "“12k tweets for training” are the n_s of the equations, in thousands",
-            numbers.at(TEXT, "training", TASK, "stated/thousand_tweets"),
-            _parameter(numbers, "n_s") / 1000,
-            "",
-        ),
-        (
-            "megabytes",
-            "Introduction: BERT has “a total size of 651 MB”",
-            numbers.at(TEXT, "bert", "size", "stated/megabytes"),
-            size,
-            "",
-        ),
+        ("tweets", "“12k tweets for training” are the n_s of the equations, in thousands", tweets, texts / 1000, ""),
+        ("megabytes", "Introduction: BERT has “a total size of 651 MB”", whole, size, ""),
         (
             "parameters",
             "Introduction: BERT “consists of 110 Million parameters”",
-            numbers.at(TEXT, "bert", "parameters", "stated/millions"),
+            millions,
             size / FLOAT_BYTES,
-            f"; {digits(size)} MB by {FLOAT_BYTES} bytes each. MARBERT's vocabulary is larger than that of a BERT of "
-            "such a size",
+            f"{each} a size",
         ),
     ):
         found = against_exact(key, SIZES, statement, value, exact, places_of(value), ("truncate", "round"))
@@ -65,23 +57,17 @@ def aggregator(numbers: Numbers) -> Iterator[Finding]:
     layer, size = _parameter(numbers, "BL_mb"), _parameter(numbers, "W_s_mb")
     classifier = (_parameter(numbers, "dim_emb") + 1) * LABELS * FLOAT_BYTES / MEGABYTE
     exact = PATHS * (layer + classifier)
-    found = against_exact(
-        "W_s", SIZES, f"SizeOf(W_s) is {PATHS} layers and {PATHS} classifiers, in MB", size, exact, 2, ("round",)
-    )
+    statement = f"SizeOf(W_s) is {PATHS} layers and {PATHS} classifiers, in MB"
+    found = against_exact("W_s", SIZES, statement, size, exact, 2, ("round",))
     shared = show(PATHS * layer + classifier)
     yield replace(found, explanation=f"{found.explanation}; with one classifier for all paths {shared}")
 
 
 def by_shapes(numbers: Numbers, table4: Costs) -> Iterator[Finding]:
     """The printed sizes beside those of the encoder's shapes."""
-    sizes = table4.sizes
-    own, whole = sizes["psum"], sizes[BERTS_OWN]
-    for name, size in (
-        ("W_s", own.head_bytes),
-        ("BL", own.layer_bytes),
-        ("BE", own.embeddings_bytes),
-        ("BERT", whole.model_bytes),
-    ):
+    own, whole = table4.sizes["psum"], table4.sizes[BERTS_OWN]
+    sizes = {"W_s": own.head_bytes, "BL": own.layer_bytes, "BE": own.embeddings_bytes, "BERT": whole.model_bytes}
+    for name, size in sizes.items():
         value = _parameter(numbers, f"{name}_mb")
         exact = Decimal(size) / MEGABYTE
         statement = f"SizeOf({name}) of {table4.request.scale.backbone}, in MB"
@@ -91,9 +77,8 @@ def by_shapes(numbers: Numbers, table4: Costs) -> Iterator[Finding]:
 def _gain(numbers: Numbers, key: str, subject: str, row: str, base: str, exact: float, how: str) -> Finding:
     value = numbers.at(COSTS, row, f"gain_over_{base}")
     statement = f"{COSTED[row]} over {COST_BASELINES[base]}: the gain {key}"
-    found = against_exact(
-        f"gain {key}, {row}, {base}", subject, statement, value, Decimal(str(exact)), places_of(value), ("round",)
-    )
+    name, places = f"gain {key}, {row}, {base}", places_of(value)
+    found = against_exact(name, subject, statement, value, Decimal(str(exact)), places, ("round",))
     return replace(found, explanation=f"{found.explanation}; {how}")
 
 
@@ -103,10 +88,8 @@ def by_equations(numbers: Numbers, table4: Benchmark) -> Iterator[Finding]:
     cost = {row: forms[row].cost_gb(terms, table4.paper.gigabyte) for row in (*COSTED, *COST_BASELINES)}
     for row in COSTED:
         for base in COST_BASELINES:
-            how = (
-                f"{number(cost[base])} / {number(cost[row])} GB by equations {forms[base].equation} and "
-                f"{forms[row].equation}"
-            )
+            by = f"by equations {forms[base].equation} and {forms[row].equation}"
+            how = f"{number(cost[base])} / {number(cost[row])} GB {by}"
             yield _gain(numbers, "by equations", EQUATIONS, row, base, cost[base] / cost[row], how)
 
 
@@ -121,11 +104,7 @@ def by_bytes(numbers: Numbers, table4: Costs) -> Iterator[Finding]:
             how = f"equations {closed[base].form.equation} and {closed[row].form.equation}{mixed}"
             gain = closed[row].consistent_gains[base]
             yield _gain(numbers, "in consistent bytes", BYTES, row, base, gain, how)
+        kinds = table4.derived[row].kinds.items()
+        sent = listed([f"{kind} {number(size / MEGABYTE)} MB" for kind, size in kinds if size])
         for base in COST_BASELINES:
-            how = f"sent: {_sent(table4.derived[row])}"
-            yield _gain(numbers, "on the wire", BYTES, row, base, gains[row][base], how)
-
-
-def _sent(cost: Cost) -> str:
-    """What a run sends, by kind, in MB."""
-    return listed([f"{kind} {number(size / MEGABYTE)} MB" for kind, size in cost.kinds.items() if size])
+            yield _gain(numbers, "on the wire", BYTES, row, base, gains[row][base], f"sent: {sent}")

@@ -83,9 +83,8 @@ def between_runs(numbers: Numbers) -> Iterator[Finding]:
         f"Welch's t test of {number(_difference(numbers), '+')} points, {number(freedom)} degrees of freedom, "
         f"two-sided at {LEVEL:g}; scores derived from the text, sd read as points"
     )
-    yield Finding(
-        "relevant, runs", SPREAD, statement, stated, f"t = {number(t)}, p = {number(p, places=4)}", p < LEVEL, how
-    )
+    given = f"t = {number(t)}, p = {number(p, places=4)}"
+    yield Finding("relevant, runs", SPREAD, statement, stated, given, p < LEVEL, how)
 
 
 def of_the_test_set(numbers: Numbers) -> Iterator[Finding]:
@@ -102,6 +101,5 @@ def of_the_test_set(numbers: Numbers) -> Iterator[Finding]:
         "estimate, as if F1^PN were such a share and both models erred apart from each other. On the same tweets it is "
         "less, by an agreement that is not printed; five runs on one test set do not show it"
     )
-    yield Finding(
-        "relevant, test set", SPREAD, statement, stated, f"± {number(half)} points", abs(difference) > half, how
-    )
+    given, agrees = f"± {number(half)} points", abs(difference) > half
+    yield Finding("relevant, test set", SPREAD, statement, stated, given, agrees, how)
