@@ -60,7 +60,6 @@ class Material:
         return self.published[self.paper]
 
     def request(self, benchmark_id: str, row_ids: Collection[str]) -> Request:
-        """Some rows of a benchmark at the paper's own scale, without records."""
         whole = self.benchmarks[benchmark_id]
         table = replace(whole, rows=tuple(row for row in whole.rows if row.id in row_ids))
         return request_for(table, table.scale(PAPER), (), derive=self.derive(table) if self.derive else None)

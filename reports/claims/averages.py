@@ -34,7 +34,6 @@ class _Margin:
         return np.stack([values[at, task] for task in self.tasks]).mean(axis=0)
 
     def above_best(self, values: Values) -> np.ndarray:
-        """Average of the row less the best average of a rival."""
         return self.average(self.row, values) - np.max([self.average(at, values) for at in self.rivals], axis=0)
 
 
@@ -79,7 +78,6 @@ def _values(runs: Runs, at: At, task: str) -> list[float]:
 
 
 def _sampling_error(runs: Runs, margin: _Margin, points: Values) -> float | None:
-    """Of a row's average less that of the best rival; None where one is unknown."""
     best = max(margin.rivals, key=lambda at: float(margin.average(at, points)[0]))
     squares = []
     for at in (margin.row, best):
@@ -94,7 +92,6 @@ def _sampling_error(runs: Runs, margin: _Margin, points: Values) -> float | None
 
 
 def _parts(runs: Runs, margins: Sequence[_Margin], points: Values) -> str:
-    """Each table alone, with how many of its tasks were run."""
     tables: dict[str, list[_Margin]] = {}
     for margin in margins:
         tables.setdefault(runs.tables.benchmark(margin.row).place, []).append(margin)

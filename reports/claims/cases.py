@@ -62,7 +62,6 @@ class Asked:
         return self._is_above(value) and self._seen(value) <= self.most
 
     def state(self, estimate: Estimate | None) -> State:
-        """Yes where the whole interval meets it, no where none of it does."""
         if estimate is None:
             return State.MISSING
         if estimate.interval is None:
@@ -73,12 +72,10 @@ class Asked:
         return State.NO if not self._is_above(high) or self._seen(low) > self.most else State.UNDECIDED
 
     def margin(self, value: float) -> float:
-        """By how much a value lies inside; negative outside."""
         return min(self._seen(value) - self.least, self.most - self._seen(value))
 
     @property
     def text(self) -> str:
-        """What is asked, in signs."""
         if math.isinf(self.least):
             return f"≤ {self.most:g}{self.unit}"
         if self.most == -self.least:
@@ -104,18 +101,15 @@ class Case:
 
     @property
     def state(self) -> State:
-        """Whether it is met."""
         return self.asked.state(self.estimate)
 
     @property
     def margin(self) -> float:
-        """By how much the estimate meets it; infinite where there is none."""
         value = None if self.estimate is None else self.estimate.value
         return math.inf if value is None else self.asked.margin(value)
 
     @property
     def text(self) -> str:
-        """The comparison with its numbers."""
         if self.estimate is None or self.estimate.value is None:
             return f"{self.name}: undefined"
         sign = "+" if self.asked.is_signed else ""

@@ -53,7 +53,6 @@ class Tables:
         return rows[at.row]
 
     def column(self, at: At, task: str) -> Column | None:
-        """The column of a task, None where the table lacks it."""
         return {column.task: column for column in self.benchmark(at).columns}.get(task)
 
     def task(self, at: At, task: str) -> str:
@@ -64,7 +63,6 @@ class Tables:
         return metric(self.benchmark(at).columns[0].averaged).sign
 
     def tasks(self, at: At, chosen: Iterable[str] = ()) -> tuple[str, ...]:
-        """The chosen tasks, all of the table where none is named."""
         return tuple(chosen) or tuple(column.task for column in self.benchmark(at).columns)
 
     def pairs(
@@ -80,7 +78,6 @@ class Tables:
                         yield Pair(row, other, task, score)
 
     def score_name(self, pair: Pair) -> str:
-        """The task, with the score where the table prints several."""
         column = self.column(pair.row, pair.task)
         name = f" {score_label(column, pair.score)}" if column is not None and len(column.scores) > 1 else ""
         return self.task(pair.row, pair.task) + name
@@ -107,7 +104,6 @@ class Runs:
         return {}
 
     def partial(self, tasks: Iterable[str]) -> list[str]:
-        """The names of those tasks whose data were partial in some record."""
         found = {record.cell.task for records in self._index.values() for record in records if is_partial(record)}
         columns = [column for benchmark in self.tables.benchmarks.values() for column in benchmark.columns]
         names = {column.task: column.name for column in reversed(columns)}
@@ -125,7 +121,6 @@ class Runs:
         return self._found[at, task]
 
     def paired(self, row: At, other: At, task: str) -> list[tuple[RunRecord, RunRecord]]:
-        """The records of two rows with the same seed, data and weights."""
         others = {record.cell.seed: record for record in self.of(other, task)}
         pairs = ((own, others[own.cell.seed]) for own in self.of(row, task) if own.cell.seed in others)
         return [(own, its) for own, its in pairs if digests(own) == digests(its)]
@@ -136,6 +131,5 @@ class Runs:
         return None if column is None else scores_of(self.of(at, task), score or column.averaged)
 
     def cost(self, at: At, task: str) -> Cost | None:
-        """What a row's records on a task sent; None where there are none."""
         column = self.tables.column(at, task)
         return None if column is None else measured_cost(self.tables.benchmark(at), column, self.of(at, task))

@@ -44,7 +44,6 @@ class InPrint:
         return replace(estimate, note="; ".join(filter(None, (estimate.note, FROM_PROSE))))
 
     def difference(self, pair: Pair, measure: Measure, relative: bool) -> Estimate | None:
-        """Of two published scores; curves carry no numbers."""
         own, other = (self._at(at, pair.task, pair.score) for at in (pair.row, pair.other))
         if measure != "score" or own is None or other is None:
             return None
@@ -85,7 +84,6 @@ class InPrint:
         return self._marked(value, (row,), task, relation.target.score)
 
     def ratio(self, relation: Cheaper, pair: Pair) -> Estimate | None:
-        """Of the printed gigabytes; of a whole run by the paper's equations of its cost."""
         if relation.whole_run:
             return self._ratio_by_equations(pair)
         own, other = (self._gigabytes(relation.costs, at) for at in (pair.row, pair.other))
@@ -105,7 +103,6 @@ class InPrint:
         return None if score is None else self._marked(exact(float(score)), (row,), task, relation.score)
 
     def gap(self, pair: Pair) -> Estimate | None:
-        """Over the scores that both tables print."""
         scores = self.tables.pairs((pair.row,), (pair.other,), (pair.task,))
         found = [self.difference(score, "score", False) for score in scores]
         values = [estimate for estimate in found if estimate is not None and estimate.value is not None]

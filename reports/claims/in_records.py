@@ -73,7 +73,6 @@ class InRecords:
         return average_margin(self.runs, relation)
 
     def level(self, relation: AtMost, row: At, task: str) -> Estimate | None:
-        """The last round's score, with the one that stands beside it."""
         records, column = self.runs.of(row, task), self.tables.column(row, task)
         if not records or column is None:
             return None
@@ -97,7 +96,6 @@ class InRecords:
         return exact(largest, len(pairs), note)
 
     def _target(self, target: Target, task: str) -> tuple[float, str] | None:
-        """The target as recorded, and whose it is; None where its reference was not run."""
         measured = metric(target.score)
         if self.is_paper:
             wanted = target.percent[task]
@@ -115,7 +113,6 @@ class InRecords:
         return sum(bytes_until(record, count, self.directions(at)) < limit for count in range(1, rounds + 1))
 
     def _byte_limit(self, relation: Reaches, limit: float, task: str) -> float:
-        """The limit of the paper's encoder, as the same share of a round of the reference with another one."""
         reference = relation.target.reference
         cost = self.runs.cost(reference, task)
         if self.is_paper or cost is None:
@@ -184,7 +181,6 @@ class InRecords:
         return {}
 
     def _derived_bytes(self, at: At) -> float | None:
-        """Bytes of a run with the paper's own encoder, in the directions of the paper's convention."""
         table = self.tables.benchmark(at)
         if self.derive is None or at.row not in table.closed_forms:
             return None
@@ -195,7 +191,6 @@ class InRecords:
         return self._known[at]
 
     def _measured_ratio(self, pair: Pair, whole_run: bool) -> Estimate | None:
-        """The other's bytes over the row's, in the directions of the paper's convention."""
         own, its = (self.runs.cost(at, pair.task) for at in (pair.row, pair.other))
         if own is None or its is None:
             return None

@@ -74,7 +74,6 @@ class Costs:
 
     @cached_property
     def sizes(self) -> dict[str, ModelSizes]:
-        """Head -> the paper's own encoder under it: the same whatever the method."""
         whole = replace(self.baselines[0], head=BERTS_OWN)
         found = {
             row.head: derived_sizes(self.request, row, self._texts) for row in (*self.request.benchmark.rows, whole)
@@ -83,7 +82,6 @@ class Costs:
 
     @cached_property
     def derived(self) -> dict[str, Cost]:
-        """Row id -> what the paper's own encoder sends, of every row for which shapes alone give it."""
         costs = {row.id: self.derived_run(row) for row in self.request.benchmark.rows}
         return {name: cost for name, cost in costs.items() if cost is not None}
 
@@ -93,7 +91,6 @@ class Costs:
 
     @cached_property
     def measured(self) -> dict[str, Cost]:
-        """Row id -> what our records say, of every row with a record of the benchmark's first task."""
         every = replace(self.request, rows=self.request.benchmark.rows)  # gains need baselines that are not shown
         column = every.columns[0]
         costs = {row.id: measured_cost(every.benchmark, column, every.records_of(row, column)) for row in every.rows}
@@ -162,7 +159,6 @@ class Derived:
 
     @property
     def agreements(self) -> tuple[bool, bool, bool] | None:
-        """Whether size, cost and gain come out to the printed digits; None for a row that is not printed."""
         if self.published is None:
             return None
         size, cost, gain = self.published.size_gb, self.published.cost_gb, self.published.gain

@@ -27,12 +27,8 @@ Place = tuple[str, str, str, str]  # table, row, column, score
 
 
 _NAME = re.compile(r"\{([^{}]+)\}")
-_OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-}
+_OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]]
+_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 
 
 def _value(node: ast.expr) -> float:
@@ -61,39 +57,35 @@ def derivation_in_words(derivation: str, names: Mapping[str, str]) -> str:
     return _NAME.sub(lambda found: names[found[1]], derivation)
 
 
-def _entry(path: Path, line: int, cells: list[str], header: list[str]) -> Published:
-    """One line of the file; a value that is yet to be derived is NaN."""
-    table, row, column, score, text, derivation = [*cells, ""] if len(cells) == len(HEADER) else cells
-    try:
-        value = math.nan if derivation and not text else float(text)
-    except ValueError:
-        value = math.inf
-    if math.isinf(value) or (math.isnan(value) and not derivation) or (derivation and text):
-        raise _wrong(path, line, cells, header)
-    return Published(table, row, column, score, value, derivation)
-
-
-def _wrong(path: Path, line: int, cells: list[str], header: list[str]) -> ReportError:
+def _entry(cells: list[str], header: list[str], known: Mapping[Place, Published]) -> Published:
+    """One line of a file, derived from those above it where it has a derivation; ValueError where it is wrong."""
     wanted = "a number as value" if header == HEADER else "a number as value, or a derivation"
-    return ReportError(
-        f"{path}:{line}: expected {','.join(header)} with {wanted}, found {','.join(cells)!r}. "
-        "Restore the file, or correct the line."
+    wrong = (
+        f"expected {','.join(header)} with {wanted}, found {','.join(cells)!r}. Restore the file, or correct the line."
     )
-
-
-def _derived(path: Path, line: int, entry: Published, known: Mapping[Place, Published]) -> Published:
-    """The entry with its value; what it is derived from stands above it."""
-    places = {name: (entry.table, name, entry.column, entry.score) for name in _NAME.findall(entry.derivation)}
-    missing = [name for name, place in places.items() if place not in known]
-    if missing:
-        raise ReportError(
-            f"{path}:{line}: expected values of {', '.join(missing)} above what is derived from them, found none."
-        )
+    if len(cells) != len(header):
+        raise ValueError(wrong)
+    table, row, column, score, text, derivation = cells if header == DERIVED_HEADER else [*cells, ""]
+    if (table, row, column, score) in known:
+        raise ValueError(f"expected one value a place, found two of {table},{row},{column},{score}.")
+    if derivation and not text:
+        return Published(table, row, column, score, _derived((table, column, score), derivation, known), derivation)
     try:
-        value = evaluate(entry.derivation, {name: known[place].value for name, place in places.items()})
-    except ValueError as error:
-        raise ReportError(f"{path}:{line}: derivation: {error}. Correct the line.") from None
-    return Published(entry.table, entry.row, entry.column, entry.score, value, entry.derivation)
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if derivation or not math.isfinite(value):
+        raise ValueError(wrong)
+    return Published(table, row, column, score, value)
+
+
+def _derived(at: tuple[str, str, str], derivation: str, known: Mapping[Place, Published]) -> float:
+    table, column, score = at
+    places = {name: (table, name, column, score) for name in _NAME.findall(derivation)}
+    missing = ", ".join(name for name, place in places.items() if place not in known)
+    if missing:
+        raise ValueError(f"expected values of {missing} above what is derived from them, found none.")
+    return evaluate(derivation, {name: known[place].value for name, place in places.items()})
 
 
 def read_published(path: Path) -> tuple[Published, ...]:
@@ -111,13 +103,11 @@ def read_published(path: Path) -> tuple[Published, ...]:
         raise ReportError(f"{path}:1: expected the header {','.join(HEADER)}, found {','.join(header)!r}.")
     entries: dict[Place, Published] = {}
     for number, cells in enumerate(lines, start=2):
-        if len(cells) != len(header):
-            raise _wrong(path, number, cells, header)
-        entry = _entry(path, number, cells, header)
-        place = (entry.table, entry.row, entry.column, entry.score)
-        if place in entries:
-            raise ReportError(f"{path}:{number}: expected one value a place, found two of {','.join(place)}.")
-        entries[place] = _derived(path, number, entry, entries) if entry.derivation else entry
+        try:
+            entry = _entry(cells, header, entries)
+        except ValueError as error:
+            raise ReportError(f"{path}:{number}: {error}") from None
+        entries[entry.table, entry.row, entry.column, entry.score] = entry
     return tuple(entries.values())
 
 
@@ -158,7 +148,6 @@ class Numbers:
 
     @property
     def printed(self) -> Numbers:
-        """Those that are printed as they are."""
         return Numbers({place: value for place, value in self.values.items() if place not in self.derived})
 
     def at(self, table: str, row: str, column: str, score: str = "") -> Decimal:
@@ -171,7 +160,6 @@ class Numbers:
         return self.values[place]
 
     def scores(self, table: str, row: str, column: str) -> dict[str, Decimal]:
-        """Score -> number of one cell, in the order in which they are printed; ReportError where there are none."""
         found = {place[3]: value for place, value in self.values.items() if place[:3] == (table, row, column)}
         return found or {"": self.at(table, row, column)}
 
@@ -205,7 +193,6 @@ class PrintedCost:
 
     @property
     def rounds(self) -> Fraction:
-        """The rounds that a cost implies, where the paper prints none."""
         return Fraction(self.cost_gb) / Fraction(self.size_gb)
 
 

@@ -91,7 +91,6 @@ class Request:
 
     @property
     def heading(self) -> str:
-        """What is shown, with the scale that labels every number."""
         return f"{self.benchmark.paper.name}, {self.benchmark.place} · scale {self.scale.id}: {self.scale.label}"
 
     @property
@@ -103,14 +102,13 @@ class Request:
         """(row id, task) -> the records of that cell."""
         index = by_definition(record for record in self.records if record.cell.scale == self.scale.id)
         seeds = {record.cell.seed for found in index.values() for record in found}
+        pairs = [(row, column) for row in self.rows for column in self.columns]
         return {
             (row.id, column.task): select(self.benchmark, self.scale, row, column, index, seeds)
-            for row in self.rows
-            for column in self.columns
+            for row, column in pairs
         }
 
     def records_of(self, row: Row, column: Column) -> tuple[RunRecord, ...]:
-        """The records of one cell, one a seed in the order of seeds."""
         return self.selections[row.id, column.task].records
 
     def rows_named(self, option: str) -> tuple[Row, ...]:

@@ -64,7 +64,6 @@ class Scores:
 
     @property
     def last(self) -> tuple[float | None, ...]:
-        """After the last round as recorded, one a seed."""
         return tuple(values[-1] for values in self.values)
 
     def at(self, which: str = "last") -> tuple[float | None, ...]:
@@ -81,12 +80,10 @@ class Scores:
 
     @property
     def by_round(self) -> tuple[tuple[float, ...], ...]:
-        """The defined values of all seeds, round by round, in the metric's unit."""
         return tuple(known(values) for values in zip(*self.shown, strict=True))
 
     @property
     def means(self) -> tuple[float | None, ...]:
-        """Mean over seeds, round by round, in the metric's unit."""
         return tuple(mean(values) if values else None for values in self.by_round)
 
 

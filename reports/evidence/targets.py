@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 from typing import Literal
 
 from benchmarks.measures import metric
@@ -85,7 +86,6 @@ class Outcome:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every seed reaches the target; else the method is censored, if it was run."""
         return bool(self.attempts) and self.reached == len(self.attempts)
 
     @property
@@ -104,7 +104,6 @@ class Outcomes:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The tasks that were run, or all where none was."""
         run = [column for column in self.request.columns if any(found.is_run for found in self.of("printed", column))]
         return tuple(run) or self.request.columns
 
@@ -179,10 +178,6 @@ def stated_of(request: Request) -> tuple[Stated, ...]:
     if request.scale.id == DEMO:
         return ()
     values = lookup(read_published(request.benchmark.published_csv), request.benchmark.place)
-    return tuple(
-        Stated(row, column, sign, values[row.id, column.task, score])
-        for column in request.columns
-        for row in request.rows
-        for score, sign in _SIGNS.items()
-        if (row.id, column.task, score) in values
-    )
+    places = product(request.columns, request.rows, _SIGNS.items())
+    known = ((row, column, sign, values.get((row.id, column.task, score))) for column, row, (score, sign) in places)
+    return tuple(Stated(row, column, sign, size) for row, column, sign, size in known if size is not None)

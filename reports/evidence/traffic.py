@@ -160,7 +160,6 @@ class Gain:
 
     @property
     def total(self) -> Fraction:
-        """The baseline's bytes over the method's."""
         return self.layers * self.rounds * self.precision
 
 

@@ -27,7 +27,6 @@ def write_report(page: Page, folder: Path) -> list[Path]:
 
 
 def _state(page: Page, picture: str | None) -> str:
-    """One page: how much of it was run, its picture and tables, and its notes folded away."""
     notes = "\n".join(f"- {escape(note)}" for note in page.notes)
     parts = [
         f"### {escape(page.request.heading)}",

@@ -23,7 +23,6 @@ def _widths(grid: Grid) -> list[int]:
 
 
 def _cut(widths: list[int], room: int, most: int) -> list[list[int]]:
-    """Places of columns in parts that have room for them, at most so many a part and at least one."""
     parts: list[list[int]] = [[]]
     for place, needed in enumerate(widths):
         if parts[-1] and (len(parts[-1]) == most or sum(widths[p] for p in parts[-1]) + needed > room):
@@ -33,7 +32,6 @@ def _cut(widths: list[int], room: int, most: int) -> list[list[int]]:
 
 
 def _parts(grid: Grid, width: int) -> list[list[int]]:
-    """Places of columns that fit beside the methods, part by part, of even size."""
     fixed = max((len(group.name) for group in grid.groups), default=0) + 2 * _MARGIN
     fixed += max((len(line.label) for group in grid.groups for line in group.lines), default=0)
     widths = _widths(grid)
@@ -42,7 +40,6 @@ def _parts(grid: Grid, width: int) -> list[list[int]]:
 
 
 def _add(table: Table, group: Group, places: list[int]) -> None:
-    """A method's lines, its name beside the first, a gap after more than one."""
     for number, line in enumerate(group.lines):
         style = "bold" if line.is_main else "dim" if line.label.startswith("±") else ""
         name = group.name if number == 0 else ""

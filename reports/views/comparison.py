@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, Column, Published, Row
@@ -55,7 +56,6 @@ class ScoreResult:
 
     @property
     def error(self) -> float:
-        """Length of a whisker: seed noise where there is any, else test noise."""
         return (self.sd if self.sd is not None else self.sampling_error) or 0.0
 
 
@@ -112,12 +112,10 @@ class Comparison:
 
     @property
     def shows_verdicts(self) -> bool:
-        """Whether single scores are judged: only at the paper's own scale."""
         return self.request.scale.id == PAPER
 
     @property
     def partial(self) -> frozenset[str]:
-        """Tasks whose data were partial for some record."""
         selections = self.request.selections.items()
         return frozenset(task for (_, task), found in selections if any(map(is_partial, found.records)))
 
@@ -133,7 +131,6 @@ class Comparison:
 
     @property
     def has_average(self) -> bool:
-        """Whether some row was run on every column of the table; one column has none."""
         return len(self.request.columns) > 1 and any(result.ours is not None for result in self.averages)
 
     def cell(self, row: Row, column: Column) -> CellResult:
@@ -167,7 +164,6 @@ def _score(
 
 
 def _average(benchmark: Benchmark, row: Row, cells: Sequence[CellResult], published: float | None) -> AverageResult:
-    """The paper's rule applied to our numbers as a paper would print them."""
     headlines: dict[str, ScoreResult | None] = dict.fromkeys(column.task for column in benchmark.columns)
     headlines |= {cell.column.task: cell.headline for cell in cells if cell.row.id == row.id}
     found = [headline for headline in headlines.values() if headline is not None and headline.ours is not None]
@@ -192,20 +188,15 @@ def compare(request: Request, printed_in: str = "") -> Comparison:
     entries = () if scale.id == DEMO else read_published(benchmark.published_csv)
     published = by_place(entries, printed_in or benchmark.place)
     cells = []
-    for row in request.rows:
-        for column in request.columns:
-            records = request.records_of(row, column)
-            comparable = is_comparable(scale, records)
-            scores = tuple(
-                _score(records, score, score_at, published.get((row.id, column.task, score)), comparable)
-                for score in column.scores
-            )
-            seeds = tuple(record.cell.seed for record in records)
-            cells.append(CellResult(row, column, scores, seeds, measured_cost(benchmark, column, records)))
-    averages = tuple(
-        _average(benchmark, row, cells, entry.value if (entry := published.get((row.id, AVERAGE, ""))) else None)
-        for row in request.rows
-    )
+    for row, column in product(request.rows, request.columns):
+        records = request.records_of(row, column)
+        places = {score: published.get((row.id, column.task, score)) for score in column.scores}
+        comparable, seeds = is_comparable(scale, records), tuple(record.cell.seed for record in records)
+        scores = tuple(_score(records, score, score_at, entry, comparable) for score, entry in places.items())
+        cells.append(CellResult(row, column, scores, seeds, measured_cost(benchmark, column, records)))
+    printed_averages = {row.id: published.get((row.id, AVERAGE, "")) for row in request.rows}
+    known_averages = {name: entry.value if entry else None for name, entry in printed_averages.items()}
+    averages = tuple(_average(benchmark, row, cells, known_averages[row.id]) for row in request.rows)
     notes = notes_under(request, _method(request), _derivations(request, published), _undefined(request, cells))
     return Comparison(request, tuple(cells), averages, tuple(notes))
 
@@ -238,7 +229,6 @@ def _method(request: Request) -> Iterator[str]:
 
 
 def _derivations(request: Request, published: Mapping[tuple[str, str, str], Published]) -> Iterator[str]:
-    """Which published values are not printed but follow from the text, and how."""
     names, shown = {row.id: row.name for row in request.benchmark.rows}, {row.id for row in request.rows}
     texts = [
         f"{names[entry.row]} = {derivation_in_words(entry.derivation, names)}"

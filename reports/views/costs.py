@@ -66,12 +66,10 @@ def agreement(closed: Closed, baseline: str) -> str:
 
 
 def _as_printed(value: float, published: Decimal | None) -> str:
-    """A gain with as many decimals as the printed one has; with one where none is printed."""
     return str(printed(value, places=1 if published is None else places_of(published)))
 
 
 def _gain_headers(found: Costs) -> tuple[tuple[str, ...], ...]:
-    """A header for each baseline, its name in short lines."""
     return tuple(("gain over", *row.name.split(" · ")) for row in found.baselines)
 
 
@@ -102,7 +100,6 @@ def _closed_group(found: Costs, closed: Closed, wire_gains: Mapping[str, Mapping
 
 
 def _for_the_papers(found: Costs, what: str) -> str:
-    """The title of a table that no record enters."""
     benchmark, label = found.request.benchmark, found.request.paper_scale.label
     return (
         f"{benchmark.paper.name}, {benchmark.place} · {what} for the paper's encoder ({label}), without "

@@ -25,7 +25,6 @@ _EQUATION: Any = DIAMOND | {"markersize": 6, "clip_on": False}  # those at zero 
 
 
 def _draw(axes: Axes, found: Costs, costs: Mapping[str, Cost], equations: Mapping[str, float], unknown: str) -> None:
-    """Methods from top to bottom in the order of the rows; texts right of bars and marks."""
     rows, gigabyte, gains = found.request.rows, found.request.benchmark.paper.gigabyte, found.gains(costs)
     methods_down(axes, [row_name(row) for row in rows])
     axes.tick_params(axis="x", labelsize=8)

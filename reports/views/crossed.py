@@ -33,7 +33,6 @@ class Method:
 
     @property
     def label(self) -> str:
-        """Its name, with a dagger where the paper prints no row of it."""
         return self.name if any(row.printed for row in self.rows.values()) else f"{self.name} {DAGGER}"
 
 
@@ -54,7 +53,6 @@ class Crossed:
         return self.comparison.request
 
     def cells(self, method: Method, column: Column) -> list[CellResult | None]:
-        """A method's results on a task, one a variant; None where the table has no such row."""
         rows = [method.rows.get(variant) for variant in self.variants]
         return [None if row is None else self.comparison.cell(row, column) for row in rows]
 
@@ -73,14 +71,10 @@ def join(request: Request) -> Crossed:
     crossed = {row_id for rows in placed.values() for row_id in rows.values()}
     # A table of references alone still has the columns for which they hold.
     variants = [name for name in names if any(name in method.rows for method in methods)] or list(names)
-    references = [
-        Method(row.name, dict.fromkeys(variants, row), is_reference=True)
-        for row in request.rows
-        if row.id not in crossed
-    ]
-    return Crossed(
-        replace(compare(request), averages=()), str(options["variant"]), tuple(variants), (*references, *methods)
-    )
+    others = [row for row in request.rows if row.id not in crossed]
+    references = [Method(row.name, dict.fromkeys(variants, row), is_reference=True) for row in others]
+    comparison, shown = replace(compare(request), averages=()), (*references, *methods)
+    return Crossed(comparison, str(options["variant"]), tuple(variants), shown)
 
 
 def notes(found: Crossed) -> Iterator[str]:
@@ -118,7 +112,6 @@ def _cost_group(found: Crossed, method: Method, column: Column) -> Group:
 
 
 def _grids(found: Crossed) -> Iterator[Grid]:
-    """Task by task: its scores, the one that counts first, then its bytes for the methods that were run."""
     heading, headers = found.request.heading, tuple((variant,) for variant in found.variants)
     for column in found.comparison.columns_shown:
         for score in sorted(column.scores, key=lambda score: score != column.averaged):

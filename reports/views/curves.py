@@ -70,7 +70,6 @@ class Curves:
 
     @property
     def best_word(self) -> str:
-        """By the metrics' direction: "highest" or "lowest"; "best" where they differ."""
         words = {metric(self.measure(column)).higher_is_better for column in self.request.columns}
         return "best" if len(words) > 1 else "highest" if words.pop() else "lowest"
 
@@ -132,7 +131,6 @@ def notes(found: Curves) -> Iterator[str]:
 
 
 def _at_round(curve: Scores, place: int, places: int) -> str:
-    """The mean after one round; "not run" stands once a cell, in the first line."""
     if not curve.is_run:
         return NOT_RUN if place == 0 else NOTHING
     if place >= len(curve.means):
@@ -142,7 +140,6 @@ def _at_round(curve: Scores, place: int, places: int) -> str:
 
 
 def _best(curve: Scores, places: int) -> str:
-    """The best of the means, with the first round that reached it."""
     best = curve.metric.best(curve.means)
     return NOTHING if best is None else f"{number(best, places=places)} ({curve.means.index(best) + 1})"
 
@@ -189,7 +186,6 @@ def grids(found: Curves) -> tuple[Grid, ...]:
 
 
 def _frame_lines(found: Curves) -> Iterator[dict[str, JSON]]:
-    """One line a method, task, seed and round; one without a value where a cell was not run."""
     for row in found.request.rows:
         for column in found.request.columns:
             common = keys_of(found.request, row, column) | {"quantity": found.measure(column)}

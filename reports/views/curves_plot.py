@@ -35,7 +35,6 @@ def _style(found: Curves, row: Row) -> dict[str, Any]:
 
 
 def _draw_curve(axes: Axes, curve: Scores, style: Mapping[str, Any]) -> None:
-    """One method's mean over seeds, with a band from the lowest to the highest seed where there are several."""
     rounds = range(1, len(curve.means) + 1)
     axes.plot(rounds, [math.nan if value is None else value for value in curve.means], **style)
     if len(curve.seeds) > 1:

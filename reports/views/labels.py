@@ -43,7 +43,6 @@ class Shared:
 
     @property
     def columns_shown(self) -> tuple[Column, ...]:
-        """The columns to draw: those that were run, or all where none was."""
         return tuple(column for column in self.request.columns if column.task in self.by_task) or self.request.columns
 
     @property
@@ -59,7 +58,6 @@ def join(request: Request) -> Shared:
 
 
 def _scale(request: Request) -> Iterator[str]:
-    """The scale; unlike scores, label distributions of real data may be held against print at every one."""
     if request.scale.id == DEMO:
         yield scale_note(request.scale)
     else:
@@ -87,7 +85,6 @@ def _method(found: Sequence[Distribution]) -> Iterator[str]:
 
 
 def _seeds(request: Request) -> Iterator[str]:
-    """Which seed is shown, and what the others would have shown."""
     for column in request.columns:
         records = records_of(request, column)
         seeds = [record.cell.seed for record in records]
@@ -155,7 +152,6 @@ def notes(found: Shared) -> Iterator[str]:
 
 
 def _short(value: float | None) -> str:
-    """A number as a paper prints it: up to two decimals, none that say nothing."""
     return NOTHING if value is None else f"{printed(value).normalize():f}"
 
 

@@ -36,7 +36,6 @@ def _draw_shares(axes: Axes, entry: Distribution) -> None:
 
 
 def _draw_scores(axes: Axes, entry: Distribution) -> None:
-    """Bars from the lowest to the highest score, a line at the mean."""
     for part in entry.parts:
         (value,) = part.values
         low, high = part.score_range or (value.obtained, value.obtained)

@@ -50,7 +50,6 @@ def _draw_bytes(axes: Axes, sizes: Mapping[int, float | None], title: str, style
 
 
 def _draw_task(axes: Axes, found: Layers, column: Column, ascending: Sequence[Layer]) -> None:
-    """One task: ours by c, what the paper prints, and the levels of rows without a c."""
     number = found.request.benchmark.columns.index(column)
     style = mark(number) | {"markersize": 6}
     results = [(layer.critical, found.comparison.cell(layer.row, column).headline) for layer in ascending]

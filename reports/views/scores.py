@@ -60,7 +60,6 @@ _difference = _of_scores(lambda result: marked(number(result.difference, "+"), r
 
 
 def _verdict(cell: CellResult) -> str:
-    """Whether the printed numbers were reproduced; once where all have the same verdict."""
     return "/".join(dict.fromkeys(marked(result.verdict or NOTHING, result.is_derived) for result in cell.scores))
 
 
@@ -195,11 +194,8 @@ def _average_line(result: AverageResult) -> dict[str, JSON]:
 def frame(comparison: Comparison) -> pd.DataFrame:
     """The comparison as a data frame of FIELDS: scores in their units, bytes and seconds as means over seeds."""
     request = comparison.request
-    lines = [
-        keys_of(request, cell.row, cell.column) | _cell_line(cell, result)
-        for cell in comparison.cells
-        for result in cell.scores
-    ]
+    pairs = [(cell, result) for cell in comparison.cells for result in cell.scores]
+    lines = [keys_of(request, cell.row, cell.column) | _cell_line(cell, result) for cell, result in pairs]
     lines += [keys_of(request, result.row) | _average_line(result) for result in comparison.averages]
     lines = [{"score_at": request.score_at} | line for line in lines]
     return long_form(lines, FIELDS, {"Int64": ("n_seeds", "n_test", "rounds")})

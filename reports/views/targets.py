@@ -117,7 +117,6 @@ def factor(value: Fraction) -> str:
 
 
 def _product(gain: Gain, is_bound: bool = False) -> str:
-    """Layers × rounds × precision; where the baseline is censored the rounds are at least so many."""
     rounds = f"≥ {factor(gain.rounds)}" if is_bound else factor(gain.rounds)
     return f"{factor(gain.layers)} × {rounds} × {factor(gain.precision)}"
 
@@ -199,7 +198,6 @@ def _derived_group(found: Targets, derived: Derived) -> Group:
 
 
 def _derived_grid(found: Targets) -> Grid:
-    """Groups are methods: sizes, costs and gains of the paper's own encoder."""
     request = found.request
     headers = (
         *(("size", "GB a round"), ("rounds", "cost ÷ size, as printed"), ("cost", "GB")),
@@ -222,7 +220,6 @@ Quantity = tuple[str, str, float | None]  # name, relation ("=", ">" censored, "
 
 
 def _gain_quantities(gain: Gain, relation: str = "=") -> Iterator[Quantity]:
-    """A gain and its factors; of these only the rounds can make it a bound."""
     yield "gain", relation, float(gain.total)
     yield "gain_layers", "=", float(gain.layers)
     yield "gain_rounds", relation, float(gain.rounds)

@@ -26,7 +26,6 @@ _STATED: Any = DIAMOND | {"markersize": 6}
 
 
 def _kind_drawn(found: Targets) -> Kind:
-    """The printed target at the paper's scale; the scale-free one with another encoder."""
     return "printed" if found.request.scale.id == PAPER else "baseline"
 
 
@@ -57,7 +56,6 @@ def _title(found: Targets, column: Column) -> str:
 
 
 def _draw_panel(axes: Axes, found: Targets, column: Column) -> None:
-    """One task, methods from top to bottom in the order of the rows; texts right of bars and marks."""
     outcomes = found.outcomes.of(_kind_drawn(found), column)
     stated = {fact.row.id: fact for fact in found.stated if fact.column.task == column.task}
     is_marked = is_comparable(found.request)

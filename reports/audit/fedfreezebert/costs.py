@@ -34,19 +34,12 @@ def stated(numbers: Numbers) -> Iterator[Finding]:
     size, texts = _parameter(numbers, "BERT_mb"), _parameter(numbers, "n_s")
     tweets = numbers.at(TEXT, "training", TASK, "stated/thousand_tweets")
     whole, millions = numbers.at(TEXT, "bert", "size", "stated/megabytes"), numbers.at(*_MILLIONS)
-    each = (
-        f"; {digits(size)} MB by {FLOAT_BYTES} bytes each. MARBERT's vocabulary is larger than that of a BERT of such"
-    )
+    larger, exact_millions = "MARBERT's vocabulary is larger than that of a BERT of such a size", size / FLOAT_BYTES
+    each = f"; {digits(size)} MB by {FLOAT_BYTES} bytes each. {larger}"
     for key, statement, value, exact, how in (
         ("tweets", "“12k tweets for training” are the n_s of the equations, in thousands", tweets, texts / 1000, ""),
         ("megabytes", "Introduction: BERT has “a total size of 651 MB”", whole, size, ""),
-        (
-            "parameters",
-            "Introduction: BERT “consists of 110 Million parameters”",
-            millions,
-            size / FLOAT_BYTES,
-            f"{each} a size",
-        ),
+        ("parameters", "Introduction: BERT “consists of 110 Million parameters”", millions, exact_millions, each),
     ):
         found = against_exact(key, SIZES, statement, value, exact, places_of(value), ("truncate", "round"))
         yield replace(found, explanation=found.explanation + how)

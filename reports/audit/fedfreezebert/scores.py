@@ -66,7 +66,6 @@ def both_statements(numbers: Numbers) -> Iterator[Finding]:
 
 
 def _difference(numbers: Numbers) -> float:
-    """FedSplitBERT with H-SUM less FedSplitBERT, in points: the stated gain of a derived score."""
     return float(f1(numbers, SPLIT_HSUM) - f1(numbers, SPLIT))
 
 

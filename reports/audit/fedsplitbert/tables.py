@@ -66,7 +66,6 @@ def printed_layers(numbers: Numbers, task: str) -> tuple[int, ...]:
 
 
 def _best_layers(numbers: Numbers, task: str) -> dict[str, list[int]]:
-    """Score -> the critical layers at which Table IV prints its highest value."""
     scores = {layer: numbers.scores("Table IV", row, task) for row, layer in LAYERS.items()}
     best = {}
     for score in numbers.scores("Table IV", "c6", task):

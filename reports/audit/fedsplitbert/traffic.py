@@ -107,7 +107,6 @@ def exact_bytes(numbers: Numbers, round_bytes: Mapping[str, int]) -> Iterator[Fi
 
 
 def _exact_gain(numbers: Numbers, row: str, round_bytes: Mapping[str, int]) -> Finding:
-    """A gain from exact bytes, and the product that it is."""
     baseline, method = (_sent(numbers, name, round_bytes) for name in ("fedavg", row))
     exact = gain_over(baseline, method)
     if exact is None:
