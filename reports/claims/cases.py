@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from itertools import product
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from benchmarks.claims import At, AtMost, AverageBetter, Better, Cheaper, Reaches, Relation, Same, Similar
 from benchmarks.measures import TRAIN_LOSS, metric
@@ -152,28 +152,6 @@ class Source(Protocol):
         """The largest difference of two runs that should be one."""
 
 
-def cases(relation: Relation, source: Source) -> Iterator[Case]:
-    """Every comparison of a relation, with what the source knows of it."""
-    match relation:
-        case Better():
-            yield from _better(relation, source)
-        case Similar():
-            yield from _similar(relation, source)
-        case AverageBetter():
-            places = dict.fromkeys(source.tables.benchmark(row).place for row in relation.rows)
-            tasks = tuple(dict.fromkeys(task for row in relation.rows for task in source.tables.tasks(row)))
-            asked = Asked(relation.by, strict=relation.by == 0)
-            yield Case(" and ".join(places), tasks, "averages", asked, source.average_margin(relation))
-        case Reaches():
-            yield from _reaches(relation, source)
-        case Cheaper():
-            yield from _cheaper(relation, source)
-        case AtMost():
-            yield from _at_most(relation, source)
-        case Same():
-            yield from _same(relation, source)
-
-
 def _names(tables: Tables, row: At, other: At, score: str = "") -> str:
     """What is subtracted from what: of a score of which less is better, the row from the other."""
     first, second = (row, other) if not score or metric(score).higher_is_better else (other, row)
@@ -235,3 +213,26 @@ def _same(relation: Same, source: Source) -> Iterator[Case]:
         name = f"{_names(tables, relation.row, relation.other)}, {tables.task(relation.row, task)}"
         estimate = source.gap(Pair(relation.row, relation.other, task))
         yield Case(tables.benchmark(relation.row).place, (task,), name, two_sided(0), estimate)
+
+
+def _average_better(relation: AverageBetter, source: Source) -> Iterator[Case]:
+    places = dict.fromkeys(source.tables.benchmark(row).place for row in relation.rows)
+    tasks = tuple(dict.fromkeys(task for row in relation.rows for task in source.tables.tasks(row)))
+    asked = Asked(relation.by, strict=relation.by == 0)
+    yield Case(" and ".join(places), tasks, "averages", asked, source.average_margin(relation))
+
+
+_CASES: dict[type, Callable[[Any, Source], Iterator[Case]]] = {
+    Better: _better,
+    Similar: _similar,
+    AverageBetter: _average_better,
+    Reaches: _reaches,
+    Cheaper: _cheaper,
+    AtMost: _at_most,
+    Same: _same,
+}
+
+
+def cases(relation: Relation, source: Source) -> Iterator[Case]:
+    """Every comparison of a relation, with what the source knows of it."""
+    return _CASES[type(relation)](relation, source)

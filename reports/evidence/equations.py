@@ -68,16 +68,10 @@ class Costs:
     def terms(self) -> Terms:
         return numbers_of(self.request).terms(self.request.benchmark.place)
 
-    @property
-    def _texts(self) -> int:
-        return int(self.terms.n_s)
-
     @cached_property
     def sizes(self) -> dict[str, ModelSizes]:
-        whole = replace(self.baselines[0], head=BERTS_OWN)
-        found = {
-            row.head: derived_sizes(self.request, row, self._texts) for row in (*self.request.benchmark.rows, whole)
-        }
+        rows = (*self.request.benchmark.rows, replace(self.baselines[0], head=BERTS_OWN))
+        found = {row.head: derived_sizes(self.request, row, int(self.terms.n_s)) for row in rows}
         return {head: sizes for head, sizes in found.items() if sizes is not None}
 
     @cached_property
@@ -87,7 +81,7 @@ class Costs:
 
     def derived_run(self, row: Row) -> Cost | None:
         """All rounds of one row by the paper's own encoder, with as many texts as the paper has."""
-        return derived_cost(self.request, row, self._texts) if self.request.derive else None
+        return derived_cost(self.request, row, int(self.terms.n_s)) if self.request.derive else None
 
     @cached_property
     def measured(self) -> dict[str, Cost]:
@@ -107,19 +101,23 @@ class Costs:
         The printed SizeOf(W_s) is that of the printed rows; another row's is its own head's, so it is left out where
         that is not derived.
         """
-        forms, gigabyte, place = (
-            self.request.benchmark.closed_forms,
-            self.request.benchmark.paper.gigabyte,
-            self.request.benchmark.place,
-        )
-        numbers = numbers_of(self.request)
+        benchmark, numbers = self.request.benchmark, numbers_of(self.request)
+        forms, gigabyte, place = benchmark.closed_forms, benchmark.paper.gigabyte, benchmark.place
 
         def cost_gb(row: Row) -> float:
             own = self.terms if row.printed else replace(self.terms, W_s=self.sizes[row.head].head_bytes)
             return forms[row.id].cost_gb(own, gigabyte)
 
         def cost_bytes(row: Row) -> float:
-            return forms[row.id].cost_bytes(self._derived_terms(row))
+            """With sizes counted on the encoder's shapes."""
+            own, whole = self.sizes[row.head], self.sizes[BERTS_OWN]
+            sizes = {
+                "W_s": own.head_bytes,
+                "BL": own.layer_bytes,
+                "BE": own.embeddings_bytes,
+                "BERT": whole.model_bytes,
+            }
+            return forms[row.id].cost_bytes(replace(self.terms, dim_emb=own.width, **sizes))
 
         found = []
         for row in self.request.rows:
@@ -132,12 +130,6 @@ class Costs:
             published = {name: numbers.values[at] for name, at in places.items() if at in numbers.values}
             found.append(Closed(row, forms[row.id], gb, gains, exact, exact_gains, published))
         return tuple(found)
-
-    def _derived_terms(self, row: Row) -> Terms:
-        """The printed parameters with sizes counted on the encoder's shapes."""
-        own = self.sizes[row.head]
-        sizes = {"W_s": own.head_bytes, "BL": own.layer_bytes, "BE": own.embeddings_bytes}
-        return replace(self.terms, dim_emb=own.width, BERT=self.sizes[BERTS_OWN].model_bytes, **sizes)
 
 
 @dataclass(frozen=True)
@@ -161,10 +153,9 @@ class Derived:
     def agreements(self) -> tuple[bool, bool, bool] | None:
         if self.published is None:
             return None
-        size, cost, gain = self.published.size_gb, self.published.cost_gb, self.published.gain
-        own = ((self.size_gb, size), (self.cost_gb, cost), (self.rounded_gain, gain))
-        first, second, third = (is_printed_as(value, known) for value, known in own)
-        return first, second, third
+        size = is_printed_as(self.size_gb, self.published.size_gb)
+        cost = is_printed_as(self.cost_gb, self.published.cost_gb)
+        return size, cost, is_printed_as(self.rounded_gain, self.published.gain)
 
 
 def _sent(row: Row, rounds: Fraction, request: Request) -> Sent | None:

@@ -57,18 +57,6 @@ def notes(found: Costs) -> Iterator[str]:
     return notes_under(found.request, _method(found))
 
 
-def agreement(closed: Closed, baseline: str) -> str:
-    """Whether a gain comes out to the printed digits, in words; nothing where none is printed."""
-    if baseline not in closed.published:
-        return ""
-    is_same = is_printed_as(Decimal(str(closed.printed_gains[baseline])), closed.published[baseline])
-    return AS_PRINTED if is_same else DIFFERS
-
-
-def _as_printed(value: float, published: Decimal | None) -> str:
-    return str(printed(value, places=1 if published is None else places_of(published)))
-
-
 def _gain_headers(found: Costs) -> tuple[tuple[str, ...], ...]:
     return tuple(("gain over", *row.name.split(" · ")) for row in found.baselines)
 
@@ -83,13 +71,16 @@ def _gb(size: float) -> str:
 
 def _closed_group(found: Costs, closed: Closed, wire_gains: Mapping[str, Mapping[str, float]]) -> Group:
     gigabyte, names = found.request.benchmark.paper.gigabyte, [base.id for base in found.baselines]
-    own = tuple(_as_printed(closed.printed_gains[name], closed.published.get(name)) for name in names)
+    known = {name: closed.published[name] for name in names if name in closed.published}
+    places = [places_of(known[name]) if name in known else 1 for name in names]
+    own = [str(printed(closed.printed_gains[name], places=n)) for name, n in zip(names, places, strict=True)]
     label = f"eq. {closed.form.equation}: {closed.form.text}"
     lines = [Line(label, (_gb(closed.printed_gb), *own), is_main=True)]
-    if closed.published:
-        texts = [f"{closed.published[name].normalize():f}" if name in closed.published else "" for name in names]
-        lines.append(Line("published", ("", *texts)))
-        lines.append(Line("verdict", ("", *(agreement(closed, name) for name in names))))
+    if known:
+        same = {name: is_printed_as(Decimal(str(closed.printed_gains[name])), gain) for name, gain in known.items()}
+        texts = [f"{known[name].normalize():f}" if name in known else "" for name in names]
+        words = [(AS_PRINTED if same[name] else DIFFERS) if name in known else "" for name in names]
+        lines += [Line("published", ("", *texts)), Line("verdict", ("", *words))]
     if closed.consistent_bytes is not None:
         exact = _gb(closed.consistent_bytes / gigabyte)
         lines.append(Line("in consistent bytes", (exact, *_gains(found, closed.consistent_gains))))

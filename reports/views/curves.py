@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 
 import pandas as pd
 
@@ -82,15 +83,12 @@ def join(request: Request) -> Curves:
         raise ReportError(f"{request.benchmark.id}: expected a quantity of {', '.join(QUANTITIES)}, found {quantity!r}")
     is_loss = quantity == TRAIN_LOSS
     names = {column.task: TRAIN_LOSS if is_loss else column.averaged for column in request.columns}
-    curves = {
-        (row.id, column.task): scores_of(request.records_of(row, column), names[column.task])
-        for row in request.rows
-        for column in request.columns
-    }
+    pairs = list(product(request.rows, request.columns))
+    curves = {(row.id, at.task): scores_of(request.records_of(row, at), names[at.task]) for row, at in pairs}
     entries = () if request.scale.id == DEMO else read_published(request.benchmark.published_csv)
     stated = lookup(entries, request.benchmark.place)
     facts = []
-    for row, column in ((row, column) for row in request.rows for column in request.columns):
+    for row, column in pairs:
         level = stated.get((row.id, column.task, names[column.task]))
         if level is not None:
             sign = ">" if metric(names[column.task]).higher_is_better else "<"
@@ -116,13 +114,12 @@ def _method(found: Curves) -> Iterator[str]:
 
 
 def _undefined(found: Curves) -> Iterator[str]:
-    for row in found.request.rows:
-        for column in found.request.columns:
-            curve = found.of(row, column)
-            missing = [place for place, known in enumerate(curve.by_round, start=1) if len(known) < len(curve.seeds)]
-            if missing:
-                where, rounds = f"{row.name}, {column.name}", ", ".join(map(str, missing))
-                yield f"{where}: undefined for some seeds, which the mean leaves out, in rounds {rounds}."
+    for row, column in product(found.request.rows, found.request.columns):
+        curve = found.of(row, column)
+        missing = [place for place, known in enumerate(curve.by_round, start=1) if len(known) < len(curve.seeds)]
+        if missing:
+            where, rounds = f"{row.name}, {column.name}", ", ".join(map(str, missing))
+            yield f"{where}: undefined for some seeds, which the mean leaves out, in rounds {rounds}."
 
 
 def notes(found: Curves) -> Iterator[str]:
@@ -186,15 +183,14 @@ def grids(found: Curves) -> tuple[Grid, ...]:
 
 
 def _frame_lines(found: Curves) -> Iterator[dict[str, JSON]]:
-    for row in found.request.rows:
-        for column in found.request.columns:
-            common = keys_of(found.request, row, column) | {"quantity": found.measure(column)}
-            curve = found.of(row, column)
-            if not curve.is_run:
-                yield common | {"status": NOT_RUN}
-            for seed, values in zip(curve.seeds, curve.shown, strict=True):
-                for place, value in enumerate(values, start=1):
-                    yield common | {"status": "run", "round": place, "seed": seed, "value": value}
+    for row, column in product(found.request.rows, found.request.columns):
+        common = keys_of(found.request, row, column) | {"quantity": found.measure(column)}
+        curve = found.of(row, column)
+        if not curve.is_run:
+            yield common | {"status": NOT_RUN}
+        for seed, values in zip(curve.seeds, curve.shown, strict=True):
+            for place, value in enumerate(values, start=1):
+                yield common | {"status": "run", "round": place, "seed": seed, "value": value}
 
 
 def frame(found: Curves) -> pd.DataFrame:

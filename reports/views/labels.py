@@ -89,10 +89,9 @@ def _seeds(request: Request) -> Iterator[str]:
         records = records_of(request, column)
         seeds = [record.cell.seed for record in records]
         if len(seeds) > 1:
-            gap = largest_seed_gap(records)
-            others = (
-                f"differ by up to {gap:g} in a client's label count or mean score" if gap else "have the same numbers"
-            )
+            gap, others = largest_seed_gap(records), "have the same numbers"
+            if gap:
+                others = f"differ by up to {gap:g} in a client's label count or mean score"
             yield f"{column.name}: seed {seeds[0]} shown; seeds {', '.join(map(str, seeds[1:]))} {others}."
 
 

@@ -18,10 +18,9 @@ from benchmarks.fedsplitbert.setup import LAYERS_IN_PRINT
 from benchmarks.registry import benchmark, claims_of
 from benchmarks.spec import Benchmark, Column, Published, Row, Scale
 from reports import ReportError
-from reports.audit.checks import against_exact
+from reports.audit.checks import Finding, Material, against_exact
 from reports.audit.fedsplitbert import findings as find
 from reports.audit.fedsplitbert import tables, traffic
-from reports.audit.finding import Finding, Material
 from reports.audit.render import audit_markdown, print_audit, summary
 from reports.evidence.published import Numbers, read_folder
 from reports.evidence.records import Derive

@@ -15,8 +15,8 @@ from benchmarks.cli.paper import benchmarks_of, published_of
 from benchmarks.registry import claims_of
 from benchmarks.spec import Published
 from reports import ReportError
+from reports.audit.checks import Finding, Material
 from reports.audit.fedfreezebert import findings as find
-from reports.audit.finding import Finding, Material
 from reports.evidence.published import Numbers, read_folder
 from reports.evidence.statistics import welch_test
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from reports.audit.checks import sentences
+from reports.audit.checks import Check, Finding, Material, audit, sentences
 from reports.audit.fedfreezebert import costs, scores
-from reports.audit.finding import Check, Finding, Material, audit
 from reports.evidence.equations import Costs
 
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 from decimal import Decimal
 
 from benchmarks.spec import Benchmark
-from reports.audit.checks import against_exact, digits, listed, show
+from reports.audit.checks import Finding, against_exact, digits, listed, show
 from reports.audit.fedfreezebert.scores import TASK, TEXT
-from reports.audit.finding import Finding
 from reports.evidence.equations import BERTS_OWN, Costs
 from reports.evidence.published import MEGABYTE, PARAMETERS, Numbers, places_of
 from reports.pages.text import number

@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator
 from decimal import Decimal
 
-from reports.audit.checks import digits, show
-from reports.audit.finding import Finding
+from reports.audit.checks import Finding, digits, show
 from reports.evidence.published import Numbers, places_of
 from reports.evidence.statistics import NORMAL_975, welch_test
 from reports.pages.text import number

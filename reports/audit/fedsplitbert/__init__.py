@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from reports.audit.checks import sentences
+from reports.audit.checks import Check, Finding, Material, audit, sentences
 from reports.audit.fedsplitbert import tables, traffic
-from reports.audit.finding import Check, Finding, Material, audit
 from reports.evidence.labels import label1_ranges
 from reports.evidence.records import Request
 from reports.evidence.traffic import derived_cost

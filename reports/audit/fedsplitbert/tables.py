@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 
 from benchmarks.spec import Column
-from reports.audit.checks import average_finding, differing, listed, show, uneven_sums
-from reports.audit.finding import Finding
+from reports.audit.checks import Finding, average_finding, differing, listed, show, uneven_sums
 from reports.evidence.published import Numbers
 from reports.evidence.scores import score_label
 

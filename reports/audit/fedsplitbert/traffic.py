@@ -10,8 +10,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from reports import ReportError
-from reports.audit.checks import against_exact, digits, show
-from reports.audit.finding import Finding
+from reports.audit.checks import Finding, against_exact, digits, show
 from reports.evidence.published import Numbers, PrintedCost, as_decimal
 from reports.evidence.traffic import Sent, gain_over
 
