@@ -34,6 +34,11 @@ class Metric:
         """What a value is multiplied with to be shown: 100 for percent."""
         return 100 if self.unit == "%" else 1
 
+    @property
+    def sign(self) -> int:
+        """What a difference is multiplied with to be above 0 where it is a gain."""
+        return 1 if self.higher_is_better else -1
+
     def shown(self, value: float) -> float:
         """A value, or a difference of two, in the unit in which it is shown."""
         return self.factor * value

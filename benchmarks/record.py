@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.errors import UserError
+from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.spec import JSON, Cell, digest
 
 SCHEMA = 1
@@ -83,31 +84,45 @@ class RunRecord:
         del value["inputs"]["data"]["origin"], value["inputs"]["backbone"]["origin"]
         return value
 
-    def score(self, name: str, at: str = "last") -> float | None:
-        """The mean over clients of a score ("test/f1"), at the last or the best round, as a fraction.
+    def by_round(self, name: str) -> tuple[float | None, ...]:
+        """The clients' combined score ("test/f1") after every round, as recorded; or each round's TRAIN_LOSS.
 
-        None where it is undefined, or on a test set that the data of this run lacked; KeyError where it is unknown.
+        None where it is undefined, or where the data of this run lacked its evaluation and had others; KeyError where
+        it is unknown.
         """
-        evaluation, metric = name.split("/")
-        if evaluation not in self.rounds[0].scores and evaluation != "test":
-            return None
-        values = [entry.scores[evaluation][metric] for entry in self.rounds]
-        if at == "last":
-            return values[-1]
-        return max((value for value in values if value is not None), default=None)
+        if name == TRAIN_LOSS:
+            return tuple(entry.train_loss for entry in self.rounds)
+        evaluation, measured = name.split("/")
+        if self.rounds[0].scores and evaluation not in self.rounds[0].scores:
+            return (None,) * len(self.rounds)
+        return tuple(entry.scores[evaluation][measured] for entry in self.rounds)
+
+    def score(self, name: str, at: str = "last") -> float | None:
+        """A score as `by_round` has it, at the last round, or at the best one by its metric's direction."""
+        values = self.by_round(name)
+        return values[-1] if at == "last" else metric(name).best(values)
+
+    def sampling_error(self, name: str) -> float | None:
+        """Of the last round's score, from the finite test set; None where it is unknown, 0 of a training loss."""
+        if name == TRAIN_LOSS:
+            return 0.0
+        evaluation, measured = name.split("/")
+        return self.sampling_errors.get(evaluation, {}).get(measured)
 
     @property
     def file_name(self) -> str:
         """The name under which the record is kept."""
         return f"{self.cell.label}-{self.cell_id}.json"
 
-    @property
-    def test_examples(self) -> int:
-        """Test examples of all clients together; those of the central test set where there is one."""
+    def own_examples(self, evaluation: str) -> tuple[int, ...]:
+        """Examples of an evaluation that each client keeps back; none where its set is central."""
+        is_central = evaluation in self.inputs["data"].get("central", {})
+        return tuple(0 if is_central else int(client[evaluation]) for client in self.clients)
+
+    def examples(self, evaluation: str) -> int:
+        """Examples of an evaluation, of all clients together; those of the central set where there is one."""
         central = self.inputs["data"].get("central", {})
-        if "test" in central:
-            return int(central["test"])
-        return sum(int(client["test"]) for client in self.clients)
+        return int(central[evaluation]) if evaluation in central else sum(self.own_examples(evaluation))
 
 
 def record_from_json(value: Mapping[str, Any]) -> RunRecord:

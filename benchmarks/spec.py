@@ -154,12 +154,21 @@ class Row:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: a task, with the scores printed in it and the one that enters the average."""
+    """A column of a table: a task, with the scores printed in it and the one that enters the average.
+
+    evaluations: evaluation -> what stands behind a metric's label where it was measured there; "" for nothing.
+    """
 
     task: str
     name: str
     scores: tuple[str, ...]  # "<evaluation>/<metric>", such as "test/f1"
     averaged: str
+    evaluations: Mapping[str, str] = field(default_factory=lambda: {"test": ""})
+
+    @property
+    def evaluation(self) -> str:
+        """The evaluation that counts: that of the averaged score."""
+        return self.averaged.partition("/")[0]
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -25,6 +26,7 @@ PATHS = [path for folder in FOLDERS for path in sorted(folder.glob("*.json"))]
 TABLE = benchmark("fedsplitbert-table3")
 LITE = scale_of(TABLE, "lite")
 FROZEN = benchmark("fedfreezebert-table3")
+DIGESTS = ROOT / "tests" / "pages.sha256"
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +115,14 @@ def test_results_came_from_committed_code(records: list[RunRecord]) -> None:
 
 
 # ---- pages -------------------------------------------------------------------------------------------------------
+
+
+def test_every_number_of_every_page_is_as_committed() -> None:
+    digests = runpy.run_path(str(ROOT / "tools" / "pages.py"))["digests"]
+    now, then = ({line[66:]: line[:64] for line in text.splitlines()} for text in (digests(), DIGESTS.read_text()))
+    changed = sorted(name for name in {*now, *then} if now.get(name) != then.get(name))
+    assert not changed, "if these are meant to change, renew the digests: python tools/pages.py"
+
 
 PAGES = {
     "README.md": ["fedsplitbert-table3", "fedfreezebert-table3", "--brief"],

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import re
 import runpy
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,16 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("benchmarks", "fedsim", "partitions", "reports")
 DISTRIBUTION_OF = {"sklearn": "scikit-learn"}  # where the name that is imported is not the one that is installed
 MAX_LINES = 400
+MAX_LINES_OF_REPORTS = 300
+# What each package of reports builds on, beside the standard library and benchmarks' pure data.
+REPORTS: Mapping[str, tuple[str, ...]] = {
+    "evidence": (),
+    "pages": ("evidence",),
+    "views": ("evidence", "pages"),
+    "claims": ("evidence", "pages"),
+    "audit": ("evidence", "pages", "claims"),
+}
+READ_BY_REPORTS = tuple(f"benchmarks.{name}" for name in ("spec", "record", "claims", "costs", "measures"))
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 RUNTIME = [Requirement(line) for line in PROJECT["dependencies"]]
@@ -148,10 +159,36 @@ def test_partitions_is_numpy_only() -> None:
 def test_reports_reads_specs_and_records_only() -> None:
     def is_allowed(_: str, name: str) -> bool:
         if is_inside(name, "benchmarks"):
-            return is_inside(name, "benchmarks.spec", "benchmarks.record", "benchmarks.claims", "benchmarks.costs")
+            return is_inside(name, *READ_BY_REPORTS)
         return not is_inside(name, "fedsim", "partitions", "torch", "transformers")
 
     assert offenders("reports", is_allowed) == []
+
+
+def test_reports_import_along_the_arrow() -> None:
+    """Evidence stands below everything that shows or judges it; what a package may import is what REPORTS says."""
+
+    def is_allowed(path: str, name: str) -> bool:
+        if not is_inside(name, "reports") or name == "reports.ReportError":
+            return True
+        own, other = path.split("/")[1], name.split(".")[1]
+        return own == other or other in REPORTS[own]
+
+    assert offenders("reports", is_allowed) == []
+
+
+def test_no_modules_of_reports_import_each_other() -> None:
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in sources("reports")}
+    modules = {name.removesuffix(".__init__"): path for name, path in modules.items()}
+
+    def of(name: str) -> str:
+        """The module that a name is or is in; a package only where the name is no module of it."""
+        return next(part for part in (name, name.rpartition(".")[0]) if part in modules)
+
+    graph = {
+        module: {of(name) for name in imported(path) if is_inside(name, "reports")} for module, path in modules.items()
+    }
+    graphlib.TopologicalSorter(graph).prepare()  # CycleError names a circle
 
 
 @pytest.mark.parametrize(("library", "place"), [("mlflow", "tracking"), ("optuna", "sweep")])
@@ -189,3 +226,10 @@ def test_no_file_is_long() -> None:
         for path in sources(folder)
     }
     assert {path: lines for path, lines in lengths.items() if lines > MAX_LINES} == {}
+
+
+def test_files_of_reports_are_small() -> None:
+    lengths = {
+        str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in sources("reports")
+    }
+    assert {path: lines for path, lines in lengths.items() if lines > MAX_LINES_OF_REPORTS} == {}

@@ -10,7 +10,7 @@ from benchmarks.planning import wire_plan
 from benchmarks.spec import Benchmark, Cell, Column, Row, Scale
 
 if TYPE_CHECKING:
-    from reports.page import Derive
+    from reports.evidence.records import Derive
 
 
 def derive_for(benchmark: Benchmark) -> Derive:

@@ -14,7 +14,7 @@ from benchmarks.settings import Settings
 from benchmarks.spec import Benchmark, Scale
 
 if TYPE_CHECKING:
-    from reports.audit.finding import Numbers
+    from reports.evidence.published import Numbers
 
 
 def benchmarks_of(paper: str) -> dict[str, Benchmark]:
@@ -26,7 +26,7 @@ def benchmarks_of(paper: str) -> dict[str, Benchmark]:
 
 def published_of(tables: Iterable[Benchmark]) -> Mapping[str, Numbers]:
     """A paper's id -> its published numbers, of every paper that the benchmarks are from."""
-    from reports.audit.finding import Numbers, read_folder
+    from reports.evidence.published import Numbers, read_folder
 
     folders = {table.paper.id: table.published_csv.parent for table in tables}
     return {paper: Numbers.of(read_folder(folder)) for paper, folder in folders.items()}
@@ -37,7 +37,7 @@ def show_claims(paper: str, scale: Scale, records: Sequence[RunRecord], made: Se
 
     Returns Markdown: with the numbers, or, if `brief`, the verdicts alone.
     """
-    from reports.claims import judge
+    from reports.claims.judge import judge
     from reports.claims.render import claims_markdown, print_claims, verdicts_markdown
 
     tables = benchmarks_of(paper)
@@ -54,7 +54,7 @@ def show_claims(paper: str, scale: Scale, records: Sequence[RunRecord], made: Se
 
 def show_audit(paper: str, records: Sequence[RunRecord], made: Settings) -> None:
     """Say how far a paper's printed numbers agree with each other, and write every finding, if it has an audit."""
-    from reports.audit.material import Material
+    from reports.audit.checks import Material
     from reports.audit.render import audit_markdown, summary
 
     if importlib.util.find_spec(f"reports.audit.{paper}") is None:

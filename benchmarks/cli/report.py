@@ -19,7 +19,7 @@ from benchmarks.settings import Settings, require_writable
 from benchmarks.spec import SCALES
 
 if TYPE_CHECKING:
-    from reports.page import Page
+    from reports.pages.page import Page
 
 
 def report_command(words: argparse.Namespace) -> int:
@@ -42,7 +42,7 @@ def report_command(words: argparse.Namespace) -> int:
         claims += [show_claims(paper, scale, records, made, brief=words.brief) for scale in scales.values()]
         show_audit(paper, records, made)
     if words.readme:
-        from reports.readme import render_state, update_readme
+        from reports.pages.files import render_state, update_readme
 
         pictures = _pictures(pages, words.pictures, words.readme.parent) if words.pictures else {}
         update_readme(words.readme, render_state(pages, pictures, "\n\n".join(filter(None, claims))))
@@ -52,14 +52,14 @@ def report_command(words: argparse.Namespace) -> int:
 
 def _pictures(pages: Sequence[Page], folder: Path, beside: Path) -> dict[str, str]:
     """Write the pages' figures into a folder; returns benchmark id -> link from a file that lies `beside`."""
-    from reports.plots import render
+    from reports.pages.plots import render
 
     links = {}
     for page in pages:
         if page.figure is not None:
-            path = folder / f"{page.benchmark_id}-{page.scale_id}.png"
+            path = folder / f"{page.request.benchmark.id}-{page.request.scale.id}.png"
             write_bytes(path, render(page.figure, "png"))
-            links[page.benchmark_id] = Path(os.path.relpath(path, beside)).as_posix()
+            links[page.request.benchmark.id] = Path(os.path.relpath(path, beside)).as_posix()
     return links
 
 
@@ -98,10 +98,10 @@ def show_report(
     """Print a benchmark's page and write its files; returns both."""
     from rich.console import Console
 
-    from reports.page import request_for
-    from reports.render.terminal import print_page
+    from reports.evidence.records import request_for
+    from reports.pages.files import write_report
+    from reports.pages.terminal import print_page
     from reports.views import page
-    from reports.write import write_report
 
     shown = page(
         request_for(

@@ -1,12 +1,21 @@
-"""Checks that any paper's tables can be put to, and the words in which they answer."""
+"""What an audit may ask for, what it finds, and checks that any paper's tables and sentences can be put to."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import ROUND_DOWN, Decimal
 
-from reports.audit.finding import Finding, Numbers
-from reports.statistics import RULES, printed
+from benchmarks.claims import Claim
+from benchmarks.record import RunRecord
+from benchmarks.spec import Benchmark
+from reports.claims.cases import State
+from reports.claims.judge import judge_in_print, printed_numbers
+from reports.evidence.published import AVERAGE, Numbers
+from reports.evidence.records import PAPER, Derive, Request, request_for
+from reports.evidence.statistics import RULES, printed
+
+SENTENCES = "Sentences of the text"
 
 _GIVEN_BY = {
     ("truncate", "round"): "rounded and truncated alike",
@@ -14,6 +23,59 @@ _GIVEN_BY = {
     ("round",): "rounded, not truncated",
     (): "neither rounded nor truncated",
 }
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One statement of a paper beside what the paper's own numbers give.
+
+    agrees: None where nothing that is given decides it, such as a size that no reading of the method yields.
+    """
+
+    id: str
+    subject: str  # the part of the audit that it belongs to
+    statement: str
+    printed: str
+    recomputed: str
+    agrees: bool | None
+    explanation: str = ""  # the rule applied, and what else a reader should know
+
+    @property
+    def verdict(self) -> str:
+        return {True: "agrees", False: "does not agree", None: "not derivable"}[self.agrees]
+
+
+Check = Callable[[Numbers], Iterable[Finding]]
+
+
+def audit(numbers: Numbers, checks: Iterable[Check]) -> tuple[Finding, ...]:
+    """The findings of a list of checks, in its order."""
+    return tuple(finding for check in checks for finding in check(numbers))
+
+
+@dataclass(frozen=True)
+class Material:
+    """A paper's numbers and sentences, and what is known beside them.
+
+    published: a paper's id -> its numbers; benchmarks: by id. Of this paper, and of others that its claims speak of.
+    derive: what the rounds of a benchmark's cells send; without it, findings by exact bytes are left out.
+    """
+
+    paper: str
+    published: Mapping[str, Numbers]
+    benchmarks: Mapping[str, Benchmark]
+    claims: tuple[Claim, ...] = ()
+    records: tuple[RunRecord, ...] = ()
+    derive: Callable[[Benchmark], Derive] | None = None
+
+    @property
+    def numbers(self) -> Numbers:
+        return self.published[self.paper]
+
+    def request(self, benchmark_id: str, row_ids: Collection[str]) -> Request:
+        whole = self.benchmarks[benchmark_id]
+        table = replace(whole, rows=tuple(row for row in whole.rows if row.id in row_ids))
+        return request_for(table, table.scale(PAPER), (), derive=self.derive(table) if self.derive else None)
 
 
 def show(value: Decimal, places: int = 2, sign: str = "") -> str:
@@ -39,24 +101,13 @@ def against_exact(
     results = {rule: printed(exact, rule, places) for rule in RULES}
     giving = tuple(rule for rule in RULES if results[rule] == value)
     agreeing = [rule for rule in rules if rule in giving]
-    return Finding(
-        key,
-        subject,
-        statement,
-        show(value, places),
-        show(results[agreeing[0] if agreeing else rules[0]], places),
-        bool(agreeing),
-        f"exactly {digits(exact)}: {_GIVEN_BY[giving]}",
-    )
+    given = show(results[agreeing[0] if agreeing else rules[0]], places)
+    how = f"exactly {digits(exact)}: {_GIVEN_BY[giving]}"
+    return Finding(key, subject, statement, show(value, places), given, bool(agreeing), how)
 
 
 def average_finding(
-    numbers: Numbers,
-    table: str,
-    row: tuple[str, str],
-    places: Sequence[tuple[str, str]],
-    rules: Sequence[str],
-    average: str = "average",
+    numbers: Numbers, table: str, row: tuple[str, str], places: Sequence[tuple[str, str]], rules: Sequence[str]
 ) -> Finding:
     """A row's printed average beside the mean of its numbers.
 
@@ -65,7 +116,7 @@ def average_finding(
     row_id, name = row
     exact = sum((numbers.at(table, row_id, *place) for place in places), Decimal(0)) / len(places)
     key = f"average, {table}, {row_id}"
-    value = numbers.at(table, row_id, average)
+    value = numbers.at(table, row_id, AVERAGE)
     return against_exact(key, "Averages", f"{table}: average of {name}", value, exact, 2, rules)
 
 
@@ -94,3 +145,15 @@ def uneven_sums(
             sums[row, column] = sums.get((row, column), Decimal(0)) + value
     uneven = [f"{names[column]} {row}: {digits(found)}" for (row, column), found in sums.items() if found != total]
     return len(sums), uneven
+
+
+def sentences(_: Numbers, material: Material) -> Iterator[Finding]:
+    """Every claim that printed numbers decide, with all comparisons that speak against it."""
+    for claim in material.claims:
+        found = judge_in_print(claim, material.published, material.benchmarks)
+        if found.state in (State.YES, State.NO):
+            asked = dict.fromkeys(case.asked.text for case in found.cases)
+            statement = f"Claim {claim.id}, {claim.place}: “{claim.quotation}”"
+            given = printed_numbers(found, most=None)
+            agrees = found.state is State.YES
+            yield Finding(f"claim {claim.id}", SENTENCES, statement, ", ".join(asked), given, agrees, claim.reading)

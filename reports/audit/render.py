@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from reports.audit.finding import Finding
-from reports.render.markdown import escape
+from reports.audit.checks import Finding
+from reports.pages.markdown import escape
 
 HEADERS = ("Statement", "Printed", "Recomputed", "Verdict", "How")
 _STYLES = {True: "", False: "bold", None: "italic"}

@@ -1,20 +1,21 @@
-"""A table's average above the best rival's, over our records."""
+"""A table's average against the best rival's, over our records."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from benchmarks.claims import At, AverageBetter
-from reports.claims.estimate import NORMAL_975, Estimate
-from reports.claims.runs import Runs, last_score, sampling_error
-from reports.layout import number
-from reports.statistics import mean, root_mean_square, stratified_bootstrap
+from reports.claims.cells import Runs
+from reports.evidence.scores import known
+from reports.evidence.statistics import NORMAL_975, Estimate, mean, root_mean_square, stratified_bootstrap
+from reports.pages.text import number
 
 Stratum = tuple[At, str]  # a row and a task: one value a seed
+Values = Mapping[Stratum, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -29,16 +30,15 @@ class _Margin:
     def strata(self) -> tuple[Stratum, ...]:
         return tuple((at, task) for at in (self.row, *self.rivals) for task in self.tasks)
 
-    def average(self, at: At, values: Mapping[Stratum, np.ndarray]) -> np.ndarray:
+    def average(self, at: At, values: Values) -> np.ndarray:
         return np.stack([values[at, task] for task in self.tasks]).mean(axis=0)
 
-    def above_best(self, values: Mapping[Stratum, np.ndarray]) -> np.ndarray:
-        """Average of the row less the best average of a rival."""
+    def above_best(self, values: Values) -> np.ndarray:
         return self.average(self.row, values) - np.max([self.average(at, values) for at in self.rivals], axis=0)
 
 
 def average_margin(runs: Runs, relation: AverageBetter) -> Estimate | None:
-    """Points above the best rival's average, mean over the rows; of the tasks that were run, where some were not.
+    """Above the best rival's average, mean over the rows; of the tasks that were run, where some were not.
 
     The interval is the wider of a stratified bootstrap over seeds and the test sets' sampling error; none unless
     every task of the tables was run with two seeds or more.
@@ -47,67 +47,51 @@ def average_margin(runs: Runs, relation: AverageBetter) -> Estimate | None:
     for row in relation.rows:
         rivals = tuple(at for at in relation.than if at.benchmark == row.benchmark)
         every = runs.tables.tasks(row)
-        tasks = tuple(task for task in every if all(_scores(runs, at, task) for at in (row, *rivals)))
+        tasks = tuple(task for task in every if all(_values(runs, at, task) for at in (row, *rivals)))
         whole = whole and tasks == every
         if tasks:
             margins.append(_Margin(row, rivals, tasks))
     if not margins:
         return None
     strata = tuple(dict.fromkeys(stratum for margin in margins for stratum in margin.strata))
-    scores = [_scores(runs, *stratum) for stratum in strata]
-    points = {stratum: np.array([mean(values)]) for stratum, values in zip(strata, scores, strict=True)}
+    values = [_values(runs, *stratum) for stratum in strata]
+    points = {stratum: np.array([mean(seeds)]) for stratum, seeds in zip(strata, values, strict=True)}
 
     def statistic(means: np.ndarray) -> np.ndarray:
-        values = dict(zip(strata, means, strict=True))
-        return np.mean([margin.above_best(values) for margin in margins], axis=0)
+        of = dict(zip(strata, means, strict=True))
+        return np.mean([margin.above_best(of) for margin in margins], axis=0)
 
     value = float(statistic(np.stack([points[stratum] for stratum in strata]))[0])
-    interval = _interval(runs, margins, scores, points, value, statistic) if whole else None
-    return Estimate(value, interval, min(map(len, scores)), _parts(runs, margins, points))
+    drawn = stratified_bootstrap(values, statistic) if whole else None
+    errors = [_sampling_error(runs, margin, points) for margin in margins] if drawn else [None]
+    interval = None
+    if drawn is not None and None not in errors:
+        half = NORMAL_975 * mean(known(errors))  # the rows share their test sets: their errors do not cancel
+        interval = min(drawn[0], value - half), max(drawn[1], value + half)
+    return Estimate(value, interval, min(map(len, values)), _parts(runs, margins, points))
 
 
-def _scores(runs: Runs, at: At, task: str) -> list[float]:
-    """The score that enters the average, in points, one a seed."""
-    column = runs.tables.column(at, task)
-    values = [] if column is None else [last_score(record, column.averaged) for record in runs.of(at, task)]
-    return [100 * value for value in values if value is not None]
+def _values(runs: Runs, at: At, task: str) -> list[float]:
+    """The score that enters the average, one a seed, in its unit; its sign turned where less is better."""
+    found = runs.scores(at, task)
+    return [] if found is None else [found.metric.sign * value for value in known(found.at())]
 
 
-def _interval(
-    runs: Runs,
-    margins: Sequence[_Margin],
-    scores: Sequence[Sequence[float]],
-    points: Mapping[Stratum, np.ndarray],
-    value: float,
-    statistic: Callable[[np.ndarray], np.ndarray],
-) -> tuple[float, float] | None:
-    """The wider of the bootstrap's interval and the sampling error's."""
-    drawn = stratified_bootstrap(scores, statistic)
-    errors = [_sampling_error(runs, margin, points) for margin in margins]
-    known = [error for error in errors if error is not None]
-    if drawn is None or len(known) < len(errors):
-        return None
-    half = NORMAL_975 * mean(known)  # the rows share their test sets: their errors do not cancel
-    return min(drawn[0], value - half), max(drawn[1], value + half)
-
-
-def _sampling_error(runs: Runs, margin: _Margin, points: Mapping[Stratum, np.ndarray]) -> float | None:
-    """Of a row's average less that of the best rival; None where one is unknown."""
+def _sampling_error(runs: Runs, margin: _Margin, points: Values) -> float | None:
     best = max(margin.rivals, key=lambda at: float(margin.average(at, points)[0]))
     squares = []
     for at in (margin.row, best):
         for task in margin.tasks:
-            column = runs.tables.column(at, task)
-            errors = [] if column is None else [sampling_error(record, column.averaged) for record in runs.of(at, task)]
-            error = root_mean_square([100 * error for error in errors if error is not None])
+            found = runs.scores(at, task)
+            errors = () if found is None else found.errors
+            error = root_mean_square(known(errors))
             if error is None or None in errors:
                 return None
             squares.append(error**2)
     return math.sqrt(math.fsum(squares)) / len(margin.tasks)
 
 
-def _parts(runs: Runs, margins: Sequence[_Margin], points: Mapping[Stratum, np.ndarray]) -> str:
-    """Each table alone, with how many of its tasks were run."""
+def _parts(runs: Runs, margins: Sequence[_Margin], points: Values) -> str:
     tables: dict[str, list[_Margin]] = {}
     for margin in margins:
         tables.setdefault(runs.tables.benchmark(margin.row).place, []).append(margin)

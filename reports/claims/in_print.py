@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from benchmarks.claims import At, AtMost, AverageBetter, Cheaper, Printed, Reaches
-from reports.audit.finding import Numbers, Place
-from reports.claims.estimate import Estimate, exact
-from reports.claims.relations import Measure
-from reports.claims.tables import Pair, Tables
-from reports.layout import number
-from reports.printed_costs import has_terms, printed_terms
-from reports.published import AVERAGE
+from benchmarks.measures import metric
+from reports.claims.cases import Measure
+from reports.claims.cells import Pair, Tables
+from reports.evidence.published import AVERAGE, Numbers, Place
+from reports.evidence.statistics import Estimate, exact
+from reports.pages.text import number
 
 FROM_PROSE = "derived from prose"
 
@@ -40,21 +39,18 @@ class InPrint:
         return self._numbers(at).values.get((printed.table, at.printed or at.row, printed.column, ""))
 
     def _marked(self, estimate: Estimate, rows: Sequence[At], column: str, score: str) -> Estimate:
-        """The estimate, saying where it rests on a number that is derived."""
         if not any(self._place(at, column, score) in self._numbers(at).derived for at in rows):
             return estimate
         return replace(estimate, note="; ".join(filter(None, (estimate.note, FROM_PROSE))))
 
     def difference(self, pair: Pair, measure: Measure, relative: bool) -> Estimate | None:
-        """Of two published scores; curves carry no numbers."""
         own, other = (self._at(at, pair.task, pair.score) for at in (pair.row, pair.other))
         if measure != "score" or own is None or other is None:
             return None
-        value = exact(float(100 * (own / other - 1) if relative else own - other))
+        value = exact(float(metric(pair.score).sign * (100 * (own / other - 1) if relative else own - other)))
         return self._marked(value, (pair.row, pair.other), pair.task, pair.score)
 
     def average_margin(self, relation: AverageBetter) -> Estimate | None:
-        """By the printed averages."""
         margins: dict[str, list[Decimal]] = {}
         for row in relation.rows:
             rivals = [at for at in relation.than if at.benchmark == row.benchmark]
@@ -62,10 +58,12 @@ class InPrint:
             known = [other for other in others if other is not None]
             if own is None or len(known) < len(others):
                 return None
-            margins.setdefault(self.tables.benchmark(row).place, []).append(own - max(known))
+            sign = self.tables.direction(row)
+            best = max(sign * other for other in known)
+            margins.setdefault(self.tables.benchmark(row).place, []).append(sign * own - best)
         every = [margin for found in margins.values() for margin in found]
-        parts = (f"{place} {number(float(_mean(found)), '+')}" for place, found in margins.items())
-        return exact(float(_mean(every)), note=", ".join(parts))
+        parts = (f"{place} {number(float(sum(found) / len(found)), '+')}" for place, found in margins.items())
+        return exact(float(sum(every) / len(every)), note=", ".join(parts))
 
     def above_target(self, relation: Reaches, row: At, task: str) -> Estimate | None:
         """By the printed cost where bytes are limited, else by the published score; rounds are in curves only."""
@@ -81,11 +79,11 @@ class InPrint:
         score = self._at(row, task, relation.target.score)
         if score is None:
             return None
-        value = exact(float(score - percent), note=f"target {percent.normalize():f}")
+        above = metric(relation.target.score).sign * (score - percent)
+        value = exact(float(above), note=f"target {percent.normalize():f}")
         return self._marked(value, (row,), task, relation.target.score)
 
     def ratio(self, relation: Cheaper, pair: Pair) -> Estimate | None:
-        """Of the printed gigabytes; of a whole run by the paper's equations of its cost."""
         if relation.whole_run:
             return self._ratio_by_equations(pair)
         own, other = (self._gigabytes(relation.costs, at) for at in (pair.row, pair.other))
@@ -94,24 +92,18 @@ class InPrint:
     def _ratio_by_equations(self, pair: Pair) -> Estimate | None:
         table, numbers = self.tables.benchmark(pair.row), self._numbers(pair.row)
         own, other = (table.closed_forms.get(at.row) for at in (pair.row, pair.other))
-        if own is None or other is None or not has_terms(numbers, table.place):
+        if own is None or other is None or not numbers.has_terms(table.place):
             return None
-        terms, gigabyte = printed_terms(numbers, table.place), table.paper.gigabyte
+        terms, gigabyte = numbers.terms(table.place), table.paper.gigabyte
         ratio = other.cost_gb(terms, gigabyte) / own.cost_gb(terms, gigabyte)
         return exact(ratio, note=f"equations {other.equation} and {own.equation} with the printed parameters")
 
     def level(self, relation: AtMost, row: At, task: str) -> Estimate | None:
-        """A published score."""
         score = self._at(row, task, relation.score)
         return None if score is None else self._marked(exact(float(score)), (row,), task, relation.score)
 
     def gap(self, pair: Pair) -> Estimate | None:
-        """Over the scores that both tables print."""
         scores = self.tables.pairs((pair.row,), (pair.other,), (pair.task,))
         found = [self.difference(score, "score", False) for score in scores]
         values = [estimate for estimate in found if estimate is not None and estimate.value is not None]
         return max(values, key=lambda value: abs(value.value or 0.0)) if values and len(values) == len(found) else None
-
-
-def _mean(values: Sequence[Decimal]) -> Decimal:
-    return sum(values, Decimal(0)) / len(values)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from reports.claims import Judgement
-from reports.render.markdown import escape
-from reports.statistics import RESAMPLES
+from reports.claims.judge import Judgement
+from reports.evidence.statistics import RESAMPLES
+from reports.pages.markdown import escape
 
 HEADERS = ("Claim", "The paper says", "Place", "In print", "Ours", "Numbers")
 RULE = (
@@ -47,10 +47,6 @@ def _cells(judgement: Judgement) -> tuple[str, ...]:
     )
 
 
-def _readings(judgements: Sequence[Judgement]) -> list[str]:
-    return [f"{found.claim.id}: {found.claim.reading}" for found in judgements if found.claim.reading]
-
-
 def _heading(judgements: Sequence[Judgement]) -> str:
     first = judgements[0]
     return f"{first.paper}, claims · scale {first.scale.id}: {first.scale.label}"
@@ -58,42 +54,38 @@ def _heading(judgements: Sequence[Judgement]) -> str:
 
 def summary(judgements: Sequence[Judgement]) -> str:
     """How many claims got which verdict, in print and in our records."""
-    parts = []
-    for where, verdicts in (
-        ("in print", [found.in_print for found in judgements]),
-        ("in our records", [found.ours for found in judgements]),
-    ):
-        counts = ", ".join(f"{count} {verdict}" for verdict, count in Counter(verdicts).most_common())
-        parts.append(f"{where} {counts}")
+    verdicts = {
+        "in print": [found.in_print for found in judgements],
+        "in our records": [found.ours for found in judgements],
+    }
+    counts = {where: Counter(found).most_common() for where, found in verdicts.items()}
+    parts = (f"{where} {', '.join(f'{n} {verdict}' for verdict, n in found)}" for where, found in counts.items())
     return f"{len(judgements)} claims: {'; '.join(parts)}."
 
 
-def claims_markdown(judgements: Sequence[Judgement], level: int = 3) -> str:
-    """A table of the claims under a heading of that level, how each is read, and the rule; empty without claims."""
+def _markdown(judgements: Sequence[Judgement], level: int, headers: Sequence[str], rest: Sequence[str]) -> str:
+    """A table of the claims under a heading of that level, and what comes after it; empty without claims."""
     if not judgements:
         return ""
-    lines = [f"| {' | '.join(HEADERS)} |", f"|{' :-- |' * len(HEADERS)}"]
+    lines = [f"| {' | '.join(headers)} |", f"|{' :-- |' * len(headers)}"]
     for judgement in judgements:
         *cells, in_print, ours = map(escape, _cells(judgement))
-        lines.append(f"| {' | '.join([*cells, f'{in_print}<br>{ours}'])} |")
-    readings = "\n".join(f"- {escape(text)}" for text in [*_readings(judgements), RULE])
-    parts = [
-        f"{'#' * level} {escape(_heading(judgements))}",
-        summary(judgements),
-        "\n".join(lines),
-        f"<details><summary>How the claims are read and judged</summary>\n\n{readings}\n\n</details>",
-    ]
-    return "\n\n".join(parts) + "\n"
+        lines.append(f"| {' | '.join([*cells, f'{in_print}<br>{ours}'][: len(headers)])} |")
+    heading = f"{'#' * level} {escape(_heading(judgements))}"
+    return "\n\n".join([heading, summary(judgements), "\n".join(lines), *rest]) + "\n"
+
+
+def claims_markdown(judgements: Sequence[Judgement], level: int = 3) -> str:
+    """The claims with their numbers, how each is read, and the rule; empty without claims."""
+    readings = [f"{found.claim.id}: {found.claim.reading}" for found in judgements if found.claim.reading]
+    listed = "\n".join(f"- {escape(text)}" for text in [*readings, RULE])
+    rest = f"<details><summary>How the claims are read and judged</summary>\n\n{listed}\n\n</details>"
+    return _markdown(judgements, level, HEADERS, [rest])
 
 
 def verdicts_markdown(judgements: Sequence[Judgement], level: int = 3) -> str:
     """The claims with their two verdicts alone; empty without claims."""
-    if not judgements:
-        return ""
-    headers = HEADERS[:5]
-    lines = [f"| {' | '.join(headers)} |", f"|{' :-- |' * len(headers)}"]
-    lines += [f"| {' | '.join(map(escape, _cells(judgement)[:5]))} |" for judgement in judgements]
-    return "\n\n".join([f"{'#' * level} {escape(_heading(judgements))}", summary(judgements), "\n".join(lines)]) + "\n"
+    return _markdown(judgements, level, HEADERS[:5], [])
 
 
 def print_claims(judgements: Sequence[Judgement], console: Console | None = None) -> None:

@@ -1,15 +1,27 @@
-"""Views: how a table or figure shows its records. A view is a module here with a function of its own name."""
+"""Views: how a table or figure shows its records.
+
+A view is a module here: `join` answers a request with whatever it shows, of which `grids`, `notes` and `frame` make
+the tables, the notes under them and the long form. `plot` of the module beside it, `<view>_plot`, draws the figure.
+"""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from functools import partial
+from typing import Any
 
-from reports.page import Page, Request
+from reports.evidence.records import Request
+from reports.pages.page import Page
 
 
 def page(request: Request) -> Page:
     """The page of a benchmark at a scale, by the view that the benchmark names."""
     name = request.benchmark.view.name
-    view: Callable[[Request], Page] = getattr(importlib.import_module(f"reports.views.{name}"), name)
-    return view(request)
+    return show(name, importlib.import_module(f"reports.views.{name}").join(request))
+
+
+def show(name: str, found: Any) -> Page:
+    """The page of what a view's `join` gave."""
+    view, drawing = (importlib.import_module(f"reports.views.{name}{part}") for part in ("", "_plot"))
+    grids, notes = tuple(view.grids(found)), tuple(view.notes(found))
+    return Page(found.request, grids, notes, partial(view.frame, found), partial(drawing.plot, found))

@@ -68,7 +68,7 @@ def test_records_of_a_global_and_of_a_personal_method(tmp_path: Path) -> None:
         name: run_cell(replace(CELL, algorithm=name, options=options), Settings(results_dir=tmp_path), lambda _: None)
         for name, options in (("fedavg", {}), ("fedsplitbert", {"critical_layer": 2}), ("local_majority", {}))
     }
-    assert {record.test_examples for record in records.values()} == {120}
+    assert {record.examples("test") for record in records.values()} == {120}
     one = [scores["test"] for scores in records["fedavg"].rounds[-1].client_scores]
     assert one[0] == one[1] == one[2]
     own = [scores["test"]["accuracy"] for scores in records["fedsplitbert"].rounds[-1].client_scores]

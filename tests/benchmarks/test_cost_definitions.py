@@ -10,7 +10,7 @@ from benchmarks.errors import DependsOnTextsError
 from benchmarks.planning import wire_plan
 from benchmarks.registry import benchmark
 from benchmarks.spec import Scale
-from reports.published import read_published
+from reports.evidence.published import read_published
 
 TABLE3, TABLE4 = benchmark("fedfreezebert-table3"), benchmark("fedfreezebert-table4")
 VARIANTS = ["c-psum-trimmed", "c-psum-fp16"]

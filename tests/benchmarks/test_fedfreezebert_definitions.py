@@ -12,8 +12,8 @@ from benchmarks.record import RunRecord
 from benchmarks.registry import benchmark, scale_of
 from benchmarks.runner import run_cell
 from benchmarks.settings import Settings
-from reports.page import request_for
-from reports.published import read_published
+from reports.evidence.published import read_published
+from reports.evidence.records import request_for
 from reports.views import page
 
 TABLE1, TABLE2 = benchmark("fedfreezebert-table1"), benchmark("fedfreezebert-table2")

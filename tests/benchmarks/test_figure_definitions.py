@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.spec import SCALES, Benchmark
-from reports.published import lookup, read_published
+from reports.evidence.published import lookup, read_published
 
 TABLE_OF = {"figure3": "table3", "figure4": "table3", "figure5": "table4"}
 FIGURES = {name: benchmark(f"fedsplitbert-{name}") for name in TABLE_OF}

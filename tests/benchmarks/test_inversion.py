@@ -21,8 +21,8 @@ from benchmarks.spec import Cell
 from benchmarks.tasks import Examples, task
 from benchmarks.tasks.words import NOUNS
 from fedsim.data import IGNORED, Subset
-from reports.page import request_for
-from reports.published import read_published
+from reports.evidence.published import read_published
+from reports.evidence.records import request_for
 from reports.views import page
 
 STUDY, TABLE = benchmark("fedfreezebert-inversion"), benchmark("fedfreezebert-table3")

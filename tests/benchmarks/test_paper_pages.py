@@ -17,7 +17,7 @@ from benchmarks.planning import wire_plan
 from benchmarks.registry import benchmark as benchmark_of
 from benchmarks.registry import benchmark_ids, scale_of
 from benchmarks.spec import SCALES
-from reports.readme import BEGIN, END
+from reports.pages.files import BEGIN, END
 
 PAGES = sorted((Path(__file__).resolve().parents[2] / "benchmarks").glob("*/README.md"))
 FREEZE = next(page for page in PAGES if page.parent.name == "fedfreezebert")

@@ -207,7 +207,7 @@ def test_scores_of_the_last_and_of_the_best_round(record: RunRecord) -> None:
     assert record.score("test/f1", "best") == 0.8
     assert record.score("test/accuracy") is None
     assert record.score("test/accuracy", "best") is None
-    assert record.test_examples == 9
+    assert record.examples("test") == 9
 
 
 # ---- files -----------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.cli.main import main
 from benchmarks.cli.report import _asked_for
 from benchmarks.registry import benchmark_ids
-from reports.readme import BEGIN, END
+from reports.pages.files import BEGIN, END
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE, FROZEN = "fedsplitbert-table3", "fedfreezebert-table3"

@@ -20,7 +20,7 @@ COLUMNS = (
     Column("cola", "CoLA", ("test/matthews_correlation",), "test/matthews_correlation"),
     Column("sst2", "SST-2", (F1, ACC), ACC),
     Column("qqp", "QQP", (ACC,), ACC),
-    Column("mnli", "MNLI", (ACC, "mismatched/accuracy"), ACC),
+    Column("mnli", "MNLI", (ACC, "mismatched/accuracy"), ACC, {"test": "", "mismatched": "mm"}),
     Column("rte", "RTE", (F1, ACC), ACC),
     Column("qnli", "QNLI", (ACC,), ACC),
     Column("wnli", "WNLI", (ACC,), ACC),

@@ -17,14 +17,13 @@ from benchmarks.costs import ModelSizes, WirePlan
 from benchmarks.fedsplitbert.setup import LAYERS_IN_PRINT
 from benchmarks.registry import benchmark, claims_of
 from benchmarks.spec import Benchmark, Column, Published, Row, Scale
-from reports.audit.checks import against_exact
+from reports import ReportError
+from reports.audit.checks import Finding, Material, against_exact
 from reports.audit.fedsplitbert import findings as find
-from reports.audit.fedsplitbert import labels, traffic
-from reports.audit.finding import Finding, Numbers, read_folder
-from reports.audit.material import Material
+from reports.audit.fedsplitbert import tables, traffic
 from reports.audit.render import audit_markdown, print_audit, summary
-from reports.errors import ReportError
-from reports.page import Derive
+from reports.evidence.published import Numbers, read_folder
+from reports.evidence.records import Derive
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "fedsplitbert" / "published"
 ENTRIES = read_folder(FOLDER)
@@ -170,7 +169,7 @@ def test_the_means_over_clients_say_which_label_comes_first() -> None:
     # MRPC (95 + 75 + 25) / 3, CoLA (90.5 + 83 + 40) / 3, QQP (70 + 37 + 13) / 3.
     means = {"mrpc": "mean 65.00 / 35.00", "cola": "mean 71.17 / 28.83", "qqp": "mean 40.00 / 60.00"}
     ranges = {"mrpc": (60.3, 67.5), "cola": (29.0, 29.7), "qqp": (45.0, 55.0)}
-    found = {finding.id: finding for finding in labels.label_order(Numbers.of(ENTRIES), ranges)}
+    found = {finding.id: finding for finding in tables.label_order(Numbers.of(ENTRIES), ranges)}
     for task, mean in means.items():
         assert FOUND[f"label order, {task}"].printed == mean
         assert FOUND[f"label order, {task}"].agrees is None

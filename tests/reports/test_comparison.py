@@ -6,9 +6,9 @@ import pytest
 
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
-from reports.comparison import AverageResult, CellResult, Comparison, compare
-from reports.errors import ReportError
-from reports.page import request_for
+from reports import ReportError
+from reports.evidence.records import request_for
+from reports.views.comparison import AverageResult, CellResult, Comparison, compare
 
 F1, ACC = "test/f1", "test/accuracy"
 RecordOf = Callable[..., RunRecord]
@@ -224,3 +224,23 @@ def test_one_task_has_no_average(table3: Benchmark, record_of: RecordOf) -> None
     one = compare(request_for(table, table.scale("lite"), [record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8})]))
     assert not one.has_average
     assert not any(note.startswith("Average:") for note in one.notes)
+
+
+def test_seeds_that_were_not_computed_alike_are_named(table3: Benchmark, record_of: RecordOf) -> None:
+    def notes(*machines: tuple[str, str]) -> list[str]:
+        records = [
+            dataclasses.replace(
+                record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}, seed=seed),
+                environment={"precision": precision, "device": device},
+            )
+            for seed, (precision, device) in enumerate(machines)
+        ]
+        found = compare(request_for(table3, table3.scale("lite"), records)).notes
+        return [note for note in found if "not computed alike" in note]
+
+    assert notes(("bf16", "CPU"), ("bf16", "CPU")) == []
+    head = "FedAvg, MRPC: the mean is over seeds that were not computed alike: "
+    assert notes(("bf16", "CPU"), ("fp32", "CPU"), ("bf16", "CPU")) == [
+        head + "seeds 0, 2 in bf16 on CPU; seed 1 in fp32 on CPU."
+    ]
+    assert notes(("bf16", "CPU"), ("bf16", "H200")) == [head + "seed 0 in bf16 on CPU; seed 1 in bf16 on H200."]

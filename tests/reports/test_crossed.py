@@ -16,14 +16,14 @@ from benchmarks.fedfreezebert.setup import HEADS, METHODS
 from benchmarks.fedfreezebert.table3 import BENCHMARK as TABLE3
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, View
-from reports.layout import Grid, Line
-from reports.page import Page, request_for
-from reports.render.latex import latex
-from reports.render.markdown import markdown
-from reports.render.terminal import print_page
+from reports.evidence.records import request_for
+from reports.pages.latex import latex
+from reports.pages.markdown import markdown
+from reports.pages.page import Grid, Line, Page
+from reports.pages.terminal import print_page
 from reports.views import page
-from reports.views.crossed.join import Crossed, join
-from reports.views.crossed.plot import crossed_plot
+from reports.views.crossed import Crossed, join
+from reports.views.crossed_plot import plot as crossed_plot
 
 F1, ACC = "test/f1", "test/accuracy"
 RecordOf = Callable[..., RunRecord]

@@ -15,13 +15,14 @@ from benchmarks.fedsplitbert.figure3 import BENCHMARK as FIGURE3
 from benchmarks.fedsplitbert.figure4 import BENCHMARK as FIGURE4
 from benchmarks.record import RunRecord
 from benchmarks.spec import View
-from reports.errors import ReportError
-from reports.layout import Grid, Line
-from reports.page import Page, Request, request_for
-from reports.plots import MARKS, PALETTE, render
-from reports.render.markdown import markdown
+from reports import ReportError
+from reports.evidence.records import Request, request_for
+from reports.pages.markdown import markdown
+from reports.pages.page import Grid, Line, Page
+from reports.pages.plots import MARKS, PALETTE, render
 from reports.views import page
-from reports.views.curves.plot import curve_plot
+from reports.views.curves import join
+from reports.views.curves_plot import plot as curve_plot
 
 RecordOf = Callable[..., RunRecord]
 CurveOf = Callable[..., RunRecord]
@@ -72,7 +73,7 @@ def request(records: Sequence[RunRecord], scale: str = "lite", tasks: Sequence[s
 
 
 def panel(asked: Request, title: str) -> Axes:
-    return next(axes for axes in curve_plot(asked).axes if axes.get_title().startswith(title))
+    return next(axes for axes in curve_plot(join(asked)).axes if axes.get_title().startswith(title))
 
 
 def methods(axes: Axes) -> list[Line2D]:
@@ -81,12 +82,12 @@ def methods(axes: Axes) -> list[Line2D]:
 
 
 def caption(asked: Request) -> str:
-    (legend,) = curve_plot(asked).legends
+    (legend,) = curve_plot(join(asked)).legends
     return " ".join(legend.get_title().get_text().split())
 
 
 def labels(asked: Request) -> list[str]:
-    (legend,) = curve_plot(asked).legends
+    (legend,) = curve_plot(join(asked)).legends
     return [text.get_text() for text in legend.get_texts()]
 
 
@@ -167,14 +168,14 @@ def test_the_demo_shows_nothing_of_the_paper(curve_of: CurveOf) -> None:
     assert len(methods(axes)) == len(axes.lines) == 1
     assert not axes.texts
     assert "tated" not in caption(asked) + " ".join(labels(asked))
-    title = curve_plot(asked).get_suptitle()
+    title = curve_plot(join(asked)).get_suptitle()
     assert "generated data" in " ".join(title.split())
     assert "stated" not in markdown(page(asked)).replace("The figure's c is not stated", "")
 
 
 def test_panels_without_records_say_not_run(rte: list[RunRecord]) -> None:
     asked = request(rte)
-    assert [axes.get_title() for axes in curve_plot(asked).axes] == [
+    assert [axes.get_title() for axes in curve_plot(join(asked)).axes] == [
         "RTE: Acc (%)", "MRPC: Acc (%)", "STS-B: Pearson (%)", "WNLI: Acc (%)", "QNLI: Acc (%)", "CoLA: Mcc (%)",
     ]  # fmt: skip
     for name in ("MRPC", "STS-B", "WNLI", "QNLI", "CoLA"):
@@ -182,12 +183,12 @@ def test_panels_without_records_say_not_run(rte: list[RunRecord]) -> None:
         assert [text.get_text() for text in axes.texts] == ["not run"]
         assert not axes.lines
     assert "no line: not run" in caption(asked)
-    assert render(lambda: curve_plot(request([], "demo")), "png").startswith(b"\x89PNG")
+    assert render(lambda: curve_plot(join(request([], "demo"))), "png").startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("tasks", [["rte"], ["rte", "mrpc"], ["rte", "mrpc", "wnli", "cola"]])
 def test_any_number_of_tasks_can_be_drawn(rte: list[RunRecord], tasks: list[str]) -> None:
-    panels = [axes for axes in curve_plot(request(rte, tasks=tasks)).axes if axes.axison]
+    panels = [axes for axes in curve_plot(join(request(rte, tasks=tasks))).axes if axes.axison]
     assert len(panels) == len(tasks)
 
 

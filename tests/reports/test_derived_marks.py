@@ -12,14 +12,15 @@ from rich.console import Console
 
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
-from reports.comparison import Comparison, compare
-from reports.layout import DERIVED, marked
-from reports.page import Page, request_for
-from reports.render.latex import latex
-from reports.render.markdown import markdown
-from reports.render.terminal import print_page
-from reports.views.scores import comparison_page
-from reports.views.scores.tables import scores_grid
+from reports.evidence.records import request_for
+from reports.pages.latex import latex
+from reports.pages.markdown import markdown
+from reports.pages.page import Page
+from reports.pages.terminal import print_page
+from reports.pages.text import DERIVED, marked
+from reports.views import show
+from reports.views.comparison import Comparison, compare
+from reports.views.scores import scores_grid
 
 F1, ACC = "test/f1", "test/accuracy"
 RecordOf = Callable[..., RunRecord]
@@ -63,7 +64,7 @@ def test_cells_differences_and_verdicts_are_marked(compared: Callable[[str], Com
 
 
 def test_every_renderer_shows_mark_and_note(compared: Callable[[str], Comparison]) -> None:
-    page: Page = comparison_page(compared("lite"))
+    page: Page = show("scores", compared("lite"))
     note = (
         "≈ derived from the text's relative gains, the printed table was not at hand: FedAvg = FedSplitBERT / 1.2. "
         "What rests on such a number is marked too."
@@ -87,11 +88,13 @@ def test_bars_draw_another_sign(compared: Callable[[str], Comparison], table3: B
     comparison = compared("lite")
     by_accuracy = replace(
         comparison,
-        columns=tuple(replace(column, averaged=ACC) for column in comparison.columns),
+        request=replace(
+            comparison.request, columns=tuple(replace(column, averaged=ACC) for column in comparison.request.columns)
+        ),
         cells=tuple(replace(cell, column=replace(cell.column, averaged=ACC)) for cell in comparison.cells),
     )
     for shown, expected in ((comparison, ["published"]), (by_accuracy, ["published", "derived from the paper's text"])):
-        figure = comparison_page(shown).figure
+        figure = show("scores", shown).figure
         assert figure is not None
         drawn = figure()
         labels = [text.get_text() for text in drawn.legends[0].get_texts()]
@@ -100,7 +103,7 @@ def test_bars_draw_another_sign(compared: Callable[[str], Comparison], table3: B
 
 
 def test_the_demo_scale_shows_neither(compared: Callable[[str], Comparison]) -> None:
-    page = comparison_page(compared("demo"))
+    page = show("scores", compared("demo"))
     assert DERIVED not in markdown(page)
 
 

@@ -14,11 +14,11 @@ from benchmarks.cli.derive import derive_for
 from benchmarks.cli.paper import benchmarks_of, published_of
 from benchmarks.registry import claims_of
 from benchmarks.spec import Published
+from reports import ReportError
+from reports.audit.checks import Finding, Material
 from reports.audit.fedfreezebert import findings as find
-from reports.audit.finding import Finding, Numbers, read_folder
-from reports.audit.material import Material
-from reports.errors import ReportError
-from reports.statistics import welch_test
+from reports.evidence.published import Numbers, read_folder
+from reports.evidence.statistics import welch_test
 
 BENCHMARKS = benchmarks_of("fedfreezebert")
 PUBLISHED = published_of(BENCHMARKS.values())

@@ -8,14 +8,13 @@ from matplotlib.collections import LineCollection
 
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
-from reports.comparison import Comparison, compare
-from reports.errors import ReportError
-from reports.page import request_for
-from reports.plots import PALETTE, render
-from reports.readme import BEGIN, END, render_state, update_readme
-from reports.views.scores import comparison_page
-from reports.views.scores.bars import bar_plot
-from reports.write import write_report
+from reports import ReportError
+from reports.evidence.records import request_for
+from reports.pages.files import BEGIN, END, render_state, update_readme, write_report
+from reports.pages.plots import PALETTE, render
+from reports.views import show
+from reports.views.comparison import Comparison, compare
+from reports.views.scores_plot import plot as bar_plot
 
 F1, ACC = "test/f1", "test/accuracy"
 RecordOf = Callable[..., RunRecord]
@@ -34,8 +33,8 @@ def comparison(table3: Benchmark, record_of: RecordOf) -> Comparison:
 
 def test_a_report_is_five_files_written_twice_alike(comparison: Comparison, tmp_path: Path) -> None:
     names = ["table.md", "table.tex", "table.csv", "plot.png", "plot.svg"]
-    first = write_report(comparison_page(comparison), tmp_path / "a" / "deep")
-    second = write_report(comparison_page(comparison), tmp_path / "b")
+    first = write_report(show("scores", comparison), tmp_path / "a" / "deep")
+    second = write_report(show("scores", comparison), tmp_path / "b")
     assert [path.name for path in first] == names
     assert sorted(path.name for path in (tmp_path / "b").iterdir()) == sorted(names)  # no temporary file stays
     for one, other in zip(first, second, strict=True):
@@ -85,7 +84,7 @@ def test_every_method_has_its_own_colour(table3: Benchmark) -> None:
 def test_the_readme_is_replaced_between_its_markers(comparison: Comparison, tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text(f"# Title\n\n{BEGIN}\nold\n{END}\n\nThe end.\n")
-    state = render_state([comparison_page(comparison)])
+    state = render_state([show("scores", comparison)])
     assert "### FedSplitBERT, Table III · scale lite: real data, MiniLM" in state
     assert "3 of 63 cells run" in state
     assert "71.00/80.00" in state
@@ -108,7 +107,7 @@ def test_a_readme_without_its_markers_is_refused_and_kept(tmp_path: Path, conten
 
 def test_reports_import_neither_torch_nor_pyplot() -> None:
     code = (
-        "import sys, reports.write, reports.readme, reports.render.terminal; "
+        "import sys, reports.pages.files, reports.pages.terminal, reports.views.scores_plot; "
         "assert not {'torch', 'matplotlib.pyplot'} & set(sys.modules)"
     )
     root = Path(__file__).resolve().parents[2]

@@ -11,13 +11,12 @@ import pytest
 from benchmarks.record import RoundRecord, RunRecord
 from benchmarks.registry import benchmark
 from partitions import from_description, split_train_test
-from reports.errors import ReportError
-from reports.layout import Group
-from reports.page import Page, request_for
-from reports.plots import render
+from reports import ReportError
+from reports.evidence.labels import distribution, label1_ranges
+from reports.evidence.records import request_for
+from reports.pages.page import Group, Page
+from reports.pages.plots import render
 from reports.views import page
-from reports.views.labels.bounds import label1_ranges
-from reports.views.labels.distribution import distribution
 
 TABLES = {3: benchmark("fedsplitbert-table1"), 10: benchmark("fedsplitbert-table2")}
 MRPC = np.repeat([0, 1], [1323, 2753])  # as many as in train and dev

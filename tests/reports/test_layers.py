@@ -14,12 +14,12 @@ from benchmarks.costs import ModelSizes, WirePlan
 from benchmarks.fedsplitbert.figure5 import BENCHMARK as FIGURE5
 from benchmarks.record import RunRecord
 from benchmarks.spec import Column, Row, Scale
-from reports.layout import Grid, Line
-from reports.page import Page, Request, request_for
-from reports.plots import PALETTE, render
+from reports.evidence.records import Request, request_for
+from reports.pages.page import Grid, Line, Page
+from reports.pages.plots import PALETTE, render
 from reports.views import page
-from reports.views.layers.join import join
-from reports.views.layers.plot import layer_plot
+from reports.views.layers import join
+from reports.views.layers_plot import plot as layer_plot
 
 RecordOf = Callable[..., RunRecord]
 LayerOf = Callable[..., RunRecord]

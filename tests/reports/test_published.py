@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.spec import Benchmark, Published
-from reports.errors import ReportError
-from reports.published import lookup, read_published
+from reports import ReportError
+from reports.evidence.published import lookup, read_published
 
 HEADER = "table,row,column,score,value\n"
 

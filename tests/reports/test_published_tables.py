@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.fedsplitbert.setup import LABEL_SHARES_3, ROUNDS
-from reports.published import lookup, read_published
+from reports.evidence.published import lookup, read_published
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "fedsplitbert" / "published"
 ACC = "test/accuracy"

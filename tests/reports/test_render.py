@@ -12,17 +12,16 @@ from rich.console import Console
 
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
-from reports.comparison import Comparison, compare
-from reports.layout import human_bytes, human_seconds
-from reports.page import request_for
-from reports.render.latex import escape as latex_escape
-from reports.render.latex import latex
-from reports.render.markdown import escape as markdown_escape
-from reports.render.markdown import markdown
-from reports.render.terminal import print_page
-from reports.views.scores import comparison_page
-from reports.views.scores.frame import FIELDS
-from reports.views.scores.tables import costs_grid, scores_grid
+from reports.evidence.records import request_for
+from reports.pages.latex import escape as latex_escape
+from reports.pages.latex import latex
+from reports.pages.markdown import escape as markdown_escape
+from reports.pages.markdown import markdown
+from reports.pages.terminal import print_page
+from reports.pages.text import human_bytes, human_seconds
+from reports.views import show
+from reports.views.comparison import Comparison, compare
+from reports.views.scores import FIELDS, costs_grid, scores_grid
 
 F1, ACC = "test/f1", "test/accuracy"
 RecordOf = Callable[..., RunRecord]
@@ -59,7 +58,7 @@ def demo(table3: Benchmark, record_of: RecordOf) -> Comparison:
 
 def _printed(comparison: Comparison, width: int) -> str:
     file = io.StringIO()
-    print_page(comparison_page(comparison), Console(file=file, width=width))
+    print_page(show("scores", comparison), Console(file=file, width=width))
     return file.getvalue()
 
 
@@ -91,19 +90,19 @@ def test_columns_without_records_are_dropped_where_others_have_some(two_tasks: C
     assert len(scores_grid(two_tasks).headers) == 2
     nothing = compare(request_for(table3, table3.scale("lite"), []))
     assert len(scores_grid(nothing).headers) == 9
-    assert "not run" in markdown(comparison_page(nothing))
-    assert "bytes" not in markdown(comparison_page(nothing)).split("\n- ")[0]
+    assert "not run" in markdown(show("scores", nothing))
+    assert "bytes" not in markdown(show("scores", nothing)).split("\n- ")[0]
 
 
 def test_demo_shows_no_published_number(demo: Comparison) -> None:
     assert set(_lines(demo, "FedAvg")) == {"ours (n = 1)", "± test set"}
     assert _lines(demo, "FedAvg")["ours (n = 1)"][-1] == "50.00"  # the average
-    for text in (_printed(demo, 200), markdown(comparison_page(demo)), latex(comparison_page(demo))):
+    for text in (_printed(demo, 200), markdown(show("scores", demo)), latex(show("scores", demo))):
         tables, _, _ = text.partition("Scale demo: ")
         assert "ublished" not in tables
         assert "ifference" not in tables
         assert "76.65" not in text
-    assert pd.read_csv(io.StringIO(comparison_page(demo).csv))[["published", "difference"]].isna().all(axis=None)
+    assert pd.read_csv(io.StringIO(show("scores", demo).csv))[["published", "difference"]].isna().all(axis=None)
 
 
 def test_bytes_by_method(two_tasks: Comparison) -> None:
@@ -146,7 +145,7 @@ def test_terminal_text_is_no_markup(two_tasks: Comparison) -> None:
 
 
 def test_markdown_tables_are_rectangular(two_tasks: Comparison) -> None:
-    text = markdown(comparison_page(two_tasks))
+    text = markdown(show("scores", two_tasks))
     assert text.startswith("# FedSplitBERT, Table III · scale lite: real data, MiniLM\n")
     tables = re.findall(r"(?:^\|.*\n)+", text, re.M)
     assert [len(table.splitlines()) for table in tables] == [2 + 5 * 6 + 2 * 4, 2 + 7]
@@ -161,7 +160,7 @@ def test_markdown_escapes_what_it_would_read() -> None:
 
 
 def test_latex_tables_have_even_lines(two_tasks: Comparison) -> None:
-    text = latex(comparison_page(two_tasks))
+    text = latex(show("scores", two_tasks))
     tables = re.findall(r"\\begin\{tabular\}\{(\w+)\}\n(.*?)\\end\{tabular\}", text, re.S)
     assert [columns for columns, _ in tables] == ["llrr", "llrrrrr"]
     for columns, body in tables:
@@ -189,7 +188,7 @@ def test_latex_greek_and_signs() -> None:
 
 
 def test_csv_is_long_and_complete(two_tasks: Comparison) -> None:
-    table = pd.read_csv(io.StringIO(comparison_page(two_tasks).csv), dtype={"seeds": str})
+    table = pd.read_csv(io.StringIO(show("scores", two_tasks).csv), dtype={"seeds": str})
     assert list(table.columns) == FIELDS
     assert len(table) == 7 * (9 + 4 + 1)
     line = table.query("row == 'fedavg' and column == 'mrpc' and score == 'test/f1'").iloc[0]

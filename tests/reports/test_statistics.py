@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.spec import Benchmark
-from reports.errors import ReportError
-from reports.published import lookup, read_published
-from reports.statistics import (
+from reports import ReportError
+from reports.evidence.published import lookup, read_published
+from reports.evidence.statistics import (
     average,
     mean,
     printed,
@@ -17,7 +17,6 @@ from reports.statistics import (
     sample_sd,
     stratified_bootstrap,
     t_interval,
-    truncate,
 )
 
 VALUES = st.lists(st.floats(0, 100), min_size=2, max_size=12)
@@ -86,7 +85,7 @@ def test_sampling_errors_combine_as_root_mean_square() -> None:
     ],
 )
 def test_decimals_follow_the_printed_digits(value: str, cut: str, rounded: str) -> None:
-    assert str(truncate(float(value))) == str(truncate(Decimal(value))) == cut
+    assert str(printed(float(value), "truncate")) == str(printed(Decimal(value), "truncate")) == cut
     assert str(printed(float(value))) == rounded
 
 

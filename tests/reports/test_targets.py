@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from benchmarks.record import RoundRecord, RunRecord
 from benchmarks.spec import Cell, Training
-from reports.errors import ReportError
-from reports.gain import Sent, gain_over
-from reports.targets import attempt, bytes_until, last_mean, round_reaching, round_scores, values_until
+from reports import ReportError
+from reports.evidence.scores import last_mean, round_reaching, round_scores
+from reports.evidence.targets import attempt
+from reports.evidence.traffic import Sent, bytes_until, gain_over, values_until
 
 ACC = "test/accuracy"
 RecordOf = Callable[..., RunRecord]
@@ -89,7 +90,7 @@ def test_bytes_and_values_are_those_of_the_first_rounds_one_way() -> None:
     record = run([0.1, 0.2, 0.3], up=(4, 20, 100), values=(1, 5, 50))
     assert [bytes_until(record, rounds) for rounds in (0, 1, 2, 3)] == [0, 4, 24, 124]
     assert [values_until(record, rounds) for rounds in (0, 1, 2, 3)] == [0, 1, 6, 56]  # no set-up
-    assert bytes_until(record, 2, "down") == values_until(record, 2, "down") == 2
+    assert bytes_until(record, 2, ("down",)) == values_until(record, 2, ("down",)) == 2
 
 
 def test_a_ledger_that_disagrees_with_the_rounds_is_an_error() -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from reports.audit import sentences
-from reports.audit.fedfreezebert import costs, gains, sizes, spread
-from reports.audit.fedfreezebert.names import COST_BASELINES, COSTED
-from reports.audit.finding import Check, Finding, audit
-from reports.audit.material import Material
+from reports.audit.checks import Check, Finding, Material, audit, sentences
+from reports.audit.fedfreezebert import costs, scores
+from reports.evidence.equations import Costs
 
 
 def findings(material: Material) -> tuple[Finding, ...]:
@@ -17,21 +15,17 @@ def findings(material: Material) -> tuple[Finding, ...]:
     Asks for what the cells of Table 4 send; without it the findings by exact bytes are left out. ReportError where a
     stated value is missing.
     """
-    table4 = material.request("fedfreezebert-table4", (*COSTED, *COST_BASELINES))
+    table4 = material.request("fedfreezebert-table4", (*costs.COSTED, *costs.COST_BASELINES))
     checks: list[Check] = [
-        gains.both_statements,
-        spread.between_runs,
-        spread.of_the_test_set,
-        sizes.stated,
-        sizes.aggregator,
+        scores.both_statements,
+        scores.between_runs,
+        scores.of_the_test_set,
+        costs.stated,
+        costs.aggregator,
         partial(costs.by_equations, table4=table4.benchmark),
-        partial(
-            sentences.in_print,
-            claims=material.claims,
-            published=material.published,
-            benchmarks=material.benchmarks,
-        ),
+        partial(sentences, material=material),
     ]
     if material.derive is not None:
-        checks += [partial(sizes.by_shapes, table4=table4), partial(costs.by_bytes, table4=table4)]
+        derived = Costs(table4)
+        checks += [partial(costs.by_shapes, table4=derived), partial(costs.by_bytes, table4=derived)]
     return audit(material.numbers, checks)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from reports.audit import sentences
-from reports.audit.fedsplitbert import labels, scores, traffic
-from reports.audit.finding import Check, Finding, audit
-from reports.audit.material import Material
-from reports.page import Request
-from reports.views.labels.bounds import label1_ranges
+from reports.audit.checks import Check, Finding, Material, audit, sentences
+from reports.audit.fedsplitbert import tables, traffic
+from reports.evidence.labels import label1_ranges
+from reports.evidence.records import Request
+from reports.evidence.traffic import derived_cost
 
 
 def findings(material: Material) -> tuple[Finding, ...]:
@@ -19,24 +18,20 @@ def findings(material: Material) -> tuple[Finding, ...]:
     round of Table VI's rows (without them the findings by exact bytes are left out). ReportError where a printed value
     is missing.
     """
+    columns = {column.task: column for column in material.benchmarks["fedsplitbert-table3"].columns}
     checks: list[Check] = [
-        scores.averages,
-        scores.chosen_layers,
-        scores.text_layer,
-        labels.sums,
-        labels.stsb_means,
-        partial(labels.label_order, label1_percent=label1_ranges(material.records)),
-        labels.local_majority,
+        tables.averages,
+        partial(tables.chosen_layers, columns=columns),
+        tables.text_layer,
+        tables.sums,
+        tables.stsb_means,
+        partial(tables.label_order, label1_percent=label1_ranges(material.records)),
+        tables.local_majority,
         traffic.rounds,
         traffic.gains,
         traffic.fedadam_size,
         traffic.megabits,
-        partial(
-            sentences.in_print,
-            claims=material.claims,
-            published=material.published,
-            benchmarks=material.benchmarks,
-        ),
+        partial(sentences, material=material),
     ]
     if sizes := _round_bytes(material.request("fedsplitbert-table6", traffic.DERIVABLE)):
         checks.append(partial(traffic.exact_bytes, round_bytes=sizes))
@@ -45,7 +40,5 @@ def findings(material: Material) -> tuple[Finding, ...]:
 
 def _round_bytes(table6: Request) -> dict[str, int]:
     """Row -> bytes of a round in one direction, of every row that shapes give; none where nobody derives them."""
-    if table6.derive is None:
-        return {}
-    plans = {row.id: table6.derive(row, table6.columns[0], table6.scale) for row in table6.rows}
-    return {row: plan.up_bytes for row, plan in plans.items() if plan is not None}
+    costs = {row.id: derived_cost(table6, row) for row in table6.rows}
+    return {row: int(cost.round_bytes) for row, cost in costs.items() if cost is not None}

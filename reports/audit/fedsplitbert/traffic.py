@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
-from fractions import Fraction
 
-from reports.audit.checks import against_exact, digits, show
-from reports.audit.finding import Finding, Numbers
-from reports.errors import ReportError
-from reports.gain import Sent, gain_over
-from reports.printed_costs import as_decimal, printed_cost
+from reports import ReportError
+from reports.audit.checks import Finding, against_exact, digits, show
+from reports.evidence.published import Numbers, PrintedCost, as_decimal
+from reports.evidence.traffic import Sent, gain_over
 
 PRINTED = "Table VI by its own numbers"
 EXACT = "Table VI by exact bytes"
@@ -29,41 +27,28 @@ GIGABYTE = Decimal(10**9)
 _UNKNOWN = "FedAdam's size is not derivable: it sends the tensors that FedAvg sends"
 
 
-def _size(numbers: Numbers, row: str) -> Decimal:
-    return printed_cost(numbers, "Table VI", row).size_gb
-
-
-def _cost(numbers: Numbers, row: str) -> Decimal:
-    return printed_cost(numbers, "Table VI", row).cost_gb
-
-
-def _rounds(numbers: Numbers, row: str) -> Fraction:
-    return printed_cost(numbers, "Table VI", row).rounds
+def _row(numbers: Numbers, row: str) -> PrintedCost:
+    return numbers.cost("Table VI", row)
 
 
 def rounds(numbers: Numbers) -> Iterator[Finding]:
     """A cost is a size times a whole number of rounds, which the paper does not print."""
     for row, name in ROWS.items():
-        implied = _rounds(numbers, row)
-        yield Finding(
-            f"rounds, {row}",
-            PRINTED,
-            f"{name}: the cost is a whole number of rounds",
-            f"{digits(_cost(numbers, row))} GB",
-            f"{digits(as_decimal(implied))} × {digits(_size(numbers, row))} GB",
-            implied.denominator == 1,
-            "size as printed, so the cost carries its rounding",
-        )
+        implied = _row(numbers, row).rounds
+        statement = f"{name}: the cost is a whole number of rounds"
+        stated = f"{digits(_row(numbers, row).cost_gb)} GB"
+        given = f"{digits(as_decimal(implied))} × {digits(_row(numbers, row).size_gb)} GB"
+        how = "size as printed, so the cost carries its rounding"
+        yield Finding(f"rounds, {row}", PRINTED, statement, stated, given, implied.denominator == 1, how)
 
 
 def gains(numbers: Numbers) -> Iterator[Finding]:
     """A gain is FedAvg's cost over the row's, both as printed; FedAdam's rests on a size that cannot be derived."""
     for row, name in ROWS.items():
-        exact = _cost(numbers, "fedavg") / _cost(numbers, row)
-        gain = printed_cost(numbers, "Table VI", row).gain
-        found = against_exact(
-            f"gain, {row}", PRINTED, f"{name}: the gain is the ratio of the printed costs", gain, exact, 1, ("round",)
-        )
+        exact = _row(numbers, "fedavg").cost_gb / _row(numbers, row).cost_gb
+        gain = _row(numbers, row).gain
+        statement = f"{name}: the gain is the ratio of the printed costs"
+        found = against_exact(f"gain, {row}", PRINTED, statement, gain, exact, 1, ("round",))
         if row == "fedadam" and found.agrees:
             found = replace(found, agrees=None, explanation=f"{found.explanation}; {_UNKNOWN}")
         yield found
@@ -71,42 +56,27 @@ def gains(numbers: Numbers) -> Iterator[Finding]:
 
 def fedadam_size(numbers: Numbers) -> Iterator[Finding]:
     """FedAdam's 1.7 GB a round."""
-    size, fedavg = _size(numbers, "fedadam"), _size(numbers, "fedavg")
-    yield Finding(
-        "size, fedadam",
-        PRINTED,
-        "FedAdam: the size of a round is FedAvg's",
-        f"{digits(size)} GB",
-        f"{digits(fedavg)} GB",
-        True if size == fedavg else None,
-        f"{show(size / fedavg)} times FedAvg's; {_UNKNOWN}",
-    )
+    size, fedavg = _row(numbers, "fedadam").size_gb, _row(numbers, "fedavg").size_gb
+    statement = "FedAdam: the size of a round is FedAvg's"
+    agrees = True if size == fedavg else None
+    how = f"{show(size / fedavg)} times FedAvg's; {_UNKNOWN}"
+    yield Finding("size, fedadam", PRINTED, statement, f"{digits(size)} GB", f"{digits(fedavg)} GB", agrees, how)
 
 
 def megabits(numbers: Numbers) -> Iterator[Finding]:
     """Section IV-C on RTE: "3 communication rounds which costs nearly 1000 MBits", baselines "at least 5000 MBits"."""
     nearly = numbers.at("Figure 6", "fedsplitbert", "rte", "stated/megabytes_nearly")
     at_least = numbers.at("Figure 6", "fedavg", "rte", "stated/megabytes_at_least")
-    size, fedavg = (1000 * _size(numbers, row) for row in ("fedsplitbert", "fedavg"))  # MB
+    size, fedavg = (1000 * _row(numbers, row).size_gb for row in ("fedsplitbert", "fedavg"))  # MB
     three = 3 * size
-    yield Finding(
-        "rte three rounds",
-        PRINTED,
-        f"Section IV-C: three rounds of FedSplitBERT on RTE cost nearly {digits(nearly)} (read as MB)",
-        digits(nearly),
-        f"{digits(three)} at c = 6",
-        abs(three - nearly) <= nearly / 10,
-        f"within 10 %; at c = 4, two thirds of the layers, {digits(three * 4 / 6)}",
-    )
-    yield Finding(
-        "megabits",
-        PRINTED,
-        f"Section IV-C and Figures 5, 6: {digits(at_least)} MBits hold at least one round of FedAvg",
-        f"{digits(at_least)} Mbit",
-        f"{digits(8 * fedavg)} Mbit a round",
-        8 * fedavg <= at_least,
-        f"read as megabytes, five rounds are {digits(5 * fedavg)} MB",
-    )
+    statement = f"Section IV-C: three rounds of FedSplitBERT on RTE cost nearly {digits(nearly)} (read as MB)"
+    agrees = abs(three - nearly) <= nearly / 10
+    how = f"within 10 %; at c = 4, two thirds of the layers, {digits(three * 4 / 6)}"
+    yield Finding("rte three rounds", PRINTED, statement, digits(nearly), f"{digits(three)} at c = 6", agrees, how)
+    statement = f"Section IV-C and Figures 5, 6: {digits(at_least)} MBits hold at least one round of FedAvg"
+    stated, given = f"{digits(at_least)} Mbit", f"{digits(8 * fedavg)} Mbit a round"
+    how = f"read as megabytes, five rounds are {digits(5 * fedavg)} MB"
+    yield Finding("megabits", PRINTED, statement, stated, given, 8 * fedavg <= at_least, how)
 
 
 def exact_bytes(numbers: Numbers, round_bytes: Mapping[str, int]) -> Iterator[Finding]:
@@ -120,35 +90,29 @@ def exact_bytes(numbers: Numbers, round_bytes: Mapping[str, int]) -> Iterator[Fi
     exact = {row: round_bytes[row] / GIGABYTE for row in DERIVABLE}
     for row in DERIVABLE:
         statement = f"{ROWS[row]}: size of a round in GB, one direction"
-        yield against_exact(f"exact size, {row}", EXACT, statement, _size(numbers, row), exact[row], 2, ("round",))
+        yield against_exact(
+            f"exact size, {row}", EXACT, statement, _row(numbers, row).size_gb, exact[row], 2, ("round",)
+        )
     both = 2 * exact["fedavg"]
     caption = "Caption: the size covers uploading and downloading (FedAvg)"
-    found = against_exact("both directions", EXACT, caption, _size(numbers, "fedavg"), both, 2, ("round",))
+    found = against_exact("both directions", EXACT, caption, _row(numbers, "fedavg").size_gb, both, 2, ("round",))
     yield replace(found, explanation=f"{found.explanation}; the printed size is one direction")
     for row in DERIVABLE:
-        cost = as_decimal(_rounds(numbers, row)) * exact[row]
+        cost = as_decimal(_row(numbers, row).rounds) * exact[row]
         statement = f"{ROWS[row]}: cost in GB, exact size × rounds"
-        yield against_exact(f"exact cost, {row}", EXACT, statement, _cost(numbers, row), cost, 2, ("round",))
+        yield against_exact(f"exact cost, {row}", EXACT, statement, _row(numbers, row).cost_gb, cost, 2, ("round",))
     for row in DERIVABLE[1:]:
         yield _exact_gain(numbers, row, round_bytes)
 
 
 def _exact_gain(numbers: Numbers, row: str, round_bytes: Mapping[str, int]) -> Finding:
-    """A gain from exact bytes, and the product that it is."""
     baseline, method = (_sent(numbers, name, round_bytes) for name in ("fedavg", row))
     exact = gain_over(baseline, method)
     if exact is None:
         raise ReportError(f"audit: expected bytes of a round for {', '.join(DERIVABLE)}, found 0 for one of them.")
-    gain = printed_cost(numbers, "Table VI", row).gain
-    found = against_exact(
-        f"exact gain, {row}",
-        EXACT,
-        f"{ROWS[row]}: the gain by exact sizes",
-        gain,
-        as_decimal(exact.total),
-        1,
-        ("round",),
-    )
+    gain = _row(numbers, row).gain
+    statement = f"{ROWS[row]}: the gain by exact sizes"
+    found = against_exact(f"exact gain, {row}", EXACT, statement, gain, as_decimal(exact.total), 1, ("round",))
     layers, fewer_rounds, precision = map(as_decimal, (exact.layers, exact.rounds, exact.precision))
     product = f"{show(layers)} (layers) × {digits(fewer_rounds)} (rounds) × {digits(precision)} (precision)"
     return replace(found, printed=digits(gain), recomputed=show(as_decimal(exact.total)), explanation=product)
@@ -156,6 +120,6 @@ def _exact_gain(numbers: Numbers, row: str, round_bytes: Mapping[str, int]) -> F
 
 def _sent(numbers: Numbers, row: str, round_bytes: Mapping[str, int]) -> Sent:
     """What a row sends until the target; its numbers as bytes in fp32, which quantised FedSplitBERT shares."""
-    needed = _rounds(numbers, row)
+    needed = _row(numbers, row).rounds
     in_fp32 = round_bytes["fedsplitbert" if row == "fedsplitbert-qat" else row]
     return Sent(needed, needed * in_fp32, needed * round_bytes[row])

@@ -10,8 +10,8 @@ import pytest
 from benchmarks.claims import Claim, Relation
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
-from reports.audit.finding import Numbers
-from reports.claims import Judgement, judge
+from reports.claims.judge import Judgement, judge
+from reports.evidence.published import Numbers
 
 ACC = "test/accuracy"
 RunOf = Callable[..., RunRecord]

@@ -13,9 +13,9 @@ from benchmarks.claims import At, AtMost, Better, Cheaper, Claim
 from benchmarks.costs import ClosedForm, ModelSizes, Terms, WirePlan
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, Column, Row, Scale
-from reports.audit.finding import Numbers
-from reports.claims import Judgement, judge, judge_in_print
-from reports.page import Derive
+from reports.claims.judge import Judgement, judge, judge_in_print
+from reports.evidence.published import Numbers
+from reports.evidence.records import Derive
 
 ACC, F1, TABLE = "test/accuracy", "test/f1", "fedsplitbert-table3"
 BACKBONE = "bert-base-uncased"  # the fixture's at the paper scale

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.claims.case import Asked, Case, State, every, some, two_sided
-from reports.claims.estimate import Estimate, censored, exact, over_seeds, ratio_over_seeds
-from reports.statistics import t_interval
+from reports.claims.cases import Asked, Case, State, every, some, two_sided
+from reports.evidence.statistics import Estimate, censored, exact, over_seeds, ratio_over_seeds, t_interval
 
 NUMBERS = st.floats(-50, 50)
 STATES = st.lists(st.sampled_from(State), max_size=6)

@@ -11,10 +11,8 @@ import pytest
 from benchmarks.cli.paper import benchmarks_of, published_of
 from benchmarks.registry import claims_of
 from benchmarks.spec import Published
-from reports.audit.finding import Numbers, read_folder
-from reports.claims import judge, judge_in_print
-from reports.claims.opinion import printed_numbers
-from reports.published import by_place, read_published
+from reports.claims.judge import judge, judge_in_print, printed_numbers
+from reports.evidence.published import Numbers, by_place, read_folder, read_published
 
 BENCHMARKS = benchmarks_of("fedfreezebert")
 PUBLISHED = published_of(BENCHMARKS.values())

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from benchmarks.claims import At, AverageBetter, Better, Cheaper, Claim, Printed, Reaches, Same, Similar, Target
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
-from reports.audit.finding import Numbers
-from reports.claims import Judgement, judge
-from reports.errors import ReportError
+from reports import ReportError
+from reports.claims.judge import Judgement, judge
+from reports.evidence.published import Numbers
 
 ACC, TABLE = "test/accuracy", "fedsplitbert-table3"
 SPLIT, QAT, FEDAVG, FEDPROX = (At(TABLE, row) for row in ("fedsplitbert", "fedsplitbert-qat", "fedavg", "fedprox"))

@@ -13,9 +13,8 @@ import pytest
 
 from benchmarks.registry import benchmark, claims_of
 from benchmarks.spec import Published
-from reports.audit.finding import Numbers, read_folder
-from reports.claims import judge, judge_in_print
-from reports.claims.opinion import printed_numbers
+from reports.claims.judge import judge, judge_in_print, printed_numbers
+from reports.evidence.published import Numbers, read_folder
 
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks" / "fedsplitbert" / "published"
 ENTRIES = read_folder(FOLDER)

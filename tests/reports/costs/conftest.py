@@ -11,7 +11,7 @@ from benchmarks.cli.derive import derive_for
 from benchmarks.fedfreezebert.table4 import BENCHMARK as TABLE4
 from benchmarks.record import RoundRecord, RunRecord
 from benchmarks.spec import Benchmark, Row
-from reports.page import Derive, Request, request_for
+from reports.evidence.records import Derive, Request, request_for
 
 RecordOf = Callable[..., RunRecord]
 (TASK,) = TABLE4.columns

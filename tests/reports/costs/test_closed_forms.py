@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from benchmarks.costs import ClosedForm, Terms
 from benchmarks.fedfreezebert import equations
 from benchmarks.fedfreezebert.table4 import BENCHMARK as TABLE4
-from reports.errors import ReportError
-from reports.layout import Group
-from reports.page import Request
+from reports import ReportError
+from reports.evidence.equations import Closed, Costs
+from reports.evidence.records import Request
+from reports.pages.page import Group
 from reports.views import page
-from reports.views.costs.closed import Closed, closed_forms, printed_terms
-from reports.views.costs.join import Costs, join
 
 Asked = Callable[..., Request]
 FEDAVG, FEDSPLITBERT = "fedavg-ordinary", "fedsplitbert-ordinary"
@@ -29,7 +28,7 @@ TERMS = st.builds(Terms, **{term.name: st.integers(1, 10**6) for term in fields(
 
 @pytest.fixture(scope="module")
 def found(asked: Asked) -> Costs:
-    return join(asked())
+    return Costs(asked())
 
 
 def closed(found: Costs, row: str) -> Closed:
@@ -85,7 +84,7 @@ def test_a_parameter_that_is_missing_is_named(asked: Asked, tmp_path: Path) -> N
 
 
 def test_without_shapes_the_printed_rows_remain(asked: Asked) -> None:
-    bare = closed_forms(asked(derived=False))
+    bare = Costs(asked(derived=False)).closed
     assert {entry.row.id for entry in bare} == {row.id for row in TABLE4.rows if row.printed}
     assert all(entry.consistent_bytes is None for entry in bare)
 
@@ -166,6 +165,6 @@ def test_parts_add_up_in_every_unit(terms: Terms, gigabyte: int, form: ClosedFor
 
 
 def test_equation_1_is_equation_5_of_the_head_alone(asked: Asked) -> None:
-    terms = printed_terms(asked())
+    terms = Costs(asked()).terms
     assert equations.d_fedfreezebert(terms) == equations.fedavg(replace(terms, BERT=terms.W_s))
     assert equations.fedsplitbert(replace(terms, c=0)) == equations.fedavg(replace(terms, BERT=terms.BE))

@@ -14,14 +14,14 @@ from benchmarks.cli.select import Selection
 from benchmarks.fedfreezebert.table4 import BENCHMARK as TABLE4
 from benchmarks.record import RunRecord
 from benchmarks.settings import Settings
-from reports.errors import ReportError
-from reports.layout import Grid, Line
-from reports.page import Request
-from reports.plots import render
-from reports.render.terminal import terminal_tables
+from reports import ReportError
+from reports.evidence.records import Request
+from reports.pages.page import Grid, Line
+from reports.pages.plots import render
+from reports.pages.terminal import terminal_tables
 from reports.views import page
-from reports.views.costs.join import join
-from reports.views.costs.plot import cost_plot
+from reports.views.costs import join
+from reports.views.costs_plot import plot as cost_plot
 
 Asked = Callable[..., Request]
 BytesOf = Callable[..., RunRecord]

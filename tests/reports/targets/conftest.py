@@ -11,7 +11,8 @@ from benchmarks.fedsplitbert.figure6 import BENCHMARK as FIGURE6
 from benchmarks.fedsplitbert.table6 import BENCHMARK as TABLE6
 from benchmarks.record import RoundRecord, RunRecord
 from benchmarks.spec import Benchmark, Row
-from reports.page import Derive, Page, request_for
+from reports.evidence.records import Derive, request_for
+from reports.pages.page import Page
 from reports.views import page
 
 RunOf = Callable[..., RunRecord]

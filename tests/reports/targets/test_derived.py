@@ -15,9 +15,9 @@ from benchmarks.fedsplitbert.table6 import BENCHMARK as TABLE6
 from benchmarks.planning import wire_plan
 from benchmarks.record import RunRecord
 from benchmarks.spec import Column, Row, Scale
-from reports.layout import Grid
-from reports.page import Page, request_for
-from reports.views.targets.derived import derive_costs
+from reports.evidence.equations import derive_costs
+from reports.evidence.records import request_for
+from reports.pages.page import Grid, Page
 
 RunOf = Callable[..., RunRecord]
 Shown = Callable[..., Page]

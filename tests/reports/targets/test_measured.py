@@ -16,11 +16,11 @@ from benchmarks.fedsplitbert.figure6 import BENCHMARK as FIGURE6
 from benchmarks.fedsplitbert.table6 import BENCHMARK as TABLE6
 from benchmarks.record import RunRecord
 from benchmarks.spec import Row
-from reports.errors import ReportError
-from reports.layout import Grid
-from reports.page import Page, request_for
-from reports.render.markdown import markdown
-from reports.views.targets.outcomes import KINDS, find_outcomes
+from reports import ReportError
+from reports.evidence.records import request_for
+from reports.evidence.targets import KINDS, find_outcomes
+from reports.pages.markdown import markdown
+from reports.pages.page import Grid, Page
 
 RunOf = Callable[..., RunRecord]
 Shown = Callable[..., Page]

@@ -11,11 +11,12 @@ from matplotlib.patches import Rectangle
 
 from benchmarks.fedsplitbert.figure6 import BENCHMARK as FIGURE6
 from benchmarks.record import RunRecord
-from reports.page import Page, request_for
-from reports.plots import render
+from reports.evidence.records import request_for
+from reports.pages.page import Page
+from reports.pages.plots import render
 from reports.views import page
-from reports.views.targets.outcomes import find_outcomes
-from reports.views.targets.plot import target_plot
+from reports.views.targets import join
+from reports.views.targets_plot import plot as target_plot
 
 RunOf = Callable[..., RunRecord]
 Shown = Callable[..., Page]
@@ -24,7 +25,7 @@ COLUMNS = {column.task: column for column in FIGURE6.columns}
 
 def panels(records: Sequence[RunRecord], scale: str = "lite") -> dict[str, Axes]:
     """Task -> its panel of Figure 6."""
-    drawn = target_plot(find_outcomes(request_for(FIGURE6, FIGURE6.scale(scale), records)))
+    drawn = target_plot(join(request_for(FIGURE6, FIGURE6.scale(scale), records)))
     return dict(zip(COLUMNS, drawn.axes, strict=True))
 
 
@@ -71,7 +72,7 @@ def test_at_the_papers_scale_the_target_is_the_printed_one_and_facts_are_marked(
 def test_a_changed_scale_is_not_comparable(run_of: RunOf) -> None:
     changed = replace(FIGURE6.scale("paper"), changed=True)
     request = request_for(FIGURE6, changed, [run_of("fedavg", "rte", 0.7, scale="paper")])
-    drawn = target_plot(find_outcomes(request))
+    drawn = target_plot(join(request))
     assert not drawn.axes[0].lines
     assert "stated: ≥ 5000 MB" in texts(drawn.axes[0])[1]
     stated = [note for note in page(request).notes if note.startswith("Stated")]

@@ -1,0 +1,135 @@
+"""The cells that claims speak of: rows and columns of benchmarks, and the records behind them, paired by seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+from benchmarks.claims import At
+from benchmarks.measures import metric
+from benchmarks.record import RunRecord
+from benchmarks.spec import Benchmark, Column, Row, Scale
+from reports import ReportError
+from reports.evidence.records import by_definition, digests, is_partial, select
+from reports.evidence.scores import Scores, score_label, scores_of
+from reports.evidence.traffic import Cost, measured_cost
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two rows on a task, and the score where one is compared."""
+
+    row: At
+    other: At
+    task: str
+    score: str = ""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Benchmarks by id."""
+
+    benchmarks: Mapping[str, Benchmark]
+
+    def benchmark(self, at: At) -> Benchmark:
+        """The benchmark that a row belongs to; ReportError where it is unknown."""
+        if at.benchmark not in self.benchmarks:
+            raise ReportError(
+                f"claims: expected the benchmark {at.benchmark!r}, found {', '.join(self.benchmarks) or 'none'}. "
+                "Correct the paper's claims.py."
+            )
+        return self.benchmarks[at.benchmark]
+
+    def row(self, at: At) -> Row:
+        """The row itself; ReportError where the benchmark has none such."""
+        rows = {row.id: row for row in self.benchmark(at).rows}
+        if at.row not in rows:
+            raise ReportError(
+                f"claims: expected a row of {at.benchmark}, one of {', '.join(rows)}, found {at.row!r}. "
+                "Correct the paper's claims.py."
+            )
+        return rows[at.row]
+
+    def column(self, at: At, task: str) -> Column | None:
+        return {column.task: column for column in self.benchmark(at).columns}.get(task)
+
+    def task(self, at: At, task: str) -> str:
+        column = self.column(at, task)
+        return task if column is None else column.name
+
+    def direction(self, at: At) -> int:
+        return metric(self.benchmark(at).columns[0].averaged).sign
+
+    def tasks(self, at: At, chosen: Iterable[str] = ()) -> tuple[str, ...]:
+        return tuple(chosen) or tuple(column.task for column in self.benchmark(at).columns)
+
+    def pairs(
+        self, rows: Iterable[At], others: Iterable[At], tasks: Iterable[str] = (), scores: Iterable[str] = ()
+    ) -> Iterator[Pair]:
+        """Every row beside every other one on every (chosen) task and score that both tables print."""
+        chosen = tuple(scores)
+        for row, other in product(rows, others):
+            for task in self.tasks(row, tasks):
+                own, its = self.column(row, task), self.column(other, task)
+                for score in () if own is None or its is None else own.scores:
+                    if its is not None and score in its.scores and (not chosen or score in chosen):
+                        yield Pair(row, other, task, score)
+
+    def score_name(self, pair: Pair) -> str:
+        column = self.column(pair.row, pair.task)
+        name = f" {score_label(column, pair.score)}" if column is not None and len(column.scores) > 1 else ""
+        return self.task(pair.row, pair.task) + name
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Records of one scale, found by row and task."""
+
+    tables: Tables
+    scale: Scale
+    records: tuple[RunRecord, ...]
+
+    @cached_property
+    def _index(self) -> dict[str, list[RunRecord]]:
+        return by_definition(record for record in self.records if record.cell.scale == self.scale.id)
+
+    @cached_property
+    def _seeds(self) -> set[int]:
+        return {record.cell.seed for found in self._index.values() for record in found}
+
+    @cached_property
+    def _found(self) -> dict[tuple[At, str], tuple[RunRecord, ...]]:
+        return {}
+
+    def partial(self, tasks: Iterable[str]) -> list[str]:
+        found = {record.cell.task for records in self._index.values() for record in records if is_partial(record)}
+        columns = [column for benchmark in self.tables.benchmarks.values() for column in benchmark.columns]
+        names = {column.task: column.name for column in reversed(columns)}
+        return [names.get(task, task) for task in dict.fromkeys(tasks) if task in found]
+
+    def of(self, at: At, task: str) -> tuple[RunRecord, ...]:
+        """The records of a row on a task, one a seed in the order of seeds."""
+        if (at, task) not in self._found:
+            benchmark, column = self.tables.benchmark(at), self.tables.column(at, task)
+            scale = {scale.id: scale for scale in benchmark.scales}.get(self.scale.id)
+            found: tuple[RunRecord, ...] = ()
+            if column is not None and scale is not None:
+                found = select(benchmark, scale, self.tables.row(at), column, self._index, self._seeds).records
+            self._found[at, task] = found
+        return self._found[at, task]
+
+    def paired(self, row: At, other: At, task: str) -> list[tuple[RunRecord, RunRecord]]:
+        others = {record.cell.seed: record for record in self.of(other, task)}
+        pairs = ((own, others[own.cell.seed]) for own in self.of(row, task) if own.cell.seed in others)
+        return [(own, its) for own, its in pairs if digests(own) == digests(its)]
+
+    def scores(self, at: At, task: str, score: str = "") -> Scores | None:
+        """A score of a row's records on a task, the averaged one unless named; None where the table has none."""
+        column = self.tables.column(at, task)
+        return None if column is None else scores_of(self.of(at, task), score or column.averaged)
+
+    def cost(self, at: At, task: str) -> Cost | None:
+        column = self.tables.column(at, task)
+        return None if column is None else measured_cost(self.tables.benchmark(at), column, self.of(at, task))

@@ -1,0 +1,211 @@
+"""The numbers that papers publish: printed, or derived from printed ones by arithmetic that is never typed in."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import math
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+from benchmarks.costs import Terms
+from benchmarks.spec import Published
+from reports import ReportError
+from reports.evidence.statistics import printed
+
+HEADER = ["table", "row", "column", "score", "value"]
+DERIVED_HEADER = [*HEADER, "derivation"]  # of files with values that follow from printed ones
+AVERAGE = "average"  # the column id of a table's average, whose score is empty
+PARAMETERS = "parameters"  # the row at which a table publishes the terms of its equations
+MEGABYTE = 10**6
+Place = tuple[str, str, str, str]  # table, row, column, score
+
+
+_NAME = re.compile(r"\{([^{}]+)\}")
+_OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]]
+_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
+
+
+def _value(node: ast.expr) -> float:
+    match node:
+        case ast.Constant(value=int() | float() as number):
+            return float(number)
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
+            return _OPERATORS[type(sign)](_value(left), _value(right))
+    raise TypeError("neither a number nor one of + - * /")
+
+
+def evaluate(derivation: str, values: Mapping[str, float]) -> float:
+    """The number that a derivation gives: sums, differences, products and quotients of numbers and {named} values.
+
+    ValueError where it is anything else.
+    """
+    text = _NAME.sub(lambda found: f"({values[found[1]]!r})", derivation)
+    try:
+        return _value(ast.parse(text, mode="eval").body)
+    except (SyntaxError, TypeError, ZeroDivisionError) as error:
+        raise ValueError(f"expected arithmetic over numbers and {{rows}}, found {derivation!r} ({error})") from None
+
+
+def derivation_in_words(derivation: str, names: Mapping[str, str]) -> str:
+    """A derivation with the names of rows in place of their ids. names: row id -> name."""
+    return _NAME.sub(lambda found: names[found[1]], derivation)
+
+
+def _entry(cells: list[str], header: list[str], known: Mapping[Place, Published]) -> Published:
+    """One line of a file, derived from those above it where it has a derivation; ValueError where it is wrong."""
+    wanted = "a number as value" if header == HEADER else "a number as value, or a derivation"
+    wrong = (
+        f"expected {','.join(header)} with {wanted}, found {','.join(cells)!r}. Restore the file, or correct the line."
+    )
+    if len(cells) != len(header):
+        raise ValueError(wrong)
+    table, row, column, score, text, derivation = cells if header == DERIVED_HEADER else [*cells, ""]
+    if (table, row, column, score) in known:
+        raise ValueError(f"expected one value a place, found two of {table},{row},{column},{score}.")
+    if derivation and not text:
+        return Published(table, row, column, score, _derived((table, column, score), derivation, known), derivation)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if derivation or not math.isfinite(value):
+        raise ValueError(wrong)
+    return Published(table, row, column, score, value)
+
+
+def _derived(at: tuple[str, str, str], derivation: str, known: Mapping[Place, Published]) -> float:
+    table, column, score = at
+    places = {name: (table, name, column, score) for name in _NAME.findall(derivation)}
+    missing = ", ".join(name for name, place in places.items() if place not in known)
+    if missing:
+        raise ValueError(f"expected values of {missing} above what is derived from them, found none.")
+    return evaluate(derivation, {name: known[place].value for name, place in places.items()})
+
+
+def read_published(path: Path) -> tuple[Published, ...]:
+    """Every published number of a file, in its order; ReportError names the file and the line that is wrong.
+
+    A sixth column, where there is one, holds the derivation of a value that the paper does not print: arithmetic over
+    numbers of its text and values at other rows of the same table, column and score ("{c-psum} / 1.129").
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            header, *lines = list(csv.reader(file)) or [[]]
+    except FileNotFoundError:
+        raise ReportError(f"{path}: expected the published values, found no such file. Restore it.") from None
+    if header not in (HEADER, DERIVED_HEADER):
+        raise ReportError(f"{path}:1: expected the header {','.join(HEADER)}, found {','.join(header)!r}.")
+    entries: dict[Place, Published] = {}
+    for number, cells in enumerate(lines, start=2):
+        try:
+            entry = _entry(cells, header, entries)
+        except ValueError as error:
+            raise ReportError(f"{path}:{number}: {error}") from None
+        entries[entry.table, entry.row, entry.column, entry.score] = entry
+    return tuple(entries.values())
+
+
+def read_folder(folder: Path) -> tuple[Published, ...]:
+    """Every published value of a paper: all CSV files of its folder, by name; ReportError where there are none."""
+    paths = sorted(folder.glob("*.csv"))
+    if not paths:
+        raise ReportError(f"{folder}: expected CSV files of published values, found none. Restore them.")
+    return tuple(entry for path in paths for entry in read_published(path))
+
+
+def by_place(entries: Iterable[Published], table: str) -> dict[tuple[str, str, str], Published]:
+    """What is published at each (row, column, score) of one table."""
+    return {(entry.row, entry.column, entry.score): entry for entry in entries if entry.table == table}
+
+
+def lookup(entries: Iterable[Published], table: str) -> dict[tuple[str, str, str], float]:
+    """The value at each (row, column, score) of one table."""
+    return {place: entry.value for place, entry in by_place(entries, table).items()}
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A paper's published numbers by place, as the decimals that were printed.
+
+    derived: the places of those that are not printed but follow from what the text states.
+    """
+
+    values: Mapping[Place, Decimal]
+    derived: frozenset[Place] = frozenset()
+
+    @classmethod
+    def of(cls, entries: Iterable[Published]) -> Numbers:
+        """From published values, whose floats spell the printed digits."""
+        places = {(e.table, e.row, e.column, e.score): e for e in entries}
+        derived = frozenset(place for place, entry in places.items() if entry.derivation)
+        return cls({place: Decimal(str(entry.value)) for place, entry in places.items()}, derived)
+
+    @property
+    def printed(self) -> Numbers:
+        return Numbers({place: value for place, value in self.values.items() if place not in self.derived})
+
+    def at(self, table: str, row: str, column: str, score: str = "") -> Decimal:
+        """The number at a place; ReportError where none is."""
+        place = (table, row, column, score)
+        if place not in self.values:
+            raise ReportError(
+                f"audit: expected a published value at {','.join(place)}, found none. Restore the published CSV files."
+            )
+        return self.values[place]
+
+    def scores(self, table: str, row: str, column: str) -> dict[str, Decimal]:
+        found = {place[3]: value for place, value in self.values.items() if place[:3] == (table, row, column)}
+        return found or {"": self.at(table, row, column)}
+
+    def has_terms(self, table: str) -> bool:
+        return any(place[:2] == (table, PARAMETERS) for place in self.values)
+
+    def terms(self, table: str) -> Terms:
+        """The printed parameters of a table's equations, megabytes as bytes; ReportError where one is missing."""
+
+        def value(name: str) -> float:
+            if (table, PARAMETERS, f"{name}_mb", "") in self.values:
+                return float(self.at(table, PARAMETERS, f"{name}_mb") * MEGABYTE)
+            return float(self.at(table, PARAMETERS, name))
+
+        return Terms(**{term.name: value(term.name) for term in fields(Terms)})
+
+    def has_cost(self, table: str, row: str) -> bool:
+        return (table, row, "parameter_gb", "") in self.values
+
+    def cost(self, table: str, row: str) -> PrintedCost:
+        return PrintedCost(*(self.at(table, row, column) for column in ("parameter_gb", "cost_gb", "gain")))
+
+
+@dataclass(frozen=True)
+class PrintedCost:
+    """What a paper prints of one row's communication, in its GB: a round's size, the cost until a target, the gain."""
+
+    size_gb: Decimal
+    cost_gb: Decimal
+    gain: Decimal
+
+    @property
+    def rounds(self) -> Fraction:
+        return Fraction(self.cost_gb) / Fraction(self.size_gb)
+
+
+def places_of(value: Decimal) -> int:
+    """Decimals with which a number is printed; a CSV's floats keep no zeros at the end."""
+    return max(0, -int(value.normalize().as_tuple().exponent))
+
+
+def is_printed_as(value: Decimal, known: Decimal) -> bool:
+    """Whether a number, rounded to the digits of a printed one, is that."""
+    return printed(value, places=places_of(known)) == known
+
+
+def as_decimal(value: Fraction) -> Decimal:
+    """A ratio in the arithmetic of printed digits, to 28 of them."""
+    return Decimal(value.numerator) / Decimal(value.denominator)

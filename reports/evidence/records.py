@@ -1,0 +1,132 @@
+"""Which records stand behind a cell of a table, for a part of a benchmark that somebody asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from benchmarks.costs import WirePlan
+from benchmarks.record import RunRecord
+from benchmarks.spec import Benchmark, Column, Row, Scale
+
+DEMO = "demo"  # the scale whose generated data say nothing of a paper
+PAPER = "paper"  # the scale of the paper's own encoder, at which its absolute numbers mean something
+_MACHINE = ("device", "precision", "threads")  # what the last bits of a result hang on
+
+
+def digests(record: RunRecord) -> dict[str, str]:
+    """Input name -> digest: what, with the definition, identifies a run."""
+    return {name: entry["digest"] for name, entry in record.inputs.items()}
+
+
+def is_partial(record: RunRecord) -> bool:
+    """Whether some of the task's data were lacking."""
+    return any(str(note).startswith("partial") for note in record.inputs["data"].get("notes", ()))
+
+
+def machine(record: RunRecord, *keys: str) -> tuple[str, ...]:
+    """What a run was computed on and in: device, precision and threads, or those of them that are named."""
+    return tuple(str(record.environment.get(key)) for key in keys or _MACHINE)
+
+
+def by_definition(records: Iterable[RunRecord]) -> dict[str, list[RunRecord]]:
+    """spec_id -> its records in the order in which they finished, each run once."""
+    runs = {record.cell_id: record for record in sorted(records, key=lambda record: record.finished)}
+    index: dict[str, list[RunRecord]] = {}
+    for record in runs.values():
+        index.setdefault(record.cell.spec_id, []).append(record)
+    return index
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The records of one cell, one a seed in the order of seeds, and how many others were left out."""
+
+    records: tuple[RunRecord, ...] = ()
+    left_out: int = 0
+
+
+def select(
+    benchmark: Benchmark,
+    scale: Scale,
+    row: Row,
+    column: Column,
+    index: Mapping[str, Sequence[RunRecord]],
+    seeds: Iterable[int],
+) -> Selection:
+    """The records whose cell is the definition's up to the seed, all with the inputs of the newest one.
+
+    index: of `by_definition`.
+    """
+    found = [
+        record for seed in sorted(seeds) for record in index.get(benchmark.cell(row, column, scale, seed).spec_id, ())
+    ]
+    if not found:
+        return Selection()
+    newest = digests(max(found, key=lambda record: record.finished))
+    kept = tuple(record for record in found if digests(record) == newest)
+    return Selection(kept, len(found) - len(kept))
+
+
+class Derive(Protocol):
+    """What one round of a cell sends, derived from shapes without training."""
+
+    def __call__(self, row: Row, column: Column, scale: Scale, examples: int | None = None) -> WirePlan | None:
+        """examples: of all clients together; None where the bytes depend on them unknown, or on the texts' lengths."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """The part of a benchmark that is to be shown, with the records at hand; records of other scales are ignored."""
+
+    benchmark: Benchmark
+    scale: Scale
+    records: tuple[RunRecord, ...]
+    rows: tuple[Row, ...]
+    columns: tuple[Column, ...]
+    score_at: str = "last"
+    derive: Derive | None = None  # where a view shows what the paper's own encoder would send
+
+    @property
+    def heading(self) -> str:
+        return f"{self.benchmark.paper.name}, {self.benchmark.place} · scale {self.scale.id}: {self.scale.label}"
+
+    @property
+    def paper_scale(self) -> Scale:
+        return self.benchmark.scale(PAPER)
+
+    @cached_property
+    def selections(self) -> dict[tuple[str, str], Selection]:
+        """(row id, task) -> the records of that cell."""
+        index = by_definition(record for record in self.records if record.cell.scale == self.scale.id)
+        seeds = {record.cell.seed for found in index.values() for record in found}
+        pairs = [(row, column) for row in self.rows for column in self.columns]
+        return {
+            (row.id, column.task): select(self.benchmark, self.scale, row, column, index, seeds)
+            for row, column in pairs
+        }
+
+    def records_of(self, row: Row, column: Column) -> tuple[RunRecord, ...]:
+        return self.selections[row.id, column.task].records
+
+    def rows_named(self, option: str) -> tuple[Row, ...]:
+        """The rows that an option of the view names, whether they are shown or not, in its order."""
+        named = self.benchmark.view.options[option]
+        rows = {row.id: row for row in self.benchmark.rows}
+        return tuple(rows[name] for name in ((named,) if isinstance(named, str) else named))
+
+
+def request_for(
+    benchmark: Benchmark,
+    scale: Scale,
+    records: Iterable[RunRecord],
+    rows: Sequence[Row] = (),
+    columns: Sequence[Column] = (),
+    score_at: str = "last",
+    derive: Derive | None = None,
+) -> Request:
+    """A request for a part of a benchmark; no rows or columns means all of them."""
+    shown = tuple(rows) or benchmark.rows, tuple(columns) or benchmark.columns
+    return Request(benchmark, scale, tuple(records), *shown, score_at, derive)

@@ -1,0 +1,122 @@
+"""Scores out of records: the one place that asks a score's metric, seed by seed and round by round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchmarks.measures import Metric, metric
+from benchmarks.record import RunRecord
+from benchmarks.spec import Column
+from reports import ReportError
+from reports.evidence.statistics import mean
+
+SCORE_AT = ("last", "best")
+# A mean of equal scores may miss them by a last bit; no test set is so large that one example counts for less.
+_ROUNDING = 1e-9
+
+
+def score_label(column: Column, score: str) -> str:
+    """Short name of a score in a column: "test/f1" -> "F1", "mismatched/accuracy" -> "Acc (mm)"."""
+    evaluation = score.rpartition("/")[0]
+    name = column.evaluations.get(evaluation, evaluation)
+    return metric(score).label + (f" ({name})" if name else "")
+
+
+def in_unit(text: str, unit: str) -> str:
+    """A number with the unit of its metric: "1.00 %", or the number alone."""
+    return f"{text} {unit}".rstrip()
+
+
+def round_scores(record: RunRecord, score: str) -> tuple[float | None, ...]:
+    """A score ("test/accuracy") or the training loss after every round, as recorded; None where it is undefined.
+
+    ReportError where the record does not hold it.
+    """
+    try:
+        return record.by_round(score)
+    except (KeyError, IndexError):
+        raise ReportError(
+            f"record {record.file_name}: expected the score {score!r} of every round, found none. "
+            "Move the record away to compute the cell again."
+        ) from None
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One score of a cell's records. values: a tuple a seed, of one value a round, as recorded: None if undefined.
+
+    sampling: one a seed, of the last round, as recorded: None if unknown.
+    """
+
+    name: str
+    metric: Metric
+    seeds: tuple[int, ...]
+    values: tuple[tuple[float | None, ...], ...]
+    sampling: tuple[float | None, ...]
+
+    @property
+    def is_run(self) -> bool:
+        return bool(self.seeds)
+
+    def _shown(self, values: Sequence[float | None]) -> tuple[float | None, ...]:
+        return tuple(None if value is None else self.metric.shown(value) for value in values)
+
+    @property
+    def last(self) -> tuple[float | None, ...]:
+        return tuple(values[-1] for values in self.values)
+
+    def at(self, which: str = "last") -> tuple[float | None, ...]:
+        """At the last round or at each seed's best one, in the metric's unit."""
+        return self._shown(self.last if which == "last" else [self.metric.best(values) for values in self.values])
+
+    @property
+    def errors(self) -> tuple[float | None, ...]:
+        return self._shown(self.sampling)
+
+    @property
+    def shown(self) -> tuple[tuple[float | None, ...], ...]:
+        return tuple(map(self._shown, self.values))
+
+    @property
+    def by_round(self) -> tuple[tuple[float, ...], ...]:
+        return tuple(known(values) for values in zip(*self.shown, strict=True))
+
+    @property
+    def means(self) -> tuple[float | None, ...]:
+        return tuple(mean(values) if values else None for values in self.by_round)
+
+
+def scores_of(records: Sequence[RunRecord], score: str) -> Scores:
+    """A score ("test/f1"), or TRAIN_LOSS, of a cell's records; ReportError where one does not hold it."""
+    values = tuple(round_scores(record, score) for record in records)
+    sampling = tuple(record.sampling_error(score) for record in records)
+    return Scores(score, metric(score), tuple(record.cell.seed for record in records), values, sampling)
+
+
+def known(values: Sequence[float | None]) -> tuple[float, ...]:
+    """Those values that are defined."""
+    return tuple(value for value in values if value is not None)
+
+
+def last_mean(records: Sequence[RunRecord], score: str) -> float | None:
+    """A score after the last round, mean over seeds, as recorded; None where no seed has one."""
+    values = known(scores_of(records, score).last)
+    return mean(values) if values else None
+
+
+def round_reaching(record: RunRecord, score: str, target: float) -> int | None:
+    """The first round whose score is as good as the target; None where none is: such a run is censored.
+
+    target: as recorded, such as a fraction.
+    """
+    measured = metric(score)
+    goal = target - measured.sign * _ROUNDING
+    values = enumerate(round_scores(record, score), start=1)
+    return next((number for number, value in values if value is not None and measured.reaches(value, goal)), None)
+
+
+def unit_of(columns: Sequence[Column]) -> str:
+    """The unit that the averaged scores of columns share: "%" or "" for none."""
+    units = {metric(column.averaged).unit for column in columns}
+    return units.pop() if len(units) == 1 else ""

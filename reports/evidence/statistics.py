@@ -1,0 +1,156 @@
+"""Numbers over seeds, what is known of them, and the papers' decimal arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
+from typing import TYPE_CHECKING
+
+from reports import ReportError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+RESAMPLES = 10_000
+NORMAL_975 = 1.96  # normal quantile, for sampling errors of test sets
+
+# A paper computes with the digits that it prints: decimal, where binary floats would cut 77.94 to 77.93.
+RULES = {"truncate": ROUND_DOWN, "round": ROUND_HALF_UP}
+
+
+def mean(values: Sequence[float]) -> float:
+    """Arithmetic mean; ValueError where there are no values."""
+    if not values:
+        raise ValueError("the mean of no values")
+    return math.fsum(values) / len(values)
+
+
+def sample_sd(values: Sequence[float]) -> float | None:
+    """Sample standard deviation (n - 1); None below two values."""
+    if len(values) < 2:
+        return None
+    centre = mean(values)
+    return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
+
+
+def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float] | None:
+    """Student's t interval of the mean over seeds; None below two values."""
+    sd = sample_sd(values)
+    if sd is None:
+        return None
+    from scipy.special import stdtrit  # the t quantile alone: scipy.stats takes a second to import
+
+    half = float(stdtrit(len(values) - 1, (1 + confidence) / 2)) * sd / math.sqrt(len(values))
+    return mean(values) - half, mean(values) + half
+
+
+def welch_test(difference: float, sds: Sequence[float], runs: Sequence[float]) -> tuple[float, float, float]:
+    """Welch's t test of two means from their standard deviations: t, degrees of freedom and the two-sided p."""
+    from scipy.special import stdtr
+
+    variances = [sd**2 / n for sd, n in zip(sds, runs, strict=True)]
+    t = difference / math.sqrt(math.fsum(variances))
+    freedom = math.fsum(variances) ** 2 / math.fsum(
+        variance**2 / (n - 1) for variance, n in zip(variances, runs, strict=True)
+    )
+    return t, freedom, 2 * float(stdtr(freedom, -abs(t)))
+
+
+def stratified_bootstrap(
+    strata: Sequence[Sequence[float]],
+    statistic: Callable[[np.ndarray], np.ndarray],
+    confidence: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> tuple[float, float] | None:
+    """Percentile interval of a statistic of means, each resampled within its stratum; None below two values in one.
+
+    strata: for each method and task, its scores over seeds. statistic: means of shape (strata, resamples) to
+    (resamples,). The same seed draws the same resamples.
+    """
+    if not strata or any(len(values) < 2 for values in strata):
+        return None
+    import numpy as np
+
+    generator = np.random.default_rng(seed)
+    means = np.stack([generator.choice(values, (resamples, len(values))).mean(axis=1) for values in strata])
+    low, high = np.quantile(statistic(means), [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)
+
+
+def root_mean_square(values: Sequence[float]) -> float | None:
+    """Quadratic mean; None without values.
+
+    Combines sampling errors over seeds: the seeds' test sets are drawn from one pool, so their errors do not
+    shrink with the number of seeds.
+    """
+    return math.sqrt(math.fsum(value**2 for value in values) / len(values)) if values else None
+
+
+def printed(value: float | Decimal, rule: str = "round", places: int = 2) -> Decimal:
+    """The number as a paper prints it; rule: "round" (half up) or "truncate" (towards zero)."""
+    if rule not in RULES:
+        raise ReportError(f"unknown rule {rule!r} for decimals: expected one of {', '.join(RULES)}")
+    exact = value if isinstance(value, Decimal) else Decimal(str(value))
+    return exact.quantize(Decimal(1).scaleb(-places), rounding=RULES[rule]) + 0  # + 0: no paper prints -0.00
+
+
+def average(values: Sequence[Decimal | None], rule: str = "truncate") -> Decimal | None:
+    """A row's average by the paper's rule: of the printed numbers, one a task; None where one is missing."""
+    present = [value for value in values if value is not None]
+    if not present or len(present) < len(values):
+        return None
+    return printed(sum(present, Decimal(0)) / len(present), rule)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number over n seeds; value: None where it is undefined; interval: None where one seed gives none."""
+
+    value: float | None
+    interval: tuple[float, float] | None = None
+    n: int = 0
+    note: str = ""
+
+
+def exact(value: float, n: int = 0, note: str = "") -> Estimate:
+    """A number without noise: printed, or bytes."""
+    return Estimate(value, (value, value), n, note)
+
+
+def over_seeds(values: Sequence[float | None], errors: Sequence[float | None] = (0.0,), note: str = "") -> Estimate:
+    """The mean over seeds, with the wider of the t interval over seeds and ± 1.96 × the test sets' sampling error.
+
+    values: one a seed, paired differences where two methods are compared; None is left out.
+    errors: sampling errors of the values; no interval where one is unknown, nor below two values.
+    """
+    known = [value for value in values if value is not None]
+    if not known:
+        return Estimate(None, None, 0, note)
+    centre, interval = mean(known), t_interval(known)
+    error = None if None in errors else root_mean_square([error for error in errors if error is not None])
+    if interval is None or error is None:
+        return Estimate(centre, None, len(known), note)
+    half = max(interval[1] - centre, NORMAL_975 * error)
+    return Estimate(centre, (centre - half, centre + half), len(known), note)
+
+
+def ratio_over_seeds(ratios: Sequence[float], note: str = "") -> Estimate:
+    """The geometric mean over seeds, with the t interval of the logarithms."""
+    if any(not math.isfinite(ratio) or ratio <= 0 for ratio in ratios):
+        return Estimate(None, None, len(ratios), note)  # nothing was sent
+    logs = over_seeds([math.log(ratio) for ratio in ratios], note=note)
+    if logs.value is None:
+        return logs
+    interval = None if logs.interval is None else (math.exp(logs.interval[0]), math.exp(logs.interval[1]))
+    return Estimate(math.exp(logs.value), interval, logs.n, note)
+
+
+def censored(estimate: Estimate, below: bool, above: bool) -> Estimate:
+    """The estimate where some values are only bounds: below, the true one may be lower; above, higher."""
+    if estimate.interval is None:
+        return estimate
+    low, high = estimate.interval
+    return replace(estimate, interval=(-math.inf if below else low, math.inf if above else high))

@@ -1,0 +1,183 @@
+"""Bytes to a score: every method on every task against the printed target, and what the baseline reaches at last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from typing import Literal
+
+from benchmarks.measures import metric
+from benchmarks.record import RunRecord
+from benchmarks.spec import Column, Row
+from reports import ReportError
+from reports.evidence.published import lookup, read_published
+from reports.evidence.records import DEMO, PAPER, Request
+from reports.evidence.scores import last_mean, round_reaching
+from reports.evidence.traffic import Cost, Gain, Sent, bytes_until, gain_over, measured_cost, values_until
+
+Kind = Literal["printed", "baseline"]
+KINDS: tuple[Kind, ...] = ("baseline", "printed")
+_SIGNS = {"stated/megabytes_nearly": "≈", "stated/megabytes_at_least": "≥", "stated/megabytes_below": "<"}
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One run at a target: what it sent until there, or in all of its rounds where it is not reached."""
+
+    seed: int
+    is_reached: bool
+    rounds: int
+    values: int
+    bytes: int
+
+    @property
+    def when(self) -> str:
+        """In words; a run that does not reach the target is censored, not dropped."""
+        return f"round {self.rounds}" if self.is_reached else f"not within {self.rounds} rounds"
+
+
+def attempt(record: RunRecord, score: str, target: float, directions: Sequence[str] = ("up",)) -> Attempt:
+    """The run's way to the target (as recorded), in these directions and all clients together."""
+    reached = round_reaching(record, score, target)
+    rounds = len(record.rounds) if reached is None else reached
+    sent = values_until(record, rounds, directions), bytes_until(record, rounds, directions)
+    return Attempt(record.cell.seed, reached is not None, rounds, *sent)
+
+
+def mean_sent(attempts: Sequence[Attempt]) -> Sent | None:
+    """What the attempts sent, on average and exactly; None without one."""
+    if not attempts:
+        return None
+    sums = (sum(getattr(found, name) for found in attempts) for name in ("rounds", "values", "bytes"))
+    return Sent(*(Fraction(total, len(attempts)) for total in sums))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One method on one task and target.
+
+    target: as recorded; None where the baseline that sets it was not run. attempts: one a seed, empty without a
+    target. gain: over the baseline, None where the method or the baseline was not run, or the method is censored.
+    """
+
+    row: Row
+    column: Column
+    kind: Kind
+    target: float | None
+    seeds: tuple[int, ...]
+    cost: Cost | None
+    attempts: tuple[Attempt, ...]
+    gain: Gain | None = None
+    is_bound: bool = False  # the baseline is censored, so the gain is at least that
+
+    @property
+    def is_run(self) -> bool:
+        return bool(self.seeds)
+
+    @property
+    def target_shown(self) -> float | None:
+        return None if self.target is None else metric(self.column.averaged).shown(self.target)
+
+    @property
+    def reached(self) -> int:
+        return sum(found.is_reached for found in self.attempts)
+
+    @property
+    def is_complete(self) -> bool:
+        return bool(self.attempts) and self.reached == len(self.attempts)
+
+    @property
+    def sent(self) -> Sent | None:
+        """Means over seeds, those that do not reach the target with all of their rounds; None without an attempt."""
+        return mean_sent(self.attempts)
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """All outcomes of a request, by kind of target and task. baseline: the row that gains are over."""
+
+    request: Request
+    baseline: Row
+    by_target: dict[tuple[Kind, str], tuple[Outcome, ...]]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        run = [column for column in self.request.columns if any(found.is_run for found in self.of("printed", column))]
+        return tuple(run) or self.request.columns
+
+    def of(self, kind: Kind, column: Column) -> tuple[Outcome, ...]:
+        return self.by_target[kind, column.task]
+
+    def at(self, kind: Kind, row: Row, column: Column) -> Outcome:
+        return next(found for found in self.of(kind, column) if found.row.id == row.id)
+
+
+def _target(request: Request, column: Column, kind: Kind, baseline: Sequence[RunRecord]) -> float | None:
+    if kind == "baseline":
+        return last_mean(baseline, column.averaged)
+    try:
+        return float(request.benchmark.view.options["targets"][column.task]) / metric(column.averaged).factor
+    except KeyError:
+        raise ReportError(f"{request.benchmark.id}: expected a target for {column.task}, found none.") from None
+
+
+def _outcomes(request: Request, column: Column, kind: Kind, baseline: Sequence[RunRecord]) -> tuple[Outcome, ...]:
+    target, directions = _target(request, column, kind, baseline), request.benchmark.paper.directions
+
+    def attempts(records: Sequence[RunRecord]) -> tuple[Attempt, ...]:
+        return tuple(attempt(record, column.averaged, target, directions) for record in records if target is not None)
+
+    its = attempts(baseline)
+    found = []
+    for row in request.rows:
+        records = request.records_of(row, column)
+        seeds, cost = tuple(record.cell.seed for record in records), measured_cost(request.benchmark, column, records)
+        outcome = Outcome(row, column, kind, target, seeds, cost, attempts(records))
+        own, base = outcome.sent, mean_sent(its)
+        if outcome.is_complete and own is not None and base is not None:
+            is_bound = not all(entry.is_reached for entry in its)
+            outcome = replace(outcome, gain=gain_over(base, own), is_bound=is_bound)
+        found.append(outcome)
+    return tuple(found)
+
+
+def find_outcomes(request: Request) -> Outcomes:
+    """Every outcome, by the view's options `baseline` and `targets`; ReportError where a record or one is damaged."""
+    (row,) = request.rows_named("baseline")
+    reference = replace(request, rows=(row,))  # gains need it even where it is not shown
+    pairs = [(kind, column) for kind in KINDS for column in request.columns]
+    its = {column.task: reference.records_of(row, column) for column in request.columns}
+    found = {(kind, column.task): _outcomes(request, column, kind, its[column.task]) for kind, column in pairs}
+    return Outcomes(request, row, found)
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What the text states of a method on a task: about, at least or less than so many megabytes."""
+
+    row: Row
+    column: Column
+    sign: str
+    megabytes: float
+
+    @property
+    def text(self) -> str:
+        """As "≥ 5000 MB"."""
+        return f"{self.sign} {self.megabytes:g} MB"
+
+
+def is_comparable(request: Request) -> bool:
+    """Whether our bytes may be held against what is stated: the paper's encoder and settings."""
+    return request.scale.id == PAPER and not request.scale.changed
+
+
+def stated_of(request: Request) -> tuple[Stated, ...]:
+    """What is stated of the rows and columns shown: never at the demo scale."""
+    if request.scale.id == DEMO:
+        return ()
+    values = lookup(read_published(request.benchmark.published_csv), request.benchmark.place)
+    places = product(request.columns, request.rows, _SIGNS.items())
+    known = ((row, column, sign, values.get((row.id, column.task, score))) for column, row, (score, sign) in places)
+    return tuple(Stated(row, column, sign, size) for row, column, sign, size in known if size is not None)

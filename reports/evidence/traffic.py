@@ -1,0 +1,174 @@
+"""Traffic: bytes as the ledger counted them, or as shapes give them, in the directions that a paper counts.
+
+The only file that reads ledgers, rounds' bytes and wire plans.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from benchmarks.costs import ModelSizes
+from benchmarks.record import RunRecord
+from benchmarks.spec import Benchmark, Column, Row
+from reports import ReportError
+from reports.evidence.records import Request
+from reports.evidence.statistics import mean
+
+
+def ledger_bytes(record: RunRecord, direction: str) -> int:
+    """Payload bytes of all rounds in one direction ("up", "down"), summed over clients.
+
+    ReportError where the ledger and the rounds' own sums differ: one of the two was changed.
+    """
+    counted = sum(row.bytes for row in record.ledger if row.round >= 1 and row.direction == direction)
+    stated = sum(getattr(entry, f"{direction}_bytes") for entry in record.rounds)
+    if counted != stated:
+        raise ReportError(
+            f"record {record.file_name}: expected one sum of bytes {direction}, found {counted} in its "
+            f"ledger and {stated} in its rounds. Move the record away to compute the cell again."
+        )
+    return counted
+
+
+def kind_bytes(record: RunRecord) -> Counter[str]:
+    """Payload bytes of all rounds by kind, summed over clients and both directions."""
+    sizes: Counter[str] = Counter()
+    for number, _, _, kind, _, size, _ in record.ledger:
+        if number >= 1:
+            sizes[kind] += size
+    return sizes
+
+
+def bytes_until(record: RunRecord, rounds: int, directions: Sequence[str] = ("up",)) -> int:
+    """Payload bytes of the first rounds in these directions, all clients together, without the set-up.
+
+    ReportError where the record's ledger and its rounds disagree.
+    """
+    for way in directions:
+        ledger_bytes(record, way)
+    return sum(getattr(entry, f"{way}_bytes") for entry in record.rounds[:rounds] for way in directions)
+
+
+def values_until(record: RunRecord, rounds: int, directions: Sequence[str] = ("up",)) -> int:
+    """Numbers sent in the first rounds, whatever a codec made of them; counted as `bytes_until` counts."""
+    return sum(row.values for row in record.ledger if 1 <= row.round <= rounds and row.direction in directions)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a cell's runs sent and took: means over seeds; payload bytes are summed over clients.
+
+    seeds: 0 where bytes are derived. round_bytes, run_bytes: of one round and of the whole run, in the directions of
+    the paper's convention. up_bytes, down_bytes: of the whole run. setup_bytes: sent once, before the first round, and
+    in none of the others. kinds: kind of payload -> its bytes, of both directions. test_examples: of all clients
+    together. train_seconds: None where no record holds them.
+    """
+
+    seeds: int
+    rounds: float
+    round_bytes: float
+    run_bytes: float
+    up_bytes: float
+    down_bytes: float
+    setup_bytes: float
+    kinds: Mapping[str, float]
+    test_examples: float = 0
+    train_seconds: float | None = None
+
+    @property
+    def total_bytes(self) -> float:
+        return self.up_bytes + self.down_bytes
+
+
+def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunRecord]) -> Cost | None:
+    """The mean cost of one cell's records; None where there are none. ReportError where one is damaged."""
+    if not records:
+        return None
+    by_way = {way: [ledger_bytes(record, way) for record in records] for way in ("up", "down")}
+    run_bytes = [sum(sizes) for sizes in zip(*(by_way[way] for way in benchmark.paper.directions), strict=True)]
+    kinds = [kind_bytes(record) for record in records]
+    seconds = [record.timing["train_seconds"] for record in records if "train_seconds" in record.timing]
+    return Cost(
+        seeds=len(records),
+        rounds=mean([len(record.rounds) for record in records]),
+        round_bytes=mean([size / len(record.rounds) for size, record in zip(run_bytes, records, strict=True)]),
+        run_bytes=mean(run_bytes),
+        up_bytes=mean(by_way["up"]),
+        down_bytes=mean(by_way["down"]),
+        setup_bytes=mean([record.setup_bytes for record in records]),
+        kinds={kind: mean([sizes[kind] for sizes in kinds]) for kind in sorted(set().union(*kinds))},
+        test_examples=mean([record.examples(column.evaluation) for record in records]),
+        train_seconds=mean(seconds) if seconds else None,
+    )
+
+
+def derived_cost(request: Request, row: Row, texts: int | None = None) -> Cost | None:
+    """All rounds of the paper's own encoder on the first task; None where shapes alone do not give them.
+
+    texts: training examples of all clients together, where bytes depend on them.
+    """
+    benchmark, column, scale = request.benchmark, request.columns[0], request.paper_scale
+    plan = request.derive(row, column, scale, texts) if request.derive else None
+    if plan is None:
+        return None
+    rounds = benchmark.cell(row, column, scale, 0).training.rounds
+    round_bytes = sum({"up": plan.up_bytes, "down": plan.down_bytes}[way] for way in benchmark.paper.directions)
+    kinds: Counter[str] = Counter()
+    for (_, kind), size in plan.kinds.items():
+        kinds[kind] += rounds * size
+    up, down = rounds * plan.up_bytes, rounds * plan.down_bytes
+    return Cost(0, rounds, round_bytes, rounds * round_bytes, up, down, plan.setup_bytes, dict(kinds))
+
+
+def derived_sizes(request: Request, row: Row, texts: int | None = None) -> ModelSizes | None:
+    """The parts of the paper's own encoder under a row's head; None where they are not derived."""
+    plan = request.derive(row, request.columns[0], request.paper_scale, texts) if request.derive else None
+    return plan.sizes if plan else None
+
+
+def gains_over(costs: Mapping[str, Cost], baselines: Iterable[Row]) -> dict[str, dict[str, float]]:
+    """Row id -> baseline's row id -> its bytes over the row's, of the costs that are known; both directions."""
+    bases = {base.id: costs[base.id].total_bytes for base in baselines if base.id in costs}
+    return {
+        name: {base: size / cost.total_bytes for base, size in bases.items()} if cost.total_bytes else {}
+        for name, cost in costs.items()
+    }
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What was carried until a target: rounds, numbers before and bytes after their codec.
+
+    values: in any unit that both sides of a ratio share, such as bytes of the same numbers in fp32.
+    """
+
+    rounds: Fraction
+    values: Fraction
+    bytes: Fraction
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How many times fewer bytes, by fewer values a round (layers), fewer rounds and fewer bytes a value."""
+
+    layers: Fraction
+    rounds: Fraction
+    precision: Fraction
+
+    @property
+    def total(self) -> Fraction:
+        return self.layers * self.rounds * self.precision
+
+
+def gain_over(baseline: Sent, method: Sent) -> Gain | None:
+    """The method's gain, whose total is exactly the ratio of bytes; None where a side sends nothing."""
+    if not (baseline.bytes and method.bytes):
+        return None
+    return Gain(
+        layers=(baseline.values / baseline.rounds) / (method.values / method.rounds),
+        rounds=baseline.rounds / method.rounds,
+        precision=(baseline.bytes / baseline.values) / (method.bytes / method.values),
+    )

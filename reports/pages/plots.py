@@ -1,0 +1,132 @@
+"""What all figures share: colours, marks, captions, and files that are the same bytes for the same numbers."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from reports.pages.text import NOT_RUN
+
+# Okabe and Ito's palette, told apart with all common kinds of colour vision; hatches and marks for print in grey.
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
+HATCHES = ("", "//", "..", "\\\\", "xx", "--", "oo", "++")
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+DIAMOND: Any = {"marker": "D", "color": "white", "markeredgecolor": "black", "linestyle": "none"}
+# Fixed, or every drawing of the same numbers would be another file.
+_STYLE: Any = {
+    "svg.hashsalt": "reports",
+    "svg.fonttype": "path",
+    "font.family": "DejaVu Sans",
+    "hatch.linewidth": 0.5,
+}
+
+
+def new_figure(width_inches: float, height_inches: float) -> Figure:
+    """An empty figure that needs no display."""
+    figure = Figure(figsize=(width_inches, height_inches), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def fill(place: int) -> dict[str, Any]:
+    """Colour and hatch of the bars that come at that place."""
+    colours = {"facecolor": PALETTE[place % len(PALETTE)], "edgecolor": "black", "linewidth": 0.5}
+    return colours | {"hatch": HATCHES[place % len(HATCHES)]}
+
+
+def mark(place: int) -> dict[str, Any]:
+    """Colour and mark of the line that comes at that place."""
+    return {"color": PALETTE[place % len(PALETTE)], "marker": MARKS[place % len(MARKS)]}
+
+
+def methods_down(axes: Axes, names: Sequence[str]) -> None:
+    """Methods from top to bottom, for horizontal bars."""
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.set_yticks(range(len(names)), list(names), fontsize=8.5)
+    tidy(axes, grid="x")
+
+
+def tidy(axes: Axes, grid: str = "y") -> None:
+    """Faint lines behind the data, and no frame above and to the right."""
+    axes.set_axisbelow(True)
+    axes.grid(axis=grid, linewidth=0.4, color="0.8")  # type: ignore[arg-type]
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel of several, and whether it carries the labels of its axes."""
+
+    axes: Axes
+    is_lowest: bool
+    is_leftmost: bool
+
+
+def panels_of(
+    count: int,
+    across: int,
+    panel_inches: tuple[float, float],
+    least_inches: float,
+    room_inches: float,
+    sharey: bool = False,
+) -> tuple[Figure, list[Panel]]:
+    """A figure of so many panels, at most `across` side by side, with room above and below them."""
+    across = min(across, count)
+    down = -(-count // across)
+    figure = new_figure(max(least_inches, panel_inches[0] * across), room_inches + panel_inches[1] * down)
+    every = list(figure.subplots(down, across, squeeze=False, sharey=sharey).flat)
+    for axes in every[count:]:
+        axes.set_axis_off()
+    return figure, [Panel(axes, n + across >= count, n % across == 0) for n, axes in enumerate(every[:count])]
+
+
+def say_not_run(axes: Axes) -> None:
+    """An empty panel that says so."""
+    axes.text(0.5, 0.5, NOT_RUN, transform=axes.transAxes, ha="center", va="center", color="0.35")
+
+
+def beside(axes: Axes, text: str, x: float, y: float, points: int = 6) -> None:
+    """A text to the right of a bar or a mark."""
+    axes.annotate(text, (x, y), (points, 0), textcoords="offset points", va="center", fontsize=7.5)
+
+
+def wrapped(text: str, inches: float, points: float) -> str:
+    """A text broken into lines that fit that many inches at that size."""
+    return "\n".join(textwrap.wrap(text, max(20, int(inches * 120 / points))))
+
+
+def add_legend(figure: Figure, handles: Sequence[Any], caption: str, columns: int = 3) -> None:
+    """A legend below the panels, under what explains the drawing."""
+    figure.legend(
+        handles=handles,
+        title=wrapped(caption, figure.get_figwidth(), 8.5),
+        title_fontsize=8,
+        loc="outside lower center",
+        ncols=columns,
+        frameon=False,
+        fontsize=9,
+    )
+
+
+def finish(figure: Figure, heading: str, handles: Sequence[Any], caption: str, columns: int = 3) -> Figure:
+    """The figure with its heading above the panels, and below them the legend."""
+    figure.suptitle(wrapped(heading, figure.get_figwidth(), 11), fontsize=11)
+    add_legend(figure, handles, caption, columns)
+    return figure
+
+
+def render(figure: Callable[[], Figure], kind: str) -> bytes:
+    """A figure as a "png" or "svg" file: the same bytes for the same numbers."""
+    metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
+    file = io.BytesIO()
+    with mpl.rc_context(_STYLE):
+        figure().savefig(file, format=kind, dpi=150, metadata=metadata)
+    return file.getvalue()

@@ -1,1 +1,0 @@
-"""Renderers: a page as terminal tables, Markdown and LaTeX."""

@@ -1,0 +1,252 @@
+"""A comparison: a benchmark's definition joined with records and with what the paper prints, and judged by one rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from benchmarks.record import RunRecord
+from benchmarks.spec import Benchmark, Column, Published, Row
+from reports import ReportError
+from reports.evidence.published import AVERAGE, by_place, derivation_in_words, read_published
+from reports.evidence.records import DEMO, PAPER, Request, is_partial
+from reports.evidence.scores import SCORE_AT, known, scores_of
+from reports.evidence.statistics import (
+    average,
+    mean,
+    printed,
+    root_mean_square,
+    sample_sd,
+    stratified_bootstrap,
+    t_interval,
+)
+from reports.evidence.traffic import Cost, measured_cost
+from reports.pages.notes import at_round, in_units, notes_under, over_clients
+from reports.pages.text import DERIVED
+from reports.views.verdicts import RULE, is_comparable, verdict
+
+
+@dataclass(frozen=True)
+class ScoreResult:
+    """One score of one cell: all numbers in its metric's unit; of percent, errors and differences are points.
+
+    ours: mean over seeds, None where not run or undefined; sd: over seeds (n - 1); interval: 95 % t interval.
+    sampling_error: of the finite test sets, root mean square over seeds.
+    difference: ours - published, of the two as printed to two decimals.
+    derivation: how `published` follows from the paper's text; "" where it is printed.
+    """
+
+    score: str
+    ours: float | None = None
+    seeds: int = 0
+    sd: float | None = None
+    interval: tuple[float, float] | None = None
+    sampling_error: float | None = None
+    published: float | None = None
+    difference: float | None = None
+    verdict: str | None = None  # by RULE; None where nothing was printed or run
+    values: tuple[float, ...] = ()  # one a seed, those that are defined
+    derivation: str = ""
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether `published`, and what rests on it, has to be marked: the paper does not print it."""
+        return bool(self.derivation)
+
+    @property
+    def error(self) -> float:
+        return (self.sd if self.sd is not None else self.sampling_error) or 0.0
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """One method on one task; cost is None where no record of it exists."""
+
+    row: Row
+    column: Column
+    scores: tuple[ScoreResult, ...]  # in the order of column.scores
+    seeds: tuple[int, ...] = ()
+    cost: Cost | None = None
+
+    @property
+    def is_run(self) -> bool:
+        return bool(self.seeds)
+
+    @property
+    def headline(self) -> ScoreResult:
+        return next(result for result in self.scores if result.score == self.column.averaged)
+
+
+@dataclass(frozen=True)
+class AverageResult:
+    """A row's average by the paper's rule; ours is None unless every column of the table was run.
+
+    interval: 95 % stratified bootstrap over the seeds of each column; None below two in one.
+    """
+
+    row: Row
+    ours: float | None = None
+    published: float | None = None  # as printed
+    difference: float | None = None
+    interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Ours and the paper's numbers for what a request asks for."""
+
+    request: Request
+    cells: tuple[CellResult, ...]
+    averages: tuple[AverageResult, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        return self.request.rows
+
+    @property
+    def shows_published(self) -> bool:
+        """Whether published values stand beside ours: never at the demo scale."""
+        return self.request.scale.id != DEMO
+
+    @property
+    def shows_verdicts(self) -> bool:
+        return self.request.scale.id == PAPER
+
+    @property
+    def partial(self) -> frozenset[str]:
+        selections = self.request.selections.items()
+        return frozenset(task for (_, task), found in selections if any(map(is_partial, found.records)))
+
+    @property
+    def run_columns(self) -> tuple[Column, ...]:
+        run = {cell.column.task for cell in self.cells if cell.is_run}
+        return tuple(column for column in self.request.columns if column.task in run)
+
+    @property
+    def columns_shown(self) -> tuple[Column, ...]:
+        """The columns to draw: those that were run, or all where none was."""
+        return self.run_columns or self.request.columns
+
+    @property
+    def has_average(self) -> bool:
+        return len(self.request.columns) > 1 and any(result.ours is not None for result in self.averages)
+
+    def cell(self, row: Row, column: Column) -> CellResult:
+        return next(cell for cell in self.cells if (cell.row.id, cell.column.task) == (row.id, column.task))
+
+    def average_of(self, row: Row) -> AverageResult:
+        return next(result for result in self.averages if result.row.id == row.id)
+
+
+def _difference(ours: float | None, published: float | None) -> float | None:
+    """Of the numbers as printed, so that a reader who subtracts finds it."""
+    if ours is None or published is None:
+        return None
+    return float(printed(ours) - printed(published))
+
+
+def _score(
+    records: Sequence[RunRecord], score: str, score_at: str, entry: Published | None, comparable: bool
+) -> ScoreResult:
+    published, derivation = (entry.value, entry.derivation) if entry else (None, "")
+    found = scores_of(records, score)
+    values = known(found.at(score_at))
+    if not values:
+        return ScoreResult(score, published=published, derivation=derivation)
+    ours, interval, sampling_error = mean(values), t_interval(values), root_mean_square(known(found.errors))
+    difference = _difference(ours, published)
+    n, sd, unit = len(values), sample_sd(values), found.metric.unit
+    judged = verdict(difference, n, interval, published, sampling_error, comparable, unit)
+    of_ours = (score, ours, n, sd, interval, sampling_error)
+    return ScoreResult(*of_ours, published, difference, judged, values, derivation)
+
+
+def _average(benchmark: Benchmark, row: Row, cells: Sequence[CellResult], published: float | None) -> AverageResult:
+    headlines: dict[str, ScoreResult | None] = dict.fromkeys(column.task for column in benchmark.columns)
+    headlines |= {cell.column.task: cell.headline for cell in cells if cell.row.id == row.id}
+    found = [headline for headline in headlines.values() if headline is not None and headline.ours is not None]
+    if len(found) < len(headlines):
+        return AverageResult(row, published=published)
+    exact = average([printed(headline.ours) for headline in found if headline.ours is not None], benchmark.average)
+    ours = None if exact is None else float(exact)
+    interval = stratified_bootstrap([headline.values for headline in found], lambda means: means.mean(axis=0))
+    return AverageResult(row, ours, published, _difference(ours, published), interval)
+
+
+def compare(request: Request, printed_in: str = "") -> Comparison:
+    """Join a table's definition with records and published values.
+
+    request.score_at: "last" round, or "best" (the best round by the test score itself). printed_in: the table that
+    prints the values, where it is another one. ReportError for another word, for a record that lacks a score and for
+    published values that cannot be read.
+    """
+    benchmark, scale, score_at = request.benchmark, request.scale, request.score_at
+    if score_at not in SCORE_AT:
+        raise ReportError(f"score_at: expected one of {', '.join(SCORE_AT)}, found {score_at!r}")
+    entries = () if scale.id == DEMO else read_published(benchmark.published_csv)
+    published = by_place(entries, printed_in or benchmark.place)
+    cells = []
+    for row, column in product(request.rows, request.columns):
+        records = request.records_of(row, column)
+        places = {score: published.get((row.id, column.task, score)) for score in column.scores}
+        comparable, seeds = is_comparable(scale, records), tuple(record.cell.seed for record in records)
+        scores = tuple(_score(records, score, score_at, entry, comparable) for score, entry in places.items())
+        cells.append(CellResult(row, column, scores, seeds, measured_cost(benchmark, column, records)))
+    printed_averages = {row.id: published.get((row.id, AVERAGE, "")) for row in request.rows}
+    known_averages = {name: entry.value if entry else None for name, entry in printed_averages.items()}
+    averages = tuple(_average(benchmark, row, cells, known_averages[row.id]) for row in request.rows)
+    notes = notes_under(request, _method(request), _derivations(request, published), _undefined(request, cells))
+    return Comparison(request, tuple(cells), averages, tuple(notes))
+
+
+_RULE_WORDS = {"truncate": "truncated", "round": "rounded"}
+
+
+def _method(request: Request) -> Iterator[str]:
+    benchmark = request.benchmark
+    yield (
+        f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {at_round(request.score_at)}, then over n "
+        "seeds; ± sd over seeds (n - 1); 95 % interval: "
+        "Student's t over seeds (of the average: stratified bootstrap over the seeds of each task); ± test set "
+        "is the sampling error of the finite test sets of the last round, root mean square over seeds; test: "
+        "examples in all clients' test sets, partial where the data were."
+    )
+    if request.scale.id == PAPER:
+        yield RULE
+    if len(benchmark.columns) > 1:
+        averaged = ", ".join(f"{column.name} {column.averaged}" for column in benchmark.columns)
+        yield (
+            f"Average: one score a task ({averaged}), {_RULE_WORDS[benchmark.average]} to two decimals "
+            "as the paper's; given only where every task was run."
+        )
+    yield (
+        f"Bytes a round: {benchmark.paper.bytes_convention}; mean over rounds. Up and down: all clients, "
+        "rounds and tasks run, mean over seeds. Set-up is sent once a task and counted apart. Training is wall time of "
+        "each cell's last start, beside whatever else its machine did: no comparison of methods."
+    )
+
+
+def _derivations(request: Request, published: Mapping[tuple[str, str, str], Published]) -> Iterator[str]:
+    names, shown = {row.id: row.name for row in request.benchmark.rows}, {row.id for row in request.rows}
+    texts = [
+        f"{names[entry.row]} = {derivation_in_words(entry.derivation, names)}"
+        for entry in published.values()
+        if entry.derivation and entry.row in shown
+    ]
+    if texts:
+        yield (
+            f"{DERIVED} derived from the text's relative gains, the printed table was not at hand: "
+            f"{'; '.join(texts)}. What rests on such a number is marked too."
+        )
+
+
+def _undefined(request: Request, cells: Sequence[CellResult]) -> Iterator[str]:
+    for column in request.columns:
+        for cell in (cell for cell in cells if cell.column.task == column.task):
+            for result in cell.scores:
+                undefined = len(cell.seeds) - len(result.values)
+                if undefined:
+                    seeds = f"{undefined} of {len(cell.seeds)} seeds, which the mean leaves out"
+                    yield f"{cell.row.name}, {column.name}: {result.score} undefined in {seeds}."

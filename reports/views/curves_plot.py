@@ -1,0 +1,110 @@
+"""Curves against rounds: a panel a task, a line a method."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from benchmarks.measures import metric
+from benchmarks.spec import Column, Row
+from reports.evidence.records import PAPER
+from reports.evidence.scores import Scores
+from reports.pages.plots import finish, mark, panels_of, say_not_run, tidy
+from reports.pages.text import DAGGER, row_name
+from reports.views.curves import Curves
+from reports.views.scores_plot import axis_label
+
+_LEVEL: Any = {"color": "0.35", "linestyle": "--", "linewidth": 1.2}
+_STATED: Any = {"color": "black", "linestyle": ":", "linewidth": 1.3}
+_SMALL: Any = {"fontsize": 7.5, "fontstyle": "italic"}
+
+
+def _style(found: Curves, row: Row) -> dict[str, Any]:
+    """A method's colour and mark, whatever part of the benchmark is shown; later ones slimmer, so that equals show."""
+    drawn = [entry.id for entry in found.request.benchmark.rows if entry.id not in found.references]
+    number = drawn.index(row.id)
+    slimmer = number / len(drawn)
+    sizes = {"linewidth": 3.0 - 2.0 * slimmer, "markersize": 10 - 5 * slimmer, "markeredgewidth": 1.4}
+    return mark(number) | sizes | {"markerfacecolor": "none"}
+
+
+def _draw_curve(axes: Axes, curve: Scores, style: Mapping[str, Any]) -> None:
+    rounds = range(1, len(curve.means) + 1)
+    axes.plot(rounds, [math.nan if value is None else value for value in curve.means], **style)
+    if len(curve.seeds) > 1:
+        low, high = ([end(values, default=math.nan) for values in curve.by_round] for end in (min, max))
+        axes.fill_between(rounds, low, high, color=style["color"], alpha=0.18, linewidth=0)
+
+
+def _draw_panel(axes: Axes, found: Curves, column: Column) -> None:
+    rows, label = found.request.rows, found.label(column)
+    axes.set_title(f"{column.name}: {label}" if not found.is_loss else column.name, fontsize=10)
+    tidy(axes)
+    axes.tick_params(labelsize=8)
+    curves = {row.id: found.of(row, column) for row in rows}
+    if not any(value is not None for curve in curves.values() for value in curve.means):
+        say_not_run(axes)
+        axes.set_xticks([])
+        axes.set_yticks([])
+        return
+    for row in rows:
+        curve = curves[row.id]
+        if row.id not in found.references and curve.is_run:
+            _draw_curve(axes, curve, _style(found, row))
+    for row in rows:
+        level = next(iter(curves[row.id].means), None)
+        if row.id in found.references and level is not None:
+            axes.axhline(level, **_LEVEL)
+    for fact in (fact for fact in found.facts if fact.column.task == column.task):
+        axes.axhline(fact.level, **_STATED)
+        axes.axvline(fact.round, **_STATED)
+        axes.annotate("stated", (fact.round, fact.level), (4, 3), textcoords="offset points", **_SMALL)
+    axes.set_xlim(0.8, max(2, *(len(curve.means) for curve in curves.values())) + 0.2)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+
+
+def _handles(found: Curves) -> list[Any]:
+    methods = [row for row in found.request.rows if row.id not in found.references]
+    levels = [row for row in found.request.rows if row.id in found.references]
+    handles = [Line2D([], [], label=row_name(row), **_style(found, row)) for row in methods]
+    handles += [Line2D([], [], label=row_name(row), **_LEVEL) for row in levels]
+    for fact in found.facts:
+        text = f"{fact.row.name} on {fact.column.name} {fact.sign} {fact.level:g} within {fact.round} rounds"
+        handles.append(Line2D([], [], label=f"stated: {text}", **_STATED))
+    return handles
+
+
+def _caption(found: Curves) -> str:
+    counts = sorted({len(curve.seeds) for curve in found.by_cell.values() if curve.is_run})
+    text = "Lines: mean over seeds"
+    if counts:
+        text += f" (n = {' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))})"
+    if counts and counts[-1] > 1:
+        text += ", band from the lowest to the highest seed"
+    text += "; no line: not run."
+    if any(row.id in found.references for row in found.request.rows):
+        text += f" Dashed: answers the same after every round; {DAGGER} not in the paper."
+    if found.facts:
+        text += " Dotted: stated in the paper's text"
+        text += "." if found.request.scale.id == PAPER else ", comparable in level at the paper scale only."
+    return text
+
+
+def plot(found: Curves) -> Figure:
+    """A panel for each task, "not run" in it where nothing was run."""
+    columns = found.request.columns
+    figure, panels = panels_of(len(columns), 3, (3.3, 2.7), least_inches=5.5, room_inches=1.6)
+    for panel, column in zip(panels, columns, strict=True):
+        _draw_panel(panel.axes, found, column)
+        if panel.is_lowest:
+            panel.axes.set_xlabel("round", fontsize=9)
+        if panel.is_leftmost:
+            label = found.label(column) if found.is_loss else axis_label(metric(column.averaged).unit)
+            panel.axes.set_ylabel(label, fontsize=9)
+    return finish(figure, found.request.heading, _handles(found), _caption(found))

@@ -1,0 +1,201 @@
+"""The view of a table of scores: ours beside print, by method and task, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import pandas as pd
+
+from benchmarks.spec import JSON, Column, Row
+from reports.evidence.published import AVERAGE
+from reports.evidence.scores import score_label
+from reports.evidence.traffic import Cost
+from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
+from reports.pages.text import (
+    NOT_RUN,
+    NOTHING,
+    UNDEFINED,
+    human_bytes,
+    human_seconds,
+    interval_text,
+    joined,
+    marked,
+    number,
+    row_name,
+)
+from reports.views.comparison import AverageResult, CellResult, Comparison, ScoreResult, compare
+
+_OF_SCORE = ("sd", "sampling_error", "published", "derivation", "difference", "verdict")
+_OF_COST = ("round_bytes", "up_bytes", "down_bytes", "setup_bytes", "train_seconds")
+FIELDS = [
+    *(*KEYS[:4], "score_at", *KEYS[4:], "score", "status", "ours", "n_seeds", "seeds"),
+    *("sd", "interval_low", "interval_high", "sampling_error", "published", "derivation", "difference", "verdict"),
+    *("n_test", "rounds", *_OF_COST),
+]
+
+
+join = compare
+
+
+def grids(comparison: Comparison) -> tuple[Grid, ...]:
+    """Scores, and bytes where something was run."""
+    return tuple(grid for grid in (scores_grid(comparison), costs_grid(comparison)) if grid.groups)
+
+
+def notes(comparison: Comparison) -> tuple[str, ...]:
+    """Every note under them."""
+    return comparison.notes
+
+
+def _of_scores(text: Callable[[ScoreResult], str]) -> Callable[[CellResult], str]:
+    return lambda cell: joined(map(text, cell.scores))
+
+
+_ours = _of_scores(lambda result: UNDEFINED if result.ours is None else number(result.ours))
+_sd = _of_scores(lambda result: number(result.sd))
+_interval = _of_scores(lambda result: interval_text(result.interval))
+_test_noise = _of_scores(lambda result: number(result.sampling_error))
+_published = _of_scores(lambda result: marked(number(result.published), result.is_derived))
+_difference = _of_scores(lambda result: marked(number(result.difference, "+"), result.is_derived))
+
+
+def _verdict(cell: CellResult) -> str:
+    return "/".join(dict.fromkeys(marked(result.verdict or NOTHING, result.is_derived) for result in cell.scores))
+
+
+def cell_lines(
+    comparison: Comparison,
+    cells: Sequence[CellResult | None],
+    shows_published: bool,
+    average: AverageResult | None = None,
+) -> tuple[Line, ...]:
+    """The lines of scores of cells side by side, None where the table has none; an average comes last.
+
+    shows_published: whether what the paper prints stands beside ours.
+    """
+    shown = [cell for cell in cells if cell is not None]
+    is_run, has_seeds = any(cell.is_run for cell in shown), any(len(cell.seeds) > 1 for cell in shown)
+    # The number of seeds stands in the label where one number holds for all, else in every cell.
+    counts = {len(cell.seeds) for cell in comparison.cells if cell.is_run}
+    n = f" (n = {counts.pop()})" if len(counts) == 1 else ""
+
+    def line(
+        label: str,
+        text: Callable[[CellResult], str],
+        of_average: Callable[[AverageResult], str] = lambda _: "",
+        is_main: bool = False,
+    ) -> Line:
+        tail = () if average is None else (of_average(average),)
+        return Line(label, (*(NOTHING if cell is None else text(cell) for cell in cells), *tail), is_main)
+
+    lines = [
+        line(
+            f"ours{n}",
+            lambda cell: _ours(cell) if cell.is_run else NOT_RUN,
+            lambda found: number(found.ours),
+            is_main=True,
+        )
+    ]
+    if not n and is_run:
+        lines.append(line("± sd (n)", lambda cell: f"{_sd(cell)} ({len(cell.seeds)})" if cell.is_run else NOTHING))
+    elif has_seeds:
+        lines.append(line("± sd", _sd))
+    if has_seeds:
+        lines.append(line("95 % interval", _interval, lambda found: interval_text(found.interval)))
+    if is_run:
+        lines.append(line("± test set", _test_noise))
+    if shows_published:
+        lines.append(line("published", _published, lambda found: number(found.published)))
+        lines.append(line("difference", _difference, lambda found: number(found.difference, "+")))
+        if comparison.shows_verdicts and is_run:
+            lines.append(line("verdict", _verdict, lambda _: NOTHING))
+    return tuple(lines)
+
+
+def score_lines(comparison: Comparison, row: Row, columns: Sequence[Column]) -> tuple[Line, ...]:
+    """A method's lines of scores; the average comes last where some method has one."""
+    cells = [comparison.cell(row, column) for column in columns]
+    average = comparison.average_of(row) if comparison.has_average else None
+    return cell_lines(comparison, cells, comparison.shows_published and row.printed, average)
+
+
+def examples(comparison: Comparison, column: Column) -> str:
+    """Test examples of a column, as a range where the methods' differ."""
+    costs = [cell.cost for cell in comparison.cells if cell.column.task == column.task]
+    counts = sorted({round(cost.test_examples) for cost in costs if cost is not None})
+    if not counts:
+        return ""
+    partly = ", partial" if column.task in comparison.partial else ""
+    return f"test: {'–'.join(map(str, dict.fromkeys((counts[0], counts[-1]))))}{partly}"
+
+
+def scores_grid(comparison: Comparison) -> Grid:
+    """Rows are methods, columns tasks: ours, seed noise, test noise, published and difference."""
+    columns = comparison.columns_shown
+    headers = [
+        (column.name, "/".join(score_label(column, score) for score in column.scores), examples(comparison, column))
+        for column in columns
+    ]
+    if comparison.has_average:
+        headers.append(("Average", "", ""))
+    groups = (Group(row_name(row), score_lines(comparison, row, columns)) for row in comparison.rows)
+    return Grid(f"{comparison.request.heading}: scores", tuple(headers), tuple(groups))
+
+
+def _cost_line(costs: Sequence[Cost], tasks: int, gigabyte: int) -> Line:
+    def spread(values: Iterable[float]) -> str:
+        """Of several tasks as one: a range from the first to the last, or the only one."""
+        distinct = list(dict.fromkeys(human_bytes(value, gigabyte) for value in sorted(values)))
+        return " … ".join(dict.fromkeys((distinct[0], distinct[-1])))
+
+    seconds = [cost.train_seconds for cost in costs if cost.train_seconds is not None]
+    cells = (
+        spread(cost.round_bytes for cost in costs),
+        human_bytes(sum(cost.up_bytes for cost in costs), gigabyte),
+        human_bytes(sum(cost.down_bytes for cost in costs), gigabyte),
+        spread(cost.setup_bytes for cost in costs),
+        human_seconds(sum(seconds)) if len(seconds) == len(costs) else NOTHING,
+    )
+    return Line(f"{len(costs)} of {tasks} tasks", cells)
+
+
+def costs_grid(comparison: Comparison) -> Grid:
+    """Rows are methods: bytes of one task's round and set-up, and totals over the tasks run."""
+    columns, gigabyte = comparison.request.columns, comparison.request.benchmark.paper.gigabyte
+    by_task, whole = "by task", "all rounds"
+    headers = (("a round", by_task), ("up", whole), ("down", whole), ("set-up", by_task), ("training",))
+    groups = []
+    for row in comparison.rows:
+        cells = (comparison.cell(row, column) for column in columns)
+        costs = [cell.cost for cell in cells if cell.cost is not None]
+        if costs:
+            groups.append(Group(row_name(row), (_cost_line(costs, len(columns), gigabyte),)))
+    return Grid(f"{comparison.request.heading}: bytes", headers, tuple(groups))
+
+
+def _cell_line(cell: CellResult, result: ScoreResult) -> dict[str, JSON]:
+    low, high = result.interval or (None, None)
+    known: dict[str, JSON] = {name: getattr(result, name) for name in ("score", "ours", *_OF_SCORE)}
+    known |= {"status": "run" if cell.is_run else NOT_RUN, "interval_low": low, "interval_high": high}
+    known |= {"n_seeds": result.seeds, "seeds": " ".join(map(str, cell.seeds))}
+    if cell.cost is not None:
+        known |= {name: getattr(cell.cost, name) for name in _OF_COST}
+        known |= {"n_test": round(cell.cost.test_examples), "rounds": round(cell.cost.rounds)}
+    return known
+
+
+def _average_line(result: AverageResult) -> dict[str, JSON]:
+    low, high = result.interval or (None, None)
+    known: dict[str, JSON] = {name: getattr(result, name) for name in ("ours", "published", "difference")}
+    known |= {"column": AVERAGE, "task": "Average", "score": "", "status": NOT_RUN if result.ours is None else "run"}
+    return known | {"interval_low": low, "interval_high": high}
+
+
+def frame(comparison: Comparison) -> pd.DataFrame:
+    """The comparison as a data frame of FIELDS: scores in their units, bytes and seconds as means over seeds."""
+    request = comparison.request
+    pairs = [(cell, result) for cell in comparison.cells for result in cell.scores]
+    lines = [keys_of(request, cell.row, cell.column) | _cell_line(cell, result) for cell, result in pairs]
+    lines += [keys_of(request, result.row) | _average_line(result) for result in comparison.averages]
+    lines = [{"score_at": request.score_at} | line for line in lines]
+    return long_form(lines, FIELDS, {"Int64": ("n_seeds", "n_test", "rounds")})

@@ -1,0 +1,111 @@
+"""Megabytes to a target as bars: a panel a task, a bar a method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from benchmarks.spec import Column
+from reports.evidence.records import PAPER
+from reports.evidence.targets import Kind, Outcome, is_comparable
+from reports.pages.plots import DIAMOND, PALETTE, beside, finish, methods_down, panels_of, say_not_run
+from reports.pages.text import NOT_RUN, dagger_note, row_name
+from reports.views.targets import MEGABYTE, Targets, factor, target_text
+
+NO_TARGET = "no target"
+_BAR_INCHES = 0.36
+_WAYS = {("up",): "uploads", ("down",): "downloads", ("up", "down"): "uploads and downloads"}
+_ROOM = 2.0  # length of the axis over the longest bar's, for the texts
+_BAR: Any = {"facecolor": PALETTE[0], "edgecolor": "black", "linewidth": 0.7}  # names tell the methods apart
+_CENSORED: Any = {"facecolor": "white", "edgecolor": "0.35", "hatch": "////", "linewidth": 0.7}
+_STATED: Any = DIAMOND | {"markersize": 6}
+
+
+def _kind_drawn(found: Targets) -> Kind:
+    return "printed" if found.request.scale.id == PAPER else "baseline"
+
+
+def _megabytes(outcome: Outcome) -> float:
+    return 0.0 if outcome.sent is None else float(outcome.sent.bytes) / MEGABYTE
+
+
+def _text(outcome: Outcome) -> str:
+    if outcome.sent is None:
+        return NO_TARGET if outcome.is_run else NOT_RUN
+    size = f"{_megabytes(outcome):.4g} MB"
+    if outcome.is_complete:
+        rounds = factor(outcome.sent.rounds)
+        return f"{size}, {rounds} round{'' if rounds == '1' else 's'}"
+    if not outcome.sent.bytes:
+        return "not reached"
+    missed = f" by {len(outcome.attempts) - outcome.reached} of {len(outcome.attempts)} seeds"
+    return f"> {size}: not reached{missed if outcome.reached else ''}"
+
+
+def _title(found: Targets, column: Column) -> str:
+    kind = _kind_drawn(found)
+    target = found.outcomes.of(kind, column)[0].target_shown
+    if target is None:
+        return f"{column.name}: {found.baseline}, which sets the target, was not run"
+    whose = "printed" if kind == "printed" else f"{found.baseline}'s last round"
+    return f"{column.name}: {target_text(column, target)} ({whose})"
+
+
+def _draw_panel(axes: Axes, found: Targets, column: Column) -> None:
+    outcomes = found.outcomes.of(_kind_drawn(found), column)
+    stated = {fact.row.id: fact for fact in found.stated if fact.column.task == column.task}
+    is_marked = is_comparable(found.request)
+    methods_down(axes, [row_name(outcome.row) for outcome in outcomes])
+    if not any(outcome.is_run for outcome in outcomes):
+        axes.set_title(column.name, fontsize=9.5)
+        say_not_run(axes)
+        axes.set_xticks([])
+        return
+    axes.set_title(_title(found, column), fontsize=9.5)
+    axes.tick_params(axis="x", labelsize=8)
+    longest = 0.0
+    for place, outcome in enumerate(outcomes):
+        end, text, fact = _megabytes(outcome), _text(outcome), stated.get(outcome.row.id)
+        if outcome.sent is not None:
+            axes.barh(place, end, 0.62, **(_BAR if outcome.is_complete else _CENSORED))
+        if fact is not None:
+            text = f"{text}\nstated: {fact.text}"
+            if is_marked:
+                axes.plot([fact.megabytes], [place], **_STATED)
+                end = max(end, fact.megabytes)
+        beside(axes, text, end, place)
+        longest = max(longest, end)
+    axes.set_xlim(0, _ROOM * longest or 1.0)
+
+
+def _caption(found: Targets) -> str:
+    text = (
+        f"Bars: {_WAYS[found.request.benchmark.paper.directions]} of all clients until "
+        "the first round at the target, mean over seeds; hatched: bytes of all "
+        "rounds where some seed does not reach it (its other seeds until they do)."
+    )
+    text += dagger_note(found.request.rows)
+    if found.stated:
+        text += " Stated: in the paper's text, its MBits read as megabytes"
+        text += "." if is_comparable(found.request) else "; not comparable: other encoder, scale or target."
+    return text
+
+
+def plot(found: Targets) -> Figure:
+    """A panel for each task, with "not run" in it or beside every method without a record."""
+    request = found.request
+    inches = (5.0, 0.6 + _BAR_INCHES * len(request.rows))
+    figure, panels = panels_of(len(request.columns), 2, inches, least_inches=6.5, room_inches=1.5, sharey=True)
+    sent = "uploaded" if request.benchmark.paper.directions == ("up",) else "sent"
+    for panel, column in zip(panels, request.columns, strict=True):
+        _draw_panel(panel.axes, found, column)
+        if panel.is_lowest:
+            panel.axes.set_xlabel(f"MB {sent} until the target", fontsize=9)
+    handles: list[Any] = [Patch(label="target reached", **_BAR), Patch(label="not reached", **_CENSORED)]
+    if is_comparable(request) and found.stated:
+        handles.append(Line2D([], [], label="stated", **_STATED))
+    return finish(figure, request.heading, handles, _caption(found))
