@@ -53,10 +53,10 @@ def averaging(
         raise FederationError(f"proximal: expected a weight >= 0, found {proximal!r}")
     if answers not in ANSWERS:
         raise FederationError(f"answers: expected one of {', '.join(ANSWERS)}, found {answers!r}")
-    first = plan(1, 0)
     if personal is None:
-        personal = bool(first.local) or first.view.keys() != setting.initial.keys()
-    shared = _Averaging(setting, plan, ServerOptimizer.from_options(server or {}), proximal, prepared, answers)
+        personal = _leaves_own_model(plan(1, 0), setting.initial)
+    optimizer = ServerOptimizer.from_options(server or {})
+    shared = _Averaging(setting, plan, optimizer, proximal, prepared, answers, personal)
     return FederatedAlgorithm(
         shared.init, shared.round, shared.predict, personal and answers == "own", setting.server_params, plan
     )
@@ -72,11 +72,17 @@ class _Averaging:
     proximal: float
     prepared: Callable[[Subset], Subset]
     answers: str
+    personal: bool
     clients: list[Client] = field(default_factory=list)  # all of them, for an answer of all together
 
     def init(self, clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
         self.clients = list(clients)
         for client in clients:
+            if not self.personal and _leaves_own_model(self.plan(1, client.id), self.setting.initial):
+                raise FederationError(
+                    f"averaging: the plan of client {client.id} leaves it a model of its own, the first client's does "
+                    f"not; give personal=True where plans differ"
+                )
             channel.setup(client.id, self.setting.initial)
         return FederationState(round=0, shared={}, moments={}, clients=store)
 
@@ -152,6 +158,11 @@ class _Averaging:
             model, values = self.setting.client_model(own), self._begin(own, values, state.clients.get(client.id))
         model.write(values)
         return model.predict(self.prepared(subset), self.setting.evaluation_batch_size, self.setting.training.width)
+
+
+def _leaves_own_model(own: ExchangePlan, server: Params) -> bool:
+    """Whether a client's model is not the server's: it keeps something, or views fewer parameters, or others."""
+    return bool(own.local) or dict(own.view) != {name: name for name in server}
 
 
 def _flat(moments: Moments) -> Params:

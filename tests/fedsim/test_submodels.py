@@ -181,6 +181,15 @@ def test_the_server_answers_with_its_own_model(small):
     assert len({str(scores) for scores in apart.results[0].client_scores}) == 3
 
 
+def test_plans_of_which_some_leave_a_model_of_its_own_are_refused_unless_that_is_said(small):
+    setting = small.setting()
+    plans = {0: plan_of(setting, (0, 1, 2)), 1: plan_of(setting, (0, 1)), 2: plan_of(setting, (2, 1, 0))}
+    for odd in (1, 2):  # fewer layers; the same names for other layers
+        own = {**dict.fromkeys(plans, plans[0]), odd: plans[odd]}
+        with pytest.raises(FederationError, match=f"plan of client {odd} leaves it a model of its own.*personal=True"):
+            small.run(averaging(setting, lambda round, client, own=own: own[client]), rounds=1)
+
+
 # ---- refusals --------------------------------------------------------------------------------------------------
 
 

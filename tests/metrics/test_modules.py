@@ -112,6 +112,18 @@ def test_pearson_by_hand():
     assert compute("pearson", [1.0, 2.0, 3.0], [0.0, 1.0, 3.0]) == pytest.approx(3 / math.sqrt(2 * 42 / 9))
 
 
+def test_perplexity_by_hand():
+    # Two texts, 3 tokens of probability 1/4 each and 1 of 1/2: exp of (3 ln 4 + ln 2) / 4.
+    found = compute("perplexity", [3 * math.log(1 / 4), math.log(1 / 2)], [3, 1])
+    assert found == pytest.approx(2 ** (7 / 4))
+    assert compute("perplexity", [0.0, 0.0], [2, 1]) == 1.0
+
+
+@pytest.mark.parametrize(("log_likelihoods", "counts"), [([0.0], [0]), ([-1e6], [1])])
+def test_perplexity_without_tokens_or_beyond_all_numbers_is_undefined(log_likelihoods, counts):
+    assert math.isnan(compute("perplexity", log_likelihoods, counts))
+
+
 @pytest.mark.parametrize("value", [0.1, 3.0])
 def test_pearson_of_a_constant_is_undefined(value):
     # The mean of ten times 0.1 is not 0.1, so a spread of rounding errors is left where none should be.
@@ -137,18 +149,17 @@ def test_modules_describe_themselves(name):
 
 SCORE_ALL = """
 from benchmarks import scoring
-from fedsim.data import IGNORED
 from benchmarks.tasks import tasks
-from fedsim.data import Examples, Part
-from fedsim.objectives import build_objective
+from fedsim.data import Examples, Subset
+from fedsim.objectives import Vocabulary, build_objective
 import numpy as np
 tokens, labels = np.zeros(16, np.int32), np.array([0, 1, 0, 1])
 for task in tasks():
-    objective = build_objective(task.objective, task.classes)
+    objective = build_objective(task.objective, task.classes, Vocabulary(2, np.arange(2), 0))
     targets = np.repeat(labels, 4) if objective.of_tokens else None
-    part = Part(Examples(tokens, tokens, np.arange(0, 17, 4), labels, 0, targets), np.arange(4))
-    answers = np.eye(*objective.shape(part), dtype=int if objective.of_tokens else np.float32)
-    print(scoring.scores(task.metrics, objective, answers, part))
+    subset = Subset(Examples(tokens, tokens, np.arange(0, 17, 4), labels, 0, targets), np.arange(4))
+    answers = np.eye(*objective.shape(subset), dtype=int if objective.of_tokens else np.float32)
+    print(scoring.scores(task.metrics, objective, answers, subset))
 """
 
 
