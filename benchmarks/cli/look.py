@@ -188,7 +188,7 @@ def _say_hours(chosen: Selection, words: argparse.Namespace) -> None:
         total += hours
         print(f"{column.name}: {hours:.2f} h, {sum(effort.steps for effort in efforts):,} steps")
     print(
-        f"Together {total:.2f} h, estimated from operations (tokens of the data at hand, no padding) at a sustained "
+        f"Together {total:.2f} h, estimated from FLOPs (tokens of the data at hand, no padding) at a sustained "
         f"{words.tflops:g} TFLOP/s; loading, checkpoints and the optimiser come on top, and on a GPU small batches are "
         "bound by the number of steps."
     )
