@@ -12,7 +12,7 @@ import pytest
 from benchmarks.cli.arguments import build_parser
 from benchmarks.cli.select import selection
 from benchmarks.errors import DependsOnTextsError
-from benchmarks.fedfreezebert.setup import METHODS, SENTIMENT, cell, training_of
+from benchmarks.fedfreezebert.setup import METHODS, SENTIMENT, training_of
 from benchmarks.planning import wire_plan
 from benchmarks.registry import benchmark as benchmark_of
 from benchmarks.registry import benchmark_ids, scale_of
@@ -80,12 +80,12 @@ def test_hyper_parameters_are_those_of_the_definitions() -> None:
         ):
             rates = {training_of(by_id[method].algorithm, scale).learning_rate for method in methods}
             assert rates == {float(stated[f"learning rate: {label}"][place])}
-        made = cell(by_id["fedprox"], SENTIMENT, scale, 0)
+        made = table.cell(by_id["fedprox"], SENTIMENT, scale, 0)
         assert made.options["proximal"] == float(stated["FedProx λ"][place])
         assert (made.training.batch_size, made.training.max_length) == (
             int(stated["batch size"][place]),
             int(stated["length"][place]),
         )
-        split = cell(by_id["fedsplitbert"], SENTIMENT, scale, 0)
+        split = table.cell(by_id["fedsplitbert"], SENTIMENT, scale, 0)
         critical = f"{split.options['critical_layer']} of {scale.depth}"
         assert stated["FedSplitBERT's critical layer"][place] == critical
