@@ -31,8 +31,8 @@ class Printed:
 class Target:
     """A score to be reached.
 
-    percent: task -> the target that the paper names, which is the target at the paper's scale. With another encoder it
-    means nothing: elsewhere the target is what `reference` scores after its last round, mean over seeds.
+    percent: task -> the target that the paper names, in its metric's unit, for the paper's scale. With another encoder
+    it means nothing: elsewhere the target is what `reference` scores after its last round, mean over seeds.
     """
 
     percent: Mapping[str, float]
@@ -44,7 +44,7 @@ class Target:
 class Better:
     """Every row is better than every rival on every task and score, in the last round.
 
-    by: least difference that counts, in points (or percent of the rival where `relative`); 0: any above 0.
+    by: least gain that counts, in the metric's unit (or percent of the rival where `relative`); 0: any above 0.
     most: the largest one that counts ("a little").
     tasks, scores: () means all that both tables print. some: one case is enough ("sometimes").
     measure: "score"; "loss", the training loss, lower is better; "rounds" until the rival's last score of the same
@@ -120,7 +120,7 @@ class Cheaper:
 
 @dataclass(frozen=True)
 class AtMost:
-    """A score of no row is above so many percent, in the last round.
+    """A score of no row is above so many percent (or a plain number, by its metric's unit), in the last round.
 
     beside: a score that is shown with it and decides nothing.
     """

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from reports.audit.checks import Finding
-from reports.pages.markdown import escape
+from reports.pages.markdown import escape, table_line
 
 HEADERS = ("Statement", "Printed", "Recomputed", "Verdict", "How")
 _STYLES = {True: "", False: "bold", None: "italic"}
@@ -37,19 +37,15 @@ def _cells(finding: Finding) -> tuple[str, ...]:
     return finding.statement, finding.printed, finding.recomputed, finding.verdict, finding.explanation
 
 
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
 def audit_markdown(findings: Sequence[Finding], level: int = 2) -> str:
     """A count of the verdicts and a table for each subject, under headings of that level; what disagrees is bold."""
     parts = [summary(findings)]
     for subject, group in by_subject(findings).items():
-        lines = [_line(HEADERS), _line([":--"] * len(HEADERS))]
+        lines = [table_line(HEADERS), table_line([":--"] * len(HEADERS))]
         for finding in group:
             cells = [escape(text) for text in _cells(finding)]
             cells[3] = cells[3] if finding.agrees else f"**{cells[3]}**"
-            lines.append(_line(cells))
+            lines.append(table_line(cells))
         parts += [f"{'#' * level} {escape(subject)}", "\n".join(lines)]
     return "\n\n".join(parts) + "\n"
 

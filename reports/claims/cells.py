@@ -96,10 +96,6 @@ class Runs:
         return by_definition(record for record in self.records if record.cell.scale == self.scale.id)
 
     @cached_property
-    def _seeds(self) -> set[int]:
-        return {record.cell.seed for found in self._index.values() for record in found}
-
-    @cached_property
     def _found(self) -> dict[tuple[At, str], tuple[RunRecord, ...]]:
         return {}
 
@@ -116,7 +112,8 @@ class Runs:
             scale = {scale.id: scale for scale in benchmark.scales}.get(self.scale.id)
             found: tuple[RunRecord, ...] = ()
             if column is not None and scale is not None:
-                found = select(benchmark, scale, self.tables.row(at), column, self._index, self._seeds).records
+                seeds = {record.cell.seed for records in self._index.values() for record in records}
+                found = select(benchmark, scale, self.tables.row(at), column, self._index, seeds).records
             self._found[at, task] = found
         return self._found[at, task]
 

@@ -35,16 +35,9 @@ RULE = (
 
 
 def _cells(judgement: Judgement) -> tuple[str, ...]:
-    claim = judgement.claim
-    return (
-        claim.id,
-        f"“{claim.quotation}”",
-        claim.place,
-        judgement.in_print,
-        judgement.ours,
-        f"print: {judgement.in_print_numbers}",
-        f"ours: {judgement.ours_numbers}",
-    )
+    claim, verdicts = judgement.claim, (judgement.in_print, judgement.ours)
+    numbers = f"print: {judgement.in_print_numbers}", f"ours: {judgement.ours_numbers}"
+    return (claim.id, f"“{claim.quotation}”", claim.place, *verdicts, *numbers)
 
 
 def _heading(judgements: Sequence[Judgement]) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from benchmarks.record import RunRecord
 from benchmarks.spec import JSON, Column
 from reports import ReportError
-from reports.evidence.published import lookup, read_published
-from reports.evidence.records import DEMO, Request
+from reports.evidence.published import published_for
+from reports.evidence.records import Request
 from reports.evidence.statistics import mean, printed
 
 Range = tuple[float, float]
@@ -96,8 +96,7 @@ def labels_of(request: Request, column: Column) -> Labels:
 
 def distributions(request: Request) -> dict[str, Distribution]:
     """Task -> what its clients hold, by the record of the lowest seed; a task without a record is left out."""
-    entries = () if request.scale.id == DEMO else read_published(request.benchmark.published_csv)
-    published = lookup(entries, request.benchmark.place)
+    published = {place: entry.value for place, entry in published_for(request).items()}
     return {
         column.task: distribution(records[0], column, labels_of(request, column), published)
         for column in request.columns

@@ -16,6 +16,7 @@ from pathlib import Path
 from benchmarks.costs import Terms
 from benchmarks.spec import Published
 from reports import ReportError
+from reports.evidence.records import DEMO, Request
 from reports.evidence.statistics import printed
 
 HEADER = ["table", "row", "column", "score", "value"]
@@ -127,6 +128,12 @@ def by_place(entries: Iterable[Published], table: str) -> dict[tuple[str, str, s
 def lookup(entries: Iterable[Published], table: str) -> dict[tuple[str, str, str], float]:
     """The value at each (row, column, score) of one table."""
     return {place: entry.value for place, entry in by_place(entries, table).items()}
+
+
+def published_for(request: Request, table: str = "") -> dict[tuple[str, str, str], Published]:
+    """What is published at each (row, column, score) of a request's table, or another one: never at the demo scale."""
+    entries = () if request.scale.id == DEMO else read_published(request.benchmark.published_csv)
+    return by_place(entries, table or request.benchmark.place)
 
 
 @dataclass(frozen=True)

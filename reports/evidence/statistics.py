@@ -52,9 +52,8 @@ def welch_test(difference: float, sds: Sequence[float], runs: Sequence[float]) -
 
     variances = [sd**2 / n for sd, n in zip(sds, runs, strict=True)]
     t = difference / math.sqrt(math.fsum(variances))
-    freedom = math.fsum(variances) ** 2 / math.fsum(
-        variance**2 / (n - 1) for variance, n in zip(variances, runs, strict=True)
-    )
+    parts = math.fsum(variance**2 / (n - 1) for variance, n in zip(variances, runs, strict=True))
+    freedom = math.fsum(variances) ** 2 / parts
     return t, freedom, 2 * float(stdtr(freedom, -abs(t)))
 
 

@@ -12,8 +12,8 @@ from benchmarks.measures import metric
 from benchmarks.record import RunRecord
 from benchmarks.spec import Column, Row
 from reports import ReportError
-from reports.evidence.published import lookup, read_published
-from reports.evidence.records import DEMO, PAPER, Request
+from reports.evidence.published import published_for
+from reports.evidence.records import PAPER, Request
 from reports.evidence.scores import last_mean, round_reaching
 from reports.evidence.traffic import Cost, Gain, Sent, bytes_until, gain_over, measured_cost, values_until
 
@@ -175,9 +175,7 @@ def is_comparable(request: Request) -> bool:
 
 def stated_of(request: Request) -> tuple[Stated, ...]:
     """What is stated of the rows and columns shown: never at the demo scale."""
-    if request.scale.id == DEMO:
-        return ()
-    values = lookup(read_published(request.benchmark.published_csv), request.benchmark.place)
+    values = published_for(request)
     places = product(request.columns, request.rows, _SIGNS.items())
     known = ((row, column, sign, values.get((row.id, column.task, score))) for column, row, (score, sign) in places)
-    return tuple(Stated(row, column, sign, size) for row, column, sign, size in known if size is not None)
+    return tuple(Stated(row, column, sign, entry.value) for row, column, sign, entry in known if entry is not None)

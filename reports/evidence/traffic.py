@@ -33,15 +33,6 @@ def ledger_bytes(record: RunRecord, direction: str) -> int:
     return counted
 
 
-def kind_bytes(record: RunRecord) -> Counter[str]:
-    """Payload bytes of all rounds by kind, summed over clients and both directions."""
-    sizes: Counter[str] = Counter()
-    for number, _, _, kind, _, size, _ in record.ledger:
-        if number >= 1:
-            sizes[kind] += size
-    return sizes
-
-
 def bytes_until(record: RunRecord, rounds: int, directions: Sequence[str] = ("up",)) -> int:
     """Payload bytes of the first rounds in these directions, all clients together, without the set-up.
 
@@ -89,7 +80,9 @@ def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunRec
         return None
     by_way = {way: [ledger_bytes(record, way) for record in records] for way in ("up", "down")}
     run_bytes = [sum(sizes) for sizes in zip(*(by_way[way] for way in benchmark.paper.directions), strict=True)]
-    kinds = [kind_bytes(record) for record in records]
+    kinds: Counter[str] = Counter()  # of all records together
+    for number, _, _, kind, _, size, _ in (entry for record in records for entry in record.ledger):
+        kinds[kind] += size if number >= 1 else 0
     seconds = [record.timing["train_seconds"] for record in records if "train_seconds" in record.timing]
     return Cost(
         seeds=len(records),
@@ -99,7 +92,7 @@ def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunRec
         up_bytes=mean(by_way["up"]),
         down_bytes=mean(by_way["down"]),
         setup_bytes=mean([record.setup_bytes for record in records]),
-        kinds={kind: mean([sizes[kind] for sizes in kinds]) for kind in sorted(set().union(*kinds))},
+        kinds={kind: size / len(records) for kind, size in kinds.items()},
         test_examples=mean([record.examples(column.evaluation) for record in records]),
         train_seconds=mean(seconds) if seconds else None,
     )
@@ -167,8 +160,6 @@ def gain_over(baseline: Sent, method: Sent) -> Gain | None:
     """The method's gain, whose total is exactly the ratio of bytes; None where a side sends nothing."""
     if not (baseline.bytes and method.bytes):
         return None
-    return Gain(
-        layers=(baseline.values / baseline.rounds) / (method.values / method.rounds),
-        rounds=baseline.rounds / method.rounds,
-        precision=(baseline.bytes / baseline.values) / (method.bytes / method.values),
-    )
+    layers = (baseline.values / baseline.rounds) / (method.values / method.rounds)
+    precision = (baseline.bytes / baseline.values) / (method.bytes / method.values)
+    return Gain(layers, baseline.rounds / method.rounds, precision)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from reports.pages.page import Grid, Page
 
@@ -14,19 +15,20 @@ def escape(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", text)
 
 
-def _line(cells: list[str]) -> str:
+def table_line(cells: Iterable[str]) -> str:
+    """One line of a table."""
     return f"| {' | '.join(cells)} |"
 
 
 def markdown_table(grid: Grid) -> str:
     """A grid as a Markdown table, without its title."""
     headers = ["<br>".join(escape(text) for text in header if text) for header in grid.headers]
-    lines = [_line([escape(grid.stub), " ", *headers]), _line([":--", ":--", *["--:"] * len(headers)])]
+    lines = [table_line([escape(grid.stub), " ", *headers]), table_line([":--", ":--", *["--:"] * len(headers)])]
     for group in grid.groups:
         for number, line in enumerate(group.lines):
             name = f"**{escape(group.name)}**" if number == 0 else " "
             cells = [f"**{escape(text)}**" if line.is_main else escape(text) for text in line.cells]
-            lines.append(_line([name, escape(line.label), *cells]))
+            lines.append(table_line([name, escape(line.label), *cells]))
     return "\n".join(lines)
 
 

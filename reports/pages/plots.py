@@ -21,12 +21,7 @@ HATCHES = ("", "//", "..", "\\\\", "xx", "--", "oo", "++")
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DIAMOND: Any = {"marker": "D", "color": "white", "markeredgecolor": "black", "linestyle": "none"}
 # Fixed, or every drawing of the same numbers would be another file.
-_STYLE: Any = {
-    "svg.hashsalt": "reports",
-    "svg.fonttype": "path",
-    "font.family": "DejaVu Sans",
-    "hatch.linewidth": 0.5,
-}
+_STYLE: Any = {"svg.hashsalt": "reports", "svg.fonttype": "path", "font.family": "DejaVu Sans", "hatch.linewidth": 0.5}
 
 
 def new_figure(width_inches: float, height_inches: float) -> Figure:
@@ -71,17 +66,15 @@ class Panel:
 
 
 def panels_of(
-    count: int,
-    across: int,
-    panel_inches: tuple[float, float],
-    least_inches: float,
-    room_inches: float,
-    sharey: bool = False,
+    count: int, across: int, panel_inches: tuple[float, float], least: float, room: float, sharey: bool = False
 ) -> tuple[Figure, list[Panel]]:
-    """A figure of so many panels, at most `across` side by side, with room above and below them."""
+    """A figure of so many panels, at most `across` side by side.
+
+    least: inches that it is wide at least. room: inches above and below the panels.
+    """
     across = min(across, count)
     down = -(-count // across)
-    figure = new_figure(max(least_inches, panel_inches[0] * across), room_inches + panel_inches[1] * down)
+    figure = new_figure(max(least, panel_inches[0] * across), room + panel_inches[1] * down)
     every = list(figure.subplots(down, across, squeeze=False, sharey=sharey).flat)
     for axes in every[count:]:
         axes.set_axis_off()
@@ -103,23 +96,11 @@ def wrapped(text: str, inches: float, points: float) -> str:
     return "\n".join(textwrap.wrap(text, max(20, int(inches * 120 / points))))
 
 
-def add_legend(figure: Figure, handles: Sequence[Any], caption: str, columns: int = 3) -> None:
-    """A legend below the panels, under what explains the drawing."""
-    figure.legend(
-        handles=handles,
-        title=wrapped(caption, figure.get_figwidth(), 8.5),
-        title_fontsize=8,
-        loc="outside lower center",
-        ncols=columns,
-        frameon=False,
-        fontsize=9,
-    )
-
-
 def finish(figure: Figure, heading: str, handles: Sequence[Any], caption: str, columns: int = 3) -> Figure:
-    """The figure with its heading above the panels, and below them the legend."""
+    """The figure with its heading above the panels, and below them the legend under what explains the drawing."""
     figure.suptitle(wrapped(heading, figure.get_figwidth(), 11), fontsize=11)
-    add_legend(figure, handles, caption, columns)
+    title: Any = {"title": wrapped(caption, figure.get_figwidth(), 8.5), "title_fontsize": 8}
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, fontsize=9, **title)
     return figure
 
 

@@ -9,7 +9,7 @@ from itertools import product
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, Column, Published, Row
 from reports import ReportError
-from reports.evidence.published import AVERAGE, by_place, derivation_in_words, read_published
+from reports.evidence.published import AVERAGE, derivation_in_words, published_for
 from reports.evidence.records import DEMO, PAPER, Request, is_partial
 from reports.evidence.scores import SCORE_AT, known, scores_of
 from reports.evidence.statistics import (
@@ -185,8 +185,7 @@ def compare(request: Request, printed_in: str = "") -> Comparison:
     benchmark, scale, score_at = request.benchmark, request.scale, request.score_at
     if score_at not in SCORE_AT:
         raise ReportError(f"score_at: expected one of {', '.join(SCORE_AT)}, found {score_at!r}")
-    entries = () if scale.id == DEMO else read_published(benchmark.published_csv)
-    published = by_place(entries, printed_in or benchmark.place)
+    published = published_for(request, printed_in)
     cells = []
     for row, column in product(request.rows, request.columns):
         records = request.records_of(row, column)

@@ -17,8 +17,8 @@ import pandas as pd
 from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.spec import JSON, Column, Row
 from reports import ReportError
-from reports.evidence.published import lookup, read_published
-from reports.evidence.records import DEMO, Request
+from reports.evidence.published import published_for
+from reports.evidence.records import Request
 from reports.evidence.scores import Scores, score_label, scores_of
 from reports.evidence.statistics import sample_sd
 from reports.pages.notes import in_units, notes_under, over_clients
@@ -85,14 +85,12 @@ def join(request: Request) -> Curves:
     names = {column.task: TRAIN_LOSS if is_loss else column.averaged for column in request.columns}
     pairs = list(product(request.rows, request.columns))
     curves = {(row.id, at.task): scores_of(request.records_of(row, at), names[at.task]) for row, at in pairs}
-    entries = () if request.scale.id == DEMO else read_published(request.benchmark.published_csv)
-    stated = lookup(entries, request.benchmark.place)
-    facts = []
+    stated, facts = published_for(request), []
     for row, column in pairs:
         level = stated.get((row.id, column.task, names[column.task]))
         if level is not None:
             sign = ">" if metric(names[column.task]).higher_is_better else "<"
-            facts.append(Fact(row, column, level, int(stated[row.id, column.task, "rounds"]), sign))
+            facts.append(Fact(row, column, level.value, int(stated[row.id, column.task, "rounds"].value), sign))
     return Curves(request, is_loss, curves, tuple(facts), tuple(options.get("references", ())))
 
 

@@ -99,7 +99,7 @@ def _caption(found: Curves) -> str:
 def plot(found: Curves) -> Figure:
     """A panel for each task, "not run" in it where nothing was run."""
     columns = found.request.columns
-    figure, panels = panels_of(len(columns), 3, (3.3, 2.7), least_inches=5.5, room_inches=1.6)
+    figure, panels = panels_of(len(columns), 3, (3.3, 2.7), least=5.5, room=1.6)
     for panel, column in zip(panels, columns, strict=True):
         _draw_panel(panel.axes, found, column)
         if panel.is_lowest:

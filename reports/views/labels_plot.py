@@ -66,7 +66,7 @@ def _handles(found: Shared) -> list[Any]:
 def plot(found: Shared) -> Figure:
     """A panel for each task that was run, or an empty one for each where none was."""
     columns, clients = found.columns_shown, found.clients
-    figure, panels = panels_of(len(columns), 3, (3.3, 2.3), least_inches=5.5, room_inches=1.5)
+    figure, panels = panels_of(len(columns), 3, (3.3, 2.3), least=5.5, room=1.5)
     for panel, column in zip(panels, columns, strict=True):
         axes, entry = panel.axes, found.by_task.get(column.task)
         axes.set_title(column.name, fontsize=10)

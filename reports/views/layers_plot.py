@@ -19,14 +19,14 @@ from reports.views.layers import Layer, Layers
 from reports.views.scores_plot import axis_label
 
 _INCHES = (10.5, 5.8)
+_GREY: Any = {"color": "0.35", "linewidth": 0.9}
 
 
 def _axis(axes: Axes, found: Layers, ascending: Sequence[Layer]) -> None:
     tidy(axes)
     axes.tick_params(labelsize=8)
-    axes.set_xticks(
-        [layer.critical for layer in ascending], [found.label(layer).replace(" ", "\n", 1) for layer in ascending]
-    )
+    labels = [found.label(layer).replace(" ", "\n", 1) for layer in ascending]
+    axes.set_xticks([layer.critical for layer in ascending], labels)
     axes.set_xlim(-0.7, found.request.paper_scale.depth + 0.7)
 
 
@@ -74,14 +74,10 @@ def _handles(found: Layers) -> list[Any]:
         place, label = columns.index(column), f"{column.name} ({score_label(column, column.averaged)})"
         handles.append(Line2D([], [], label=label, **mark(place)))
     if found.comparison.shows_published:
-        label = f"published ({found.printed_in})"
-        handles.append(
-            Line2D([], [], color="0.35", marker="o", markerfacecolor="white", linestyle=":", linewidth=0.9, label=label)
-        )
-    handles += [
-        Line2D([], [], color="0.35", linestyle="--", linewidth=0.9, label=f"{row_name(row)}, in the task's colour")
-        for row in found.references
-    ]
+        hollow: Any = {"marker": "o", "markerfacecolor": "white", "linestyle": ":"}
+        handles.append(Line2D([], [], label=f"published ({found.printed_in})", **_GREY, **hollow))
+    for row in found.references:
+        handles.append(Line2D([], [], label=f"{row_name(row)}, in the task's colour", linestyle="--", **_GREY))
     return handles
 
 

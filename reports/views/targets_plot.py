@@ -99,7 +99,7 @@ def plot(found: Targets) -> Figure:
     """A panel for each task, with "not run" in it or beside every method without a record."""
     request = found.request
     inches = (5.0, 0.6 + _BAR_INCHES * len(request.rows))
-    figure, panels = panels_of(len(request.columns), 2, inches, least_inches=6.5, room_inches=1.5, sharey=True)
+    figure, panels = panels_of(len(request.columns), 2, inches, least=6.5, room=1.5, sharey=True)
     sent = "uploaded" if request.benchmark.paper.directions == ("up",) else "sent"
     for panel, column in zip(panels, request.columns, strict=True):
         _draw_panel(panel.axes, found, column)

@@ -141,7 +141,7 @@ def test_several_tasks_have_tables_of_their_own_and_no_average(
     table: Benchmark, records: list[RunRecord], record_of: RecordOf
 ) -> None:
     made = shown(table, [*records, record_of("fedsplitbert", "rte", {F1: 0.3, ACC: 0.4})])
-    titles = [grid.title.removeprefix(made.heading) for grid in made.grids]
+    titles = [grid.title.removeprefix(made.request.heading) for grid in made.grids]
     assert [title.split(",")[0] for title in titles] == [": MRPC"] * 3 + [": RTE"] * 3
     assert all(len(line.cells) == 2 for grid in made.grids for group in grid.groups for line in group.lines)
     assert len(crossed_plot(joined(table, [*records, record_of("majority", "rte", {F1: 0.5, ACC: 0.5})])).axes) == 2

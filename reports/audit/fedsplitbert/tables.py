@@ -10,17 +10,8 @@ from reports.audit.checks import Finding, average_finding, differing, listed, sh
 from reports.evidence.published import Numbers
 from reports.evidence.scores import score_label
 
-TASKS = {
-    "mrpc": "MRPC",
-    "cola": "CoLA",
-    "sst2": "SST-2",
-    "qqp": "QQP",
-    "mnli": "MNLI",
-    "rte": "RTE",
-    "qnli": "QNLI",
-    "wnli": "WNLI",
-    "stsb": "STS-B",
-}
+_NAMES = ("MRPC", "CoLA", "SST-2", "QQP", "MNLI", "RTE", "QNLI", "WNLI", "STS-B")
+TASKS = {name.replace("-", "").lower(): name for name in _NAMES}
 TASKS_10 = {task: TASKS[task] for task in ("mrpc", "sst2", "qqp", "qnli")}  # Table V: 10 clients
 
 METHODS = {
