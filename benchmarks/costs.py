@@ -126,6 +126,13 @@ class WirePlan:
         """All rounds together, to the byte."""
         return _total(self.rounds) if self.rounds else Sent(self.up_bytes, self.down_bytes, self.kinds)
 
+    def over(self, rounds: int) -> Sent:
+        """All of a run's rounds together; a plan of one round is of as many like it."""
+        if self.rounds:
+            return self.total
+        kinds = {name: rounds * size for name, size in self.kinds.items()}
+        return Sent(rounds * self.up_bytes, rounds * self.down_bytes, kinds)
+
     @property
     def alike(self) -> bool:
         """Whether every round sends the same."""

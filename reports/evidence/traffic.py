@@ -108,12 +108,12 @@ def derived_cost(request: Request, row: Row, texts: int | None = None) -> Cost |
     if plan is None:
         return None
     rounds = benchmark.cell(row, column, scale, 0).training.rounds
-    round_bytes = sum({"up": plan.up_bytes, "down": plan.down_bytes}[way] for way in benchmark.paper.directions)
+    whole, counted = plan.over(rounds), benchmark.paper.counted_bytes
     kinds: Counter[str] = Counter()
-    for (_, kind), size in plan.kinds.items():
-        kinds[kind] += rounds * size
-    up, down = rounds * plan.up_bytes, rounds * plan.down_bytes
-    return Cost(0, rounds, round_bytes, rounds * round_bytes, up, down, plan.setup_bytes, dict(kinds))
+    for (_, kind), size in whole.kinds.items():
+        kinds[kind] += size
+    ways = whole.up_bytes, whole.down_bytes
+    return Cost(0, rounds, counted(whole) / rounds, counted(whole), *ways, plan.setup_bytes, dict(kinds))
 
 
 def derived_sizes(request: Request, row: Row, texts: int | None = None) -> ModelSizes | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.record import RoundRecord, RunRecord
+from benchmarks.record import LedgerEntry, RoundRecord, RunRecord
 from benchmarks.spec import Benchmark, Cell, Column, Deviation, Paper, Row, Scale, Training
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -117,7 +117,7 @@ def record_of(table3: Benchmark) -> RecordOf:
             for number, values, up_bytes, down_bytes in zip((1, 2), (halved, scores), up, down, strict=True)
         )
         ledger = [
-            (number, client, direction, "parameters", part // 4, part)
+            LedgerEntry(number, client, direction, "parameters", part // 4, part)
             for direction, sizes in (("up", up), ("down", down))
             for number, size in enumerate(sizes, start=1)
             for client, part in enumerate((size // 2, size // 4, size - size // 2 - size // 4))
@@ -143,7 +143,7 @@ def record_of(table3: Benchmark) -> RecordOf:
             sampling_errors=nested(errors or {}),
             setup_bytes=12_000,
             # Set-up stands in the ledger as round 0 and belongs to no round's bytes.
-            ledger=((0, 0, "down", "parameters", 3000, 12_000), *ledger),
+            ledger=(LedgerEntry(0, 0, "down", "parameters", 3000, 12_000), *ledger),
             environment={},
             timing=timing or {},
             finished=finished,

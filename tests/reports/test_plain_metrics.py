@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 
 from benchmarks.claims import At, AtMost, AverageBetter, Better, Claim, Reaches, Similar, Target
-from benchmarks.record import RunRecord
+from benchmarks.record import LedgerEntry, RunRecord
 from benchmarks.spec import Benchmark, Column, View
 from reports.claims.judge import Judgement, judge, judge_in_print
 from reports.evidence.published import Numbers
@@ -43,7 +43,7 @@ def run_of(table: Benchmark, record_of: RunOf) -> RunOf:
             replace(base.rounds[0], round=number, scores={"test": {"perplexity": value}}, up_bytes=1000, down_bytes=0)
             for number, value in enumerate(curve, start=1)
         )
-        ledger = tuple((number, 0, "up", "parameters", 250, 1000) for number in range(1, len(curve) + 1))
+        ledger = tuple(LedgerEntry(number, 0, "up", "parameters", 250, 1000) for number in range(1, len(curve) + 1))
         digests = {name: entry["digest"] for name, entry in base.inputs.items()}
         errors = {"test": {"perplexity": 0.1}}
         return replace(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.record import RoundRecord, RunRecord
+from benchmarks.record import LedgerEntry, RoundRecord, RunRecord
 from benchmarks.spec import Cell, Training
 from reports import ReportError
 from reports.evidence.scores import last_mean, round_reaching, round_scores
@@ -29,9 +29,10 @@ def run(scores: Sequence[float | None], up: Sequence[int] = (), values: Sequence
         RoundRecord(number, (0,), 0.5, (0.5,), {"test": {"accuracy": score}}, (), size, 1)
         for number, (score, size) in enumerate(zip(scores, up, strict=True), start=1)
     )
-    ledger = [(0, 0, "down", "parameters", 7, 28)]  # set-up
+    ledger = [LedgerEntry(0, 0, "down", "parameters", 7, 28)]  # set-up
     for number, (size, count) in enumerate(zip(up, values, strict=True), start=1):
-        ledger += [(number, 0, "up", "parameters", count, size), (number, 0, "down", "parameters", 1, 1)]
+        ledger += [LedgerEntry(number, 0, "up", "parameters", count, size)]
+        ledger += [LedgerEntry(number, 0, "down", "parameters", 1, 1)]
     return RunRecord(CELL, "id", {}, {}, (), entries, {}, 28, tuple(ledger), {}, {}, "")
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.claims import Claim, Relation
-from benchmarks.record import RunRecord
+from benchmarks.record import LedgerEntry, RunRecord
 from benchmarks.spec import Benchmark
 from reports.claims.judge import Judgement, judge
 from reports.evidence.published import Numbers
@@ -50,7 +50,9 @@ def run_of(record_of: RunOf) -> RunOf:
             )
             for number, value in enumerate(curve, start=1)
         )
-        ledger = tuple((entry.round, 0, way, "parameters", up // 4, up) for entry in rounds for way in ("up", "down"))
+        ledger = tuple(
+            LedgerEntry(entry.round, 0, way, "parameters", up // 4, up) for entry in rounds for way in ("up", "down")
+        )
         errors = {} if error is None else {evaluation: {metric: error / 100}}
         return replace(record, rounds=rounds, ledger=ledger, sampling_errors=errors, environment={"device": device})
 

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.cli.derive import derive_for
 from benchmarks.fedfreezebert.table4 import BENCHMARK as TABLE4
-from benchmarks.record import RoundRecord, RunRecord
+from benchmarks.record import LedgerEntry, RoundRecord, RunRecord
 from benchmarks.spec import Benchmark, Row
 from reports.evidence.records import Derive, Request, request_for
 
@@ -28,9 +28,12 @@ def sent_of(record_of: RecordOf) -> RecordOf:
         sums = [sum(size for way, _, size in payloads if way == direction) for direction in ("up", "down")]
         rounds = tuple(RoundRecord(number, (0,), 0.5, (0.5,), scores, (), *sums) for number in (1, 2))
         ledger = tuple(
-            (number, 0, way, kind, size // 4, size) for number in (1, 2) for way, kind, size in payloads if size
+            LedgerEntry(number, 0, way, kind, size // 4, size)
+            for number in (1, 2)
+            for way, kind, size in payloads
+            if size
         )
-        setup = (0, 0, "down", "parameters", 3000, 12_000)
+        setup = LedgerEntry(0, 0, "down", "parameters", 3000, 12_000)
         digests = {name: entry["digest"] for name, entry in base.inputs.items()}
         return replace(
             base, cell=cell, cell_id=cell.cell_id(digests), rounds=rounds, ledger=(setup, *ledger), setup_bytes=12_000

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.fedsplitbert.figure6 import BENCHMARK as FIGURE6
 from benchmarks.fedsplitbert.table6 import BENCHMARK as TABLE6
-from benchmarks.record import RoundRecord, RunRecord
+from benchmarks.record import LedgerEntry, RoundRecord, RunRecord
 from benchmarks.spec import Benchmark, Row
 from reports.evidence.records import Derive, request_for
 from reports.pages.page import Page
@@ -34,7 +34,7 @@ def run_of(record_of: RunOf) -> RunOf:
             RoundRecord(number, (0,), 0.5, (0.5,), {"test": {"accuracy": score}}, (), size, 0)
             for number, score in enumerate(accuracy, start=1)
         )
-        ledger = tuple((number, 0, "up", "parameters", values, size) for number in range(1, len(rounds) + 1))
+        ledger = tuple(LedgerEntry(number, 0, "up", "parameters", values, size) for number in range(1, len(rounds) + 1))
         digests = {name: entry["digest"] for name, entry in base.inputs.items()}
         return replace(base, cell=cell, cell_id=cell.cell_id(digests), rounds=rounds, ledger=ledger)
 
