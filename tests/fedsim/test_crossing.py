@@ -101,7 +101,7 @@ def test_a_layer_that_the_head_reads_past_the_crossing_is_refused():
     config = {"model_type": "bert", "vocab_size": 60, **BERT, "num_hidden_layers": 5}
     model = with_head(encoder_from_config(config), 2, 0, head="psum")
     deep = Model(model, resolve_precision("fp32", "cpu"), Classification(2))
-    deep.model.eval()
+    deep.network.eval()
     with crossing(deep, 1, Cut()):
         deep.loss(batch())
     with pytest.raises(FederationError, match="reads the last 4 of 5 layers"):

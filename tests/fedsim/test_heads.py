@@ -37,7 +37,7 @@ def bert_layer(p, x, mask):
 
 @pytest.mark.parametrize("name", ["psum", "hsum", "psum-copied", "hsum-copied"])
 def test_four_paths_are_their_definition(deep, name):
-    model = deep.load(head=name, outputs=3).model.eval()
+    model = deep.load(head=name, outputs=3).network.eval()
     batch = deep.examples.collate(deep.clients[0].train.indices)
     found = model(batch)
     encoder = model.encoder(
@@ -69,7 +69,7 @@ def test_losses_of_paths_are_summed_and_logits_averaged(deep):
 
 
 def test_the_average_leaves_padding_out(deep):
-    model = deep.load(head="average").model.eval()
+    model = deep.load(head="average").network.eval()
     for index in (0, 1):
         alone = model(deep.examples.collate(torch.tensor([index]).numpy()))
         padded = model(deep.examples.collate(torch.tensor([index]).numpy(), 16))

@@ -171,7 +171,7 @@ def test_another_family_is_refused(tmp_path):
 
 
 def test_head_is_drawn_from_its_seed(small):
-    encoder = small.load().model.encoder
+    encoder = small.load().network.encoder
     before = torch.get_rng_state()
 
     def head(seed, outputs=2):
@@ -186,7 +186,7 @@ def test_head_is_drawn_from_its_seed(small):
 
 @pytest.mark.parametrize(("classifier_dropout", "expected"), [(None, 0.1), (0.3, 0.3), (0.0, 0.0)])
 def test_dropout_of_the_head_is_the_configurations(small, classifier_dropout, expected):
-    encoder = copy.deepcopy(small.load().model.encoder)
+    encoder = copy.deepcopy(small.load().network.encoder)
     encoder.config.classifier_dropout = classifier_dropout
     assert with_head(encoder, 2, 0).head.dropout.p == expected
 

@@ -36,11 +36,11 @@ class Adapted(nn.Linear):
 def adapted(base: Model, rank: int, alpha: float, seed: int) -> Model:
     """The model with adapters on W_q and W_v (section 4.2)."""
     with torch_seeded(seed, 0, SERVER, "lora"):
-        for module in list(base.model.encoder.modules()):
+        for module in list(base.network.encoder.modules()):
             for name, child in list(module.named_children()):
                 if name in ("query", "value"):
                     setattr(module, name, Adapted(child, rank, alpha))
-    return Model(base.model, base.precision, base.objective)
+    return Model(base.network, base.precision, base.objective)
 
 
 def lora(setting: Setting, rank: int = R, alpha: float = 2 * R) -> FederatedAlgorithm:

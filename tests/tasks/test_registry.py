@@ -8,7 +8,20 @@ import pytest
 from benchmarks.errors import UserError
 from benchmarks.tasks import task, tasks
 
-IDS = ["arsarcasm", "arsarcasm-texts", "cola", "sst2", "mrpc", "qqp", "stsb", "mnli", "rte", "qnli", "wnli"]
+IDS = [
+    "arsarcasm",
+    "arsarcasm-texts",
+    "arsarcasm-masked",
+    "cola",
+    "sst2",
+    "mrpc",
+    "qqp",
+    "stsb",
+    "mnli",
+    "rte",
+    "qnli",
+    "wnli",
+]
 
 
 def test_tasks_are_known_by_their_ids():
@@ -58,6 +71,14 @@ def test_only_one_task_asks_for_the_texts_themselves():
     assert [found.id for found in tasks() if found.objective == "token_recovery"] == ["arsarcasm-texts"]
     assert task("arsarcasm-texts").load is task("arsarcasm").load  # the same tweets, shared out by the same labels
     assert task("arsarcasm-texts").labels == task("arsarcasm").labels
+
+
+def test_masked_tweets_are_the_distinct_training_tweets_without_labels():
+    masked, tweets = (task(name).generate(0) for name in ("arsarcasm-masked", "arsarcasm"))
+    assert set(masked.pool.texts) == set(tweets.pool.texts)
+    assert len(set(masked.pool.texts)) == len(masked.pool)
+    assert not masked.pool.labels.any()
+    assert not masked.central  # no test tweet
 
 
 def test_the_registry_imports_nothing_heavy():

@@ -12,7 +12,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from benchmarks.events import CellFinished, CellStarted, RoundFinished, Trained
-from benchmarks.record import RoundRecord, RunRecord
+from benchmarks.record import LedgerEntry, RoundRecord, RunRecord
 from benchmarks.spec import Cell, Training
 from benchmarks.tracking import Mirror, default_tracking_uri, prepare
 
@@ -63,7 +63,7 @@ def _record(**changes: Any) -> RunRecord:
         rounds=tuple(_round(number, cell.clients) for number in range(1, cell.training.rounds + 1)),
         sampling_errors={"test": {"f1": 0.02, "pearson": None}},
         setup_bytes=7000,
-        ledger=((1, 0, "up", "parameters", 25, 100),),
+        ledger=(LedgerEntry(1, 0, "up", "parameters", 25, 100),),
         environment={"torch": "2"},
         timing={"setup_seconds": 1.5, "train_seconds": 4.0, "peak_memory_bytes": 1e9},
         finished="2025-03-01T12:00:00+00:00",
