@@ -92,6 +92,14 @@ def _belonging(part: Selection, records: Sequence[RunRecord]) -> list[RunRecord]
     return [record for record in records if record.cell.spec_id in specs]
 
 
+def _stages_of(part: Selection, records: Sequence[RunRecord]) -> list[RunRecord]:
+    """The records of what a part's cells begin from, to whose runs theirs are linked."""
+    from benchmarks.stages import earlier_stages
+
+    specs = {stage.spec_id for _, _, cell in part.cells() for stage in earlier_stages(cell)}
+    return [record for record in records if record.cell.spec_id in specs]
+
+
 def show_report(
     chosen: Selection, records: Sequence[RunRecord], made: Settings, score_at: str = "last"
 ) -> tuple[Page, list[Path]]:
@@ -128,5 +136,5 @@ def import_command(words: argparse.Namespace) -> int:
     print(f"{new} records taken in, {len(records) - new} were there already")
     for part in _with_records(words, records):
         with open_mirror(part, made) as mirror:
-            mirror.sync(_belonging(part, records))
+            mirror.sync([*_stages_of(part, records), *_belonging(part, records)])
     return 0

@@ -72,3 +72,19 @@ def test_replaced_record_replaces_its_child(
     run = store.child(group)
     assert store.points(run)["timing/train_seconds"] == [(3, 8.0)]
     assert "timing/setup_seconds" not in run.data.metrics
+
+
+def test_a_cell_is_linked_to_the_stage_that_it_began_from(
+    store: Any, group: str, open_mirror: Callable[..., Mirror], record_of: Callable[..., RunRecord]
+) -> None:
+    first = record_of(seed=5)
+    second = record_of(initial=first.cell)
+    inputs = {**second.inputs, "initial": {"digest": "d" * 64, "cell_id": first.cell_id}}
+    with open_mirror() as mirror:
+        mirror.sync([first, dataclasses.replace(second, inputs=inputs)])
+    runs = {run.data.tags["cell_id"]: run for run in store.children(group)}
+    tags = runs[second.cell_id].data.tags
+    assert tags["initial_cell_id"] == first.cell_id
+    assert tags["initial_run_id"] == runs[first.cell_id].info.run_id
+    assert tags["initial_digest"] == "d" * 64
+    assert "initial_run_id" not in runs[first.cell_id].data.tags
