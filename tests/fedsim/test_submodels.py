@@ -127,7 +127,7 @@ DEPTHS = {0: (0, 1, 2), 1: (2, 0), 2: (1,)}  # client -> layers
 def test_depths_meet_in_one_cohort_and_each_tensor_is_the_mean_of_those_who_send_it(small, recording_channel):
     setting, channel = small.setting(), recording_channel()
     plans = {client: plan_of(setting, layers) for client, layers in DEPTHS.items()}
-    run = small.run(averaging(setting, lambda round, client: plans[client]), channel=channel, rounds=2)
+    run = small.run(averaging(setting, lambda round, client: plans[client], personal=True), channel=channel, rounds=2)
     sizes = {client.id: len(client.train) for client in small.clients}
     for target, merged in run.state.shared.items():
         sent = {
@@ -147,7 +147,7 @@ def test_depths_meet_in_one_cohort_and_each_tensor_is_the_mean_of_those_who_send
 def test_the_same_bits_again_whatever_another_depth_left_behind(small, assert_same_run):
     def run(setting):
         plans = {client: plan_of(setting, layers) for client, layers in DEPTHS.items()}
-        return small.run(averaging(setting, lambda round, client: plans[client]), rounds=2)
+        return small.run(averaging(setting, lambda round, client: plans[client], personal=True), rounds=2)
 
     setting = small.setting()
     assert_same_run(run(setting), run(setting))
