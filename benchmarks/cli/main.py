@@ -75,7 +75,7 @@ def _mendable(error: ValueError) -> bool:
     for module, name in (
         ("fedsim.errors", "FederationError"),
         ("partitions.errors", "PartitionError"),
-        ("reports.errors", "ReportError"),
+        ("reports", "ReportError"),
     ):
         if module in sys.modules:
             kinds.append(getattr(sys.modules[module], name))

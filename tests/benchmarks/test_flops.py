@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from fedsim.models.resident import Resident
 
 import fedsim.algorithms
 from benchmarks.effort import Effort, estimate_effort
@@ -22,9 +21,10 @@ from benchmarks.spec import Cell
 from fedsim.algorithms import Setting
 from fedsim.algorithms.averaging import averaging
 from fedsim.algorithms.inversion import known_texts, tokens_of
-from fedsim.data import Batch, Client, Part
+from fedsim.data import Batch, Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.models.encoder import encoder_from_config
+from fedsim.models.model import Model
 from fedsim.models.sequence import with_head
 from fedsim.objectives import CausalLM, MaskedLM, TokenClassification, Vocabulary
 from fedsim.plan import ExchangePlan
@@ -76,7 +76,7 @@ def trains(layers: Sequence[int], head: bool = True, embeddings: bool = False) -
     """A method that trains these layers, counted from 0 at the bottom."""
 
     def made(setting: Setting) -> FederatedAlgorithm:
-        parts = setting.model.anatomy
+        parts = setting.model.groups
         own = frozenset().union(
             *(parts.layers[layer] for layer in layers),
             parts.head if head else (),
@@ -141,7 +141,7 @@ def test_shallower_clients_and_layers_that_take_turns(effort: Callable[..., Effo
     """The first two layers stand for the server's; the first is trained in round 1, the second in round 2."""
 
     def method(setting: Setting) -> FederatedAlgorithm:
-        parts = setting.model.anatomy
+        parts = setting.model.groups
         names = parts.embeddings | parts.layers[0] | parts.layers[1] | parts.head
 
         def plan(round: int, client: int) -> ExchangePlan:
@@ -175,7 +175,7 @@ def test_each_round_counts_the_clients_that_are_drawn(
 def own_round(setting: Setting, together: bool) -> FederatedAlgorithm:
     """Trains all but the embeddings with the parts of local training; together: clients meet on every batch."""
     model, training = setting.model, setting.training
-    names = sorted(model.anatomy.names - model.anatomy.embeddings)
+    names = sorted(model.groups.names - model.groups.embeddings)
 
     def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
         return FederationState(0, {}, {}, store)
@@ -193,8 +193,8 @@ def own_round(setting: Setting, together: bool) -> FederatedAlgorithm:
         assert np.isfinite(losses).all()
         return FederationState(number, model.snapshot(names), {}, state.clients), RoundMetrics((), losses[-1])
 
-    def predict(state: FederationState, client: Client | None, part: Part) -> np.ndarray:
-        return model.predict(part, 64, None)
+    def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
+        return model.predict(subset, 64, None)
 
     return FederatedAlgorithm(init, round, predict, personal=False)
 
@@ -290,16 +290,16 @@ def test_what_stands_on_tokens_counts_those_asked_for(
 ) -> None:
     with torch.device("meta"):
         model = with_head(encoder_from_config(CONFIG), objective.outputs, 0, head=head)
-    resident = Resident(model, Precision(torch.device("meta"), "fp32"), prepared_already(objective))
+    resident = Model(model, Precision(torch.device("meta"), "fp32"), prepared_already(objective))
     counter = FlopCounter()
-    parts = resident.anatomy
+    parts = resident.groups
     names = sorted(parts.names if embeddings else parts.names - parts.embeddings)
     counted: list[PerText] = []
-    training = Counted(0, 1e-3, 4, counter=counter, on_batches=lambda _, part, flops: counted.append(flops))
-    part = OneText(Size(5, 1), objective).part
+    training = Counted(0, 1e-3, 4, counter=counter, on_batches=lambda _, subset, flops: counted.append(flops))
+    subset = OneText(Size(5, 1), objective).subset
     with counter:
-        training.run(resident, part, names, 1, 0)
-        training.run(resident, part, names, 1, 0)  # known by now
+        training.run(resident, subset, names, 1, 0)
+        training.run(resident, subset, names, 1, 0)  # known by now
     (found, again) = counted
     assert found == again
     lowest = 0 if embeddings else QUERY_KEY_VALUE

@@ -18,7 +18,7 @@ def central_training(small, training: LocalTraining, rounds, trained, proximal=0
 
     The proximal term stands in the loss, as in the paper, and is taken to the parameters at the round's start.
     """
-    model = small.load().model
+    model = small.load().network
     parameters = dict(model.named_parameters())
     part = small.clients[1].train
     for name, parameter in parameters.items():
