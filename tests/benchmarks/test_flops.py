@@ -85,7 +85,7 @@ def trains(layers: Sequence[int], head: bool = True, embeddings: bool = False) -
         plan = ExchangePlan({name: name for name in parts.names}, own, own, own, frozenset())
         return averaging(setting, lambda round, client: plan)
 
-    made.__name__ = f"trains{layers}{head}{embeddings}"
+    made.__name__ = f"trains-{'-'.join(map(str, layers))}-{head}-{embeddings}"
     return made
 
 
