@@ -13,16 +13,7 @@ from benchmarks.spec import Row
 from reports.evidence.published import Numbers, PrintedCost, as_decimal, is_printed_as, read_published
 from reports.evidence.records import Request
 from reports.evidence.statistics import printed
-from reports.evidence.traffic import (
-    Cost,
-    Gain,
-    Sent,
-    derived_cost,
-    derived_sizes,
-    gain_over,
-    gains_over,
-    measured_cost,
-)
+from reports.evidence.traffic import Cost, Gain, Sent, derived_cost, derived_sizes, gain_over, gains_over, measured_cost
 
 BERTS_OWN = "pooled"  # the head of the whole model, SizeOf(BERT)
 

@@ -12,15 +12,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from benchmarks.spec import JSON, Column
-from reports.evidence.labels import (
-    SORTED,
-    Distribution,
-    Part,
-    distributions,
-    labels_of,
-    largest_seed_gap,
-    records_of,
-)
+from reports.evidence.labels import SORTED, Distribution, Part, distributions, labels_of, largest_seed_gap, records_of
 from reports.evidence.records import DEMO, Request
 from reports.evidence.statistics import printed
 from reports.pages.notes import data_notes, deviation_notes, scale_note, selection_notes
