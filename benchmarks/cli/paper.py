@@ -54,8 +54,7 @@ def show_claims(paper: str, scale: Scale, records: Sequence[RunRecord], made: Se
 
 def show_audit(paper: str, records: Sequence[RunRecord], made: Settings) -> None:
     """Say how far a paper's printed numbers agree with each other, and write every finding, if it has an audit."""
-    from reports.audit.checks import Material
-    from reports.audit.render import audit_markdown, summary
+    from reports.audit.checks import Material, audit_markdown, summary
 
     if importlib.util.find_spec(f"reports.audit.{paper}") is None:
         return

@@ -1,4 +1,4 @@
-"""What an audit may ask for, what it finds, and checks that any paper's tables and sentences can be put to."""
+"""What an audit may ask for, what it finds (in Markdown too), and checks for any paper's tables and sentences."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from reports.claims.judge import judge_in_print, printed_numbers
 from reports.evidence.published import AVERAGE, Numbers
 from reports.evidence.records import PAPER, Derive, Request, request_for
 from reports.evidence.statistics import RULES, printed
+from reports.pages.render import escape, table_line
 
 SENTENCES = "Sentences of the text"
-
+HEADERS = ("Statement", "Printed", "Recomputed", "Verdict", "How")
 _GIVEN_BY = {
     ("truncate", "round"): "rounded and truncated alike",
     ("truncate",): "truncated, not rounded",
@@ -157,3 +158,37 @@ def sentences(_: Numbers, material: Material) -> Iterator[Finding]:
             given = printed_numbers(found, most=None)
             agrees = found.state is State.YES
             yield Finding(f"claim {claim.id}", SENTENCES, statement, ", ".join(asked), given, agrees, claim.reading)
+
+
+def summary(findings: Iterable[Finding]) -> str:
+    """How many findings agree, do not, and cannot be derived."""
+    verdicts = [finding.agrees for finding in findings]
+    return (
+        f"{len(verdicts)} checks of the paper's own numbers: {verdicts.count(True)} agree, "
+        f"{verdicts.count(False)} do not, {verdicts.count(None)} are not derivable."
+    )
+
+
+def by_subject(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    """The findings of each subject, in the order of the audit."""
+    subjects: dict[str, list[Finding]] = {}
+    for finding in findings:
+        subjects.setdefault(finding.subject, []).append(finding)
+    return subjects
+
+
+def _cells(finding: Finding) -> tuple[str, ...]:
+    return finding.statement, finding.printed, finding.recomputed, finding.verdict, finding.explanation
+
+
+def audit_markdown(findings: Sequence[Finding], level: int = 2) -> str:
+    """A count of the verdicts and a table for each subject, under headings of that level; what disagrees is bold."""
+    parts = [summary(findings)]
+    for subject, group in by_subject(findings).items():
+        lines = [table_line(HEADERS), table_line([":--"] * len(HEADERS))]
+        for finding in group:
+            cells = [escape(text) for text in _cells(finding)]
+            cells[3] = cells[3] if finding.agrees else f"**{cells[3]}**"
+            lines.append(table_line(cells))
+        parts += [f"{'#' * level} {escape(subject)}", "\n".join(lines)]
+    return "\n\n".join(parts) + "\n"

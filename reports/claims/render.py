@@ -10,7 +10,7 @@ from rich.text import Text
 
 from reports.claims.judge import Judgement
 from reports.evidence.statistics import RESAMPLES
-from reports.pages.markdown import escape
+from reports.pages.render import escape
 
 HEADERS = ("Claim", "The paper says", "Place", "In print", "Ours", "Numbers")
 RULE = (

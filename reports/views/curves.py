@@ -21,9 +21,8 @@ from reports.evidence.published import published_for
 from reports.evidence.records import Request
 from reports.evidence.scores import Scores, score_label, scores_of
 from reports.evidence.statistics import sample_sd
-from reports.pages.notes import in_units, notes_under, over_clients
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
-from reports.pages.text import NOT_RUN, NOTHING, UNDEFINED, number, row_name
+from reports.pages.text import NOT_RUN, NOTHING, UNDEFINED, in_units, notes_under, number, over_clients, row_name
 
 QUANTITIES = ("score", TRAIN_LOSS)
 FIELDS = [*KEYS, "quantity", "status", "round", "seed", "value"]

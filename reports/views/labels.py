@@ -15,9 +15,17 @@ from benchmarks.spec import JSON, Column
 from reports.evidence.labels import SORTED, Distribution, Part, distributions, labels_of, largest_seed_gap, records_of
 from reports.evidence.records import DEMO, Request
 from reports.evidence.statistics import printed
-from reports.pages.notes import data_notes, deviation_notes, scale_note, selection_notes
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
-from reports.pages.text import NOT_RUN, NOTHING, joined, number
+from reports.pages.text import (
+    NOT_RUN,
+    NOTHING,
+    data_notes,
+    deviation_notes,
+    joined,
+    number,
+    scale_note,
+    selection_notes,
+)
 
 WHOLE = "all"  # stands for every client together
 FIELDS = [

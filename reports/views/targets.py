@@ -21,9 +21,8 @@ from reports.evidence.scores import in_unit, score_label
 from reports.evidence.statistics import printed
 from reports.evidence.targets import KINDS, Kind, Outcome, Outcomes, Stated, find_outcomes, is_comparable, stated_of
 from reports.evidence.traffic import Gain
-from reports.pages.notes import notes_under, over_clients
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
-from reports.pages.text import NOT_RUN, NOTHING, number, row_name
+from reports.pages.text import NOT_RUN, NOTHING, notes_under, number, over_clients, row_name
 
 MEGABYTE = 10**6  # as the text's unit is read
 AS_PRINTED, NOT_DERIVABLE, DIFFERS = "as printed", "not derivable", "differs"

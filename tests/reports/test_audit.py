@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
@@ -11,17 +10,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
 from benchmarks.costs import ModelSizes, WirePlan
 from benchmarks.fedsplitbert.setup import LAYERS_IN_PRINT
 from benchmarks.registry import benchmark, claims_of
 from benchmarks.spec import Benchmark, Column, Published, Row, Scale
 from reports import ReportError
-from reports.audit.checks import Finding, Material, against_exact
+from reports.audit.checks import Finding, Material, against_exact, audit_markdown, summary
 from reports.audit.fedsplitbert import findings as find
 from reports.audit.fedsplitbert import tables, traffic
-from reports.audit.render import audit_markdown, print_audit, summary
 from reports.evidence.published import Numbers, read_folder
 from reports.evidence.records import Derive
 
@@ -290,12 +287,7 @@ def test_renderers_show_every_finding_with_its_verdict() -> None:
     assert r"| FedAvg/FedProx: cost in GB, exact size × rounds | 6.18 | 6.17 | **does not agree** |" in text
     assert r"MBits hold at least one round of FedAvg | 5000 Mbit |" in text
     assert r"better performance than c \< 6 and c = 12” | \> 0 |" in text  # Markdown's own signs are escaped
-    console = Console(file=io.StringIO(), width=1500)
-    print_audit(shown, console)
-    terminal = console.file.getvalue()  # type: ignore[attr-defined]
-    assert all(finding.statement in terminal for finding in shown)
-    assert summary(shown) in text
-    assert summary(shown) in terminal
+    assert text.startswith(f"{summary(shown)}\n\n## ")
 
 
 def test_the_summary_counts_verdicts() -> None:

@@ -19,8 +19,8 @@ from benchmarks.spec import Row
 from reports import ReportError
 from reports.evidence.records import request_for
 from reports.evidence.targets import KINDS, find_outcomes
-from reports.pages.markdown import markdown
 from reports.pages.page import Grid, Page
+from reports.pages.render import markdown
 
 RunOf = Callable[..., RunRecord]
 Shown = Callable[..., Page]
