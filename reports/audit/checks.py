@@ -169,26 +169,14 @@ def summary(findings: Iterable[Finding]) -> str:
     )
 
 
-def by_subject(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
-    """The findings of each subject, in the order of the audit."""
-    subjects: dict[str, list[Finding]] = {}
-    for finding in findings:
-        subjects.setdefault(finding.subject, []).append(finding)
-    return subjects
-
-
-def _cells(finding: Finding) -> tuple[str, ...]:
-    return finding.statement, finding.printed, finding.recomputed, finding.verdict, finding.explanation
-
-
 def audit_markdown(findings: Sequence[Finding], level: int = 2) -> str:
     """A count of the verdicts and a table for each subject, under headings of that level; what disagrees is bold."""
     parts = [summary(findings)]
-    for subject, group in by_subject(findings).items():
+    for subject in dict.fromkeys(finding.subject for finding in findings):
         lines = [table_line(HEADERS), table_line([":--"] * len(HEADERS))]
-        for finding in group:
-            cells = [escape(text) for text in _cells(finding)]
-            cells[3] = cells[3] if finding.agrees else f"**{cells[3]}**"
-            lines.append(table_line(cells))
+        for found in (finding for finding in findings if finding.subject == subject):
+            verdict = found.verdict if found.agrees else f"**{found.verdict}**"
+            texts = map(escape, (found.statement, found.printed, found.recomputed))
+            lines.append(table_line([*texts, verdict, escape(found.explanation)]))
         parts += [f"{'#' * level} {escape(subject)}", "\n".join(lines)]
     return "\n\n".join(parts) + "\n"

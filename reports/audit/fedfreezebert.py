@@ -10,7 +10,7 @@ from functools import partial
 
 from benchmarks.spec import Benchmark
 from reports.audit.checks import Check, Finding, Material, against_exact, audit, digits, listed, sentences, show
-from reports.evidence.equations import BERTS_OWN, Costs
+from reports.evidence.equations import Costs
 from reports.evidence.published import MEGABYTE, PARAMETERS, Numbers, places_of
 from reports.evidence.statistics import NORMAL_975, welch_test
 from reports.pages.text import number
@@ -19,12 +19,8 @@ TEXT, SCORES = "Text", "Table 3"  # "Text": stated there, and of no table
 TASK, F1 = "arsarcasm", "test/f1_pn"
 
 CENTRALISED = {"c-psum": "C-FedFreezeBERT with P-SUM", "c-hsum": "C-FedFreezeBERT with H-SUM"}
-BASELINES = {  # with the ordinary aggregator
-    "fedavg-ordinary": "FedAvg/FedProx",
-    "central-ordinary": "central training",
-    "fedsplitbert-ordinary": "FedSplitBERT",
-}
 SPLIT, SPLIT_HSUM = "fedsplitbert-ordinary", "fedsplitbert-hsum"
+BASELINES = {"fedavg-ordinary": "FedAvg/FedProx", "central-ordinary": "central training", SPLIT: "FedSplitBERT"}
 GAINS = "Relative gains of Table 3"
 SPREAD = "The relevant improvement"
 LEVEL = 0.05
@@ -171,9 +167,7 @@ def aggregator(numbers: Numbers) -> Iterator[Finding]:
 
 def by_shapes(numbers: Numbers, table4: Costs) -> Iterator[Finding]:
     """The printed sizes beside those of the encoder's shapes."""
-    own, whole = table4.sizes["psum"], table4.sizes[BERTS_OWN]
-    sizes = {"W_s": own.head_bytes, "BL": own.layer_bytes, "BE": own.embeddings_bytes, "BERT": whole.model_bytes}
-    for name, size in sizes.items():
+    for name, size in table4.term_bytes("psum").items():
         value = _parameter(numbers, f"{name}_mb")
         exact = Decimal(size) / MEGABYTE
         statement = f"SizeOf({name}) of {table4.request.scale.backbone}, in MB"

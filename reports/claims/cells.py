@@ -8,7 +8,6 @@ from functools import cached_property
 from itertools import product
 
 from benchmarks.claims import At
-from benchmarks.measures import metric
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, Column, Row, Scale
 from reports import ReportError
@@ -58,9 +57,6 @@ class Tables:
     def task(self, at: At, task: str) -> str:
         column = self.column(at, task)
         return task if column is None else column.name
-
-    def direction(self, at: At) -> int:
-        return metric(self.benchmark(at).columns[0].averaged).sign
 
     def tasks(self, at: At, chosen: Iterable[str] = ()) -> tuple[str, ...]:
         return tuple(chosen) or tuple(column.task for column in self.benchmark(at).columns)

@@ -18,16 +18,7 @@ from reports.claims.cells import Pair, Runs, Tables
 from reports.evidence.equations import Costs
 from reports.evidence.published import Numbers
 from reports.evidence.records import PAPER, Derive, machine, request_for
-from reports.evidence.scores import (
-    Scores,
-    in_unit,
-    known,
-    last_mean,
-    round_reaching,
-    round_scores,
-    score_label,
-    scores_of,
-)
+from reports.evidence.scores import Scores, known, last_mean, round_reaching, round_scores, score_label, scores_of
 from reports.evidence.statistics import Estimate, censored, exact, mean, over_seeds, ratio_over_seeds
 from reports.evidence.targets import attempt
 from reports.evidence.traffic import bytes_until
@@ -80,7 +71,7 @@ class InRecords:
         if relation.beside:
             beside = scores_of(records, relation.beside)
             values, label = known(beside.at()), score_label(column, relation.beside)
-            note = f"{label} {in_unit(number(mean(values)), beside.metric.unit)}" if values else ""
+            note = f"{label} {beside.metric.in_unit(number(mean(values)))}" if values else ""
         return over_seeds(found.at(), found.errors, note)
 
     def gap(self, pair: Pair) -> Estimate | None:

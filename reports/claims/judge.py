@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from benchmarks.claims import Better, Claim, Relation
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, Scale
-from reports.claims.cases import Case, Source, State, cases, every, some
+from reports.claims.cases import Case, Source, State, cases, every
 from reports.claims.cells import Runs, Tables
 from reports.claims.in_print import InPrint
 from reports.claims.in_records import InRecords
@@ -47,7 +47,8 @@ def opinion(claim: Claim, source: Source, words: Mapping[State, str]) -> Opinion
     found: list[Case] = []
     for relation in claim.relations:
         own = tuple(cases(relation, source))
-        states.append((some if _one_is_enough(relation) else every)(case.state for case in own))
+        deciding = State.YES if _one_is_enough(relation) else State.NO
+        states.append(every((case.state for case in own), deciding))
         found += own
     state = every(states)
     return Opinion(state, words[state], tuple(found), all(map(_one_is_enough, claim.relations)))

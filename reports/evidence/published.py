@@ -25,8 +25,6 @@ AVERAGE = "average"  # the column id of a table's average, whose score is empty
 PARAMETERS = "parameters"  # the row at which a table publishes the terms of its equations
 MEGABYTE = 10**6
 Place = tuple[str, str, str, str]  # table, row, column, score
-
-
 _NAME = re.compile(r"\{([^{}]+)\}")
 _OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]]
 _OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
@@ -123,11 +121,6 @@ def read_folder(folder: Path) -> tuple[Published, ...]:
 def by_place(entries: Iterable[Published], table: str) -> dict[tuple[str, str, str], Published]:
     """What is published at each (row, column, score) of one table."""
     return {(entry.row, entry.column, entry.score): entry for entry in entries if entry.table == table}
-
-
-def lookup(entries: Iterable[Published], table: str) -> dict[tuple[str, str, str], float]:
-    """The value at each (row, column, score) of one table."""
-    return {place: entry.value for place, entry in by_place(entries, table).items()}
 
 
 def published_for(request: Request, table: str = "") -> dict[tuple[str, str, str], Published]:

@@ -9,7 +9,7 @@ from benchmarks.measures import Metric, metric
 from benchmarks.record import RunRecord
 from benchmarks.spec import Column
 from reports import ReportError
-from reports.evidence.statistics import mean
+from reports.evidence.statistics import mean, root_mean_square
 
 SCORE_AT = ("last", "best")
 # A mean of equal scores may miss them by a last bit; no test set is so large that one example counts for less.
@@ -21,11 +21,6 @@ def score_label(column: Column, score: str) -> str:
     evaluation = score.rpartition("/")[0]
     name = column.evaluations.get(evaluation, evaluation)
     return metric(score).label + (f" ({name})" if name else "")
-
-
-def in_unit(text: str, unit: str) -> str:
-    """A number with the unit of its metric: "1.00 %", or the number alone."""
-    return f"{text} {unit}".rstrip()
 
 
 def round_scores(record: RunRecord, score: str) -> tuple[float | None, ...]:
@@ -73,6 +68,11 @@ class Scores:
     @property
     def errors(self) -> tuple[float | None, ...]:
         return self._shown(self.sampling)
+
+    @property
+    def error(self) -> float | None:
+        """Root mean square of those that are known; None without one."""
+        return root_mean_square(known(self.errors))
 
     @property
     def shown(self) -> tuple[tuple[float | None, ...], ...]:

@@ -20,6 +20,8 @@ _LATEX = {
     **{character: f"\\{name}{{}}" for character, name in zip("\\~^<>|…", _TEXT_COMMANDS.split(), strict=True)},
     **{character: f"$\\{name}$" for character, name in zip("·±×†≈≡≤≥→‖ΔΣ", _MATH_COMMANDS.split(), strict=True)},
     **{character: f"\\{character}" for character in "&%$#_{}"},
+}
+_LATEX |= {
     "–": "--",
     "—": "---",
     "“": "``",

@@ -59,11 +59,6 @@ def number(value: float | None, sign: str = "", places: int = 2) -> str:
     return NOTHING if value is None else f"{printed(value, places=places):{sign}}".replace("-", "−")
 
 
-def interval_text(interval: tuple[float, float] | None) -> str:
-    """An interval in square brackets; a dash for none."""
-    return NOTHING if interval is None else f"[{number(interval[0])}, {number(interval[1])}]"
-
-
 def joined(texts: Iterable[str]) -> str:
     """The texts of a cell's numbers as a paper prints them, a/b; one dash where there is none at all."""
     found = list(texts)
@@ -84,12 +79,11 @@ def notes_under(
     """
     yield scale_note(request.scale)
     yield from method
-    yield from row_notes(request.rows)
+    if dagger := dagger_note(request.rows).strip():
+        yield dagger
+    yield from (f"{row.name}: {row.note}" for row in request.rows if row.note)
     yield from of_print
-    yield from data_notes(request)
-    yield from selection_notes(request)
-    yield from about
-    yield from deviation_notes(request)
+    yield from data_notes(request, about)
 
 
 def in_units(columns: Sequence[Column]) -> str:
@@ -111,19 +105,12 @@ def at_round(score_at: str) -> str:
     return "at the last round" if score_at == "last" else "at the best round, chosen on the test score itself"
 
 
-def row_notes(rows: Sequence[Row]) -> Iterator[str]:
-    """What the rows are."""
-    if dagger := dagger_note(rows).strip():
-        yield dagger
-    yield from (f"{row.name}: {row.note}" for row in rows if row.note)
-
-
 def _records(request: Request, column: Column) -> list[RunRecord]:
     return [record for row in request.rows for record in request.records_of(row, column)]
 
 
-def data_notes(request: Request) -> Iterator[str]:
-    """What the columns were computed on, and which were not computed."""
+def data_notes(request: Request, about: Iterable[str] = ()) -> Iterator[str]:
+    """On what was computed what, what was left out, `about` single cells, and where the scale leaves the paper."""
     missing = [column.name for column in request.columns if not _records(request, column)]
     if missing:
         yield f"Not run: {', '.join(missing)}."
@@ -135,9 +122,14 @@ def data_notes(request: Request) -> Iterator[str]:
         skipped = max((rows if isinstance(rows, int) else len(rows) for rows in lists), default=0)
         if skipped:
             yield f"Data of {column.name}: malformed rows skipped: {skipped}."
+    yield from _selection_notes(request)
+    yield from about
+    for deviation in request.benchmark.deviations:
+        if request.scale.id in deviation.scales:
+            yield f"Deviation {deviation.id}: {deviation.text}"
 
 
-def selection_notes(request: Request) -> Iterator[str]:
+def _selection_notes(request: Request) -> Iterator[str]:
     """What was left out, and what does not match."""
     for column in request.columns:
         versions = {(r.cell.backbone, *sorted(digests(r).items())) for r in _records(request, column)}
@@ -145,12 +137,10 @@ def selection_notes(request: Request) -> Iterator[str]:
             yield f"{column.name}: the methods ran on different data or weights: compare them with care."
         for row in request.rows:
             left_out = request.selections[row.id, column.task].left_out
+            cell = f"{row.name}, {column.name}"
             if left_out:
-                yield (
-                    f"{row.name}, {column.name}: records of other data or weights left out (the newest record "
-                    f"decides): {left_out}."
-                )
-            yield from _machine_notes(f"{row.name}, {column.name}", request.records_of(row, column))
+                yield f"{cell}: records of other data or weights left out (the newest record decides): {left_out}."
+            yield from _machine_notes(cell, request.records_of(row, column))
 
 
 def _machine_notes(cell: str, records: Sequence[RunRecord]) -> Iterator[str]:
@@ -164,10 +154,3 @@ def _machine_notes(cell: str, records: Sequence[RunRecord]) -> Iterator[str]:
             for (precision, device), found in seeds.items()
         )
         yield f"{cell}: the mean is over seeds that were not computed alike: {parts}."
-
-
-def deviation_notes(request: Request) -> Iterator[str]:
-    """Where this scale leaves the paper."""
-    for deviation in request.benchmark.deviations:
-        if request.scale.id in deviation.scales:
-            yield f"Deviation {deviation.id}: {deviation.text}"

@@ -13,16 +13,7 @@ from reports import ReportError
 from reports.evidence.published import AVERAGE, derivation_in_words, published_for
 from reports.evidence.records import DEMO, PAPER, Request, is_partial
 from reports.evidence.scores import SCORE_AT, known, scores_of
-from reports.evidence.statistics import (
-    NORMAL_975,
-    average,
-    mean,
-    printed,
-    root_mean_square,
-    sample_sd,
-    stratified_bootstrap,
-    t_interval,
-)
+from reports.evidence.statistics import NORMAL_975, average, mean, printed, sample_sd, stratified_bootstrap, t_interval
 from reports.evidence.traffic import Cost, measured_cost
 from reports.pages.text import DERIVED, at_round, in_units, notes_under, over_clients
 
@@ -43,9 +34,8 @@ class ScoreResult:
     """One score of one cell: all numbers in its metric's unit; of percent, errors and differences are points.
 
     ours: mean over seeds, None where not run or undefined; sd: over seeds (n - 1); interval: 95 % t interval.
-    sampling_error: of the finite test sets, root mean square over seeds.
-    difference: ours - published, of the two as printed to two decimals.
-    derivation: how `published` follows from the paper's text; "" where it is printed.
+    sampling_error: of the finite test sets, root mean square over seeds. difference: ours - published, of the two as
+    printed to two decimals. derivation: how `published` follows from the paper's text; "" where it is printed.
     """
 
     score: str
@@ -113,10 +103,6 @@ class Comparison:
     notes: tuple[str, ...]
 
     @property
-    def rows(self) -> tuple[Row, ...]:
-        return self.request.rows
-
-    @property
     def shows_published(self) -> bool:
         """Whether published values stand beside ours: never at the demo scale."""
         return self.request.scale.id != DEMO
@@ -131,14 +117,10 @@ class Comparison:
         return frozenset(task for (_, task), found in selections if any(map(is_partial, found.records)))
 
     @property
-    def run_columns(self) -> tuple[Column, ...]:
-        run = {cell.column.task for cell in self.cells if cell.is_run}
-        return tuple(column for column in self.request.columns if column.task in run)
-
-    @property
     def columns_shown(self) -> tuple[Column, ...]:
-        """The columns to draw: those that were run, or all where none was."""
-        return self.run_columns or self.request.columns
+        """Those that were run, or all where none was."""
+        run = {cell.column.task for cell in self.cells if cell.is_run}
+        return tuple(column for column in self.request.columns if column.task in run) or self.request.columns
 
     @property
     def has_average(self) -> bool:
@@ -195,7 +177,7 @@ def _score(
     values = known(found.at(score_at))
     if not values:
         return ScoreResult(score, published=published, derivation=derivation)
-    ours, interval, sampling_error = mean(values), t_interval(values), root_mean_square(known(found.errors))
+    ours, interval, sampling_error = mean(values), t_interval(values), found.error
     difference = _difference(ours, published)
     n, sd, unit = len(values), sample_sd(values), found.metric.unit
     judged = verdict(difference, n, interval, published, sampling_error, comparable, unit)
@@ -247,10 +229,9 @@ def _method(request: Request) -> Iterator[str]:
     benchmark = request.benchmark
     yield (
         f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {at_round(request.score_at)}, then over n "
-        "seeds; ± sd over seeds (n - 1); 95 % interval: "
-        "Student's t over seeds (of the average: stratified bootstrap over the seeds of each task); ± test set "
-        "is the sampling error of the finite test sets of the last round, root mean square over seeds; test: "
-        "examples in all clients' test sets, partial where the data were."
+        "seeds; ± sd over seeds (n - 1); 95 % interval: Student's t over seeds (of the average: stratified bootstrap "
+        "over the seeds of each task); ± test set is the sampling error of the finite test sets of the last round, "
+        "root mean square over seeds; test: examples in all clients' test sets, partial where the data were."
     )
     if request.scale.id == PAPER:
         yield RULE

@@ -7,7 +7,6 @@ from functools import partial
 from reports.audit.checks import Check, Finding, Material, audit, sentences
 from reports.audit.fedsplitbert import tables, traffic
 from reports.evidence.labels import label1_ranges
-from reports.evidence.records import Request
 from reports.evidence.traffic import derived_cost
 
 
@@ -33,12 +32,8 @@ def findings(material: Material) -> tuple[Finding, ...]:
         traffic.megabits,
         partial(sentences, material=material),
     ]
-    if sizes := _round_bytes(material.request("fedsplitbert-table6", traffic.DERIVABLE)):
+    table6 = material.request("fedsplitbert-table6", traffic.DERIVABLE)
+    costs = {row.id: derived_cost(table6, row) for row in table6.rows}
+    if sizes := {row: int(cost.round_bytes) for row, cost in costs.items() if cost is not None}:
         checks.append(partial(traffic.exact_bytes, round_bytes=sizes))
     return audit(material.numbers, checks)
-
-
-def _round_bytes(table6: Request) -> dict[str, int]:
-    """Row -> bytes of a round in one direction, of every row that shapes give; none where nobody derives them."""
-    costs = {row.id: derived_cost(table6, row) for row in table6.rows}
-    return {row: int(cost.round_bytes) for row, cost in costs.items() if cost is not None}

@@ -13,17 +13,9 @@ from reports.evidence.scores import score_label
 _NAMES = ("MRPC", "CoLA", "SST-2", "QQP", "MNLI", "RTE", "QNLI", "WNLI", "STS-B")
 TASKS = {name.replace("-", "").lower(): name for name in _NAMES}
 TASKS_10 = {task: TASKS[task] for task in ("mrpc", "sst2", "qqp", "qnli")}  # Table V: 10 clients
-
-METHODS = {
-    "fedavg": "FedAvg",
-    "fedprox": "FedProx",
-    "fedadam": "FedAdam",
-    "fedsplitbert": "FedSplitBERT",
-    "fedsplitbert-qat": "FedSplitBERT + qat",
-}
-
+METHODS = {"fedavg": "FedAvg", "fedprox": "FedProx", "fedadam": "FedAdam", "fedsplitbert": "FedSplitBERT"}
+METHODS["fedsplitbert-qat"] = "FedSplitBERT + qat"
 LAYERS = {f"c{layer}": layer for layer in (12, 10, 8, 6, 4, 0)}  # Table IV: row id -> critical layer
-
 ACCURACY = "test/accuracy"
 # Tables III and IV: the score of each task that enters the average.
 HEADLINE = dict.fromkeys(TASKS, ACCURACY)

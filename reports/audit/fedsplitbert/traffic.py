@@ -11,17 +11,13 @@ from decimal import Decimal
 
 from reports import ReportError
 from reports.audit.checks import Finding, against_exact, digits, show
+from reports.audit.fedsplitbert.tables import METHODS
 from reports.evidence.published import Numbers, PrintedCost, as_decimal
 from reports.evidence.traffic import Sent, gain_over
 
 PRINTED = "Table VI by its own numbers"
 EXACT = "Table VI by exact bytes"
-ROWS = {
-    "fedavg": "FedAvg/FedProx",
-    "fedadam": "FedAdam",
-    "fedsplitbert": "FedSplitBERT",
-    "fedsplitbert-qat": "FedSplitBERT + qat",
-}
+ROWS = {row: name for row, name in METHODS.items() if row != "fedprox"} | {"fedavg": "FedAvg/FedProx"}
 DERIVABLE = ("fedavg", "fedsplitbert", "fedsplitbert-qat")  # the rows whose bytes follow from the model
 GIGABYTE = Decimal(10**9)
 _UNKNOWN = "FedAdam's size is not derivable: it sends the tensors that FedAvg sends"
