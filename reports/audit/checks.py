@@ -46,14 +46,6 @@ class Finding:
         return {True: "agrees", False: "does not agree", None: "not derivable"}[self.agrees]
 
 
-Check = Callable[[Numbers], Iterable[Finding]]
-
-
-def audit(numbers: Numbers, checks: Iterable[Check]) -> tuple[Finding, ...]:
-    """The findings of a list of checks, in its order."""
-    return tuple(finding for check in checks for finding in check(numbers))
-
-
 @dataclass(frozen=True)
 class Material:
     """A paper's numbers and sentences, and what is known beside them.
@@ -148,7 +140,7 @@ def uneven_sums(
     return len(sums), uneven
 
 
-def sentences(_: Numbers, material: Material) -> Iterator[Finding]:
+def sentences(material: Material) -> Iterator[Finding]:
     """Every claim that printed numbers decide, with all comparisons that speak against it."""
     for claim in material.claims:
         found = judge_in_print(claim, material.published, material.benchmarks)

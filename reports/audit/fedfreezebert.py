@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
-from functools import partial
+from itertools import chain
 
 from benchmarks.spec import Benchmark
-from reports.audit.checks import Check, Finding, Material, against_exact, audit, digits, listed, sentences, show
+from reports.audit.checks import Finding, Material, against_exact, digits, listed, sentences, show
 from reports.evidence.equations import Costs
 from reports.evidence.published import MEGABYTE, PARAMETERS, Numbers, places_of
 from reports.evidence.statistics import NORMAL_975, welch_test
@@ -42,19 +42,15 @@ def findings(material: Material) -> tuple[Finding, ...]:
     stated value is missing.
     """
     table4 = material.request("fedfreezebert-table4", (*COSTED, *COST_BASELINES))
-    checks: list[Check] = [
-        both_statements,
-        between_runs,
-        of_the_test_set,
-        stated,
-        aggregator,
-        partial(by_equations, table4=table4.benchmark),
-        partial(sentences, material=material),
+    numbers = material.numbers
+    found = [
+        *(both_statements(numbers), between_runs(numbers), of_the_test_set(numbers), stated(numbers)),
+        *(aggregator(numbers), by_equations(numbers, table4.benchmark), sentences(material)),
     ]
     if material.derive is not None:
         derived = Costs(table4)
-        checks += [partial(by_shapes, table4=derived), partial(by_bytes, table4=derived)]
-    return audit(material.numbers, checks)
+        found += [by_shapes(numbers, derived), by_bytes(numbers, derived)]
+    return tuple(chain.from_iterable(found))
 
 
 def f1(numbers: Numbers, row: str) -> Decimal:

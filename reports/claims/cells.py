@@ -108,8 +108,7 @@ class Runs:
             scale = {scale.id: scale for scale in benchmark.scales}.get(self.scale.id)
             found: tuple[RunRecord, ...] = ()
             if column is not None and scale is not None:
-                seeds = {record.cell.seed for records in self._index.values() for record in records}
-                found = select(benchmark, scale, self.tables.row(at), column, self._index, seeds).records
+                found = select(benchmark, scale, self.tables.row(at), column, self._index).records
             self._found[at, task] = found
         return self._found[at, task]
 

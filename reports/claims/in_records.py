@@ -199,10 +199,7 @@ def _combined(first: float | None, second: float | None) -> float | None:
 
 
 def _seed_difference(own: Scores, its: Scores, seed: int, relative: bool) -> tuple[float | None, float | None]:
-    """By how much a seed's last score is better than the other's, and its sampling error.
-
-    In the metric's unit, or percent of the other's.
-    """
+    """By how much a seed's last score is better, and its sampling error: in its unit, or percent of the other's."""
     value, other, errors = own.last[seed], its.last[seed], (own.sampling[seed], its.sampling[seed])
     if value is None or other is None or (relative and other == 0):
         return None, 0.0
@@ -228,10 +225,7 @@ def _fewer_rounds(pairs: Paired, score: str) -> Estimate:
 
 
 def _gap(own: RunRecord, its: RunRecord) -> float:
-    """The largest difference between two runs' scores, in their units; 0 only where all numbers of rounds are equal.
-
-    Infinite where the scores are equal and other numbers are not.
-    """
+    """The largest difference of two runs' scores, in their units; infinite where only other numbers differ."""
     if own.rounds == its.rounds:
         return 0.0
     scores = {f"{evaluation}/{name}" for evaluation, found in own.rounds[-1].scores.items() for name in found}

@@ -40,10 +40,7 @@ def _value(node: ast.expr) -> float:
 
 
 def evaluate(derivation: str, values: Mapping[str, float]) -> float:
-    """The number that a derivation gives: sums, differences, products and quotients of numbers and {named} values.
-
-    ValueError where it is anything else.
-    """
+    """The number that a derivation gives, + - * / of numbers and {named} values; ValueError where it is none."""
     text = _NAME.sub(lambda found: f"({values[found[1]]!r})", derivation)
     try:
         return _value(ast.parse(text, mode="eval").body)
@@ -131,13 +128,10 @@ def published_for(request: Request, table: str = "") -> dict[tuple[str, str, str
 
 @dataclass(frozen=True)
 class Numbers:
-    """A paper's published numbers by place, as the decimals that were printed.
-
-    derived: the places of those that are not printed but follow from what the text states.
-    """
+    """A paper's published numbers by place, as the decimals that were printed."""
 
     values: Mapping[Place, Decimal]
-    derived: frozenset[Place] = frozenset()
+    derived: frozenset[Place] = frozenset()  # of those that are not printed but follow from what the text states
 
     @classmethod
     def of(cls, entries: Iterable[Published]) -> Numbers:

@@ -39,16 +39,13 @@ def round_scores(record: RunRecord, score: str) -> tuple[float | None, ...]:
 
 @dataclass(frozen=True)
 class Scores:
-    """One score of a cell's records. values: a tuple a seed, of one value a round, as recorded: None if undefined.
-
-    sampling: one a seed, of the last round, as recorded: None if unknown.
-    """
+    """One score of a cell's records. values: a tuple a seed, of one value a round, as recorded: None if undefined."""
 
     name: str
     metric: Metric
     seeds: tuple[int, ...]
     values: tuple[tuple[float | None, ...], ...]
-    sampling: tuple[float | None, ...]
+    sampling: tuple[float | None, ...]  # one a seed, of the last round, as recorded: None if unknown
 
     @property
     def is_run(self) -> bool:
@@ -106,10 +103,7 @@ def last_mean(records: Sequence[RunRecord], score: str) -> float | None:
 
 
 def round_reaching(record: RunRecord, score: str, target: float) -> int | None:
-    """The first round whose score is as good as the target; None where none is: such a run is censored.
-
-    target: as recorded, such as a fraction.
-    """
+    """The first round whose score is as good as the target, as recorded; None where none is: such a run is censored."""
     measured = metric(score)
     goal = target - measured.sign * _ROUNDING
     values = enumerate(round_scores(record, score), start=1)

@@ -111,13 +111,10 @@ class Stated:
 
 @dataclass(frozen=True)
 class Targets:
-    """All outcomes of a request, by kind of target and task, what the paper's own encoder gives, what the text states.
-
-    baseline: the row that gains are over.
-    """
+    """Outcomes of a request by kind of target and task, what the paper's own encoder gives, what the text states."""
 
     request: Request
-    baseline: Row
+    baseline: Row  # that gains are over
     by_target: dict[tuple[Kind, str], tuple[Outcome, ...]]
     derived: tuple[Derived, ...]
     stated: tuple[Stated, ...]

@@ -81,16 +81,13 @@ class CellResult:
 
 @dataclass(frozen=True)
 class AverageResult:
-    """A row's average by the paper's rule; ours is None unless every column of the table was run.
-
-    interval: 95 % stratified bootstrap over the seeds of each column; None below two in one.
-    """
+    """A row's average by the paper's rule; ours is None unless every column of the table was run."""
 
     row: Row
     ours: float | None = None
     published: float | None = None  # as printed
     difference: float | None = None
-    interval: tuple[float, float] | None = None
+    interval: tuple[float, float] | None = None  # 95 % stratified bootstrap over each column's seeds, of two or more
 
 
 @dataclass(frozen=True)

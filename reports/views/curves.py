@@ -41,16 +41,13 @@ class Fact:
 
 @dataclass(frozen=True)
 class Curves:
-    """(row id, task) -> a curve, and what the paper states of them: nothing at the demo scale.
-
-    is_loss: whether the curves are training losses. references: the rows that are drawn as levels.
-    """
+    """(row id, task) -> a curve, and what the paper states of them: nothing at the demo scale."""
 
     request: Request
-    is_loss: bool
+    is_loss: bool  # of training, else scores
     by_cell: Mapping[tuple[str, str], Scores]
     facts: tuple[Fact, ...]
-    references: tuple[str, ...]
+    references: tuple[str, ...]  # ids of the rows that are drawn as levels
 
     @property
     def places(self) -> int:

@@ -61,10 +61,7 @@ def cell_lines(
     shows_published: bool,
     average: AverageResult | None = None,
 ) -> tuple[Line, ...]:
-    """The lines of scores of cells side by side, None where the table has none; an average comes last.
-
-    shows_published: whether what the paper prints stands beside ours.
-    """
+    """The lines of scores of cells side by side, None where the table has none; an average comes last."""
     shown = [cell for cell in cells if cell is not None]
     is_run, has_seeds = any(cell.is_run for cell in shown), any(len(cell.seeds) > 1 for cell in shown)
     # The number of seeds stands in the label where one number holds for all, else in every cell.

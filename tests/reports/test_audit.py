@@ -17,8 +17,8 @@ from benchmarks.registry import benchmark, claims_of
 from benchmarks.spec import Benchmark, Column, Published, Row, Scale
 from reports import ReportError
 from reports.audit.checks import Finding, Material, against_exact, audit_markdown, summary
+from reports.audit.fedsplitbert import exact_bytes, label_order
 from reports.audit.fedsplitbert import findings as find
-from reports.audit.fedsplitbert import tables, traffic
 from reports.evidence.published import Numbers, read_folder
 from reports.evidence.records import Derive
 
@@ -166,7 +166,7 @@ def test_the_means_over_clients_say_which_label_comes_first() -> None:
     # MRPC (95 + 75 + 25) / 3, CoLA (90.5 + 83 + 40) / 3, QQP (70 + 37 + 13) / 3.
     means = {"mrpc": "mean 65.00 / 35.00", "cola": "mean 71.17 / 28.83", "qqp": "mean 40.00 / 60.00"}
     ranges = {"mrpc": (60.3, 67.5), "cola": (29.0, 29.7), "qqp": (45.0, 55.0)}
-    found = {finding.id: finding for finding in tables.label_order(Numbers.of(ENTRIES), ranges)}
+    found = {finding.id: finding for finding in label_order(Numbers.of(ENTRIES), ranges)}
     for task, mean in means.items():
         assert FOUND[f"label order, {task}"].printed == mean
         assert FOUND[f"label order, {task}"].agrees is None
@@ -270,7 +270,7 @@ def test_exact_bytes_give_the_printed_sizes_and_other_gains() -> None:
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match=r"expected bytes of a round for .*, found none for fedsplitbert-qat"):
-        list(traffic.exact_bytes(Numbers.of(ENTRIES), {row: BYTES[row] for row in ("fedavg", "fedsplitbert")}))
+        list(exact_bytes(Numbers.of(ENTRIES), {row: BYTES[row] for row in ("fedavg", "fedsplitbert")}))
     with pytest.raises(ReportError, match=r"expected a published value at Table IV,c8,qqp,test/accuracy, found none"):
         findings([e for e in ENTRIES if (e.table, e.row, e.column) != ("Table IV", "c8", "qqp")])
     with pytest.raises(ReportError, match="expected CSV files of published values, found none"):
