@@ -112,7 +112,7 @@ class Shared:
         return max(benchmark.cell(row, column, scale, 0).clients for row, column in pairs)
 
 
-def shared_out(request: Request) -> Shared:
+def shared(request: Request) -> Shared:
     """What every client holds of each task, beside what was requested and printed."""
     published = {place: entry.value for place, entry in published_for(request).items()}
     by_task = {

@@ -56,21 +56,15 @@ def tidy(axes: Axes, grid: str = "y") -> None:
 
 
 def panels_of(
-    count: int,
-    across: int,
-    panel_inches: tuple[float, float],
-    xlabel: str,
-    least: float,
-    room: float,
-    sharey: bool = False,
+    count: int, across: int, inches: tuple[float, float], xlabel: str, least: float, room: float, sharey: bool = False
 ) -> tuple[Figure, list[Axes]]:
     """A figure of so many panels, at most `across` side by side, and xlabel below the lowest ones.
 
-    least: inches that it is wide at least. room: inches above and below the panels.
+    inches: of a panel. least: inches that the figure is wide at least. room: inches above and below the panels.
     """
     across = min(across, count)
     down = -(-count // across)
-    figure = new_figure(max(least, panel_inches[0] * across), room + panel_inches[1] * down)
+    figure = new_figure(max(least, inches[0] * across), room + inches[1] * down)
     every = list(figure.subplots(down, across, squeeze=False, sharey=sharey).flat)
     for axes in every[count:]:
         axes.set_axis_off()

@@ -11,16 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pandas as pd
 
 from benchmarks.spec import JSON
-from reports.evidence.labels import (
-    SORTED,
-    Distribution,
-    Part,
-    Shared,
-    labels_of,
-    largest_seed_gap,
-    records_of,
-    shared_out,
-)
+from reports.evidence.labels import SORTED, Distribution, Part, Shared, labels_of, largest_seed_gap, records_of, shared
 from reports.evidence.records import DEMO, Request
 from reports.evidence.statistics import printed
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
@@ -32,7 +23,7 @@ FIELDS = [
     *("lowest", "highest", "examples", "train", "test", "available", "data_low", "data_high"),
 ]
 
-join = shared_out
+join = shared
 
 
 def _scale(request: Request) -> Iterator[str]:

@@ -29,7 +29,6 @@ FIELDS = [
     *("n_seeds", "n_reached"),
 ]
 
-
 join = find_targets
 
 
