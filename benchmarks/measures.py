@@ -39,6 +39,10 @@ class Metric:
         """What a difference is multiplied with to be above 0 where it is a gain."""
         return 1 if self.higher_is_better else -1
 
+    def in_unit(self, text: str) -> str:
+        """A number with the unit: "1.00 %", or the number alone."""
+        return f"{text} {self.unit}".rstrip()
+
     def shown(self, value: float) -> float:
         """A value, or a difference of two, in the unit in which it is shown."""
         return self.factor * value

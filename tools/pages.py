@@ -22,12 +22,10 @@ def rendered() -> Iterator[tuple[str, str]]:
     from benchmarks.cli.paper import benchmarks_of, published_of
     from benchmarks.record import read_records
     from benchmarks.registry import benchmark, benchmark_ids, claims_of
-    from reports.audit.checks import Material
-    from reports.audit.render import audit_markdown
-    from reports.claims.judge import judge
-    from reports.claims.render import claims_markdown
+    from reports.audit.checks import Material, audit_markdown
+    from reports.claims.judge import claims_markdown, judge
     from reports.evidence.records import request_for
-    from reports.pages.markdown import markdown
+    from reports.pages.render import markdown
     from reports.views import page
 
     folders = sorted(ROOT.glob("benchmarks/*/records"))

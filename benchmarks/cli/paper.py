@@ -37,8 +37,7 @@ def show_claims(paper: str, scale: Scale, records: Sequence[RunRecord], made: Se
 
     Returns Markdown: with the numbers, or, if `brief`, the verdicts alone.
     """
-    from reports.claims.judge import judge
-    from reports.claims.render import claims_markdown, print_claims, verdicts_markdown
+    from reports.claims.judge import claims_markdown, judge, print_claims, verdicts_markdown
 
     tables = benchmarks_of(paper)
     name = next(table.paper.name for table in tables.values() if table.paper.id == paper)
@@ -54,8 +53,7 @@ def show_claims(paper: str, scale: Scale, records: Sequence[RunRecord], made: Se
 
 def show_audit(paper: str, records: Sequence[RunRecord], made: Settings) -> None:
     """Say how far a paper's printed numbers agree with each other, and write every finding, if it has an audit."""
-    from reports.audit.checks import Material
-    from reports.audit.render import audit_markdown, summary
+    from reports.audit.checks import Material, audit_markdown, summary
 
     if importlib.util.find_spec(f"reports.audit.{paper}") is None:
         return

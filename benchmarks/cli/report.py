@@ -108,7 +108,7 @@ def show_report(
 
     from reports.evidence.records import request_for
     from reports.pages.files import write_report
-    from reports.pages.terminal import print_page
+    from reports.pages.render import print_page
     from reports.views import page
 
     shown = page(

@@ -1,4 +1,4 @@
-"""What an audit may ask for, what it finds, and checks that any paper's tables and sentences can be put to."""
+"""What an audit may ask for, what it finds (in Markdown too), and checks for any paper's tables and sentences."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from reports.claims.judge import judge_in_print, printed_numbers
 from reports.evidence.published import AVERAGE, Numbers
 from reports.evidence.records import PAPER, Derive, Request, request_for
 from reports.evidence.statistics import RULES, printed
+from reports.pages.render import escape, table_line
 
 SENTENCES = "Sentences of the text"
-
+HEADERS = ("Statement", "Printed", "Recomputed", "Verdict", "How")
 _GIVEN_BY = {
     ("truncate", "round"): "rounded and truncated alike",
     ("truncate",): "truncated, not rounded",
@@ -43,14 +44,6 @@ class Finding:
     @property
     def verdict(self) -> str:
         return {True: "agrees", False: "does not agree", None: "not derivable"}[self.agrees]
-
-
-Check = Callable[[Numbers], Iterable[Finding]]
-
-
-def audit(numbers: Numbers, checks: Iterable[Check]) -> tuple[Finding, ...]:
-    """The findings of a list of checks, in its order."""
-    return tuple(finding for check in checks for finding in check(numbers))
 
 
 @dataclass(frozen=True)
@@ -147,7 +140,7 @@ def uneven_sums(
     return len(sums), uneven
 
 
-def sentences(_: Numbers, material: Material) -> Iterator[Finding]:
+def sentences(material: Material) -> Iterator[Finding]:
     """Every claim that printed numbers decide, with all comparisons that speak against it."""
     for claim in material.claims:
         found = judge_in_print(claim, material.published, material.benchmarks)
@@ -157,3 +150,25 @@ def sentences(_: Numbers, material: Material) -> Iterator[Finding]:
             given = printed_numbers(found, most=None)
             agrees = found.state is State.YES
             yield Finding(f"claim {claim.id}", SENTENCES, statement, ", ".join(asked), given, agrees, claim.reading)
+
+
+def summary(findings: Iterable[Finding]) -> str:
+    """How many findings agree, do not, and cannot be derived."""
+    verdicts = [finding.agrees for finding in findings]
+    return (
+        f"{len(verdicts)} checks of the paper's own numbers: {verdicts.count(True)} agree, "
+        f"{verdicts.count(False)} do not, {verdicts.count(None)} are not derivable."
+    )
+
+
+def audit_markdown(findings: Sequence[Finding], level: int = 2) -> str:
+    """A count of the verdicts and a table for each subject, under headings of that level; what disagrees is bold."""
+    parts = [summary(findings)]
+    for subject in dict.fromkeys(finding.subject for finding in findings):
+        lines = [table_line(HEADERS), table_line([":--"] * len(HEADERS))]
+        for found in (finding for finding in findings if finding.subject == subject):
+            verdict = found.verdict if found.agrees else f"**{found.verdict}**"
+            texts = map(escape, (found.statement, found.printed, found.recomputed))
+            lines.append(table_line([*texts, verdict, escape(found.explanation)]))
+        parts += [f"{'#' * level} {escape(subject)}", "\n".join(lines)]
+    return "\n\n".join(parts) + "\n"

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.claims import At, AverageBetter
 from reports.claims.cells import Runs
 from reports.evidence.scores import known
-from reports.evidence.statistics import NORMAL_975, Estimate, mean, root_mean_square, stratified_bootstrap
+from reports.evidence.statistics import NORMAL_975, Estimate, mean, stratified_bootstrap
 from reports.pages.text import number
 
 Stratum = tuple[At, str]  # a row and a task: one value a seed
@@ -83,11 +83,9 @@ def _sampling_error(runs: Runs, margin: _Margin, points: Values) -> float | None
     for at in (margin.row, best):
         for task in margin.tasks:
             found = runs.scores(at, task)
-            errors = () if found is None else found.errors
-            error = root_mean_square(known(errors))
-            if error is None or None in errors:
+            if found is None or found.error is None or None in found.errors:
                 return None
-            squares.append(error**2)
+            squares.append(found.error**2)
     return math.sqrt(math.fsum(squares)) / len(margin.tasks)
 
 

@@ -28,16 +28,11 @@ class State(Enum):
 
 
 def every(states: Iterable[State], deciding: State = State.NO) -> State:
-    """Of statements that are asserted together: one that is wrong decides."""
+    """Of statements that are all asserted, one that is wrong decides; where one is enough, one that is right."""
     known = set(states)
     if deciding in known:
         return deciding
     return known.pop() if len(known) == 1 else State.UNDECIDED if known else State.MISSING
-
-
-def some(states: Iterable[State]) -> State:
-    """Of statements of which one is asserted: one that is right decides."""
-    return every(states, State.YES)
 
 
 @dataclass(frozen=True)
@@ -82,11 +77,6 @@ class Asked:
             return "0" if self.most == 0 else f"within ± {self.most:g}"
         least = f"{'>' if self.strict else '≥'} {self.least:g}{self.unit}"
         return least if math.isinf(self.most) else f"{least}, ≤ {self.most:g}{self.unit}"
-
-
-def two_sided(within: float) -> Asked:
-    """From -within to +within."""
-    return Asked(-within, within)
 
 
 @dataclass(frozen=True)
@@ -180,7 +170,9 @@ def _similar(relation: Similar, source: Source) -> Iterator[Case]:
     for pair in tables.pairs((relation.row,), (relation.other,), relation.tasks, relation.scores):
         name = f"{_names(tables, pair.row, pair.other, pair.score)}, {tables.score_name(pair)}"
         estimate = source.difference(pair, "score", False)
-        yield Case(tables.benchmark(pair.row).place, (pair.task,), name, two_sided(relation.within), estimate)
+        yield Case(
+            tables.benchmark(pair.row).place, (pair.task,), name, Asked(-relation.within, relation.within), estimate
+        )
 
 
 def _reaches(relation: Reaches, source: Source) -> Iterator[Case]:
@@ -212,7 +204,7 @@ def _same(relation: Same, source: Source) -> Iterator[Case]:
     for task in tables.tasks(relation.row, relation.tasks):
         name = f"{_names(tables, relation.row, relation.other)}, {tables.task(relation.row, task)}"
         estimate = source.gap(Pair(relation.row, relation.other, task))
-        yield Case(tables.benchmark(relation.row).place, (task,), name, two_sided(0), estimate)
+        yield Case(tables.benchmark(relation.row).place, (task,), name, Asked(0, 0), estimate)
 
 
 def _average_better(relation: AverageBetter, source: Source) -> Iterator[Case]:

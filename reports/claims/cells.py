@@ -8,7 +8,6 @@ from functools import cached_property
 from itertools import product
 
 from benchmarks.claims import At
-from benchmarks.measures import metric
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, Column, Row, Scale
 from reports import ReportError
@@ -58,9 +57,6 @@ class Tables:
     def task(self, at: At, task: str) -> str:
         column = self.column(at, task)
         return task if column is None else column.name
-
-    def direction(self, at: At) -> int:
-        return metric(self.benchmark(at).columns[0].averaged).sign
 
     def tasks(self, at: At, chosen: Iterable[str] = ()) -> tuple[str, ...]:
         return tuple(chosen) or tuple(column.task for column in self.benchmark(at).columns)
@@ -112,8 +108,7 @@ class Runs:
             scale = {scale.id: scale for scale in benchmark.scales}.get(self.scale.id)
             found: tuple[RunRecord, ...] = ()
             if column is not None and scale is not None:
-                seeds = {record.cell.seed for records in self._index.values() for record in records}
-                found = select(benchmark, scale, self.tables.row(at), column, self._index, seeds).records
+                found = select(benchmark, scale, self.tables.row(at), column, self._index).records
             self._found[at, task] = found
         return self._found[at, task]
 

@@ -58,7 +58,7 @@ class InPrint:
             known = [other for other in others if other is not None]
             if own is None or len(known) < len(others):
                 return None
-            sign = self.tables.direction(row)
+            sign = metric(self.tables.benchmark(row).columns[0].averaged).sign
             best = max(sign * other for other in known)
             margins.setdefault(self.tables.benchmark(row).place, []).append(sign * own - best)
         every = [margin for found in margins.values() for margin in found]

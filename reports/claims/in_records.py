@@ -18,16 +18,7 @@ from reports.claims.cells import Pair, Runs, Tables
 from reports.evidence.equations import Costs
 from reports.evidence.published import Numbers
 from reports.evidence.records import PAPER, Derive, machine, request_for
-from reports.evidence.scores import (
-    Scores,
-    in_unit,
-    known,
-    last_mean,
-    round_reaching,
-    round_scores,
-    score_label,
-    scores_of,
-)
+from reports.evidence.scores import Scores, known, last_mean, round_reaching, round_scores, score_label, scores_of
 from reports.evidence.statistics import Estimate, censored, exact, mean, over_seeds, ratio_over_seeds
 from reports.evidence.targets import attempt
 from reports.evidence.traffic import bytes_until
@@ -80,7 +71,7 @@ class InRecords:
         if relation.beside:
             beside = scores_of(records, relation.beside)
             values, label = known(beside.at()), score_label(column, relation.beside)
-            note = f"{label} {in_unit(number(mean(values)), beside.metric.unit)}" if values else ""
+            note = f"{label} {beside.metric.in_unit(number(mean(values)))}" if values else ""
         return over_seeds(found.at(), found.errors, note)
 
     def gap(self, pair: Pair) -> Estimate | None:
@@ -208,10 +199,7 @@ def _combined(first: float | None, second: float | None) -> float | None:
 
 
 def _seed_difference(own: Scores, its: Scores, seed: int, relative: bool) -> tuple[float | None, float | None]:
-    """By how much a seed's last score is better than the other's, and its sampling error.
-
-    In the metric's unit, or percent of the other's.
-    """
+    """By how much a seed's last score is better, and its sampling error: in its unit, or percent of the other's."""
     value, other, errors = own.last[seed], its.last[seed], (own.sampling[seed], its.sampling[seed])
     if value is None or other is None or (relative and other == 0):
         return None, 0.0
@@ -237,10 +225,7 @@ def _fewer_rounds(pairs: Paired, score: str) -> Estimate:
 
 
 def _gap(own: RunRecord, its: RunRecord) -> float:
-    """The largest difference between two runs' scores, in their units; 0 only where all numbers of rounds are equal.
-
-    Infinite where the scores are equal and other numbers are not.
-    """
+    """The largest difference of two runs' scores, in their units; infinite where only other numbers differ."""
     if own.rounds == its.rounds:
         return 0.0
     scores = {f"{evaluation}/{name}" for evaluation, found in own.rounds[-1].scores.items() for name in found}

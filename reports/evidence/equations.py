@@ -13,16 +13,7 @@ from benchmarks.spec import Row
 from reports.evidence.published import Numbers, PrintedCost, as_decimal, is_printed_as, read_published
 from reports.evidence.records import Request
 from reports.evidence.statistics import printed
-from reports.evidence.traffic import (
-    Cost,
-    Gain,
-    Sent,
-    derived_cost,
-    derived_sizes,
-    gain_over,
-    gains_over,
-    measured_cost,
-)
+from reports.evidence.traffic import Cost, Gain, Sent, derived_cost, derived_sizes, gain_over, gains_over, measured_cost
 
 BERTS_OWN = "pooled"  # the head of the whole model, SizeOf(BERT)
 
@@ -74,6 +65,11 @@ class Costs:
         found = {row.head: derived_sizes(self.request, row, int(self.terms.n_s)) for row in rows}
         return {head: sizes for head, sizes in found.items() if sizes is not None}
 
+    def term_bytes(self, head: str) -> dict[str, int]:
+        """A SizeOf term of the equations -> its bytes on the encoder's shapes, under a head."""
+        own, whole = self.sizes[head], self.sizes[BERTS_OWN].model_bytes
+        return {"W_s": own.head_bytes, "BL": own.layer_bytes, "BE": own.embeddings_bytes, "BERT": whole}
+
     @cached_property
     def derived(self) -> dict[str, Cost]:
         costs = {row.id: self.derived_run(row) for row in self.request.benchmark.rows}
@@ -110,14 +106,8 @@ class Costs:
 
         def cost_bytes(row: Row) -> float:
             """With sizes counted on the encoder's shapes."""
-            own, whole = self.sizes[row.head], self.sizes[BERTS_OWN]
-            sizes = {
-                "W_s": own.head_bytes,
-                "BL": own.layer_bytes,
-                "BE": own.embeddings_bytes,
-                "BERT": whole.model_bytes,
-            }
-            return forms[row.id].cost_bytes(replace(self.terms, dim_emb=own.width, **sizes))
+            terms = replace(self.terms, dim_emb=self.sizes[row.head].width, **self.term_bytes(row.head))
+            return forms[row.id].cost_bytes(terms)
 
         found = []
         for row in self.request.rows:

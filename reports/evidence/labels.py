@@ -94,14 +94,33 @@ def labels_of(request: Request, column: Column) -> Labels:
     return named.get(column.task, ())
 
 
-def distributions(request: Request) -> dict[str, Distribution]:
+@dataclass(frozen=True)
+class Shared:
     """Task -> what its clients hold, by the record of the lowest seed; a task without a record is left out."""
+
+    request: Request
+    by_task: Mapping[str, Distribution]
+
+    @property
+    def columns_shown(self) -> tuple[Column, ...]:
+        return tuple(column for column in self.request.columns if column.task in self.by_task) or self.request.columns
+
+    @property
+    def clients(self) -> int:
+        benchmark, scale = self.request.benchmark, self.request.scale
+        pairs = ((row, column) for row in self.request.rows for column in self.request.columns)
+        return max(benchmark.cell(row, column, scale, 0).clients for row, column in pairs)
+
+
+def shared(request: Request) -> Shared:
+    """What every client holds of each task, beside what was requested and printed."""
     published = {place: entry.value for place, entry in published_for(request).items()}
-    return {
+    by_task = {
         column.task: distribution(records[0], column, labels_of(request, column), published)
         for column in request.columns
         if (records := records_of(request, column))
     }
+    return Shared(request, by_task)
 
 
 def distribution(record: RunRecord, column: Column, labels: Labels, published: _Printed) -> Distribution:

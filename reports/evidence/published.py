@@ -25,8 +25,6 @@ AVERAGE = "average"  # the column id of a table's average, whose score is empty
 PARAMETERS = "parameters"  # the row at which a table publishes the terms of its equations
 MEGABYTE = 10**6
 Place = tuple[str, str, str, str]  # table, row, column, score
-
-
 _NAME = re.compile(r"\{([^{}]+)\}")
 _OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]]
 _OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
@@ -42,10 +40,7 @@ def _value(node: ast.expr) -> float:
 
 
 def evaluate(derivation: str, values: Mapping[str, float]) -> float:
-    """The number that a derivation gives: sums, differences, products and quotients of numbers and {named} values.
-
-    ValueError where it is anything else.
-    """
+    """The number that a derivation gives, + - * / of numbers and {named} values; ValueError where it is none."""
     text = _NAME.sub(lambda found: f"({values[found[1]]!r})", derivation)
     try:
         return _value(ast.parse(text, mode="eval").body)
@@ -125,11 +120,6 @@ def by_place(entries: Iterable[Published], table: str) -> dict[tuple[str, str, s
     return {(entry.row, entry.column, entry.score): entry for entry in entries if entry.table == table}
 
 
-def lookup(entries: Iterable[Published], table: str) -> dict[tuple[str, str, str], float]:
-    """The value at each (row, column, score) of one table."""
-    return {place: entry.value for place, entry in by_place(entries, table).items()}
-
-
 def published_for(request: Request, table: str = "") -> dict[tuple[str, str, str], Published]:
     """What is published at each (row, column, score) of a request's table, or another one: never at the demo scale."""
     entries = () if request.scale.id == DEMO else read_published(request.benchmark.published_csv)
@@ -138,13 +128,10 @@ def published_for(request: Request, table: str = "") -> dict[tuple[str, str, str
 
 @dataclass(frozen=True)
 class Numbers:
-    """A paper's published numbers by place, as the decimals that were printed.
-
-    derived: the places of those that are not printed but follow from what the text states.
-    """
+    """A paper's published numbers by place, as the decimals that were printed."""
 
     values: Mapping[Place, Decimal]
-    derived: frozenset[Place] = frozenset()
+    derived: frozenset[Place] = frozenset()  # of those that are not printed but follow from what the text states
 
     @classmethod
     def of(cls, entries: Iterable[Published]) -> Numbers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Protocol
 
 from benchmarks.costs import WirePlan
@@ -49,20 +50,12 @@ class Selection:
 
 
 def select(
-    benchmark: Benchmark,
-    scale: Scale,
-    row: Row,
-    column: Column,
-    index: Mapping[str, Sequence[RunRecord]],
-    seeds: Iterable[int],
+    benchmark: Benchmark, scale: Scale, row: Row, column: Column, index: Mapping[str, Sequence[RunRecord]]
 ) -> Selection:
-    """The records whose cell is the definition's up to the seed, all with the inputs of the newest one.
-
-    index: of `by_definition`.
-    """
-    found = [
-        record for seed in sorted(seeds) for record in index.get(benchmark.cell(row, column, scale, seed).spec_id, ())
-    ]
+    """The records, by definition, whose cell is this one up to the seed, all with the inputs of the newest one."""
+    seeds = sorted({record.cell.seed for records in index.values() for record in records})
+    cells = [benchmark.cell(row, column, scale, seed).spec_id for seed in seeds]
+    found = [record for spec_id in cells for record in index.get(spec_id, ())]
     if not found:
         return Selection()
     newest = digests(max(found, key=lambda record: record.finished))
@@ -101,11 +94,9 @@ class Request:
     def selections(self) -> dict[tuple[str, str], Selection]:
         """(row id, task) -> the records of that cell."""
         index = by_definition(record for record in self.records if record.cell.scale == self.scale.id)
-        seeds = {record.cell.seed for found in index.values() for record in found}
-        pairs = [(row, column) for row in self.rows for column in self.columns]
         return {
-            (row.id, column.task): select(self.benchmark, self.scale, row, column, index, seeds)
-            for row, column in pairs
+            (row.id, column.task): select(self.benchmark, self.scale, row, column, index)
+            for row, column in product(self.rows, self.columns)
         }
 
     def records_of(self, row: Row, column: Column) -> tuple[RunRecord, ...]:

@@ -9,7 +9,7 @@ from benchmarks.measures import Metric, metric
 from benchmarks.record import RunRecord
 from benchmarks.spec import Column
 from reports import ReportError
-from reports.evidence.statistics import mean
+from reports.evidence.statistics import mean, root_mean_square
 
 SCORE_AT = ("last", "best")
 # A mean of equal scores may miss them by a last bit; no test set is so large that one example counts for less.
@@ -21,11 +21,6 @@ def score_label(column: Column, score: str) -> str:
     evaluation = score.rpartition("/")[0]
     name = column.evaluations.get(evaluation, evaluation)
     return metric(score).label + (f" ({name})" if name else "")
-
-
-def in_unit(text: str, unit: str) -> str:
-    """A number with the unit of its metric: "1.00 %", or the number alone."""
-    return f"{text} {unit}".rstrip()
 
 
 def round_scores(record: RunRecord, score: str) -> tuple[float | None, ...]:
@@ -44,16 +39,13 @@ def round_scores(record: RunRecord, score: str) -> tuple[float | None, ...]:
 
 @dataclass(frozen=True)
 class Scores:
-    """One score of a cell's records. values: a tuple a seed, of one value a round, as recorded: None if undefined.
-
-    sampling: one a seed, of the last round, as recorded: None if unknown.
-    """
+    """One score of a cell's records. values: a tuple a seed, of one value a round, as recorded: None if undefined."""
 
     name: str
     metric: Metric
     seeds: tuple[int, ...]
     values: tuple[tuple[float | None, ...], ...]
-    sampling: tuple[float | None, ...]
+    sampling: tuple[float | None, ...]  # one a seed, of the last round, as recorded: None if unknown
 
     @property
     def is_run(self) -> bool:
@@ -73,6 +65,11 @@ class Scores:
     @property
     def errors(self) -> tuple[float | None, ...]:
         return self._shown(self.sampling)
+
+    @property
+    def error(self) -> float | None:
+        """Root mean square of those that are known; None without one."""
+        return root_mean_square(known(self.errors))
 
     @property
     def shown(self) -> tuple[tuple[float | None, ...], ...]:
@@ -106,10 +103,7 @@ def last_mean(records: Sequence[RunRecord], score: str) -> float | None:
 
 
 def round_reaching(record: RunRecord, score: str, target: float) -> int | None:
-    """The first round whose score is as good as the target; None where none is: such a run is censored.
-
-    target: as recorded, such as a fraction.
-    """
+    """The first round whose score is as good as the target, as recorded; None where none is: such a run is censored."""
     measured = metric(score)
     goal = target - measured.sign * _ROUNDING
     values = enumerate(round_scores(record, score), start=1)

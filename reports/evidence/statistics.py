@@ -80,11 +80,7 @@ def stratified_bootstrap(
 
 
 def root_mean_square(values: Sequence[float]) -> float | None:
-    """Quadratic mean; None without values.
-
-    Combines sampling errors over seeds: the seeds' test sets are drawn from one pool, so their errors do not
-    shrink with the number of seeds.
-    """
+    """Quadratic mean, None without values; of sampling errors over seeds, which share one pool of test examples."""
     return math.sqrt(math.fsum(value**2 for value in values) / len(values)) if values else None
 
 

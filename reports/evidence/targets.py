@@ -12,6 +12,7 @@ from benchmarks.measures import metric
 from benchmarks.record import RunRecord
 from benchmarks.spec import Column, Row
 from reports import ReportError
+from reports.evidence.equations import Derived, derive_costs
 from reports.evidence.published import published_for
 from reports.evidence.records import PAPER, Request
 from reports.evidence.scores import last_mean, round_reaching
@@ -26,7 +27,6 @@ _SIGNS = {"stated/megabytes_nearly": "≈", "stated/megabytes_at_least": "≥", 
 class Attempt:
     """One run at a target: what it sent until there, or in all of its rounds where it is not reached."""
 
-    seed: int
     is_reached: bool
     rounds: int
     values: int
@@ -43,7 +43,7 @@ def attempt(record: RunRecord, score: str, target: float, directions: Sequence[s
     reached = round_reaching(record, score, target)
     rounds = len(record.rounds) if reached is None else reached
     sent = values_until(record, rounds, directions), bytes_until(record, rounds, directions)
-    return Attempt(record.cell.seed, reached is not None, rounds, *sent)
+    return Attempt(reached is not None, rounds, *sent)
 
 
 def mean_sent(attempts: Sequence[Attempt]) -> Sent | None:
@@ -95,12 +95,29 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Outcomes:
-    """All outcomes of a request, by kind of target and task. baseline: the row that gains are over."""
+class Stated:
+    """What the text states of a method on a task: about, at least or less than so many megabytes."""
+
+    row: Row
+    column: Column
+    sign: str
+    megabytes: float
+
+    @property
+    def text(self) -> str:
+        """As "≥ 5000 MB"."""
+        return f"{self.sign} {self.megabytes:g} MB"
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Outcomes of a request by kind of target and task, what the paper's own encoder gives, what the text states."""
 
     request: Request
-    baseline: Row
+    baseline: Row  # that gains are over
     by_target: dict[tuple[Kind, str], tuple[Outcome, ...]]
+    derived: tuple[Derived, ...]
+    stated: tuple[Stated, ...]
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -143,29 +160,14 @@ def _outcomes(request: Request, column: Column, kind: Kind, baseline: Sequence[R
     return tuple(found)
 
 
-def find_outcomes(request: Request) -> Outcomes:
-    """Every outcome, by the view's options `baseline` and `targets`; ReportError where a record or one is damaged."""
+def find_targets(request: Request) -> Targets:
+    """Bytes until both targets; ReportError where a record, an option or the published values are damaged."""
     (row,) = request.rows_named("baseline")
     reference = replace(request, rows=(row,))  # gains need it even where it is not shown
     pairs = [(kind, column) for kind in KINDS for column in request.columns]
     its = {column.task: reference.records_of(row, column) for column in request.columns}
     found = {(kind, column.task): _outcomes(request, column, kind, its[column.task]) for kind, column in pairs}
-    return Outcomes(request, row, found)
-
-
-@dataclass(frozen=True)
-class Stated:
-    """What the text states of a method on a task: about, at least or less than so many megabytes."""
-
-    row: Row
-    column: Column
-    sign: str
-    megabytes: float
-
-    @property
-    def text(self) -> str:
-        """As "≥ 5000 MB"."""
-        return f"{self.sign} {self.megabytes:g} MB"
+    return Targets(request, row, found, derive_costs(request), stated_of(request))
 
 
 def is_comparable(request: Request) -> bool:

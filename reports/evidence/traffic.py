@@ -34,10 +34,7 @@ def ledger_bytes(record: RunRecord, direction: str) -> int:
 
 
 def bytes_until(record: RunRecord, rounds: int, directions: Sequence[str] = ("up",)) -> int:
-    """Payload bytes of the first rounds in these directions, all clients together, without the set-up.
-
-    ReportError where the record's ledger and its rounds disagree.
-    """
+    """Payload bytes of the first rounds of all clients, without set-up; ReportError as `ledger_bytes`."""
     for way in directions:
         ledger_bytes(record, way)
     return sum(getattr(entry, f"{way}_bytes") for entry in record.rounds[:rounds] for way in directions)

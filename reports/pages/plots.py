@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
@@ -56,29 +55,22 @@ def tidy(axes: Axes, grid: str = "y") -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-@dataclass(frozen=True)
-class Panel:
-    """One panel of several, and whether it carries the labels of its axes."""
-
-    axes: Axes
-    is_lowest: bool
-    is_leftmost: bool
-
-
 def panels_of(
-    count: int, across: int, panel_inches: tuple[float, float], least: float, room: float, sharey: bool = False
-) -> tuple[Figure, list[Panel]]:
-    """A figure of so many panels, at most `across` side by side.
+    count: int, across: int, inches: tuple[float, float], xlabel: str, least: float, room: float, sharey: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """A figure of so many panels, at most `across` side by side, and xlabel below the lowest ones.
 
-    least: inches that it is wide at least. room: inches above and below the panels.
+    inches: of a panel. least: inches that the figure is wide at least. room: inches above and below the panels.
     """
     across = min(across, count)
     down = -(-count // across)
-    figure = new_figure(max(least, panel_inches[0] * across), room + panel_inches[1] * down)
+    figure = new_figure(max(least, inches[0] * across), room + inches[1] * down)
     every = list(figure.subplots(down, across, squeeze=False, sharey=sharey).flat)
     for axes in every[count:]:
         axes.set_axis_off()
-    return figure, [Panel(axes, n + across >= count, n % across == 0) for n, axes in enumerate(every[:count])]
+    for axes in every[count - across : count]:
+        axes.set_xlabel(xlabel, fontsize=9)
+    return figure, every[:count]
 
 
 def say_not_run(axes: Axes) -> None:

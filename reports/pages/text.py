@@ -1,10 +1,14 @@
-"""Numbers and names as a page writes them."""
+"""What a page says in words: numbers and names as it writes them, and the notes under its tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from benchmarks.spec import Row
+from benchmarks.measures import metric
+from benchmarks.record import RunRecord
+from benchmarks.spec import Column, Row, Scale
+from reports.evidence.records import Request, digests, machine
+from reports.evidence.scores import score_label, unit_of
 from reports.evidence.statistics import printed
 
 DAGGER = "†"  # marks a row that the paper does not print
@@ -12,6 +16,11 @@ DERIVED = "≈"  # marks what rests on a number that the paper does not print, b
 NOTHING = "–"
 NOT_RUN = "not run"
 UNDEFINED = "undefined"
+_LEVEL = {
+    "demo": "generated data and a tiny model show the machinery; never compared with a paper's numbers",
+    "lite": "published values are not comparable in level: other encoder/scale; judged by orderings",
+    "paper": "published values are those that the paper prints",
+}
 
 
 def row_name(row: Row) -> str:
@@ -50,12 +59,98 @@ def number(value: float | None, sign: str = "", places: int = 2) -> str:
     return NOTHING if value is None else f"{printed(value, places=places):{sign}}".replace("-", "−")
 
 
-def interval_text(interval: tuple[float, float] | None) -> str:
-    """An interval in square brackets; a dash for none."""
-    return NOTHING if interval is None else f"[{number(interval[0])}, {number(interval[1])}]"
-
-
 def joined(texts: Iterable[str]) -> str:
     """The texts of a cell's numbers as a paper prints them, a/b; one dash where there is none at all."""
     found = list(texts)
     return NOTHING if set(found) == {NOTHING} else "/".join(found)
+
+
+def scale_note(scale: Scale) -> str:
+    """The scale, and what it may be compared with."""
+    return f"Scale {scale.id}: {scale.label}; {_LEVEL.get(scale.id, _LEVEL['lite'])}."
+
+
+def notes_under(
+    request: Request, method: Iterable[str] = (), of_print: Iterable[str] = (), about: Iterable[str] = ()
+) -> Iterator[str]:
+    """The notes under any table: what the scale means, how the numbers came about, and all that follows.
+
+    method: the view's own words on its numbers; of_print: on published ones; about: on single cells.
+    """
+    yield scale_note(request.scale)
+    yield from method
+    if dagger := dagger_note(request.rows).strip():
+        yield dagger
+    yield from (f"{row.name}: {row.note}" for row in request.rows if row.note)
+    yield from of_print
+    yield from data_notes(request, about)
+
+
+def in_units(columns: Sequence[Column]) -> str:
+    """The unit of the columns' scores in words: " in percent", with those that are plain numbers; or nothing."""
+    plain = [f"{column.name} {score_label(column, column.averaged)}" for column in columns if not unit_of([column])]
+    if len(plain) == len(columns):
+        return ""
+    return " in percent" + (f" ({', '.join(plain)}: plain)" if plain else "")
+
+
+def over_clients(columns: Sequence[Column]) -> str:
+    """How one score became of the clients': "mean over clients", geometric where the metric says so."""
+    kinds = {metric(column.averaged).over_clients for column in columns}
+    return " or ".join("mean over clients" if kind == "mean" else f"{kind} mean over clients" for kind in sorted(kinds))
+
+
+def at_round(score_at: str) -> str:
+    """Which round the scores are of, in words."""
+    return "at the last round" if score_at == "last" else "at the best round, chosen on the test score itself"
+
+
+def _records(request: Request, column: Column) -> list[RunRecord]:
+    return [record for row in request.rows for record in request.records_of(row, column)]
+
+
+def data_notes(request: Request, about: Iterable[str] = ()) -> Iterator[str]:
+    """On what was computed what, what was left out, `about` single cells, and where the scale leaves the paper."""
+    missing = [column.name for column in request.columns if not _records(request, column)]
+    if missing:
+        yield f"Not run: {', '.join(missing)}."
+    for column in request.columns:
+        data = [record.inputs["data"] for record in _records(request, column)]
+        for note in dict.fromkeys(str(note) for entry in data for note in entry.get("notes", ())):
+            yield f"Data of {column.name}: {note}."
+        lists = [entry.get("skipped") or 0 for entry in data]  # of rows, or how many
+        skipped = max((rows if isinstance(rows, int) else len(rows) for rows in lists), default=0)
+        if skipped:
+            yield f"Data of {column.name}: malformed rows skipped: {skipped}."
+    yield from _selection_notes(request)
+    yield from about
+    for deviation in request.benchmark.deviations:
+        if request.scale.id in deviation.scales:
+            yield f"Deviation {deviation.id}: {deviation.text}"
+
+
+def _selection_notes(request: Request) -> Iterator[str]:
+    """What was left out, and what does not match."""
+    for column in request.columns:
+        versions = {(r.cell.backbone, *sorted(digests(r).items())) for r in _records(request, column)}
+        if len(versions) > len({version[0] for version in versions}):
+            yield f"{column.name}: the methods ran on different data or weights: compare them with care."
+        for row in request.rows:
+            left_out = request.selections[row.id, column.task].left_out
+            cell = f"{row.name}, {column.name}"
+            if left_out:
+                yield f"{cell}: records of other data or weights left out (the newest record decides): {left_out}."
+            yield from _machine_notes(cell, request.records_of(row, column))
+
+
+def _machine_notes(cell: str, records: Sequence[RunRecord]) -> Iterator[str]:
+    """Which seeds of a cell were computed in which precision, on which kind of device, where they differ."""
+    seeds: dict[tuple[str, ...], list[str]] = {}
+    for record in records:
+        seeds.setdefault(machine(record, "precision", "device"), []).append(str(record.cell.seed))
+    if len(seeds) > 1:
+        parts = "; ".join(
+            f"seed{'s' if len(found) > 1 else ''} {', '.join(found)} in {precision} on {device}"
+            for (precision, device), found in seeds.items()
+        )
+        yield f"{cell}: the mean is over seeds that were not computed alike: {parts}."

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark, Column, Published, Row
+from benchmarks.spec import Benchmark, Column, Published, Row, Scale
 from reports import ReportError
 from reports.evidence.published import AVERAGE, derivation_in_words, published_for
 from reports.evidence.records import DEMO, PAPER, Request, is_partial
 from reports.evidence.scores import SCORE_AT, known, scores_of
-from reports.evidence.statistics import (
-    average,
-    mean,
-    printed,
-    root_mean_square,
-    sample_sd,
-    stratified_bootstrap,
-    t_interval,
-)
+from reports.evidence.statistics import NORMAL_975, average, mean, printed, sample_sd, stratified_bootstrap, t_interval
 from reports.evidence.traffic import Cost, measured_cost
-from reports.pages.notes import at_round, in_units, notes_under, over_clients
-from reports.pages.text import DERIVED
-from reports.views.verdicts import RULE, is_comparable, verdict
+from reports.pages.text import DERIVED, at_round, in_units, notes_under, over_clients
+
+REPRODUCED, WITHIN, NOT_REPRODUCED = "reproduced", "within tolerance", "not reproduced"
+NOT_COMPARABLE = "not comparable"
+LEAST_SEEDS = 3  # below that, the t interval of a mean is too wide for "inside" to mean much
+TOLERANCE_POINTS = 1.0  # of scores in percent; plain ones have none
+RULE = (
+    f"Verdict: {REPRODUCED}: {LEAST_SEEDS} seeds or more, and the published value lies in the 95 % t interval of our "
+    f"mean; {WITHIN}: otherwise, if it is off by no more than {TOLERANCE_POINTS:g} point or {NORMAL_975} × √2 × the "
+    f"test sets' sampling error, by which two runs differ by chance; {NOT_REPRODUCED}: otherwise; {NOT_COMPARABLE}: "
+    "partial data, another encoder or changed settings."
+)
 
 
 @dataclass(frozen=True)
@@ -32,9 +34,8 @@ class ScoreResult:
     """One score of one cell: all numbers in its metric's unit; of percent, errors and differences are points.
 
     ours: mean over seeds, None where not run or undefined; sd: over seeds (n - 1); interval: 95 % t interval.
-    sampling_error: of the finite test sets, root mean square over seeds.
-    difference: ours - published, of the two as printed to two decimals.
-    derivation: how `published` follows from the paper's text; "" where it is printed.
+    sampling_error: of the finite test sets, root mean square over seeds. difference: ours - published, of the two as
+    printed to two decimals. derivation: how `published` follows from the paper's text; "" where it is printed.
     """
 
     score: str
@@ -80,16 +81,13 @@ class CellResult:
 
 @dataclass(frozen=True)
 class AverageResult:
-    """A row's average by the paper's rule; ours is None unless every column of the table was run.
-
-    interval: 95 % stratified bootstrap over the seeds of each column; None below two in one.
-    """
+    """A row's average by the paper's rule; ours is None unless every column of the table was run."""
 
     row: Row
     ours: float | None = None
     published: float | None = None  # as printed
     difference: float | None = None
-    interval: tuple[float, float] | None = None
+    interval: tuple[float, float] | None = None  # 95 % stratified bootstrap over each column's seeds, of two or more
 
 
 @dataclass(frozen=True)
@@ -100,10 +98,6 @@ class Comparison:
     cells: tuple[CellResult, ...]
     averages: tuple[AverageResult, ...]
     notes: tuple[str, ...]
-
-    @property
-    def rows(self) -> tuple[Row, ...]:
-        return self.request.rows
 
     @property
     def shows_published(self) -> bool:
@@ -120,14 +114,10 @@ class Comparison:
         return frozenset(task for (_, task), found in selections if any(map(is_partial, found.records)))
 
     @property
-    def run_columns(self) -> tuple[Column, ...]:
-        run = {cell.column.task for cell in self.cells if cell.is_run}
-        return tuple(column for column in self.request.columns if column.task in run)
-
-    @property
     def columns_shown(self) -> tuple[Column, ...]:
-        """The columns to draw: those that were run, or all where none was."""
-        return self.run_columns or self.request.columns
+        """Those that were run, or all where none was."""
+        run = {cell.column.task for cell in self.cells if cell.is_run}
+        return tuple(column for column in self.request.columns if column.task in run) or self.request.columns
 
     @property
     def has_average(self) -> bool:
@@ -138,6 +128,35 @@ class Comparison:
 
     def average_of(self, row: Row) -> AverageResult:
         return next(result for result in self.averages if result.row.id == row.id)
+
+
+def is_comparable(scale: Scale, records: Sequence[RunRecord]) -> bool:
+    """Whether records may be held against print: paper scale, as defined, on whole data without skipped rows."""
+    if scale.id != PAPER or scale.changed:
+        return False
+    data = [record.inputs["data"] for record in records]
+    return not any(entry.get("notes") or entry.get("skipped") for entry in data)
+
+
+def verdict(
+    difference: float | None,
+    seeds: int,
+    interval: tuple[float, float] | None,
+    published: float | None,
+    sampling_error: float | None,
+    comparable: bool,
+    unit: str = "%",
+) -> str | None:
+    """The verdict on one score, by RULE; None where nothing was printed or run. All numbers in the metric's unit."""
+    if difference is None or published is None:
+        return None
+    if not comparable:
+        return NOT_COMPARABLE
+    if seeds >= LEAST_SEEDS and interval is not None and interval[0] <= published <= interval[1]:
+        return REPRODUCED
+    chance = NORMAL_975 * math.sqrt(2) * (sampling_error or 0.0)
+    tolerance = TOLERANCE_POINTS if unit == "%" else 0.0
+    return WITHIN if abs(difference) <= max(tolerance, chance) else NOT_REPRODUCED
 
 
 def _difference(ours: float | None, published: float | None) -> float | None:
@@ -155,7 +174,7 @@ def _score(
     values = known(found.at(score_at))
     if not values:
         return ScoreResult(score, published=published, derivation=derivation)
-    ours, interval, sampling_error = mean(values), t_interval(values), root_mean_square(known(found.errors))
+    ours, interval, sampling_error = mean(values), t_interval(values), found.error
     difference = _difference(ours, published)
     n, sd, unit = len(values), sample_sd(values), found.metric.unit
     judged = verdict(difference, n, interval, published, sampling_error, comparable, unit)
@@ -207,10 +226,9 @@ def _method(request: Request) -> Iterator[str]:
     benchmark = request.benchmark
     yield (
         f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {at_round(request.score_at)}, then over n "
-        "seeds; ± sd over seeds (n - 1); 95 % interval: "
-        "Student's t over seeds (of the average: stratified bootstrap over the seeds of each task); ± test set "
-        "is the sampling error of the finite test sets of the last round, root mean square over seeds; test: "
-        "examples in all clients' test sets, partial where the data were."
+        "seeds; ± sd over seeds (n - 1); 95 % interval: Student's t over seeds (of the average: stratified bootstrap "
+        "over the seeds of each task); ± test set is the sampling error of the finite test sets of the last round, "
+        "root mean square over seeds; test: examples in all clients' test sets, partial where the data were."
     )
     if request.scale.id == PAPER:
         yield RULE

@@ -19,9 +19,8 @@ from reports.evidence.equations import Closed, Costs
 from reports.evidence.published import is_printed_as, places_of
 from reports.evidence.statistics import printed
 from reports.evidence.traffic import Cost
-from reports.pages.notes import notes_under
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
-from reports.pages.text import NOT_RUN, NOTHING, human_bytes, number, row_name
+from reports.pages.text import NOT_RUN, NOTHING, human_bytes, notes_under, number, row_name
 
 AS_PRINTED, DIFFERS = "as printed", "differs"
 DEPENDS = "depends on texts"

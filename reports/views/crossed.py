@@ -38,10 +38,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Crossed:
-    """The comparison without an average, and the methods and variants that it shows, in the table's order.
-
-    variant: what the variants are.
-    """
+    """The comparison without an average, and the methods and variants that it shows, in the table's order."""
 
     comparison: Comparison
     variant: str

@@ -21,9 +21,8 @@ from reports.evidence.published import published_for
 from reports.evidence.records import Request
 from reports.evidence.scores import Scores, score_label, scores_of
 from reports.evidence.statistics import sample_sd
-from reports.pages.notes import in_units, notes_under, over_clients
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
-from reports.pages.text import NOT_RUN, NOTHING, UNDEFINED, number, row_name
+from reports.pages.text import NOT_RUN, NOTHING, UNDEFINED, in_units, notes_under, number, over_clients, row_name
 
 QUANTITIES = ("score", TRAIN_LOSS)
 FIELDS = [*KEYS, "quantity", "status", "round", "seed", "value"]
@@ -42,16 +41,13 @@ class Fact:
 
 @dataclass(frozen=True)
 class Curves:
-    """(row id, task) -> a curve, and what the paper states of them: nothing at the demo scale.
-
-    is_loss: whether the curves are training losses. references: the rows that are drawn as levels.
-    """
+    """(row id, task) -> a curve, and what the paper states of them: nothing at the demo scale."""
 
     request: Request
-    is_loss: bool
+    is_loss: bool  # of training, else scores
     by_cell: Mapping[tuple[str, str], Scores]
     facts: tuple[Fact, ...]
-    references: tuple[str, ...]
+    references: tuple[str, ...]  # ids of the rows that are drawn as levels
 
     @property
     def places(self) -> int:

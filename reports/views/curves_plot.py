@@ -99,12 +99,10 @@ def _caption(found: Curves) -> str:
 def plot(found: Curves) -> Figure:
     """A panel for each task, "not run" in it where nothing was run."""
     columns = found.request.columns
-    figure, panels = panels_of(len(columns), 3, (3.3, 2.7), least=5.5, room=1.6)
-    for panel, column in zip(panels, columns, strict=True):
-        _draw_panel(panel.axes, found, column)
-        if panel.is_lowest:
-            panel.axes.set_xlabel("round", fontsize=9)
-        if panel.is_leftmost:
+    figure, panels = panels_of(len(columns), 3, (3.3, 2.7), "round", least=5.5, room=1.6)
+    for number, (axes, column) in enumerate(zip(panels, columns, strict=True)):
+        _draw_panel(axes, found, column)
+        if number % 3 == 0:
             label = found.label(column) if found.is_loss else axis_label(metric(column.averaged).unit)
-            panel.axes.set_ylabel(label, fontsize=9)
+            axes.set_ylabel(label, fontsize=9)
     return finish(figure, found.request.heading, _handles(found), _caption(found))

@@ -6,26 +6,16 @@ those of any record's partition report, so the benchmark's row is one that costs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 
 import pandas as pd
 
-from benchmarks.spec import JSON, Column
-from reports.evidence.labels import (
-    SORTED,
-    Distribution,
-    Part,
-    distributions,
-    labels_of,
-    largest_seed_gap,
-    records_of,
-)
+from benchmarks.spec import JSON
+from reports.evidence.labels import SORTED, Distribution, Part, Shared, labels_of, largest_seed_gap, records_of, shared
 from reports.evidence.records import DEMO, Request
 from reports.evidence.statistics import printed
-from reports.pages.notes import data_notes, deviation_notes, scale_note, selection_notes
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
-from reports.pages.text import NOT_RUN, NOTHING, joined, number
+from reports.pages.text import NOT_RUN, NOTHING, data_notes, joined, number, scale_note
 
 WHOLE = "all"  # stands for every client together
 FIELDS = [
@@ -33,28 +23,7 @@ FIELDS = [
     *("lowest", "highest", "examples", "train", "test", "available", "data_low", "data_high"),
 ]
 
-
-@dataclass(frozen=True)
-class Shared:
-    """Task -> what its clients hold; a task without a record is left out."""
-
-    request: Request
-    by_task: Mapping[str, Distribution]
-
-    @property
-    def columns_shown(self) -> tuple[Column, ...]:
-        return tuple(column for column in self.request.columns if column.task in self.by_task) or self.request.columns
-
-    @property
-    def clients(self) -> int:
-        benchmark, scale = self.request.benchmark, self.request.scale
-        pairs = ((row, column) for row in self.request.rows for column in self.request.columns)
-        return max(benchmark.cell(row, column, scale, 0).clients for row, column in pairs)
-
-
-def join(request: Request) -> Shared:
-    """What every client holds of each task, beside what was requested and printed."""
-    return Shared(request, distributions(request))
+join = shared
 
 
 def _scale(request: Request) -> Iterator[str]:
@@ -146,8 +115,6 @@ def notes(found: Shared) -> Iterator[str]:
     if request.scale.id != DEMO:
         yield from _label_order(entries)
     yield from data_notes(request)
-    yield from selection_notes(request)
-    yield from deviation_notes(request)
 
 
 def _short(value: float | None) -> str:

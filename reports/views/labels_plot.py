@@ -10,9 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from reports.evidence.labels import Distribution, labels_of
+from reports.evidence.labels import Distribution, Shared, labels_of
 from reports.pages.plots import DIAMOND, fill, finish, panels_of, say_not_run, tidy
-from reports.views.labels import Shared
 
 _BAR = 0.74  # of the distance between two clients
 _REQUESTED: Any = {"color": "black", "linewidth": 2}
@@ -66,9 +65,9 @@ def _handles(found: Shared) -> list[Any]:
 def plot(found: Shared) -> Figure:
     """A panel for each task that was run, or an empty one for each where none was."""
     columns, clients = found.columns_shown, found.clients
-    figure, panels = panels_of(len(columns), 3, (3.3, 2.3), least=5.5, room=1.5)
-    for panel, column in zip(panels, columns, strict=True):
-        axes, entry = panel.axes, found.by_task.get(column.task)
+    figure, panels = panels_of(len(columns), 3, (3.3, 2.3), "client" if found.by_task else "", least=5.5, room=1.5)
+    for axes, column in zip(panels, columns, strict=True):
+        entry = found.by_task.get(column.task)
         axes.set_title(column.name, fontsize=10)
         tidy(axes)
         axes.tick_params(labelsize=8)
@@ -77,9 +76,6 @@ def plot(found: Shared) -> Figure:
         if entry is None:
             say_not_run(axes)
             continue
-        draw = _draw_shares if entry.data_ranges else _draw_scores
-        draw(axes, entry)
+        (_draw_shares if entry.data_ranges else _draw_scores)(axes, entry)
         axes.set_ylabel("share (%)" if entry.data_ranges else "score", fontsize=9)
-        if panel.is_lowest:
-            axes.set_xlabel("client", fontsize=9)
     return finish(figure, found.request.heading, _handles(found), "Bars: obtained, training and test part together.")

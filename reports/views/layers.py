@@ -17,13 +17,11 @@ from reports.evidence.records import PAPER, Request
 from reports.evidence.scores import score_label
 from reports.evidence.statistics import mean
 from reports.evidence.traffic import derived_cost
-from reports.pages.notes import at_round, in_units, notes_under, over_clients
 from reports.pages.page import Grid, Group
-from reports.pages.text import NOT_RUN, number, row_name
-from reports.views.comparison import AverageResult, Comparison, compare
+from reports.pages.text import NOT_RUN, at_round, in_units, notes_under, number, over_clients, row_name
+from reports.views.comparison import RULE, AverageResult, Comparison, compare
 from reports.views.scores import frame as scores_frame
 from reports.views.scores import score_lines
-from reports.views.verdicts import RULE
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,7 @@ from reports.evidence.published import AVERAGE
 from reports.evidence.scores import score_label
 from reports.evidence.traffic import Cost
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
-from reports.pages.text import (
-    NOT_RUN,
-    NOTHING,
-    UNDEFINED,
-    human_bytes,
-    human_seconds,
-    interval_text,
-    joined,
-    marked,
-    number,
-    row_name,
-)
+from reports.pages.text import NOT_RUN, NOTHING, UNDEFINED, human_bytes, human_seconds, joined, marked, number, row_name
 from reports.views.comparison import AverageResult, CellResult, Comparison, ScoreResult, compare
 
 _OF_SCORE = ("sd", "sampling_error", "published", "derivation", "difference", "verdict")
@@ -32,7 +21,6 @@ FIELDS = [
     *("sd", "interval_low", "interval_high", "sampling_error", "published", "derivation", "difference", "verdict"),
     *("n_test", "rounds", *_OF_COST),
 ]
-
 
 join = compare
 
@@ -47,13 +35,17 @@ def notes(comparison: Comparison) -> tuple[str, ...]:
     return comparison.notes
 
 
+def _bracketed(interval: tuple[float, float] | None) -> str:
+    return NOTHING if interval is None else f"[{number(interval[0])}, {number(interval[1])}]"
+
+
 def _of_scores(text: Callable[[ScoreResult], str]) -> Callable[[CellResult], str]:
     return lambda cell: joined(map(text, cell.scores))
 
 
 _ours = _of_scores(lambda result: UNDEFINED if result.ours is None else number(result.ours))
 _sd = _of_scores(lambda result: number(result.sd))
-_interval = _of_scores(lambda result: interval_text(result.interval))
+_interval = _of_scores(lambda result: _bracketed(result.interval))
 _test_noise = _of_scores(lambda result: number(result.sampling_error))
 _published = _of_scores(lambda result: marked(number(result.published), result.is_derived))
 _difference = _of_scores(lambda result: marked(number(result.difference, "+"), result.is_derived))
@@ -69,10 +61,7 @@ def cell_lines(
     shows_published: bool,
     average: AverageResult | None = None,
 ) -> tuple[Line, ...]:
-    """The lines of scores of cells side by side, None where the table has none; an average comes last.
-
-    shows_published: whether what the paper prints stands beside ours.
-    """
+    """The lines of scores of cells side by side, None where the table has none; an average comes last."""
     shown = [cell for cell in cells if cell is not None]
     is_run, has_seeds = any(cell.is_run for cell in shown), any(len(cell.seeds) > 1 for cell in shown)
     # The number of seeds stands in the label where one number holds for all, else in every cell.
@@ -88,20 +77,16 @@ def cell_lines(
         tail = () if average is None else (of_average(average),)
         return Line(label, (*(NOTHING if cell is None else text(cell) for cell in cells), *tail), is_main)
 
-    lines = [
-        line(
-            f"ours{n}",
-            lambda cell: _ours(cell) if cell.is_run else NOT_RUN,
-            lambda found: number(found.ours),
-            is_main=True,
-        )
-    ]
+    def ours(cell: CellResult) -> str:
+        return _ours(cell) if cell.is_run else NOT_RUN
+
+    lines = [line(f"ours{n}", ours, lambda found: number(found.ours), is_main=True)]
     if not n and is_run:
         lines.append(line("± sd (n)", lambda cell: f"{_sd(cell)} ({len(cell.seeds)})" if cell.is_run else NOTHING))
     elif has_seeds:
         lines.append(line("± sd", _sd))
     if has_seeds:
-        lines.append(line("95 % interval", _interval, lambda found: interval_text(found.interval)))
+        lines.append(line("95 % interval", _interval, lambda found: _bracketed(found.interval)))
     if is_run:
         lines.append(line("± test set", _test_noise))
     if shows_published:
@@ -138,7 +123,7 @@ def scores_grid(comparison: Comparison) -> Grid:
     ]
     if comparison.has_average:
         headers.append(("Average", "", ""))
-    groups = (Group(row_name(row), score_lines(comparison, row, columns)) for row in comparison.rows)
+    groups = (Group(row_name(row), score_lines(comparison, row, columns)) for row in comparison.request.rows)
     return Grid(f"{comparison.request.heading}: scores", tuple(headers), tuple(groups))
 
 
@@ -165,7 +150,7 @@ def costs_grid(comparison: Comparison) -> Grid:
     by_task, whole = "by task", "all rounds"
     headers = (("a round", by_task), ("up", whole), ("down", whole), ("set-up", by_task), ("training",))
     groups = []
-    for row in comparison.rows:
+    for row in comparison.request.rows:
         cells = (comparison.cell(row, column) for column in columns)
         costs = [cell.cost for cell in cells if cell.cost is not None]
         if costs:

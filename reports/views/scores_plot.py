@@ -83,11 +83,13 @@ def caption(comparison: Comparison) -> str:
 def plot(comparison: Comparison) -> Figure:
     """Grouped bars of each task's headline score."""
     columns = comparison.columns_shown
-    inches = max(7.0, 1.2 + 0.17 * len(columns) * (len(comparison.rows) + 1))
+    inches = max(7.0, 1.2 + 0.17 * len(columns) * (len(comparison.request.rows) + 1))
     figure = new_figure(inches, 4.8)
     axes = figure.add_subplot()
     names = [f"{column.name}\n{score_label(column, column.averaged)}" for column in columns]
-    results = {row_name(row): [comparison.cell(row, column).headline for column in columns] for row in comparison.rows}
+    results = {
+        row_name(row): [comparison.cell(row, column).headline for column in columns] for row in comparison.request.rows
+    }
     handles = draw_groups(axes, names, results, unit_of(columns))
     axes.set_title(wrapped(comparison.request.heading, inches, 11), fontsize=11)
     axes.set_xlabel(wrapped(caption(comparison), inches, 8.5), fontsize=8, labelpad=8)

@@ -7,23 +7,20 @@ round is the scale-free target; not_derivable, rows whose printed sizes no readi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 
 import pandas as pd
 
 from benchmarks.measures import metric
 from benchmarks.spec import JSON, Column
-from reports.evidence.equations import Derived, derive_costs
+from reports.evidence.equations import Derived
 from reports.evidence.published import as_decimal
-from reports.evidence.records import Request
-from reports.evidence.scores import in_unit, score_label
+from reports.evidence.scores import score_label
 from reports.evidence.statistics import printed
-from reports.evidence.targets import KINDS, Kind, Outcome, Outcomes, Stated, find_outcomes, is_comparable, stated_of
+from reports.evidence.targets import KINDS, Kind, Outcome, Targets, find_targets, is_comparable
 from reports.evidence.traffic import Gain
-from reports.pages.notes import notes_under, over_clients
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
-from reports.pages.text import NOT_RUN, NOTHING, number, row_name
+from reports.pages.text import NOT_RUN, NOTHING, notes_under, number, over_clients, row_name
 
 MEGABYTE = 10**6  # as the text's unit is read
 AS_PRINTED, NOT_DERIVABLE, DIFFERS = "as printed", "not derivable", "differs"
@@ -32,53 +29,33 @@ FIELDS = [
     *("n_seeds", "n_reached"),
 ]
 
-
-@dataclass(frozen=True)
-class Targets:
-    """What was measured, what the paper's own encoder gives, and what the text states."""
-
-    outcomes: Outcomes
-    derived: tuple[Derived, ...]
-    stated: tuple[Stated, ...]
-
-    @property
-    def request(self) -> Request:
-        return self.outcomes.request
-
-    @property
-    def baseline(self) -> str:
-        return self.outcomes.baseline.name
-
-    def kind_label(self, kind: Kind) -> str:
-        if kind == "baseline":
-            return f"what {self.baseline} reaches after its last round"
-        return f"the printed target, set for {self.request.paper_scale.backbone}"
+join = find_targets
 
 
-def join(request: Request) -> Targets:
-    """Bytes until both targets; ReportError where a record, an option or the published values are damaged."""
-    return Targets(find_outcomes(request), derive_costs(request), stated_of(request))
+def _kind_label(found: Targets, kind: Kind) -> str:
+    if kind == "baseline":
+        return f"what {found.baseline.name} reaches after its last round"
+    return f"the printed target, set for {found.request.paper_scale.backbone}"
 
 
 def target_text(column: Column, target: float | None) -> str:
     """The score and its target, in the metric's unit: "Acc ≥ 62.00 %", or ≤ where lower is better."""
     measured = metric(column.averaged)
     sign = "≥" if measured.higher_is_better else "≤"
-    known = NOTHING if target is None else in_unit(number(target), measured.unit)
+    known = NOTHING if target is None else measured.in_unit(number(target))
     return f"{score_label(column, column.averaged)} {sign} {known}"
 
 
 def _method(found: Targets) -> Iterator[str]:
-    request, base = found.request, found.baseline
+    request, base = found.request, found.baseline.name
     wanted = request.benchmark.view.options["targets"]
     named = ", ".join(
-        f"{column.name} {score_label(column, column.averaged)} "
-        + in_unit(f"{wanted[column.task]:g}", metric(column.averaged).unit)
-        for column in request.columns
+        f"{column.name} {score_label(column, at)} {metric(at).in_unit(f'{wanted[column.task]:g}')}"
+        for column, at in ((column, column.averaged) for column in request.columns)
     )
     is_above = {metric(column.averaged).higher_is_better for column in request.columns} == {True}
     yield (
-        f"Two targets: {found.kind_label('baseline')}, mean over its seeds, for any encoder; and the printed one "
+        f"Two targets: {_kind_label(found, 'baseline')}, mean over its seeds, for any encoder; and the printed one "
         f"({named}), which was set for {request.paper_scale.backbone} and means little for another encoder."
     )
     yield (
@@ -167,16 +144,16 @@ def _measured_grid(found: Targets, kind: Kind) -> Grid:
     ways = " + ".join(found.request.benchmark.paper.directions)
     headers = (
         *(("n", "seeds"), ("a round", f"MB {ways}"), ("rounds", "to target"), ("to target", f"MB {ways}")),
-        *(("gain", f"over {found.baseline}"), ("layers × rounds", "× precision"), ("set-up", "MB, once")),
+        *(("gain", f"over {found.baseline.name}"), ("layers × rounds", "× precision"), ("set-up", "MB, once")),
     )
-    at, columns = found.outcomes.at, found.outcomes.columns
+    at, columns = found.at, found.columns
     lines = {row.id: tuple(_line(at(kind, row, column)) for column in columns) for row in found.request.rows}
     groups = tuple(Group(row_name(row), lines[row.id]) for row in found.request.rows)
-    return Grid(f"{found.request.heading}: bytes to {found.kind_label(kind)}", headers, groups)
+    return Grid(f"{found.request.heading}: bytes to {_kind_label(found, kind)}", headers, groups)
 
 
 def _derived_group(found: Targets, derived: Derived) -> Group:
-    rounds = factor(derived.rounds) if derived.published else f"{factor(derived.rounds)} ({found.baseline}'s)"
+    rounds = factor(derived.rounds) if derived.published else f"{factor(derived.rounds)} ({found.baseline.name}'s)"
     cells = (
         f"{derived.size_gb}",
         rounds,
@@ -254,7 +231,7 @@ def _derived_quantities(found: Derived) -> Iterator[tuple[str, float | None, flo
 
 def _lines(found: Targets) -> Iterator[dict[str, JSON]]:
     request, papers = found.request, {"encoder": found.request.paper_scale.backbone}
-    for outcome in (entry for kind in KINDS for column in request.columns for entry in found.outcomes.of(kind, column)):
+    for outcome in (entry for kind in KINDS for column in request.columns for entry in found.of(kind, column)):
         common = keys_of(request, outcome.row, outcome.column) | {"score": outcome.column.averaged}
         common |= {"encoder": request.scale.backbone, "target": outcome.kind, "target_percent": outcome.target_shown}
         common |= {"n_seeds": len(outcome.seeds), "n_reached": outcome.reached if outcome.attempts else None}

@@ -11,10 +11,10 @@ from matplotlib.patches import Patch
 
 from benchmarks.spec import Column
 from reports.evidence.records import PAPER
-from reports.evidence.targets import Kind, Outcome, is_comparable
+from reports.evidence.targets import Kind, Outcome, Targets, is_comparable
 from reports.pages.plots import DIAMOND, PALETTE, beside, finish, methods_down, panels_of, say_not_run
 from reports.pages.text import NOT_RUN, dagger_note, row_name
-from reports.views.targets import MEGABYTE, Targets, factor, target_text
+from reports.views.targets import MEGABYTE, factor, target_text
 
 NO_TARGET = "no target"
 _BAR_INCHES = 0.36
@@ -48,15 +48,15 @@ def _text(outcome: Outcome) -> str:
 
 def _title(found: Targets, column: Column) -> str:
     kind = _kind_drawn(found)
-    target = found.outcomes.of(kind, column)[0].target_shown
+    target = found.of(kind, column)[0].target_shown
     if target is None:
-        return f"{column.name}: {found.baseline}, which sets the target, was not run"
-    whose = "printed" if kind == "printed" else f"{found.baseline}'s last round"
+        return f"{column.name}: {found.baseline.name}, which sets the target, was not run"
+    whose = "printed" if kind == "printed" else f"{found.baseline.name}'s last round"
     return f"{column.name}: {target_text(column, target)} ({whose})"
 
 
 def _draw_panel(axes: Axes, found: Targets, column: Column) -> None:
-    outcomes = found.outcomes.of(_kind_drawn(found), column)
+    outcomes = found.of(_kind_drawn(found), column)
     stated = {fact.row.id: fact for fact in found.stated if fact.column.task == column.task}
     is_marked = is_comparable(found.request)
     methods_down(axes, [row_name(outcome.row) for outcome in outcomes])
@@ -99,12 +99,10 @@ def plot(found: Targets) -> Figure:
     """A panel for each task, with "not run" in it or beside every method without a record."""
     request = found.request
     inches = (5.0, 0.6 + _BAR_INCHES * len(request.rows))
-    figure, panels = panels_of(len(request.columns), 2, inches, least=6.5, room=1.5, sharey=True)
-    sent = "uploaded" if request.benchmark.paper.directions == ("up",) else "sent"
-    for panel, column in zip(panels, request.columns, strict=True):
-        _draw_panel(panel.axes, found, column)
-        if panel.is_lowest:
-            panel.axes.set_xlabel(f"MB {sent} until the target", fontsize=9)
+    label = f"MB {'uploaded' if request.benchmark.paper.directions == ('up',) else 'sent'} until the target"
+    figure, panels = panels_of(len(request.columns), 2, inches, label, least=6.5, room=1.5, sharey=True)
+    for axes, column in zip(panels, request.columns, strict=True):
+        _draw_panel(axes, found, column)
     handles: list[Any] = [Patch(label="target reached", **_BAR), Patch(label="not reached", **_CENSORED)]
     if is_comparable(request) and found.stated:
         handles.append(Line2D([], [], label="stated", **_STATED))

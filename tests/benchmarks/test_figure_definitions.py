@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.spec import SCALES, Benchmark
-from reports.evidence.published import lookup, read_published
+from reports.evidence.published import by_place, read_published
 
 TABLE_OF = {"figure3": "table3", "figure4": "table3", "figure5": "table4"}
 FIGURES = {name: benchmark(f"fedsplitbert-{name}") for name in TABLE_OF}
@@ -77,13 +77,14 @@ def test_figure5_names_c_of_every_row_that_has_one() -> None:
 def test_what_is_published_of_the_figures() -> None:
     """Two facts of the text; Figure 4 has none; every score of Figure 5 is Table IV's."""
     figure3 = FIGURES["figure3"]
-    assert lookup(read_published(figure3.published_csv), figure3.place) == {
+    published = by_place(read_published(figure3.published_csv), figure3.place)
+    assert {place: entry.value for place, entry in published.items()} == {
         ("fedsplitbert", "rte", "test/accuracy"): 64,
         ("fedsplitbert", "rte", "rounds"): 3,
     }
     assert FIGURES["figure4"].published_csv == PUBLISHED / "figure4.csv"
     assert read_published(PUBLISHED / "figure4.csv") == ()
     figure5 = FIGURES["figure5"]
-    values = lookup(read_published(figure5.published_csv), figure5.view.options["printed_in"])
+    values = by_place(read_published(figure5.published_csv), figure5.view.options["printed_in"])
     printed = [row.id for row in figure5.rows if row.printed]
     assert {(row, column.task, column.averaged) for row in printed for column in figure5.columns} <= set(values)

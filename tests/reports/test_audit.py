@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
@@ -11,17 +10,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
 from benchmarks.costs import ModelSizes, WirePlan
 from benchmarks.fedsplitbert.setup import LAYERS_IN_PRINT
 from benchmarks.registry import benchmark, claims_of
 from benchmarks.spec import Benchmark, Column, Published, Row, Scale
 from reports import ReportError
-from reports.audit.checks import Finding, Material, against_exact
+from reports.audit.checks import Finding, Material, against_exact, audit_markdown, summary
+from reports.audit.fedsplitbert import exact_bytes, label_order
 from reports.audit.fedsplitbert import findings as find
-from reports.audit.fedsplitbert import tables, traffic
-from reports.audit.render import audit_markdown, print_audit, summary
 from reports.evidence.published import Numbers, read_folder
 from reports.evidence.records import Derive
 
@@ -169,7 +166,7 @@ def test_the_means_over_clients_say_which_label_comes_first() -> None:
     # MRPC (95 + 75 + 25) / 3, CoLA (90.5 + 83 + 40) / 3, QQP (70 + 37 + 13) / 3.
     means = {"mrpc": "mean 65.00 / 35.00", "cola": "mean 71.17 / 28.83", "qqp": "mean 40.00 / 60.00"}
     ranges = {"mrpc": (60.3, 67.5), "cola": (29.0, 29.7), "qqp": (45.0, 55.0)}
-    found = {finding.id: finding for finding in tables.label_order(Numbers.of(ENTRIES), ranges)}
+    found = {finding.id: finding for finding in label_order(Numbers.of(ENTRIES), ranges)}
     for task, mean in means.items():
         assert FOUND[f"label order, {task}"].printed == mean
         assert FOUND[f"label order, {task}"].agrees is None
@@ -273,7 +270,7 @@ def test_exact_bytes_give_the_printed_sizes_and_other_gains() -> None:
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match=r"expected bytes of a round for .*, found none for fedsplitbert-qat"):
-        list(traffic.exact_bytes(Numbers.of(ENTRIES), {row: BYTES[row] for row in ("fedavg", "fedsplitbert")}))
+        list(exact_bytes(Numbers.of(ENTRIES), {row: BYTES[row] for row in ("fedavg", "fedsplitbert")}))
     with pytest.raises(ReportError, match=r"expected a published value at Table IV,c8,qqp,test/accuracy, found none"):
         findings([e for e in ENTRIES if (e.table, e.row, e.column) != ("Table IV", "c8", "qqp")])
     with pytest.raises(ReportError, match="expected CSV files of published values, found none"):
@@ -290,12 +287,7 @@ def test_renderers_show_every_finding_with_its_verdict() -> None:
     assert r"| FedAvg/FedProx: cost in GB, exact size × rounds | 6.18 | 6.17 | **does not agree** |" in text
     assert r"MBits hold at least one round of FedAvg | 5000 Mbit |" in text
     assert r"better performance than c \< 6 and c = 12” | \> 0 |" in text  # Markdown's own signs are escaped
-    console = Console(file=io.StringIO(), width=1500)
-    print_audit(shown, console)
-    terminal = console.file.getvalue()  # type: ignore[attr-defined]
-    assert all(finding.statement in terminal for finding in shown)
-    assert summary(shown) in text
-    assert summary(shown) in terminal
+    assert text.startswith(f"{summary(shown)}\n\n## ")
 
 
 def test_the_summary_counts_verdicts() -> None:

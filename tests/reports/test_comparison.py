@@ -64,7 +64,7 @@ def test_what_was_not_run_says_so(mrpc: Comparison) -> None:
     assert [score.ours for score in missing.scores] == [None, None]
     assert missing.scores[0].published == 76.67
     assert missing.scores[0].difference is None
-    assert [column.task for column in mrpc.run_columns] == ["mrpc"]
+    assert [column.task for column in mrpc.columns_shown] == ["mrpc"]
     assert "Not run: CoLA, SST-2, QQP, MNLI, RTE, QNLI, WNLI, STS-B." in mrpc.notes
     assert not mrpc.has_average
 

@@ -17,10 +17,8 @@ from benchmarks.fedfreezebert.table3 import BENCHMARK as TABLE3
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, View
 from reports.evidence.records import request_for
-from reports.pages.latex import latex
-from reports.pages.markdown import markdown
 from reports.pages.page import Grid, Line, Page
-from reports.pages.terminal import print_page
+from reports.pages.render import latex, markdown, print_page
 from reports.views import page
 from reports.views.crossed import Crossed, join
 from reports.views.crossed_plot import plot as crossed_plot

@@ -17,9 +17,9 @@ from benchmarks.record import RunRecord
 from benchmarks.spec import View
 from reports import ReportError
 from reports.evidence.records import Request, request_for
-from reports.pages.markdown import markdown
 from reports.pages.page import Grid, Line, Page
 from reports.pages.plots import MARKS, PALETTE, render
+from reports.pages.render import markdown
 from reports.views import page
 from reports.views.curves import join
 from reports.views.curves_plot import plot as curve_plot

@@ -13,10 +13,8 @@ from rich.console import Console
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
 from reports.evidence.records import request_for
-from reports.pages.latex import latex
-from reports.pages.markdown import markdown
 from reports.pages.page import Page
-from reports.pages.terminal import print_page
+from reports.pages.render import latex, markdown, print_page
 from reports.pages.text import DERIVED, marked
 from reports.views import show
 from reports.views.comparison import Comparison, compare

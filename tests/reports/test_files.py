@@ -107,7 +107,7 @@ def test_a_readme_without_its_markers_is_refused_and_kept(tmp_path: Path, conten
 
 def test_reports_import_neither_torch_nor_pyplot() -> None:
     code = (
-        "import sys, reports.pages.files, reports.pages.terminal, reports.views.scores_plot; "
+        "import sys, reports.pages.files, reports.pages.render, reports.views.scores_plot; "
         "assert not {'torch', 'matplotlib.pyplot'} & set(sys.modules)"
     )
     root = Path(__file__).resolve().parents[2]

@@ -17,7 +17,7 @@ from reports.evidence.records import Request, request_for
 from reports.evidence.scores import round_reaching
 from reports.pages.page import Page
 from reports.views import page
-from reports.views.verdicts import NOT_REPRODUCED, WITHIN, verdict
+from reports.views.comparison import NOT_REPRODUCED, WITHIN, verdict
 
 PERPLEXITY = "test/perplexity"
 COLUMN = Column("corpus", "Corpus", (PERPLEXITY,), PERPLEXITY)

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.spec import Benchmark, Published
 from reports import ReportError
-from reports.evidence.published import lookup, read_published
+from reports.evidence.published import by_place, read_published
 
 HEADER = "table,row,column,score,value\n"
 
@@ -22,10 +22,11 @@ def test_table3_holds_every_printed_number(table3: Benchmark) -> None:
     assert Published("Table III", "fedsplitbert-qat", "mnli", "mismatched/accuracy", 78.20) in entries
 
 
-def test_lookup_takes_one_table(tmp_path: Path) -> None:
+def test_by_place_takes_one_table(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(HEADER + "Table II,a,x,test/f1,2\nTable I,a,x,test/f1,1.5\n")
-    assert lookup(read_published(path), "Table II") == {("a", "x", "test/f1"): 2.0}
+    found = by_place(read_published(path), "Table II")
+    assert {place: entry.value for place, entry in found.items()} == {("a", "x", "test/f1"): 2.0}
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
 """FedSplitBERT's other printed tables: every place once, and the numbers that another source also gives."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from benchmarks.fedsplitbert.setup import LABEL_SHARES_3, ROUNDS
-from reports.evidence.published import lookup, read_published
+from benchmarks.spec import Published
+from reports.evidence.published import by_place, read_published
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "fedsplitbert" / "published"
 ACC = "test/accuracy"
@@ -14,10 +16,14 @@ METHODS = ("fedavg", "fedprox", "fedadam", "fedsplitbert", "fedsplitbert-qat")
 Values = dict[tuple[str, str, str], float]
 
 
+def _values(entries: Iterable[Published], table: str) -> Values:
+    return {place: entry.value for place, entry in by_place(entries, table).items()}
+
+
 def _table(number: int, name: str) -> Values:
     entries = read_published(FOLDER / f"table{number}.csv")
     assert {entry.table for entry in entries} == {name}
-    return lookup(entries, name)
+    return _values(entries, name)
 
 
 def test_table1_holds_three_clients_of_nine_tasks() -> None:
@@ -56,7 +62,7 @@ def test_table4_holds_six_layers_of_nine_tasks() -> None:
     }
     assert set(values) == {(f"c{layer}", *place) for layer in (0, 4, 6, 8, 10, 12) for place in places}
     # FedAvg is c = 12; Table III prints F1 for SST-2 and RTE too, which Table IV does not.
-    fedavg = lookup(read_published(FOLDER / "table3.csv"), "Table III")
+    fedavg = _values(read_published(FOLDER / "table3.csv"), "Table III")
     assert {place: values["c12", *place] for place in places} == {place: fedavg["fedavg", *place] for place in places}
     assert values["c0", "mrpc", ACC] == 86.21
     assert values["c8", "wnli", ACC] == 71.31
@@ -89,7 +95,7 @@ def test_figure6_holds_what_the_text_states() -> None:
     """ "3 communication rounds which costs nearly 1000 MBits", "at least 5000 MBits", "less than 1GB"."""
     entries = read_published(FOLDER / "figure6.csv")
     assert {entry.table for entry in entries} == {"Figure 6"}
-    assert lookup(entries, "Figure 6") == {
+    assert _values(entries, "Figure 6") == {
         ("fedsplitbert", "rte", "stated/megabytes_nearly"): 1000,
         **{(row, "rte", "stated/megabytes_at_least"): 5000 for row in ("fedavg", "fedprox", "fedadam")},
         **{("fedsplitbert", task, "stated/megabytes_below"): 1000 for task in ("mrpc", "wnli")},

@@ -13,11 +13,8 @@ from rich.console import Console
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
 from reports.evidence.records import request_for
-from reports.pages.latex import escape as latex_escape
-from reports.pages.latex import latex
-from reports.pages.markdown import escape as markdown_escape
-from reports.pages.markdown import markdown
-from reports.pages.terminal import print_page
+from reports.pages.render import escape as markdown_escape
+from reports.pages.render import latex, latex_escape, markdown, print_page
 from reports.pages.text import human_bytes, human_seconds
 from reports.views import show
 from reports.views.comparison import Comparison, compare

@@ -14,9 +14,17 @@ from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
 from reports.evidence.records import request_for
 from reports.evidence.statistics import t_interval
-from reports.views.comparison import ScoreResult, compare
+from reports.views.comparison import (
+    NOT_COMPARABLE,
+    NOT_REPRODUCED,
+    REPRODUCED,
+    RULE,
+    WITHIN,
+    ScoreResult,
+    compare,
+    verdict,
+)
 from reports.views.scores import scores_grid
-from reports.views.verdicts import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED, RULE, WITHIN, verdict
 
 F1, ACC = "test/f1", "test/accuracy"
 PRINTED = 83.96  # Table III, FedAvg, MRPC, accuracy

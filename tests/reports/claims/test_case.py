@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.claims.cases import Asked, Case, State, every, some, two_sided
+from reports.claims.cases import Asked, Case, State, every
 from reports.evidence.statistics import Estimate, censored, exact, over_seeds, ratio_over_seeds, t_interval
 
 NUMBERS = st.floats(-50, 50)
@@ -25,9 +25,9 @@ STATES = st.lists(st.sampled_from(State), max_size=6)
         (Asked(4, places=0), 3.5, True),  # half up
         (Asked(4, places=0), 3.49, False),
         (Asked(11.9, places=1), 11.88, True),
-        (two_sided(1), -1.0, True),
-        (two_sided(1), 1.01, False),
-        (two_sided(0), 0.0, True),
+        (Asked(-1, 1), -1.0, True),
+        (Asked(-1, 1), 1.01, False),
+        (Asked(0, 0), 0.0, True),
         (Asked(-math.inf, 1), 1.0, True),
         (Asked(-math.inf, 1), 1.01, False),
     ],
@@ -58,9 +58,9 @@ def test_no_interval_decides_nothing() -> None:
 
 
 @given(STATES)
-def test_every_and_some_mirror_each_other(states: list[State]) -> None:
+def test_one_that_is_asserted_mirrors_all_that_are(states: list[State]) -> None:
     mirror = {State.YES: State.NO, State.NO: State.YES}
-    assert some(states) is mirror.get(found := every(mirror.get(s, s) for s in states), found)
+    assert every(states, State.YES) is mirror.get(found := every(mirror.get(s, s) for s in states), found)
 
 
 @given(STATES)
@@ -101,6 +101,6 @@ def test_texts() -> None:
         Case("", (), "A − B", Asked(0), Estimate(2.0, (1.0, math.inf), 3, "why")).text == "A − B +2.00 [+1.00, ∞] (why)"
     )
     assert Case("", (), "A / B", Asked(2, unit=" ×", is_signed=False), exact(3.0)).text == "A / B 3.00 ×"
-    asked = (Asked(0, strict=True), Asked(2, unit=" ×"), two_sided(1), two_sided(0), Asked(-math.inf, 1, unit=" %"))
+    asked = (Asked(0, strict=True), Asked(2, unit=" ×"), Asked(-1, 1), Asked(0, 0), Asked(-math.inf, 1, unit=" %"))
     assert [each.text for each in asked] == ["> 0", "≥ 2 ×", "within ± 1", "0", "≤ 1 %"]
     assert Asked(0, 2, strict=True).text == "> 0, ≤ 2"

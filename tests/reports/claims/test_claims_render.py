@@ -10,8 +10,7 @@ from rich.console import Console
 from benchmarks.claims import At, Better, Claim
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
-from reports.claims.judge import judge
-from reports.claims.render import RULE, claims_markdown, print_claims, summary, verdicts_markdown
+from reports.claims.judge import RULE, claims_markdown, judge, print_claims, summary, verdicts_markdown
 
 TABLE = "fedsplitbert-table3"
 

@@ -18,7 +18,7 @@ from reports import ReportError
 from reports.evidence.records import Request
 from reports.pages.page import Grid, Line
 from reports.pages.plots import render
-from reports.pages.terminal import terminal_tables
+from reports.pages.render import terminal_tables
 from reports.views import page
 from reports.views.costs import join
 from reports.views.costs_plot import plot as cost_plot

@@ -18,9 +18,9 @@ from benchmarks.record import RunRecord
 from benchmarks.spec import Row
 from reports import ReportError
 from reports.evidence.records import request_for
-from reports.evidence.targets import KINDS, find_outcomes
-from reports.pages.markdown import markdown
+from reports.evidence.targets import KINDS, find_targets
 from reports.pages.page import Grid, Page
+from reports.pages.render import markdown
 
 RunOf = Callable[..., RunRecord]
 Shown = Callable[..., Page]
@@ -157,7 +157,7 @@ def test_shown_gains_are_ratios_of_shown_bytes(run_of: RunOf, data: Any) -> None
         for row in ("fedavg", "fedsplitbert", "fedsplitbert-qat")
         for seed in range(data.draw(st.integers(1, 2)))
     ]
-    found = find_outcomes(request_for(TABLE6, TABLE6.scale("lite"), records))
+    found = find_targets(request_for(TABLE6, TABLE6.scale("lite"), records))
     for kind in KINDS:
         base = found.at(kind, ROWS["fedavg"], COLUMNS["mrpc"])
         for outcome in found.of(kind, COLUMNS["mrpc"]):

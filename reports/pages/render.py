@@ -1,0 +1,179 @@
+"""A page as GitHub Markdown, as LaTeX (tabular environments, which need booktabs alone) and on the terminal."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from reports.pages.page import Grid, Group, Page
+
+_SPECIAL = re.compile(r"([\\|<>*_`\[\]])")  # of Markdown
+_TEXT_COMMANDS = "textbackslash textasciitilde textasciicircum textless textgreater textbar ldots"
+_MATH_COMMANDS = "cdot pm times dagger approx equiv le ge to Vert Delta Sigma"
+_LATEX = {
+    **{character: f"\\{name}{{}}" for character, name in zip("\\~^<>|…", _TEXT_COMMANDS.split(), strict=True)},
+    **{character: f"$\\{name}$" for character, name in zip("·±×†≈≡≤≥→‖ΔΣ", _MATH_COMMANDS.split(), strict=True)},
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+}
+_LATEX |= {
+    "–": "--",
+    "—": "---",
+    "“": "``",
+    "”": "''",
+    "‘": "`",
+    "’": "'",
+    "−": "$-$",
+    "²": "$^2$",
+    "½": r"$\frac{1}{2}$",
+}
+_HAS_GLYPH = 0x17F  # Latin letters up to here are in every LaTeX font
+_MARGIN = 3  # on the terminal: two spaces of padding and a line for each column
+
+
+def escape(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return _SPECIAL.sub(r"\\\1", text)
+
+
+def table_line(cells: Iterable[str]) -> str:
+    """One line of a table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def markdown_table(grid: Grid) -> str:
+    """A grid as a Markdown table, without its title."""
+    headers = ["<br>".join(escape(text) for text in header if text) for header in grid.headers]
+    lines = [table_line([escape(grid.stub), " ", *headers]), table_line([":--", ":--", *["--:"] * len(headers)])]
+    for group in grid.groups:
+        for number, line in enumerate(group.lines):
+            name = f"**{escape(group.name)}**" if number == 0 else " "
+            cells = [f"**{escape(text)}**" if line.is_main else escape(text) for text in line.cells]
+            lines.append(table_line([name, escape(line.label), *cells]))
+    return "\n".join(lines)
+
+
+def titled_table(grid: Grid) -> str:
+    """A grid as a Markdown table under its title."""
+    return f"**{escape(grid.title)}**\n\n{markdown_table(grid)}"
+
+
+def markdown(page: Page, level: int = 1) -> str:
+    """Tables and notes under a heading of that level."""
+    parts = [f"{'#' * level} {escape(page.request.heading)}", escape(page.request.benchmark.title)]
+    parts += map(titled_table, page.grids)
+    parts.append("\n".join(f"- {escape(note)}" for note in page.notes))
+    return "\n\n".join(parts) + "\n"
+
+
+def _character(character: str) -> str:
+    """One character as LaTeX; one that common fonts lack as its code point, so that every text compiles."""
+    if character in _LATEX:
+        return _LATEX[character]
+    if "α" <= character <= "ω" and character not in "ος":
+        letter = unicodedata.name(character).rsplit(" ", 1)[-1].lower()
+        return f"$\\{letter.replace('lamda', 'lambda')}$"
+    if ord(character) < ord(" ") or character.isspace():
+        return " "
+    return character if ord(character) <= _HAS_GLYPH else f"[U+{ord(character):04X}]"
+
+
+def latex_escape(text: str) -> str:
+    """Text that LaTeX sets as it is."""
+    return "".join(map(_character, text))
+
+
+def _latex_line(cells: list[str]) -> str:
+    """One line of a table; a leading [ or * would be read as part of the line break before it."""
+    return " & ".join(f"{{{cell}}}" if cell.startswith(("[", "*")) else cell for cell in cells) + r" \\"
+
+
+def latex_table(grid: Grid) -> str:
+    """A grid as one tabular environment, without its title."""
+    lines = [f"\\begin{{tabular}}{{ll{'r' * len(grid.headers)}}}", r"\toprule"]
+    for number in range(max(map(len, grid.headers))):
+        texts = [header[number] if number < len(header) else "" for header in grid.headers]
+        lines.append(_latex_line([latex_escape(grid.stub) if number == 0 else "", "", *map(latex_escape, texts)]))
+    for group in grid.groups:
+        lines.append(r"\midrule")
+        for number, line in enumerate(group.lines):
+            name = latex_escape(group.name) if number == 0 else ""
+            lines.append(_latex_line([name, latex_escape(line.label), *map(latex_escape, line.cells)]))
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+
+
+def latex(page: Page) -> str:
+    """Titles, tabular environments and notes, as paragraphs of a document that loads booktabs."""
+    parts = ["% Needs \\usepackage{booktabs}."]
+    for grid in page.grids:
+        parts.append(
+            f"\\noindent\\textbf{{{latex_escape(grid.title)}}}\\par\\smallskip\n\\noindent\n{latex_table(grid)}\n\\par"
+        )
+    notes = "\n".join(f"\\item {{}}{latex_escape(note)}" for note in page.notes)
+    parts.append(f"\\begin{{footnotesize}}\n\\begin{{itemize}}\n{notes}\n\\end{{itemize}}\n\\end{{footnotesize}}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _widths(grid: Grid) -> list[int]:
+    lines = [line for group in grid.groups for line in group.lines]
+    return [
+        _MARGIN + max(len(text) for text in (*header, *(line.cells[place] for line in lines)))
+        for place, header in enumerate(grid.headers)
+    ]
+
+
+def _cut(widths: list[int], room: int, most: int) -> list[list[int]]:
+    parts: list[list[int]] = [[]]
+    for place, needed in enumerate(widths):
+        if parts[-1] and (len(parts[-1]) == most or sum(widths[p] for p in parts[-1]) + needed > room):
+            parts.append([])
+        parts[-1].append(place)
+    return parts
+
+
+def _parts(grid: Grid, width: int) -> list[list[int]]:
+    fixed = max((len(group.name) for group in grid.groups), default=0) + 2 * _MARGIN
+    fixed += max((len(line.label) for group in grid.groups for line in group.lines), default=0)
+    widths = _widths(grid)
+    fewest = len(_cut(widths, width - fixed, len(widths)))
+    return _cut(widths, width - fixed, -(-len(widths) // fewest))
+
+
+def _add(table: Table, group: Group, places: list[int]) -> None:
+    for number, line in enumerate(group.lines):
+        style = "bold" if line.is_main else "dim" if line.label.startswith("±") else ""
+        name = group.name if number == 0 else ""
+        cells = (Text(line.cells[place], style=style) for place in places)
+        table.add_row(Text(name), Text(line.label, style=style), *cells)
+    if len(group.lines) > 1:
+        table.add_section()
+
+
+def terminal_tables(page: Page, width: int) -> Iterator[Table]:
+    """The tables of a page, cut between columns where the terminal is narrower than they are."""
+    for grid in page.grids:
+        for number, places in enumerate(_parts(grid, width)):
+            title = Text(grid.title, style="bold") if number == 0 else None
+            table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+            table.add_column(grid.stub, overflow="fold")
+            table.add_column("", overflow="fold")
+            for place in places:
+                header = "\n".join(filter(None, grid.headers[place]))
+                table.add_column(Text(header), justify="right", overflow="fold")
+            for group in grid.groups:
+                _add(table, group, places)
+            yield table
+
+
+def print_page(page: Page, console: Console | None = None) -> None:
+    """Print the tables and the notes under them."""
+    console = console or Console()
+    for table in terminal_tables(page, console.width):
+        console.print(table)
+    for note in page.notes:
+        console.print(Text(f"• {note}"))
