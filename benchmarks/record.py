@@ -116,13 +116,19 @@ class RunRecord:
 
     def own_examples(self, evaluation: str) -> tuple[int, ...]:
         """Examples of an evaluation that each client keeps back; none where its set is central."""
-        is_central = evaluation in self.inputs["data"].get("central", {})
+        is_central = evaluation in self._central
         return tuple(0 if is_central else int(client[evaluation]) for client in self.clients)
 
     def examples(self, evaluation: str) -> int:
         """Examples of an evaluation, of all clients together; those of the central set where there is one."""
-        central = self.inputs["data"].get("central", {})
+        central = self._central
         return int(central[evaluation]) if evaluation in central else sum(self.own_examples(evaluation))
+
+    @property
+    def _central(self) -> Mapping[str, int]:
+        """The sets on which every client was scored; a cell for tuning is scored on none of them."""
+        found: Mapping[str, int] = self.inputs["data"].get("central", {})
+        return found if self.cell.holdout == "test" else {}
 
 
 def record_from_json(value: Mapping[str, Any]) -> RunRecord:

@@ -77,3 +77,16 @@ def test_records_of_a_global_and_of_a_personal_method(tmp_path: Path) -> None:
     assert share is not None
     # one test set of 120, however many clients are scored on it
     assert records["fedavg"].sampling_errors["test"]["accuracy"] == pytest.approx(math.sqrt(share * (1 - share) / 120))
+
+
+def test_validation_parts_are_each_clients_own_in_errors_and_counts(tmp_path: Path) -> None:
+    cell = replace(CELL, holdout="validation")
+    record = run_cell(cell, Settings(results_dir=tmp_path), lambda _: None)
+    sizes = [client["test"] for client in record.clients]
+    shares = [scores["test"]["accuracy"] for scores in record.rounds[-1].client_scores]
+    assert len(set(sizes)) > 1
+    errors = [math.sqrt(share * (1 - share) / size) for share, size in zip(shares, sizes, strict=True) if share]
+    assert len(errors) == cell.clients
+    # sets of their own: the mean's error is less than each one's
+    assert record.sampling_errors["test"]["accuracy"] == pytest.approx(math.hypot(*errors) / cell.clients)
+    assert record.examples("test") == sum(sizes)
