@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -120,6 +123,37 @@ def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     return Settings(results_dir=tmp_path / "results", device="cpu")
+
+
+class Killed(BaseException):
+    """No handler of the project catches it."""
+
+
+@pytest.fixture
+def killed_before_step() -> Callable[[int], AbstractContextManager[None]]:
+    """A block in which `number` - 1 steps on the disk happen, and nothing after them."""
+
+    @contextmanager
+    def block(number: int) -> Iterator[None]:
+        steps = 0
+
+        def mortal(function: Callable[..., Any]) -> Callable[..., Any]:
+            def step(*arguments: Any, **options: Any) -> Any:
+                nonlocal steps
+                steps += 1
+                if steps >= number:
+                    raise Killed
+                return function(*arguments, **options)
+
+            return step
+
+        with pytest.MonkeyPatch.context() as patch, suppress(Killed):
+            patch.setattr(os, "fsync", mortal(os.fsync))
+            for name in ("replace", "unlink", "rmdir"):
+                patch.setattr(Path, name, mortal(getattr(Path, name)))
+            yield
+
+    return block
 
 
 class Events(list[Event]):

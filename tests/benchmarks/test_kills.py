@@ -71,31 +71,8 @@ def wait_for(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -
 # ---- a kill before each write ----------------------------------------------------------------------------------
 
 
-class Killed(BaseException):
-    """No handler of the project catches it."""
-
-
-def kill_before_step(number: int, patch: pytest.MonkeyPatch) -> None:
-    """Let `number` - 1 steps on the disk happen, and nothing after them."""
-    steps = 0
-
-    def mortal(function: Callable[..., Any]) -> Callable[..., Any]:
-        def step(*arguments: Any, **options: Any) -> Any:
-            nonlocal steps
-            steps += 1
-            if steps >= number:
-                raise Killed
-            return function(*arguments, **options)
-
-        return step
-
-    patch.setattr(os, "fsync", mortal(os.fsync))
-    for name in ("replace", "unlink", "rmdir"):
-        patch.setattr(Path, name, mortal(getattr(Path, name)))
-
-
 def test_killed_before_each_step_on_the_disk(
-    cells_of: Callable[..., list[Cell]], settings: Settings, tmp_path: Path
+    cells_of: Callable[..., list[Cell]], settings: Settings, tmp_path: Path, killed_before_step: Any
 ) -> None:
     server = 'options.server={"name":"adam","learning_rate":0.01}'
     few = 'partition={"scheme":"sizes","sizes":[20,20,20]}'
@@ -103,10 +80,8 @@ def test_killed_before_each_step_on_the_disk(
     expected = run_cell(cell, Settings(results_dir=tmp_path / "uninterrupted", device="cpu"), lambda _: None)
     kills = 0
     while not list(settings.records_dir.glob("*.json")) and kills < 40:
-        with pytest.MonkeyPatch.context() as patch:
-            kill_before_step(kills + 1, patch)  # each start comes one step further than the last
-            with suppress(Killed):
-                run_cell(cell, settings, lambda _: None)
+        with killed_before_step(kills + 1):  # each start comes one step further than the last
+            run_cell(cell, settings, lambda _: None)
         kills += 1
     assert kills > 6  # round 1 alone has a step for each of four files, and two for the manifest
     assert outcomes(settings) == {expected.cell_id: expected.outcome}

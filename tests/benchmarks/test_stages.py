@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -206,37 +203,12 @@ def test_a_method_without_a_servers_model_leaves_nothing_to_begin_from(tmp_path:
 # ---- a kill before each write, within and between the stages --------------------------------------------------------
 
 
-class Killed(BaseException):
-    """No handler of the project catches it."""
-
-
-def kill_before_step(number: int, patch: pytest.MonkeyPatch) -> None:
-    """Let `number` - 1 steps on the disk happen, and nothing after them."""
-    steps = 0
-
-    def mortal(function: Callable[..., Any]) -> Callable[..., Any]:
-        def step(*arguments: Any, **options: Any) -> Any:
-            nonlocal steps
-            steps += 1
-            if steps >= number:
-                raise Killed
-            return function(*arguments, **options)
-
-        return step
-
-    patch.setattr(os, "fsync", mortal(os.fsync))
-    for name in ("replace", "unlink", "rmdir"):
-        patch.setattr(Path, name, mortal(getattr(Path, name)))
-
-
-def test_killed_before_each_step_on_the_disk(finished: Settings, tmp_path: Path) -> None:
+def test_killed_before_each_step_on_the_disk(finished: Settings, tmp_path: Path, killed_before_step: Any) -> None:
     settings, second = Settings(results_dir=tmp_path, device="cpu"), second_stage(first_stage())
     kills, within, between = 0, 0, 0
     while len(list(tmp_path.glob("records/*.json"))) < 2 and kills < 60:
-        with pytest.MonkeyPatch.context() as patch:
-            kill_before_step(kills % 12 + 1, patch)  # each start comes further than the last
-            with suppress(Killed):
-                run_cell(second, settings, lambda _: None)
+        with killed_before_step(kills % 12 + 1):  # each start comes further than the last
+            run_cell(second, settings, lambda _: None)
         kills += 1
         within += bool(list(tmp_path.glob("checkpoints/*/state.json")))
         between += len(list(tmp_path.glob("records/*.json"))) == 1

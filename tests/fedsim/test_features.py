@@ -141,32 +141,6 @@ def test_lengths_are_the_texts_so_that_batches_are_the_same(deep):
         np.testing.assert_array_equal(subset.labels, deep.examples.labels)
 
 
-# ---- once ------------------------------------------------------------------------------------------------------
-
-
-# ---- whole or absent -------------------------------------------------------------------------------------------
-
-
-def flipped(content, place):
-    """The content with one bit changed."""
-    return content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :]
-
-
-DAMAGES = {
-    "cut": lambda content: content[:-1],
-    "longer": lambda content: content + b"x",
-    "a header of another": lambda content: b"x" + content[1:],
-    "a bit of the first row": lambda content: flipped(content, HEADER_BYTES),
-    "a bit amid the rows": lambda content: flipped(content, len(content) // 2),
-    "a bit of a checksum": lambda content: flipped(content, len(content) - 1),
-    "a page lost": lambda content: content[: 2 * 4096] + bytes(4096) + content[3 * 4096 :],
-    "all pages lost": lambda content: content[:HEADER_BYTES] + bytes(len(content) - HEADER_BYTES),
-}
-
-
-# ---- of the encoder as it is -----------------------------------------------------------------------------------
-
-
 # ---- bounded ---------------------------------------------------------------------------------------------------
 
 
