@@ -9,7 +9,7 @@ import platform
 import sys
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -79,9 +79,9 @@ def _run(cell: Cell, settings: Settings, sink: Sink, keeps: bool) -> tuple[RunRe
         outcome = find_outcome(settings, cell, cell_id) if keeps else None
         reused = record is not None and (outcome is not None or not keeps)
         if record is None or not reused:
-            computed, parameters = _compute(cell, cell_id, inputs, settings, sink)
+            computed, parameters = _compute(cell, cell_id, inputs, settings, sink, keeps)
             if keeps:
-                outcome = keep_outcome(settings, cell, cell_id, parameters())
+                outcome = keep_outcome(settings, cell, cell_id, parameters)
             release_memory()
             write_record(settings.records_dir, computed)
             record = record or computed
@@ -96,15 +96,18 @@ def _only_news(sink: Sink) -> Sink:
 
 
 def _compute(
-    cell: Cell, cell_id: str, inputs: Inputs, settings: Settings, sink: Sink
-) -> tuple[RunRecord, Callable[[], Params]]:
-    """A cell's record, and what gives the parameters of the server's model at its end."""
+    cell: Cell, cell_id: str, inputs: Inputs, settings: Settings, sink: Sink, keeps: bool
+) -> tuple[RunRecord, Params]:
+    """A cell's record, and the parameters of the server's model at its end, where they are to be kept."""
     import torch
 
     torch.set_num_threads(settings.threads)
     started = time.perf_counter()
     clients, partition = build_clients(cell, inputs, settings)
     federation = build_federation(cell, inputs, settings, lambda n: sink(Trained(cell_id, n)))
+    server = federation.algorithm.server
+    if keeps and server is None:
+        raise UserError(f"{cell.label}: {cell.algorithm} leaves no server's model, so that nothing can begin from it")
     if not federation.setting.objective.own_words:
         hold_freed_memory()
     folder = settings.checkpoint_dir(cell_id)
@@ -156,14 +159,7 @@ def _compute(
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
-    def parameters() -> Params:
-        if federation.algorithm.server is None:
-            raise UserError(
-                f"{cell.label}: {cell.algorithm} leaves no server's model, so that nothing can begin from it"
-            )
-        return federation.algorithm.server(run.state)
-
-    return record, parameters
+    return record, server(run.state) if keeps and server is not None else {}
 
 
 def round_record(result: RoundResult, ledger: Ledger) -> RoundRecord:
