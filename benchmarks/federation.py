@@ -268,7 +268,7 @@ def build_federation(
         folder = inputs.backbone.folder
         pooler = pretrained_pooler(folder) if folder is not None and inputs.backbone.pooler else None
         network = with_head(encoder, objective.outputs, cell.seed, pooler, cell.head)
-        model = Model(network, precision, objective)
+        model = Model(network, precision, objective, cell.training.kernels)
         if inputs.initial is not None:
             model.write(taken_over(inputs.initial, model))
         return model

@@ -12,23 +12,40 @@ from torch import Tensor, nn
 from fedsim.data import IGNORED, Batch, Subset, evaluation_batches
 from fedsim.errors import FederationError
 from fedsim.models.groups import ParameterGroups, parameter_groups
-from fedsim.models.heads import HEADS
+from fedsim.models.heads import HEADS, States
+from fedsim.models.packed.encoder import PackedEncoder
 from fedsim.models.sequence import SequenceModel
 from fedsim.objectives import Objective
-from fedsim.precision import Precision
+from fedsim.precision import DTYPES, Precision
 from fedsim.rng import SERVER, numpy_generator
+
+KERNELS = ("packed", "reference")  # our own over packed tokens, or the transformers library's over padded ones
 
 
 class Model:
     """A model on its device, with its parameters by name and the objective that it is trained for."""
 
-    def __init__(self, network: SequenceModel, precision: Precision, objective: Objective) -> None:
+    def __init__(
+        self, network: SequenceModel, precision: Precision, objective: Objective, kernels: str = "packed"
+    ) -> None:
+        """kernels: of the encoder's layers, "packed" where that is possible (`packed`), or "reference"."""
+        if kernels not in KERNELS:
+            raise FederationError(f"kernels: expected one of {', '.join(KERNELS)}, found {kernels!r}")
         self.precision = precision
+        self.kernels = kernels
         self.device = precision.device
         self.network = network.to(self.device)
         # named_parameters, never state_dict: a tied tensor must be counted once
         self.parameters: dict[str, nn.Parameter] = dict(network.named_parameters())
         self.objective = objective
+        self._standing = False  # whether parameters are known to be those of the last pass
+        on_cpu = self.device.type == "cpu"  # a GPU's own attention is faster, and `meta` computes nothing
+        self._packed = PackedEncoder.of(network.encoder) if kernels == "packed" and on_cpu else None
+
+    @property
+    def packed(self) -> bool:
+        """Whether the encoder's layers run over packed tokens: on a CPU, where they are BERT's."""
+        return self._packed is not None
 
     @property
     def groups(self) -> ParameterGroups:
@@ -77,8 +94,11 @@ class Model:
                 f"{type(self.objective).__name__} asks for {asks}, and the head {type(self.network.head).__name__} "
                 f"answers for {answers}: choose one of the heads {heads}"
             )
+        moved = self._moved(batch)
+        states = self._states(moved, first=not self.network.head.tokens)
+        asked_BS = moved["labels"] != IGNORED if self.objective.of_tokens else None
         with self.precision.autocast():
-            return self.network(self._moved(batch)).float()
+            return self.network.head(states, moved["attention_mask"], asked_BS).float()
 
     def logits(self, batch: Batch) -> Tensor:
         """Outputs [N, C]: the mean over the head's paths."""
@@ -92,8 +112,7 @@ class Model:
 
     def features(self, batch: Batch) -> Tensor:
         """The hidden states that the head reads, [K, B, S, D], or of [CLS] alone, [K, B, 1, D]."""
-        with self.precision.autocast():
-            states = torch.stack(tuple(self.network.states(self._moved(batch))))
+        states = torch.stack(tuple(self._states(self._moved(batch), first=not self.network.head.tokens)))
         return states if self.network.head.tokens else states[:, :, :1]
 
     def predict(self, subset: Subset, batch_size: int, width: int | None) -> np.ndarray:
@@ -102,14 +121,30 @@ class Model:
         answers: np.ndarray | None = None
         rng = numpy_generator(0, 0, SERVER, "evaluation")
         with torch.inference_mode():
+            self._standing = False
             for positions, drawn in evaluation_batches(subset, batch_size, width):
                 batch = self.objective.prepare(drawn, rng)
                 rows = self.objective.answer(self.logits(batch), batch)
+                self._standing = True
                 if answers is None:
                     answers = np.zeros(self.objective.shape(subset), dtype=rows.dtype)
                 kept = rows[:, : answers.shape[1]]  # not what fixed padding put behind the longest text
                 answers[positions, : kept.shape[1]] = kept
+        self._standing = False
         return answers if answers is not None else np.zeros(self.objective.shape(subset), dtype=np.float32)
+
+    def _states(self, batch: Batch, first: bool) -> States:
+        """The hidden states that the head reads. first: of each text's first token alone, where that saves anything."""
+        network, packed = self.network, self._packed
+        if packed is None or "features" in batch or not packed.fits:
+            with self.precision.autocast():
+                return network.states(batch)
+        first = first and not network.head._forward_pre_hooks  # where all that the head gets crosses the wire
+        dtype = DTYPES[self.precision.name]
+        if not self._standing:
+            packed.refresh(dtype)
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not network.is_frozen):
+            return packed.states(network.inputs(batch), dtype, network.head.states, first)
 
     def _moved(self, batch: Batch) -> Batch:
         return {name: tensor.to(self.device, non_blocking=True) for name, tensor in batch.items()}

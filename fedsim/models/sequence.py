@@ -48,14 +48,17 @@ class SequenceModel(nn.Module):
         """
         if "features" in batch:
             return batch["features"].unbind()
-        inputs = {name: batch[name] for name in ("input_ids", "attention_mask")}
-        if self._takes_types:
-            inputs["token_type_ids"] = batch["token_type_ids"]
+        inputs = self.inputs(batch)
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.is_frozen):
             if self.head.states == 1:
                 return (self.encoder(**inputs).last_hidden_state,)
             hidden = self.encoder(**inputs, output_hidden_states=True).hidden_states
         return hidden[: -self.head.states - 1 : -1]
+
+    def inputs(self, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """What the encoder takes of a batch."""
+        names = ("input_ids", "attention_mask", *(("token_type_ids",) if self._takes_types else ()))
+        return {name: batch[name] for name in names}
 
 
 def with_head(

@@ -24,7 +24,7 @@ def shallower(model: Model, names: Set[str]) -> Model:
         for name, child in list(module.named_children()):
             if isinstance(child, nn.ModuleList) and name in ("layer", "h"):
                 setattr(module, name, child[:depth])
-    cut = Model(made, model.precision, model.objective)
+    cut = Model(made, model.precision, model.objective, model.kernels)
     if cut.parameters.keys() != names:
         odd = sorted(cut.parameters.keys() ^ names)
         raise FederationError(

@@ -104,11 +104,12 @@ class Small:
         device: str = "cpu",
         head: str = "pooled",
         objective: Objective | None = None,
+        kernels: str = "packed",
     ) -> Model:
         """The same model each time, and a new one."""
         objective = objective or _objective(outputs)
         model = with_head(copy.deepcopy(self._encoder), objective.outputs, seed=0, head=head)
-        return Model(model, resolve_precision(precision, device), objective)
+        return Model(model, resolve_precision(precision, device), objective, kernels)
 
     def setting(
         self,

@@ -18,7 +18,8 @@ def central_training(small, training: LocalTraining, rounds, trained, proximal=0
 
     The proximal term stands in the loss, as in the paper, and is taken to the parameters at the round's start.
     """
-    model = small.load().network
+    loaded = small.load()
+    model = loaded.network
     parameters = dict(model.named_parameters())
     part = small.clients[1].train
     for name, parameter in parameters.items():
@@ -35,7 +36,7 @@ def central_training(small, training: LocalTraining, rounds, trained, proximal=0
             for epoch in range(training.epochs):
                 order = np.random.default_rng(derive_seed(training.seed, number, 1, f"shuffle-{epoch}"))
                 for batch in training_batches(part, training.batch_size, training.width, order):
-                    (logits,) = model(batch)  # one path
+                    (logits,) = loaded.path_logits(batch)  # one path
                     task_loss = functional.cross_entropy(logits, batch["labels"])
                     loss = task_loss
                     for name, start in anchor.items():

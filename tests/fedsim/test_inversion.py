@@ -76,7 +76,7 @@ def sending(small):
 
     def sender(states):
         def load():
-            model = small.load(head="average")
+            model = small.load(head="average", kernels="reference")
             words = model.network.encoder.get_input_embeddings().weight
             model.network.states = lambda batch: (states(batch["input_ids"], words),)
             return model

@@ -3,8 +3,9 @@
 import pytest
 import torch
 
+from fedsim import precision
 from fedsim.errors import FederationError
-from fedsim.precision import Precision, resolve_precision
+from fedsim.precision import Precision, bf16_gain, product_seconds, resolve_precision
 
 
 @pytest.mark.parametrize(
@@ -29,17 +30,26 @@ def test_a_gpu_that_is_not_there_is_refused(requested):
 
 
 @pytest.mark.parametrize(
-    ("capabilities", "expected"),
+    ("capabilities", "bf16_seconds", "expected"),
     [
-        ({"amx_bf16": True}, "bf16"),
-        ({"avx512_bf16": True}, "bf16"),
-        ({"avx2": True, "avx512_bf16": False}, "fp32"),
-        ({}, "fp32"),
+        ({"amx_bf16": True}, 0.2, "bf16"),
+        ({"avx512_bf16": True}, 0.5, "bf16"),
+        ({"avx512_bf16": True}, 1.5, "fp32"),  # has the instructions, and is slower with them
+        ({"avx2": True, "avx512_bf16": False}, 0.2, "fp32"),
+        ({}, 0.2, "fp32"),
     ],
 )
-def test_auto_on_a_cpu(monkeypatch, capabilities, expected):
+def test_auto_on_a_cpu_is_what_is_faster(monkeypatch, capabilities, bf16_seconds, expected):
+    bf16_gain.cache_clear()
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
+    seconds = {torch.float32: 1.0, torch.bfloat16: bf16_seconds}
+    monkeypatch.setattr(precision, "product_seconds", lambda dtype, side, repeats: seconds[dtype])
     assert resolve_precision("auto", "cpu") == Precision(torch.device("cpu"), expected)
+    bf16_gain.cache_clear()
+
+
+def test_products_are_timed():
+    assert 0 < product_seconds(torch.float32, 64, 2) < 1
 
 
 @pytest.mark.parametrize(
@@ -58,7 +68,7 @@ def test_a_request_is_followed(requested):
 
 
 def test_bf16_computes_in_bf16_and_keeps_fp32(small):
-    half = small.setting(lambda: small.load(precision="bf16"))
+    half = small.setting(lambda: small.load(precision="bf16", kernels="reference"))
     full = small.setting()
     runs = [small.run(small.algorithm("fedavg", setting)) for setting in (half, full)]
     assert {parameter.dtype for parameter in half.model.parameters.values()} == {torch.float32}

@@ -85,6 +85,7 @@ class Small:
         objective: Objective | None = None,
         head: str = "pooled",
         config: Mapping[str, Any] = CONFIG,
+        kernels: str = "packed",
         **training: Any,
     ) -> Setting:
         """The same weights each time, in a new model."""
@@ -94,7 +95,9 @@ class Small:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(0)
                 encoder = encoder_from_config(config)
-            return Model(with_head(encoder, asked.outputs, 0, head=head), resolve_precision("fp32", "cpu"), asked)
+            return Model(
+                with_head(encoder, asked.outputs, 0, head=head), resolve_precision("fp32", "cpu"), asked, kernels
+            )
 
         values = {"seed": 0, "learning_rate": 5e-3, "batch_size": 4, **training}
         return Setting(load, LocalTraining(**values), asked, max_length=S)

@@ -81,7 +81,7 @@ def test_the_base_is_the_pre_trained_one_to_the_bit(small):
 
 
 def test_without_training_it_answers_as_the_base_does(small):
-    setting, part = small.setting(), small.clients[0].train
+    setting, part = small.setting(kernels="reference"), small.clients[0].train
     before = adapted(setting.load_model(), R, 2 * R, seed=0).predict(part, 64, None)
     assert (before == setting.model.predict(part, 64, None)).all()  # B is zero
 

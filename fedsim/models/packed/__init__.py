@@ -1,0 +1,1 @@
+"""BERT's layers over packed tokens: texts end to end, without padding, forward and backward in few passes."""

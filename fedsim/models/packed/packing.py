@@ -1,0 +1,113 @@
+"""The tokens of a batch without its padding, and where each stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+# Shape suffixes: T real tokens of a batch, end to end; B texts; S tokens of the longest one; D hidden width.
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How the texts of a batch lie end to end. mask_BS: 1 at real tokens, which come first in every text."""
+
+    mask_BS: Tensor
+    _biases: dict[tuple[int, torch.dtype], Tensor] = field(default_factory=dict)  # the same in every layer
+
+    @cached_property
+    def lengths(self) -> Tensor:
+        """Tokens of each text."""
+        return self.mask_BS.sum(1)
+
+    @cached_property
+    def longest(self) -> int:
+        """Tokens of the longest text; fixed padding may be wider."""
+        return int(self.lengths.max())
+
+    @cached_property
+    def real(self) -> Tensor:
+        """Whether a place, up to the longest text's end, holds a token."""
+        return self.mask_BS[:, : self.longest] != 0
+
+    @cached_property
+    def full(self) -> bool:
+        """Whether all texts are as long as the longest, so that nothing is padded."""
+        return bool(self.real.all())
+
+    @cached_property
+    def places(self) -> Tensor:
+        """Of each token, its place among the B * S padded ones."""
+        return self.real.flatten().nonzero()[:, 0]
+
+    @cached_property
+    def sources(self) -> Tensor:
+        """Of each padded place, its token; the first token where there is none, as someone has to be read."""
+        sources = torch.zeros(self.real.numel(), dtype=torch.int64, device=self.mask_BS.device)
+        sources[self.places] = torch.arange(len(self.places), device=sources.device)
+        return sources
+
+    @cached_property
+    def first(self) -> Tensor:
+        """Of each text, its first token."""
+        return self.lengths.cumsum(0) - self.lengths
+
+    @cached_property
+    def positions(self) -> Tensor:
+        """Of each token, its position in its text, from 0."""
+        return self.places % self.longest
+
+    def packed(self, values_BS: Tensor) -> Tensor:
+        """The values of real tokens, [T]."""
+        return values_BS[:, : self.longest].flatten()[self.places]
+
+    def padded(self, values_T: Tensor) -> Tensor:
+        """Rows [B * S, …] of packed ones; what stands at padding means nothing."""
+        return values_T if self.full else values_T.index_select(0, self.sources)
+
+    def gathered(self, values_BS: Tensor) -> Tensor:
+        """Packed rows [T, …] of padded ones."""
+        return values_BS if self.full else values_BS.index_select(0, self.places)
+
+    def spread(self, values_T: Tensor) -> Tensor:
+        """Rows [B * S, …] of packed ones, 0 at padding."""
+        if self.full:
+            return values_T
+        rows = values_T.new_zeros(self.real.numel(), values_T.shape[1])
+        return rows.index_copy_(0, self.places, values_T)
+
+    def states(self, hidden_TD: Tensor) -> Tensor:
+        """Hidden states [B, S, D] as wide as the mask, 0 at padding, for whoever reads them so."""
+        texts, width = self.mask_BS.shape
+        if self.full and width == self.longest:
+            return hidden_TD.view(texts, width, -1)
+        padded = hidden_TD.new_zeros(texts * width, hidden_TD.shape[1])
+        return padded.index_copy(0, self._rows, hidden_TD).view(texts, width, -1)
+
+    def tokens(self, hidden_BSD: Tensor) -> Tensor:
+        """Hidden states [T, D] of padded ones, as `states` gives them."""
+        return hidden_BSD.flatten(0, 1).index_select(0, self._rows)
+
+    @cached_property
+    def _rows(self) -> Tensor:
+        """Of each token, its place among the padded ones, as wide as the mask."""
+        return (self.mask_BS != 0).flatten().nonzero()[:, 0]
+
+    def bias(self, query: Tensor) -> Tensor | None:
+        """What is added to attention scores [B * H, Q, S] so that padding is not read; None where there is none.
+
+        query: [B * H, Q, E].
+        """
+        if self.full:
+            return None
+        heads, queries = len(query) // len(self.lengths), query.shape[1]
+        if (queries, query.dtype) not in self._biases:
+            bias_BS = torch.zeros(self.real.shape, dtype=query.dtype, device=query.device)
+            bias_BS.masked_fill_(~self.real, -torch.inf)
+            size = (len(bias_BS), heads, queries, self.longest)
+            bias = bias_BS[:, None, None].expand(size).reshape(-1, queries, self.longest)
+            self._biases[queries, query.dtype] = bias
+        return self._biases[queries, query.dtype]
