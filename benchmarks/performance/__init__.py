@@ -1,0 +1,1 @@
+"""`bench`: speed and memory, measured as ratios within one run."""

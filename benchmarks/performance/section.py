@@ -1,0 +1,78 @@
+"""What a part of the suite measured, and the bars that it has to hold."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from benchmarks.settings import Settings
+from benchmarks.spec import JSON
+
+REPEATS = 5
+
+
+@dataclass(frozen=True)
+class Bench:
+    """How a part is measured. repeats: of everything that is timed; what is compared is timed in turn."""
+
+    settings: Settings
+    repeats: int = REPEATS
+    say: Callable[[str], None] = print
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A figure and where it should lie: at least, or at most, at the bound."""
+
+    what: str
+    value: float
+    bound: float
+    at_least: bool = True
+    unit: str = "×"
+
+    @property
+    def met(self) -> bool:
+        """Whether it holds here."""
+        return self.value >= self.bound if self.at_least else self.value <= self.bound
+
+    def __str__(self) -> str:
+        sign = "≥" if self.at_least else "≤"
+        return (
+            f"{self.what}: {self.value:.3g} {self.unit} (bar {sign} {self.bound:g}: {'met' if self.met else 'NOT met'})"
+        )
+
+
+@dataclass(frozen=True)
+class Section:
+    """Rows of a table, each with the same keys; the bars; and notes that a reader needs."""
+
+    id: str
+    title: str
+    rows: Sequence[dict[str, JSON]]
+    bars: Sequence[Bar] = ()
+    notes: Sequence[str] = ()
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Wall time of one call."""
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
+
+
+def in_turn(repeats: int, *works: Callable[[], object]) -> list[list[float]]:
+    """Seconds of each work, once to warm up and then `repeats` times, all in turn: a list for each work.
+
+    In turn, so that a machine that slows down slows all of them; compare them pair by pair.
+    """
+    for work in works:
+        work()
+    rounds = [[seconds(work) for work in works] for _ in range(repeats)]
+    return [list(column) for column in zip(*rounds, strict=True)]
+
+
+def ratio(one: Sequence[float], other: Sequence[float]) -> float:
+    """The median of the ratios, pair by pair."""
+    return median(a / b for a, b in zip(one, other, strict=True))
