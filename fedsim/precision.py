@@ -46,6 +46,11 @@ def resolve_precision(requested: str = "auto", device: str | None = None) -> Pre
     return Precision(chosen, "bf16" if bf16_gain() > 1 else "fp32")
 
 
+def has_amx() -> bool:
+    """Whether this CPU multiplies bf16 matrices in tiles."""
+    return bool(torch.cpu.get_capabilities().get("amx_bf16"))
+
+
 SIDE, REPEATS = 512, 5  # of the matrices that are multiplied to find out, and how often
 
 
