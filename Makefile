@@ -39,7 +39,7 @@ help:
 	@echo 'make sweep-<benchmark>  tune what the paper tunes, on validation data'
 	@echo 'make report           render everything that has been run'
 	@echo 'make ui               look at the runs in MLflow'
-	@echo 'make bench            the engine against a bare loop, cached features against computing them anew'
+	@echo 'make bench            speed and memory: against the machine, peers, and as clients grow; ARGS=engine: one part'
 	@echo 'make test | lint | format'
 	@echo 'make setup            only install, into $(VENV)'
 	@echo 'make encoder          fetch the small encoder of the lite scale (90 MB), as SCALE=lite does by itself'
@@ -125,8 +125,7 @@ ui: $(INSTALLED)
 	@$(CLI) ui --port $(call quote,$(PORT)) $(call flag,--results-dir,RESULTS_DIR) $(ARGS)
 
 bench: $(INSTALLED) $(ENCODER)
-	@$(CLI) bench $(OPTIONS)
-	@$(CLI) bench --features $(PLACES) $(ARGS)
+	@$(CLI) bench $(PLACES) $(ARGS)
 
 # ---- the code itself -------------------------------------------------------------------------------------------
 

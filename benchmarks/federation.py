@@ -23,6 +23,7 @@ from fedsim.engine import FederatedAlgorithm
 from fedsim.feature_cache import FeatureCache
 from fedsim.models.encoder import pretrained_pooler
 from fedsim.models.model import Model
+from fedsim.models.packed.encoder import can_pack
 from fedsim.models.sequence import with_head
 from fedsim.objectives import LANGUAGE_MODELS, Objective, build_objective
 from fedsim.precision import Precision, resolve_precision
@@ -242,11 +243,12 @@ def taken_over(initial: Outcome, model: Model) -> Params:
 
 @dataclass(frozen=True)
 class Federation:
-    """A cell's algorithm, the setting that holds its model, and the precision that this machine gives it."""
+    """A cell's algorithm, the setting that holds its model, and the precision and kernels that a machine gives it."""
 
     algorithm: FederatedAlgorithm
     setting: Setting
     precision: Precision
+    kernels: str
 
 
 def build_federation(
@@ -280,4 +282,6 @@ def build_federation(
         max_length=cell.training.max_length,
         features=FeatureCache(settings.results_dir / "features", inputs.backbone.digest),
     )
-    return Federation(build_algorithm(cell.algorithm, setting, cell.options), setting, precision)
+    packed = cell.training.kernels == "packed" and precision.device.type == "cpu" and can_pack(inputs.backbone.config)
+    algorithm = build_algorithm(cell.algorithm, setting, cell.options)
+    return Federation(algorithm, setting, precision, "packed" if packed else "reference")

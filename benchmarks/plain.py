@@ -36,6 +36,13 @@ def plain(value: JSON) -> JSON:
     return [plain(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
+def without(value: JSON, name: str) -> JSON:
+    """A plain value without the keys of that name, in nested groups too."""
+    if isinstance(value, Mapping):
+        return {key: without(inner, name) for key, inner in value.items() if key != name}
+    return [without(inner, name) for inner in value] if isinstance(value, list) else value
+
+
 def default(field: dataclasses.Field[JSON]) -> JSON:
     """What a dataclass's field has where nothing is said."""
     return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()

@@ -150,7 +150,7 @@ def _compute(
         sampling_errors=sampling_errors(federation, run, clients, inputs.task, cell.seed),
         setup_bytes=channel.ledger.setup_bytes,
         ledger=tuple(LedgerEntry(*row) for row in channel.ledger.rows),
-        environment=describe_environment(federation.precision, settings.threads),
+        environment=describe_environment(federation.precision, settings.threads) | {"kernels": federation.kernels},
         timing={
             "setup_seconds": round(begun[0] - started, 3),
             "train_seconds": round(ended - begun[0], 3),  # of the last start, with scoring and checkpoints

@@ -106,8 +106,8 @@ def test_the_closed_form_knows_what_depends_on_data(row: str, options: Mapping[s
 
 def test_every_row_of_mrpc_and_rte_is_there(records: list[RunRecord]) -> None:
     columns = [column for column in TABLE.columns if column.task in ("mrpc", "rte")]
-    wanted = {cell.spec_id for _, _, cell in TABLE.cells(LITE, [0], TABLE.rows, columns)}
-    assert wanted <= {record.cell.spec_id for record in records}
+    wanted = {cell.definition_id for _, _, cell in TABLE.cells(LITE, [0], TABLE.rows, columns)}
+    assert wanted <= {record.cell.definition_id for record in records}
 
 
 def test_results_came_from_committed_code(records: list[RunRecord]) -> None:

@@ -96,10 +96,13 @@ def build_parser() -> Parser:
     command = commands.add_parser("doctor", help="what this machine has: device, data, encoders, tracking")
     _places(command)
 
-    command = commands.add_parser("bench", help="the engine against a bare training loop")
-    command.add_argument("--features", action="store_true", help="cached features against computing them anew instead")
-    _selection(command, required=False)
-    _machine(command)
+    command = commands.add_parser("bench", help="speed and memory: against the machine, peers, and as clients grow")
+    command.add_argument("parts", nargs="*", metavar="part", help="training, engine, peers, growth, … (default: all)")
+    command.add_argument("--repeats", type=positive, default=5, help="of everything that is timed (default: 5)")
+    command.add_argument("--threads", type=positive, help="threads of a cell alone (default: cores)")
+    command.add_argument("--device", help="cpu, cuda or cuda:1 (default: a GPU if there is one)")
+    command.add_argument("--page", type=Path, help="only print this folder's results as Markdown")
+    _places(command)
     return parser
 
 

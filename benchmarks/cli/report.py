@@ -88,16 +88,16 @@ def _asked_for(names: Sequence[str]) -> list[str]:
 
 
 def _belonging(part: Selection, records: Sequence[RunRecord]) -> list[RunRecord]:
-    specs = {cell.spec_id for _, _, cell in part.cells()}
-    return [record for record in records if record.cell.spec_id in specs]
+    asked = {cell.definition_id for _, _, cell in part.cells()}
+    return [record for record in records if record.cell.definition_id in asked]
 
 
 def _stages_of(part: Selection, records: Sequence[RunRecord]) -> list[RunRecord]:
     """The records of what a part's cells begin from, to whose runs theirs are linked."""
     from benchmarks.stages import earlier_stages
 
-    specs = {stage.spec_id for _, _, cell in part.cells() for stage in earlier_stages(cell)}
-    return [record for record in records if record.cell.spec_id in specs]
+    asked = {stage.definition_id for _, _, cell in part.cells() for stage in earlier_stages(cell)}
+    return [record for record in records if record.cell.definition_id in asked]
 
 
 def show_report(

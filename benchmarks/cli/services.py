@@ -6,7 +6,7 @@ import argparse
 import shutil
 from collections.abc import Iterator
 
-from benchmarks.cli.select import selection, settings
+from benchmarks.cli.select import settings
 from benchmarks.errors import UserError
 from benchmarks.settings import Settings, available_cores
 
@@ -76,16 +76,11 @@ def _findings(words: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
 
 
 def bench_command(words: argparse.Namespace) -> int:
-    """The engine against a bare loop of the same batches, as a ratio; or cached features against none."""
-    if words.features:
-        from benchmarks.bench_features import bench_features
+    """Speed and memory, part by part; status 1 where a bar is not met. Or the page of what was measured."""
+    from benchmarks.performance.suite import page, run_suite
 
-        return bench_features(settings(words))
-    from benchmarks.bench import bench
-
-    words.scale = words.scale or ("lite" if words.data_dir else "demo")
-    chosen = selection(words, words.id or "fedsplitbert-table3")
-    column = chosen.columns[0] if words.tasks else next(c for c in chosen.columns if c.task == "mrpc")
-    row = chosen.rows[0] if words.methods else next(r for r in chosen.rows if r.id == "fedavg")
-    cell = chosen.benchmark.cell(row, column, chosen.scale, 0)
-    return bench(cell, settings(words))
+    if words.page:
+        print(page(words.page), end="")
+        return 0
+    words.threads = words.threads or available_cores()
+    return run_suite(words.parts, settings(words), words.repeats)

@@ -31,7 +31,9 @@ def measure(bench: Bench) -> Section:
     rows: list[dict[str, JSON]] = []
     for precision in ("bf16", "fp32"):
         for kernels in KERNELS:
-            rows.append(_row(f"1 cell, {cores} threads", precision, kernels, [_speed(precision, kernels, bench.repeats)]))
+            rows.append(
+                _row(f"1 cell, {cores} threads", precision, kernels, [_speed(precision, kernels, bench.repeats)])
+            )
             bench.say(_said(rows[-1]))
             if cores > 1:
                 speeds = _side_by_side(precision, kernels, bench.repeats, cores)
@@ -49,7 +51,7 @@ def measure(bench: Bench) -> Section:
                     max(row["examples_s"] for row in chosen) / faster["examples_s"], 0.95))  # fmt: skip
     notes = (
         "share: operations of products of real tokens that are really done, over those of a product of two square "
-        f"matrices of side 2048 in the same element type, in the same run. The share as if the last layer were computed "
+        "matrices of side 2048 in the same element type, in the same run. The share as if the last layer were computed "
         "for tokens that nobody reads stands beside it, as others count it.",
         f"Random texts of MRPC's lengths, {BACKBONE}'s sizes, batches of 16, embeddings frozen, dropout and AdamW "
         "included.",

@@ -33,11 +33,18 @@ def machine(record: RunRecord, *keys: str) -> tuple[str, ...]:
 
 
 def by_definition(records: Iterable[RunRecord]) -> dict[str, list[RunRecord]]:
-    """spec_id -> its records in the order in which they finished, each run once."""
+    """definition_id -> its records in the order in which they finished, each run once.
+
+    Of each task those of the newest engine version that any of its records has: versions are not compared.
+    """
     runs = {record.cell_id: record for record in sorted(records, key=lambda record: record.finished)}
+    newest: dict[str, int] = {}
+    for record in runs.values():
+        newest[record.cell.task] = max(newest.get(record.cell.task, 0), record.cell.engine_version)
     index: dict[str, list[RunRecord]] = {}
     for record in runs.values():
-        index.setdefault(record.cell.spec_id, []).append(record)
+        if record.cell.engine_version == newest[record.cell.task]:
+            index.setdefault(record.cell.definition_id, []).append(record)
     return index
 
 
@@ -54,8 +61,8 @@ def select(
 ) -> Selection:
     """The records, by definition, whose cell is this one up to the seed, all with the inputs of the newest one."""
     seeds = sorted({record.cell.seed for records in index.values() for record in records})
-    cells = [benchmark.cell(row, column, scale, seed).spec_id for seed in seeds]
-    found = [record for spec_id in cells for record in index.get(spec_id, ())]
+    cells = [benchmark.cell(row, column, scale, seed).definition_id for seed in seeds]
+    found = [record for cell in cells for record in index.get(cell, ())]
     if not found:
         return Selection()
     newest = digests(max(found, key=lambda record: record.finished))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from benchmarks.measures import metric
 from benchmarks.record import RunRecord
-from benchmarks.spec import Column, Row, Scale
+from benchmarks.spec import ENGINE_VERSION, Column, Row, Scale
 from reports.evidence.records import Request, digests, machine
 from reports.evidence.scores import score_label, unit_of
 from reports.evidence.statistics import printed
@@ -135,6 +135,9 @@ def _selection_notes(request: Request) -> Iterator[str]:
         versions = {(r.cell.backbone, *sorted(digests(r).items())) for r in _records(request, column)}
         if len(versions) > len({version[0] for version in versions}):
             yield f"{column.name}: the methods ran on different data or weights: compare them with care."
+        engines = {r.cell.engine_version for r in _records(request, column)} - {ENGINE_VERSION}
+        if engines:
+            yield f"{column.name}: computed by engine version {max(engines)}; this is version {ENGINE_VERSION}."
         for row in request.rows:
             left_out = request.selections[row.id, column.task].left_out
             cell = f"{row.name}, {column.name}"

@@ -18,6 +18,12 @@ OFFSET_FAMILIES = ("roberta", "xlm-roberta", "camembert")  # their positions are
 FAMILIES = ("bert", *OFFSET_FAMILIES)
 
 
+def can_pack(config: Mapping[str, Any]) -> bool:
+    """Whether an encoder of that configuration has layers that are computed here; what is not said is BERT's."""
+    own = {"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False}
+    return config["model_type"] in FAMILIES and all((config.get(name) or own[name]) == own[name] for name in own)
+
+
 class PackedEncoder:
     """Hidden states of the given encoder's own parameters, computed without padding."""
 
@@ -31,10 +37,7 @@ class PackedEncoder:
     def of(cls, encoder: nn.Module) -> Self | None:
         """The encoder's packed form; None where its layers are others than BERT's."""
         config: Any = encoder.config
-        if config.model_type not in FAMILIES or config.hidden_act != "gelu" or config.is_decoder:
-            return None
-        absolute = getattr(config, "position_embedding_type", "absolute") in ("absolute", None)
-        return cls(encoder) if absolute else None
+        return cls(encoder) if can_pack(config.to_dict()) else None
 
     @property
     def fits(self) -> bool:

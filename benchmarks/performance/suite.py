@@ -1,0 +1,91 @@
+"""The suite: its parts in order, their results as JSON, and the page that shows them."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks.environment import describe_environment
+from benchmarks.errors import UserError
+from benchmarks.performance.section import REPEATS, Bar, Bench, Section
+from benchmarks.plain import JSON
+from benchmarks.runner import quiet_libraries
+from benchmarks.settings import Settings
+
+# In the order of the page; each module of this package has a `measure`.
+PARTS = ("training", "operations", "engine", "peers", "growth", "frozen", "gpu")
+WHERE = "performance"  # folder of the results
+
+
+def run_suite(parts: Sequence[str], settings: Settings, repeats: int = REPEATS) -> int:
+    """Measure the parts, or all, and write each one's JSON; 1 where a bar is not met.
+
+    UserError where there is no such part.
+    """
+    import torch
+
+    from fedsim.precision import resolve_precision
+
+    if unknown := sorted(set(parts) - set(PARTS)):
+        raise UserError(f"bench: expected parts of {', '.join(PARTS)}, found {', '.join(unknown)}")
+    quiet_libraries()
+    torch.set_num_threads(settings.threads)
+    environment = describe_environment(resolve_precision("auto", settings.device), settings.threads)
+    missed = 0
+    for name in parts or PARTS:
+        print(f"{name}: {environment['device']}, {settings.threads} threads, medians of {repeats}")
+        section = importlib.import_module(f"benchmarks.performance.{name}").measure(Bench(settings, repeats))
+        for bar in section.bars:
+            print(f"  {bar}")
+        missed += sum(not bar.met for bar in section.bars)
+        folder = settings.results_dir / WHERE
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(folder / f"{name}.json", {
+            "environment": environment, "repeats": repeats, "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            **dataclasses.asdict(section),
+        })  # fmt: skip
+    print(f"Results: {settings.results_dir / WHERE}")
+    return int(missed > 0)
+
+
+def _write(path: Path, value: JSON) -> None:
+    """Atomically: a part that is measured again replaces its last result whole."""
+    whole = path.with_suffix(".tmp")
+    whole.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+    whole.replace(path)
+
+
+def page(folder: Path) -> str:
+    """The Markdown of what a folder of results holds; UserError where there are none."""
+    found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")}
+    if not found:
+        raise UserError(f"{folder}: expected results of `python -m benchmarks bench`, found none")
+    lines: list[str] = []
+    for name in (part for part in PARTS if part in found):
+        own = found[name]
+        section = Section(own["id"], own["title"], own["rows"], [Bar(**bar) for bar in own["bars"]], own["notes"])
+        lines += ["", f"### {section.title}", "", _machine(own), ""]
+        if section.rows:
+            keys = list(section.rows[0])
+            lines += [f"| {' | '.join(key.replace('_', ' ') for key in keys)} |", "|" + " --- |" * len(keys)]
+            lines += [f"| {' | '.join(_shown(row.get(key)) for key in keys)} |" for row in section.rows]
+            lines.append("")
+        lines += [f"- {'**met**' if bar.met else '**not met**'} · {bar}" for bar in section.bars]
+        lines += [f"- {note}" for note in section.notes]
+    return "\n".join(lines).strip() + "\n"
+
+
+def _machine(result: JSON) -> str:
+    own = result["environment"]
+    return (
+        f"*{own['device']}, {own['threads']} threads, PyTorch {own['versions']['torch']}, medians of "
+        f"{result['repeats']}, {result['finished'][:10]}; `make bench ARGS={result['id']}`*"
+    )
+
+
+def _shown(value: JSON) -> str:
+    return "–" if value is None else str(value)
