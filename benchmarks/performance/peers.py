@@ -110,6 +110,7 @@ def _throughput(job: Job, python: Path | None, bench: Bench) -> tuple[Measured, 
         if python is not None:
             tried = {cpus: _flower(python, job, ready, cpus) for cpus in FLOWER}
             cpus = max(tried, key=lambda each: tried[each][0])
+            bench.say("  " + "; ".join(f"{FLOWER[each]}: {tried[each][0]:.1f} examples/s" for each in tried))
             slower = next(each for each in FLOWER if each != cpus)
             measured.add(FLOWER[slower], *tried[slower])
         for number in range(1, bench.repeats + 1):
