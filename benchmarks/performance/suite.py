@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def run_suite(parts: Sequence[str], settings: Settings, repeats: int = REPEATS) 
     missed = 0
     for name in parts or PARTS:
         print(f"{name}: {environment['device']}, {settings.threads} threads, medians of {repeats}")
-        section = importlib.import_module(f"benchmarks.performance.{name}").measure(Bench(settings, repeats))
+        section = measure_of(name)(Bench(settings, repeats))
         for bar in section.bars:
             print(f"  {bar}")
         missed += sum(not bar.met for bar in section.bars)
@@ -50,6 +50,12 @@ def run_suite(parts: Sequence[str], settings: Settings, repeats: int = REPEATS) 
         })  # fmt: skip
     print(f"Results: {settings.results_dir / WHERE}")
     return int(missed > 0)
+
+
+def measure_of(part: str) -> Callable[[Bench], Section]:
+    """What measures a part; imported when it is asked for, as it imports PyTorch."""
+    measure: Callable[[Bench], Section] = importlib.import_module(f"benchmarks.performance.{part}").measure
+    return measure
 
 
 def _write(path: Path, value: JSON) -> None:
