@@ -28,7 +28,8 @@ from fedsim.engine import Run, run_federation
 from fedsim.store import ClientStore
 from fedsim.wire import Channel
 
-TRAINED, TESTED = 2, 1  # texts a client: so few that what shows is the engine
+TRAINED, TESTED = 2, 1  # texts a client, and the tokens of each: so few that what shows is the engine
+LENGTHS = (8, 12)
 ROUNDS = 2
 
 Result = TypeVar("Result")
@@ -66,7 +67,7 @@ def cost_of(population: Population, settings: Settings) -> Cost:
     torch.set_num_threads(settings.threads)
     setting = setting_of(population.backbone, "fp32", device=settings.device, config=population.config, rounds=ROUNDS)
     vocabulary = int(population.config.get("vocab_size", architecture(population.backbone)["vocab_size"]))
-    examples = texts(population.clients * (TRAINED + TESTED), vocabulary=vocabulary)
+    examples = texts(population.clients * (TRAINED + TESTED), LENGTHS, vocabulary)
     hold_freed_memory()
     settings.results_dir.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="growth-", dir=settings.results_dir) as folder:
