@@ -16,7 +16,9 @@ import safetensors.numpy
 from safetensors import SafetensorError
 
 from benchmarks.encoding import TARGETS, Encoded, encode
+from benchmarks.errors import UserError
 from benchmarks.record import write_bytes
+from benchmarks.settings import require_writable
 from benchmarks.spec import canonical_json
 from benchmarks.tasks.base import Examples, Task
 from fedsim import data
@@ -32,7 +34,8 @@ class TokenCache:
     """A folder of token files, each named by the digest of all that decides it; the least recently used go first.
 
     A file gets its name when it is whole, and begins with the SHA-256 of the rest: a damaged one is computed anew. A
-    lock a file keeps processes from computing it twice. A disk that is full costs the cache and nothing else.
+    lock a file keeps processes from computing it twice. A disk that is full, or may not be written to, costs the cache
+    and nothing else.
     """
 
     def __init__(self, folder: Path, limit_bytes: int = LIMIT_BYTES) -> None:
@@ -43,9 +46,12 @@ class TokenCache:
         """What `encode` makes of the examples, from the file where there is one."""
         from filelock import FileLock
 
+        try:
+            require_writable(self.folder)
+        except UserError:
+            return encode(examples, tokenizer, max_length, task)
         name = key_of(examples, tokenizer, max_length, task)
         path = self.folder / f"{name}{SUFFIX}"
-        self.folder.mkdir(parents=True, exist_ok=True)
         with FileLock(self.folder / f"{name}.lock"):
             arrays = _read(path)
             if arrays is not None:

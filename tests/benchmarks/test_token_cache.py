@@ -150,3 +150,9 @@ def test_a_full_disk_costs_the_cache_alone(pairs, tokenizer, tmp_path, monkeypat
     found = TokenCache(tmp_path).encode(pairs, tokenizer, 12)
     assert_same(found, encode(pairs, tokenizer, 12))
     assert "No space left" in caplog.text
+
+
+def test_a_folder_that_cannot_be_written_costs_the_cache_alone(pairs, tokenizer, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    found = TokenCache(tmp_path / "file" / "tokens").encode(pairs, tokenizer, 12)
+    assert_same(found, encode(pairs, tokenizer, 12))
