@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from benchmarks.tasks.base import Examples, Task
 from fedsim import data
 from fedsim.data import IGNORED, Subset
 from fedsim.objectives import Vocabulary
+
+AT_ONCE = 8192  # texts: a tokenizer's answer takes a hundred times the memory of what is kept of it
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,19 @@ def encode(examples: Examples, tokenizer: Any, max_length: int, task: Task | Non
     A longer text is cut, of two the longer one; or, where the task has `long_texts` "blocks", all of it is kept, as
     examples of its own, of at most that length each, special tokens included.
     """
+    parts = [
+        _encoded(_some(examples, start, start + AT_ONCE), tokenizer, max_length, task)
+        for start in range(0, max(1, len(examples)), AT_ONCE)
+    ]
+    return parts[0] if len(parts) == 1 else _joined(parts)
+
+
+def _some(examples: Examples, start: int, end: int) -> Examples:
+    tags = None if examples.tags is None else examples.tags[start:end]
+    return Examples(examples.texts[start:end], examples.labels[start:end], tags)
+
+
+def _encoded(examples: Examples, tokenizer: Any, max_length: int, task: Task | None) -> Encoded:
     blocks = task is not None and task.long_texts == "blocks"
     in_words = examples.tags is not None
     columns = [list(examples.texts)] if in_words else [list(column) for column in zip(*examples.texts, strict=True)]
@@ -66,6 +82,28 @@ def encode(examples: Examples, tokenizer: Any, max_length: int, task: Task | Non
     of_text = np.asarray(encoded["overflow_to_sample_mapping"], dtype=np.int64)
     starts = np.searchsorted(of_text, np.arange(len(examples) + 1))
     return Encoded(replace(found, labels=found.labels[of_text]), starts)
+
+
+def _joined(parts: Sequence[Encoded]) -> Encoded:
+    """The examples of all parts, one part behind the other."""
+    found = [part.examples for part in parts]
+
+    def all_of(name: str) -> np.ndarray:
+        return np.concatenate([getattr(each, name) for each in found])
+
+    assert isinstance(found[0], data.Examples)
+    examples = data.Examples(
+        tokens=all_of("tokens"),
+        types=all_of("types"),
+        offsets=np.concatenate([[0], np.cumsum(all_of("lengths"))]).astype(np.int64),
+        labels=all_of("labels"),
+        padding_id=found[0].padding_id,
+        targets=None if found[0].targets is None else all_of("targets"),
+    )
+    if parts[0].starts is None:
+        return Encoded(examples)
+    blocks = np.concatenate([np.diff(part.starts) for part in parts if part.starts is not None])
+    return Encoded(examples, np.concatenate([[0], np.cumsum(blocks)]).astype(np.int64))
 
 
 def vocabulary_of(tokenizer: Any, words: int) -> Vocabulary:
@@ -102,4 +140,4 @@ TARGETS: Mapping[str, Callable[[data.Examples, Examples, Any, Any], np.ndarray]]
 
 
 def _flat(rows: list[list[int]], total: int) -> np.ndarray:
-    return np.fromiter((value for row in rows for value in row), dtype=np.int32, count=total)
+    return np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=total)

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.backbones import Located, backbone_name, build_encoder, build_tokenizer, locate
-from benchmarks.encoding import Encoded, encode, vocabulary_of
+from benchmarks.encoding import Encoded, vocabulary_of
 from benchmarks.errors import UserError
 from benchmarks.settings import Settings
 from benchmarks.spec import JSON, Cell
 from benchmarks.stages import Outcome
 from benchmarks.tasks import DataSource, Task, TaskData, task
+from benchmarks.token_cache import TokenCache
 from fedsim.algorithms import Setting, build_algorithm
 from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm
@@ -106,7 +107,8 @@ def _encoded(task_id: str, source: str, settings: Settings, backbone: str, max_l
     tokenizer = build_tokenizer(locate(backbone, data_dir=settings.data_dir))
     central = {f"central {name}": examples for name, examples in loaded.central.items()}
     named = {"pool": loaded.pool, **loaded.held_out, **central}
-    return {name: encode(examples, tokenizer, max_length, task(task_id)) for name, examples in named.items()}
+    cache = TokenCache(settings.results_dir / "tokens")
+    return {name: cache.encode(examples, tokenizer, max_length, task(task_id)) for name, examples in named.items()}
 
 
 def objective_of(of: Task, words: int, tokenizer: Callable[[], Any]) -> Objective:

@@ -10,6 +10,7 @@ import sys
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -213,12 +214,21 @@ def sampling_errors(
 
 def peak_memory_bytes() -> int:
     """The largest resident memory of this process so far, and the largest that torch held on a GPU."""
-    import resource
-
     import torch
 
     gpu = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 + gpu
+    return _peak_resident_bytes() + gpu
+
+
+def _peak_resident_bytes() -> int:
+    """From /proc where there is one: Linux's getrusage counts the peak of the process that started this one as well."""
+    import resource
+
+    with suppress(OSError), Path("/proc/self/status").open(encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def hold_freed_memory() -> None:

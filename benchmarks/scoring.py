@@ -29,10 +29,7 @@ def scores(
     if not _is_answered(objective, answers, subset):
         return dict.fromkeys(metrics)
     predictions, references = objective.for_metrics(answers, subset)
-    return {
-        metric: _defined(_modules()[metric].compute(predictions=predictions, references=references)[metric])
-        for metric in metrics
-    }
+    return {metric: _defined(_value(metric, predictions, references)) for metric in metrics}
 
 
 def sampling_error(
@@ -50,10 +47,8 @@ def sampling_error(
     if metric == "accuracy":
         share = float(np.mean(predictions == references))
         return math.sqrt(share * (1 - share) / n)
-    # `compute` takes milliseconds to pass the arrays through Arrow, what it then calls takes microseconds.
-    compute = _modules()[metric]._compute
     draws = (rng.integers(n, size=n) for _ in range(RESAMPLES))
-    resampled = [compute(predictions=predictions[draw], references=references[draw])[metric] for draw in draws]
+    resampled = [_value(metric, predictions[draw], references[draw]) for draw in draws]
     defined = [value for value in resampled if math.isfinite(value)]
     return float(np.std(defined, ddof=1)) if len(defined) > 1 else None
 
@@ -70,6 +65,11 @@ def mean_error(errors: Sequence[float | None]) -> float | None:
     """Standard error of the plain mean over clients of scores on one test set; None where one is None."""
     known = [error for error in errors if error is not None]
     return sum(known) / len(known) if known and len(known) == len(errors) else None
+
+
+def _value(metric: str, predictions: np.ndarray, references: np.ndarray) -> float:
+    """A module's value, without `compute`: that takes milliseconds to pass arrays through Arrow, this microseconds."""
+    return float(_modules()[metric]._compute(predictions=predictions, references=references)[metric])
 
 
 def _is_answered(objective: Objective, answers: np.ndarray, subset: Subset) -> bool:

@@ -1,6 +1,6 @@
 """Server optimisers: how the server moves to what its cohort sent (Reddi et al. 2021, Algorithm 2).
 
-Each is a pure function of the server's tensors, the weighted mean of the uploads and the moments kept so far. The
+Each is a function of the server's tensors, the weighted mean of the uploads and the moments kept so far. The
 pseudo-gradient is delta = mean - current. As in the paper there is no bias correction, and the second moment
 starts at tau².
 """
@@ -65,10 +65,11 @@ class ServerOptimizer:
         return 0.0 if self.name == "adagrad" else 0.9
 
     def step(self, current: Params, mean: Mapping[str, Tensor], moments: Moments) -> tuple[Params, Moments]:
-        """The server's tensors and moments after one round; only names in `mean` move."""
+        """The server's tensors and moments after one round; only names in `mean` move, and its tensors are used up."""
         if self.name == "sgd":
-            # lerp is exact at learning rate 1: the mean itself, so that one client is central training
-            moved = {name: torch.lerp(current[name], mean[name], self.learning_rate) for name in mean}
+            # lerp is exact at learning rate 1: the mean itself, so that one client is central training. Into the mean's
+            # own memory: fresh memory would take longer than the arithmetic.
+            moved = {name: torch.lerp(current[name], mean[name], self.learning_rate, out=mean[name]) for name in mean}
             return {**current, **moved}, moments
         second_moment = SECOND_MOMENTS[self.name]
         first, second = dict(moments.get("m", {})), dict(moments.get("v", {}))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import safetensors.torch
@@ -16,20 +17,61 @@ from fedsim.errors import CheckpointError
 from fedsim.plan import ClientId
 from fedsim.wire import Params
 
+# As safetensors names them; in a file, numbers are little-endian.
+DTYPES: Mapping[torch.dtype, str] = {
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.int64: "I64",
+    torch.int32: "I32",
+    torch.int16: "I16",
+    torch.int8: "I8",
+    torch.uint8: "U8",
+    torch.bool: "BOOL",
+}
+
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
-    """Write tensors to a safetensors file, through to the disk; returns the content's SHA-256."""
-    content = safetensors.torch.save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
-    write_through(path, content)
-    return hashlib.sha256(content).hexdigest()
+    """Write tensors to a safetensors file, through to the disk; returns the content's SHA-256.
+
+    One tensor at a time, so that no copy of all of them is made.
+    """
+    ordered = sorted(tensors.items(), key=lambda item: (-item[1].element_size(), item[0]))  # the widest first: aligned
+    header: dict[str, object] = {}
+    end = 0
+    for name, tensor in ordered:
+        begin, end = end, end + tensor.numel() * tensor.element_size()
+        header[name] = {"dtype": DTYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [begin, end]}
+    described = json.dumps(header, separators=(",", ":")).encode()
+    described = described.ljust(-(-len(described) // 8) * 8)
+    state = hashlib.sha256()
+
+    def parts() -> Iterator[bytes | memoryview]:
+        yield len(described).to_bytes(8, "little") + described
+        for _, tensor in ordered:
+            yield _bytes(tensor)
+
+    def hashed() -> Iterator[bytes | memoryview]:
+        for part in parts():
+            state.update(part)
+            yield part
+
+    write_through(path, hashed())
+    return state.hexdigest()
 
 
-def write_through(path: Path, content: bytes) -> None:
+def _bytes(tensor: Tensor) -> memoryview:
+    return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
+
+
+def write_through(path: Path, parts: Iterable[bytes | memoryview]) -> None:
     """Write a file, through to the disk; CheckpointError where that fails."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as file:
-            file.write(content)
+            for part in parts:
+                file.write(part)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
@@ -79,16 +121,16 @@ class ClientStore:
         """Keep a client's tensors as they are after `round`."""
         if not tensors:
             return
+        if not self.in_memory:
+            self._write(client, round, tensors)
+            return
         self._files.pop(client, None)
         self._tensors[client] = {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
-        if not self.in_memory:
-            self._flush_client(client, round)
-            del self._tensors[client]
 
     def flush(self, round: int) -> dict[str, tuple[str, str]]:
         """Bring every client's tensors to disk; returns client -> (file name, SHA-256) for the checkpoint."""
         for client in self._tensors.keys() - self._files.keys():
-            self._flush_client(client, round)
+            self._write(client, round, self._tensors[client])
         return {str(client): self._files[client] for client in sorted(self._files)}
 
     def restore(self, files: Mapping[str, tuple[str, str]]) -> None:
@@ -104,10 +146,10 @@ class ClientStore:
     def __iter__(self) -> Iterator[ClientId]:
         return iter(sorted({*self._tensors, *self._files}))
 
-    def _flush_client(self, client: ClientId, round: int) -> None:
+    def _write(self, client: ClientId, round: int, tensors: Mapping[str, Tensor]) -> None:
         assert self.folder is not None
         name = f"client-{client}-round-{round}.safetensors"
-        self._files[client] = (name, write_tensors(self.folder / name, self._tensors[client]))
+        self._files[client] = (name, write_tensors(self.folder / name, tensors))
 
 
 def same_device(tensors: Mapping[str, Tensor], device: torch.device) -> Params:

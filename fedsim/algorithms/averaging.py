@@ -104,7 +104,9 @@ class _Averaging:
                 client.id, {name: trained[name] for name in sorted(own.upload)}
             ).items():
                 target = own.view[name]
-                mean.setdefault(target, torch.zeros_like(tensor)).add_(tensor, alpha=weights[client.id][target])
+                if target not in mean:
+                    mean[target] = torch.zeros_like(tensor)
+                mean[target].add_(tensor, alpha=weights[client.id][target])
         current = {name: shared[name] for name in mean}
         kept = {moment: same_device(params, device) for moment, params in state.moments.items()}
         updated, moments = self.optimizer.step(current, mean, kept)
@@ -128,7 +130,7 @@ class _Averaging:
         private = store.get(client.id)
         moments = _moments(private)
         model = self.setting.client_model(own)
-        model.write(self._begin(own, shared, private) | received)
+        model.hold(self._begin(own, shared, private) | received)
         loss = self.setting.training.run(
             model, self.prepared(client.train), sorted(own.train), number, client.id, received, self.proximal, moments
         )
@@ -156,7 +158,8 @@ class _Averaging:
         if client is not None:
             own = self._plan(max(state.round, 1), client.id)
             model, values = self.setting.client_model(own), self._begin(own, values, state.clients.get(client.id))
-        model.write(values)
+        model.set_trained(())  # so that what the last client was asked for is not written again for this one
+        model.hold(values)
         return model.predict(self.prepared(subset), self.setting.evaluation_batch_size, self.setting.training.width)
 
 

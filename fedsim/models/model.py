@@ -38,6 +38,7 @@ class Model:
         # named_parameters, never state_dict: a tied tensor must be counted once
         self.parameters: dict[str, nn.Parameter] = dict(network.named_parameters())
         self.objective = objective
+        self._held: dict[str, Tensor] = {}  # by name, what `hold` wrote last and nothing has changed since
         self._standing = False  # whether parameters are known to be those of the last pass
         on_cpu = self.device.type == "cpu"  # a GPU's own attention is faster, and `meta` computes nothing
         self._packed = PackedEncoder.of(network.encoder) if kernels == "packed" and on_cpu else None
@@ -69,7 +70,18 @@ class Model:
         """Copy values into the parameters of the same names."""
         with torch.no_grad():
             for name, value in values.items():
+                self._held.pop(name, None)
                 self.parameters[name].copy_(value)
+
+    def hold(self, values: Mapping[str, Tensor]) -> None:
+        """As `write`, of tensors that no one changes in place: what stands here already is not copied again.
+
+        A parameter that has gradients may be trained at any time, so it is always written.
+        """
+        frozen = {name for name in values if not self.parameters[name].requires_grad}
+        due = {name: value for name, value in values.items() if name not in frozen or self._held.get(name) is not value}
+        self.write(due)
+        self._held.update({name: value for name, value in due.items() if name in frozen})
 
     def read(self, names: Iterable[str]) -> dict[str, Tensor]:
         """The named parameters themselves, not copies."""
@@ -84,6 +96,7 @@ class Model:
         trained = frozenset(names)
         for name, parameter in self.parameters.items():
             parameter.requires_grad_(name in trained)
+        self._held = {name: value for name, value in self._held.items() if name not in trained}
 
     def path_logits(self, batch: Batch) -> Tensor:
         """Outputs [P, N, C] of each path in fp32, computed in the chosen precision."""

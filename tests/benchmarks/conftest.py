@@ -11,17 +11,28 @@ from typing import Any
 
 import pytest
 
+from benchmarks import federation
 from benchmarks.cli.main import main
 from benchmarks.customise import with_settings
 from benchmarks.events import Event
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
+from benchmarks.token_cache import TokenCache
 
 TABLE = "fedsplitbert-table3"
 
 CellsOf = Callable[..., list[Cell]]
 Words = Callable[..., list[str]]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_token_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests that leave settings as they are neither read nor write tokens in the checkout's own results."""
+    folder = tmp_path_factory.mktemp("results") / "tokens"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(federation, "TokenCache", lambda asked: TokenCache(asked if asked.is_absolute() else folder))
+        yield
 
 
 @pytest.fixture(scope="session")

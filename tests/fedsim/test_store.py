@@ -1,6 +1,7 @@
 """What stays with each client, in memory and on disk."""
 
 import pytest
+import safetensors.torch
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -123,3 +124,24 @@ def test_files_are_checked_when_read(tmp_path):
     path.unlink()
     with pytest.raises(CheckpointError, match=str(tmp_path)):
         read_tensors(path, digest)
+
+
+def test_a_file_is_what_the_safetensors_library_writes_and_reads(tmp_path):
+    tensors = {
+        "wide": torch.arange(3, dtype=torch.float64),
+        "flag": torch.tensor([True, False, True]),
+        "byte": torch.arange(5, dtype=torch.uint8),
+        "half": torch.ones(3, dtype=torch.bfloat16),
+        "turned": torch.arange(6.0).reshape(2, 3).T,
+        "empty": torch.empty(0, 4),
+        "näme": torch.tensor(7),
+    }
+    path = tmp_path / "all.safetensors"
+    write_tensors(path, tensors)
+    found = safetensors.torch.load_file(path)
+    assert found.keys() == tensors.keys()
+    assert all(
+        torch.equal(found[name], tensor) and found[name].dtype == tensor.dtype for name, tensor in tensors.items()
+    )
+    write_tensors(path, {})
+    assert safetensors.torch.load_file(path) == {}

@@ -183,3 +183,19 @@ def test_no_home_is_needed_and_nothing_is_left_behind(tmp_path):
     assert done.stdout.count("accuracy") == 8
     assert done.stdout.count("token_recovery") == 1
     assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_module_asked_without_arrow_says_the_same_to_the_bit(name):
+    draw = np.random.default_rng(0)
+    for n in (1, 2, 7, 300):
+        if name in ("text_recovery", "token_recovery"):
+            predictions, references = draw.integers(0, 3, (2, n, 5))
+        elif name == "pearson":
+            predictions, references = draw.normal(size=n).astype(np.float32).astype(float), draw.random(n, np.float32)
+        elif name == "perplexity":
+            predictions, references = -10 * draw.random(n), draw.integers(1, 9, n)
+        else:
+            predictions, references = draw.integers(0, 3, (2, n))
+        found, expected = scoring._value(name, predictions, references), compute(name, predictions, references)
+        assert found == expected or (math.isnan(found) and math.isnan(expected))
