@@ -77,8 +77,8 @@ def page(folder: Path) -> str:
         lines += ["", f"### {section.title}", "", _machine(own), ""]
         if section.rows:
             keys = list(section.rows[0])
-            lines += [f"| {' | '.join(key.replace('_', ' ') for key in keys)} |", "|" + " --- |" * len(keys)]
-            lines += [f"| {' | '.join(_shown(row.get(key)) for key in keys)} |" for row in section.rows]
+            lines += [f"| {' | '.join(_heading(key) for key in keys)} |", "|" + " --- |" * len(keys)]
+            lines += [f"| {' | '.join(_shown(key, row.get(key)) for key in keys)} |" for row in section.rows]
             lines.append("")
         lines += [f"- {'**met**' if bar.met else '**not met**'} · {bar}" for bar in section.bars]
         lines += [f"- {note}" for note in section.notes]
@@ -93,5 +93,15 @@ def _machine(result: JSON) -> str:
     )
 
 
-def _shown(value: JSON) -> str:
-    return "–" if value is None else str(value)
+def _heading(key: str) -> str:
+    return f"{key.removesuffix('_bytes')}, MB".replace("_", " ") if key.endswith("_bytes") else key.replace("_", " ")
+
+
+def _shown(key: str, value: JSON) -> str:
+    if value is None:
+        return "–"
+    if key.endswith("_bytes"):
+        return f"{value / 1e6:.0f}"
+    if isinstance(value, float):
+        return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
+    return str(value)
