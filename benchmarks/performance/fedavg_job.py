@@ -71,11 +71,11 @@ class Ready:
         return sorted(model.groups.names - model.groups.embeddings)
 
 
-def prepare(job: Job, literal: bool = False) -> Ready:
+def prepare(job: Job, literal: bool = False, kernels: str = "packed") -> Ready:
     """Set a job up. literal: as the papers' code is, the library's layers on texts of a fixed width, in fp32."""
     torch.set_num_threads(job.settings.threads)
     if job.real:
-        cell = mrpc_cell(job.seed, literal)
+        cell = mrpc_cell(job.seed, literal, kernels)
         inputs = load_inputs(cell, job.settings)
         clients, _ = build_clients(cell, inputs, job.settings)
         federation = build_federation(cell, inputs, job.settings)
@@ -83,7 +83,9 @@ def prepare(job: Job, literal: bool = False) -> Ready:
     else:
         count = CLIENTS * BATCH_SIZE * (job.batches or 1)
         clients = clients_of(texts(count, seed=job.seed), CLIENTS)
-        values: dict[str, JSON] = {"kernels": "reference", "precision": "fp32", "width": job.width} if literal else {}
+        values: dict[str, JSON] = {"kernels": kernels}
+        if literal:
+            values = {"kernels": "reference", "precision": "fp32", "width": job.width}
         setting = setting_of(job.encoder, device="cpu", batch_size=BATCH_SIZE, seed=job.seed, **values)
         algorithm = build_algorithm("fedavg", setting, {})
     if job.batches is not None:
@@ -92,14 +94,14 @@ def prepare(job: Job, literal: bool = False) -> Ready:
     return Ready(clients, setting, algorithm)
 
 
-def mrpc_cell(seed: int, literal: bool = False) -> Cell:
+def mrpc_cell(seed: int, literal: bool = False, kernels: str = "packed") -> Cell:
     """FedAvg on MRPC as Table III has it at the lite scale."""
     table = benchmark("fedsplitbert-table3")
     row = next(row for row in table.rows if row.id == "fedavg")
     column = next(column for column in table.columns if column.task == "mrpc")
     cell = table.cell(row, column, table.scale("lite"), seed)
     if not literal:
-        return cell
+        return replace(cell, training=replace(cell.training, kernels=kernels))
     changed = replace(cell.training, kernels="reference", precision="fp32", padding="fixed", max_length=FIXED_WIDTH)
     return replace(cell, training=changed)
 

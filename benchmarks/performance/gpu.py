@@ -12,7 +12,7 @@ from benchmarks.backbones import architecture
 from benchmarks.performance.products import Encoder, matrix_rate
 from benchmarks.performance.section import Bar, Bench, Section, seconds
 from benchmarks.performance.workload import BACKBONE, clients_of, setting_of, texts
-from benchmarks.runner import quiet_libraries
+from benchmarks.runner import hold_freed_memory, quiet_libraries
 from benchmarks.spec import JSON
 from fedsim.precision import DTYPES, resolve_precision
 
@@ -69,5 +69,6 @@ def _speed(backbone: str, lengths: tuple[int, ...] | None, repeats: int) -> tupl
 
 def _small(repeats: int) -> float:
     quiet_libraries()
+    hold_freed_memory()
     torch.set_num_threads(1)
     return _speed(BACKBONE, None, repeats)[0]

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
-
-import numpy as np
 
 from benchmarks.performance.fedavg_job import (
     FIXED_WIDTH,
     Job,
     Ready,
-    engine_answers,
     engine_seconds,
-    plain_answers,
     plain_round,
     plain_start,
     prepare,
@@ -23,14 +19,12 @@ from benchmarks.performance.fedavg_job import (
 from benchmarks.performance.flower import flower_python, run_flower
 from benchmarks.performance.section import Bar, Bench, Section, ratio, seconds
 from benchmarks.performance.side_by_side import side_by_side
-from benchmarks.runner import quiet_libraries
-from benchmarks.scoring import combine_errors
+from benchmarks.runner import hold_freed_memory, quiet_libraries
 from benchmarks.spec import JSON
 
 THREADS = 2
 BATCHES = 16  # of each client and timed round
 LITERAL_BATCHES = 4  # the same of the loop: its batches are all of one width, and slow
-SEEDS, ROUNDS = (0, 1), 2  # of the runs whose accuracy is compared
 
 ENGINE = "engine, one cell on 2 threads"
 PAIR = "engine, two cells side by side, a thread each"
@@ -60,13 +54,13 @@ class Measured:
 
 
 def measure(bench: Bench) -> Section:
-    """Throughput of training, in turn, and with real data the accuracy after the same rounds."""
+    """Throughput of training, in turn; the part `accuracy` says that all learn the same."""
     quiet_libraries()
+    hold_freed_memory()
     settings = replace(bench.settings, device="cpu", threads=THREADS)
     settings.results_dir.mkdir(parents=True, exist_ok=True)
     job, python = Job(settings, batches=BATCHES), flower_python()
     measured, cpus = _throughput(job, python, bench)
-    correct = _correct(job, python, cpus, bench.say) if job.real else {}
     notes = [
         f"FedAvg of 3 clients, batches of 16, frozen embeddings; a timed round has {BATCHES} batches a client "
         f"({LITERAL_BATCHES} of the loop), without set-up and without scoring. CPU alone, whatever else there is.",
@@ -76,15 +70,7 @@ def measure(bench: Bench) -> Section:
     ]
     if python is None:
         notes.append(MISSING)
-    notes.append(
-        f"Accuracy: mean over clients' test sets and seeds {SEEDS} after {ROUNDS} rounds, with its standard error; "
-        "difference: from the engine's, with the standard error of a difference of such binomial shares."
-        if job.real
-        else "Random texts: accuracy is not compared without real data."
-    )
-    return Section(
-        "peers", "Against what users would pick", _rows(measured, correct), bars(measured.throughput, cpus), notes
-    )
+    return Section("peers", "Against what users would pick", _rows(measured), bars(measured.throughput, cpus), notes)
 
 
 def bars(throughput: Mapping[str, Sequence[float]], cpus: int | None) -> list[Bar]:
@@ -132,59 +118,15 @@ def _flower(python: Path, job: Job, ready: Ready, cpus: int) -> tuple[float, flo
     return ready.examples / result.seconds[1], ready.examples * at_once / sum(result.loop_seconds[1])
 
 
-def _correct(
-    job: Job, python: Path | None, cpus: int | None, say: Callable[[str], None]
-) -> dict[str, list[np.ndarray]]:
-    """Way -> of each seed and client, which texts of its test set are answered rightly."""
-    found: dict[str, list[np.ndarray]] = {}
-    for seed in SEEDS:
-        whole = Job(job.settings, seed)
-        ready = prepare(whole)
-        answers: dict[str, Sequence[Sequence[int] | np.ndarray]] = {ENGINE: engine_answers(ready, ROUNDS, seed)}
-        if python is not None and cpus is not None:
-            answers[FLOWER[cpus]] = run_flower(python, whole, ready, ROUNDS, cpus, scored=True).predictions
-        answers[LOOP] = plain_answers(prepare(whole, literal=True), ROUNDS)
-        for way, given in answers.items():
-            right = [
-                np.asarray(own) == client.evaluation["test"].labels
-                for own, client in zip(given, ready.clients, strict=True)
-            ]
-            found.setdefault(way, []).extend(right)
-            say(f"  accuracy, seed {seed}, {way}: {100 * accuracy(right)[0]:.2f}")
-    return found
-
-
-def accuracy(correct: Sequence[np.ndarray]) -> tuple[float, float]:
-    """The mean share that is right over test sets, and its binomial standard error."""
-    shares = [float(right.mean()) for right in correct]
-    errors = [(share * (1 - share) / len(right)) ** 0.5 for share, right in zip(shares, correct, strict=True)]
-    return sum(shares) / len(shares), combine_errors(errors) or 0.0
-
-
-def _rows(measured: Measured, correct: Mapping[str, Sequence[np.ndarray]]) -> list[dict[str, JSON]]:
+def _rows(measured: Measured) -> list[dict[str, JSON]]:
     order = [way for way in (ENGINE, PAIR, *FLOWER.values(), LOOP) if way in measured.throughput]
     engine = median(measured.throughput[ENGINE])
-    rows: list[dict[str, JSON]] = []
-    for way in order:
-        figures, alone = measured.throughput[way], measured.loops_alone.get(way)
-        rows.append(
-            {
-                "way": way,
-                "examples/s": median(figures),
-                "loops alone": median(alone) if alone else None,
-                "one cell is times as fast": engine / median(figures),
-                **_accuracy_columns(correct, way),
-            }
-        )
-    return rows
-
-
-def _accuracy_columns(correct: Mapping[str, Sequence[np.ndarray]], way: str) -> dict[str, JSON]:
-    if not correct:
-        return {}
-    names = ("accuracy %", "its error", "difference", "error of the difference")
-    if way not in correct:
-        return dict.fromkeys(names)
-    (own, error), (engine, engine_error) = accuracy(correct[way]), accuracy(correct[ENGINE])
-    values = [own, error, *((None, None) if way == ENGINE else (own - engine, (error**2 + engine_error**2) ** 0.5))]
-    return {name: None if value is None else 100 * value for name, value in zip(names, values, strict=True)}
+    return [
+        {
+            "way": way,
+            "examples/s": median(measured.throughput[way]),
+            "loops alone": median(measured.loops_alone[way]) if way in measured.loops_alone else None,
+            "one cell is times as fast": engine / median(measured.throughput[way]),
+        }
+        for way in order
+    ]

@@ -10,7 +10,7 @@ from multiprocessing import get_context
 from typing import Any
 
 from benchmarks.performance.fedavg_job import Job, Ready, engine_seconds, prepare
-from benchmarks.runner import quiet_libraries
+from benchmarks.runner import hold_freed_memory, quiet_libraries
 
 CELLS = 2
 PATIENCE_SECONDS = 600  # for the other process: after that something is wrong with it
@@ -49,6 +49,7 @@ def side_by_side(job: Job) -> Iterator[SideBySide]:
 def _set_up(job: Job, barrier: Any) -> None:
     global _ready, _barrier
     quiet_libraries()
+    hold_freed_memory()
     _ready, _barrier = prepare(job), barrier
 
 

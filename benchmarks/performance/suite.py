@@ -13,11 +13,11 @@ from benchmarks.environment import describe_environment
 from benchmarks.errors import UserError
 from benchmarks.performance.section import REPEATS, Bar, Bench, Section
 from benchmarks.plain import JSON
-from benchmarks.runner import quiet_libraries
+from benchmarks.runner import hold_freed_memory, quiet_libraries
 from benchmarks.settings import Settings
 
 # In the order of the page; each module of this package has a `measure`.
-PARTS = ("training", "operations", "kernels", "engine", "peers", "growth", "frozen", "gpu")
+PARTS = ("training", "operations", "kernels", "engine", "peers", "accuracy", "growth", "frozen", "gpu")
 WHERE = "performance"  # folder of the results
 
 
@@ -33,6 +33,7 @@ def run_suite(parts: Sequence[str], settings: Settings, repeats: int = REPEATS) 
     if unknown := sorted(set(parts) - set(PARTS)):
         raise UserError(f"bench: expected parts of {', '.join(PARTS)}, found {', '.join(unknown)}")
     quiet_libraries()
+    hold_freed_memory()  # as a cell's process does
     torch.set_num_threads(settings.threads)
     environment = describe_environment(resolve_precision("auto", settings.device), settings.threads)
     missed = 0

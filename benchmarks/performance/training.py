@@ -14,7 +14,7 @@ from benchmarks.backbones import architecture
 from benchmarks.performance.products import Encoder, matrix_rate
 from benchmarks.performance.section import Bar, Bench, Section, seconds
 from benchmarks.performance.workload import BACKBONE, clients_of, setting_of, texts
-from benchmarks.runner import quiet_libraries
+from benchmarks.runner import hold_freed_memory, quiet_libraries
 from benchmarks.spec import JSON
 from fedsim.algorithms import Setting
 from fedsim.data import Client
@@ -22,6 +22,7 @@ from fedsim.precision import DTYPES, has_amx, resolve_precision
 
 EXAMPLES = 24 * 16  # of an epoch that is timed: two dozen batches
 SCORED = 1024
+WARM_UPS = 2  # epochs, until the process has the memory that it needs
 KERNELS = ("packed", "reference")
 
 
@@ -74,7 +75,8 @@ def _speed(precision: str, kernels: str, repeats: int) -> Speed:
     setting = setting_of(precision=precision, kernels=kernels)
     (client,) = clients_of(texts(EXAMPLES + SCORED), 1, tested=SCORED)
     epoch, score = _work(setting, client)
-    epoch()
+    for _ in range(WARM_UPS):
+        epoch()
     score()
     rates, trained, scored = [], [], []
     for _ in range(repeats):
@@ -111,6 +113,7 @@ def _side_by_side(precision: str, kernels: str, repeats: int, processes: int) ->
 def _alone(precision: str, kernels: str, repeats: int) -> Speed:
     """What one of several processes does, with one thread."""
     quiet_libraries()
+    hold_freed_memory()
     torch.set_num_threads(1)
     return _speed(precision, kernels, repeats)
 

@@ -131,13 +131,16 @@ def data_notes(request: Request, about: Iterable[str] = ()) -> Iterator[str]:
 
 def _selection_notes(request: Request) -> Iterator[str]:
     """What was left out, and what does not match."""
+    older: dict[int, list[str]] = {}
+    for column in request.columns:
+        for version in {r.cell.engine_version for r in _records(request, column)} - {ENGINE_VERSION}:
+            older.setdefault(version, []).append(column.name)
+    for version, names in older.items():
+        yield f"Computed by engine version {version} (this is {ENGINE_VERSION}): {', '.join(names)}."
     for column in request.columns:
         versions = {(r.cell.backbone, *sorted(digests(r).items())) for r in _records(request, column)}
         if len(versions) > len({version[0] for version in versions}):
             yield f"{column.name}: the methods ran on different data or weights: compare them with care."
-        engines = {r.cell.engine_version for r in _records(request, column)} - {ENGINE_VERSION}
-        if engines:
-            yield f"{column.name}: computed by engine version {max(engines)}; this is version {ENGINE_VERSION}."
         for row in request.rows:
             left_out = request.selections[row.id, column.task].left_out
             cell = f"{row.name}, {column.name}"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.performance import flower_job, peers
+from benchmarks.performance import accuracy, flower_job, peers
 from benchmarks.performance.fedavg_job import Job, Ready, plain_round, plain_start, prepare
 from benchmarks.performance.flower import flower_python, library_name, run_flower, write_job
 from benchmarks.performance.section import Bench
@@ -105,10 +105,17 @@ def test_bars_are_held_against_the_way_of_flower_that_was_chosen() -> None:
     assert [bar.value for bar in peers.bars(speeds, 1)] == [3.0, 4.0, 12.0]
 
 
-def test_accuracy_is_the_mean_over_test_sets_with_its_binomial_error() -> None:
-    value, error = peers.accuracy([np.array([True, False, True, True]), np.array([True, False, False, True])])
-    assert value == pytest.approx(0.625)
-    assert error == pytest.approx(((0.75 * 0.25 / 4) + (0.5 * 0.5 / 4)) ** 0.5 / 2)
+def test_accuracies_are_compared_in_pairs_of_seeds() -> None:
+    first, second, third = accuracy.rows({"packed": [80.0, 70.0], "library": [82.0, 70.0], "flower": [79.0]})
+    assert (first["accuracy"], first["difference"]) == (75.0, None)
+    assert (second["difference"], second["its error"]) == (1.0, 1.0)  # of 2 and 0
+    assert (third["seeds"], third["difference"], third["its error"]) == (1, -1.0, None)
+
+
+def test_accuracy_needs_real_data(tmp_path: Path) -> None:
+    section = accuracy.measure(Bench(Settings(results_dir=tmp_path)))
+    assert not section.rows
+    assert "set DATA_DIR" in section.notes[0]
 
 
 def test_job_runs_in_flower(job: Job, ready: Ready) -> None:
