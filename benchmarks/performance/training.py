@@ -75,14 +75,14 @@ def _speed(precision: str, kernels: str, repeats: int) -> Speed:
     setting = setting_of(precision=precision, kernels=kernels)
     (client,) = clients_of(texts(EXAMPLES + SCORED), 1, tested=SCORED)
     epoch, score = _work(setting, client)
+    rates, trained = [], []
     for _ in range(WARM_UPS):
         epoch()
-    score()
-    rates, trained, scored = [], [], []
     for _ in range(repeats):
         rates.append(matrix_rate(DTYPES[precision], 3))
         trained.append(seconds(epoch))
-        scored.append(seconds(score))
+    score()  # behind all training: a process that turns to other work for a while may lose its pages meanwhile
+    scored = [seconds(score) for _ in range(repeats)]
     config = architecture(BACKBONE)
     encoder = Encoder(config["num_hidden_layers"], config["hidden_size"], config["intermediate_size"])
     lengths = client.train.examples.lengths[client.train.indices].tolist()
