@@ -32,7 +32,8 @@ RESUMES = "finished rounds are saved; the same command goes on from there"
 # Read by libraries when they are loaded, here and in worker processes.
 ENVIRONMENT = {
     "TOKENIZERS_PARALLELISM": "false",  # tokenizers warn and stall when a process with their threads is forked
-    "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32",  # batches have many widths, and a compiled kernel is kept for each
+    # Compiled kernels, one for each shape of a product; the packed layers keep the shapes few (fedsim.models.packed).
+    "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "512",
 }
 
 

@@ -7,8 +7,18 @@ from functools import cached_property
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
-# Shape suffixes: T real tokens of a batch, end to end; B texts; S tokens of the longest one; D hidden width.
+# Shape suffixes: T tokens of a batch, end to end, and fillers; B texts; S tokens of the longest; D hidden width.
+
+# oneDNN compiles and keeps a kernel for each shape, so there should not be a shape for each batch.
+LENGTH_STEP, TOKEN_STEP = 8, 32
+
+
+def rounded_up(tokens: int) -> int:
+    """Tokens with fillers: some sixteen shapes for each doubling, at most a sixteenth more from 512 on."""
+    step = max(TOKEN_STEP, 1 << max(0, tokens.bit_length() - 5))
+    return -(-tokens // step) * step
 
 
 @dataclass(frozen=True)
@@ -25,29 +35,36 @@ class Packing:
 
     @cached_property
     def longest(self) -> int:
-        """Tokens of the longest text; fixed padding may be wider."""
-        return int(self.lengths.max())
+        """Tokens to which texts are padded within attention: those of the longest, rounded up."""
+        return -(-int(self.lengths.max()) // LENGTH_STEP) * LENGTH_STEP
 
     @cached_property
     def real(self) -> Tensor:
-        """Whether a place, up to the longest text's end, holds a token."""
-        return self.mask_BS[:, : self.longest] != 0
+        """Whether a place, up to the longest text's end, holds a token, [B, S]."""
+        mask_BS = self.mask_BS[:, : self.longest]
+        return functional.pad(mask_BS, (0, self.longest - mask_BS.shape[1])) != 0
+
+    @cached_property
+    def count(self) -> int:
+        """Tokens of all texts."""
+        return int(self.lengths.sum())
 
     @cached_property
     def full(self) -> bool:
-        """Whether all texts are as long as the longest, so that nothing is padded."""
-        return bool(self.real.all())
+        """Whether there is neither padding nor filling."""
+        return len(self.places) == self.count == self.real.numel()
 
     @cached_property
     def places(self) -> Tensor:
-        """Of each token, its place among the B * S padded ones."""
-        return self.real.flatten().nonzero()[:, 0]
+        """Of each of T tokens, its place among the B * S padded ones; fillers, at the end, have the first place."""
+        places = self.real.flatten().nonzero()[:, 0]
+        return functional.pad(places, (0, rounded_up(self.count) - self.count))
 
     @cached_property
     def sources(self) -> Tensor:
         """Of each padded place, its token; the first token where there is none, as someone has to be read."""
         sources = torch.zeros(self.real.numel(), dtype=torch.int64, device=self.mask_BS.device)
-        sources[self.places] = torch.arange(len(self.places), device=sources.device)
+        sources[self.places[: self.count]] = torch.arange(self.count, device=sources.device)
         return sources
 
     @cached_property
@@ -61,23 +78,27 @@ class Packing:
         return self.places % self.longest
 
     def packed(self, values_BS: Tensor) -> Tensor:
-        """The values of real tokens, [T]."""
-        return values_BS[:, : self.longest].flatten()[self.places]
+        """The values of the tokens, [T]; a filler has those of the first."""
+        return values_BS.flatten()[functional.pad(self._rows, (0, len(self.places) - self.count))]
 
     def padded(self, values_T: Tensor) -> Tensor:
         """Rows [B * S, …] of packed ones; what stands at padding means nothing."""
         return values_T if self.full else values_T.index_select(0, self.sources)
 
     def gathered(self, values_BS: Tensor) -> Tensor:
-        """Packed rows [T, …] of padded ones."""
-        return values_BS if self.full else values_BS.index_select(0, self.places)
+        """Packed rows [T, …] of padded ones; fillers' are 0, in gradients too."""
+        if self.full:
+            return values_BS
+        rows = values_BS.index_select(0, self.places)
+        rows[self.count :].zero_()
+        return rows
 
     def spread(self, values_T: Tensor) -> Tensor:
         """Rows [B * S, …] of packed ones, 0 at padding."""
         if self.full:
             return values_T
         rows = values_T.new_zeros(self.real.numel(), values_T.shape[1])
-        return rows.index_copy_(0, self.places, values_T)
+        return rows.index_copy_(0, self.places[: self.count], values_T[: self.count])
 
     def states(self, hidden_TD: Tensor) -> Tensor:
         """Hidden states [B, S, D] as wide as the mask, 0 at padding, for whoever reads them so."""
@@ -85,11 +106,12 @@ class Packing:
         if self.full and width == self.longest:
             return hidden_TD.view(texts, width, -1)
         padded = hidden_TD.new_zeros(texts * width, hidden_TD.shape[1])
-        return padded.index_copy(0, self._rows, hidden_TD).view(texts, width, -1)
+        return padded.index_copy(0, self._rows, hidden_TD[: self.count]).view(texts, width, -1)
 
     def tokens(self, hidden_BSD: Tensor) -> Tensor:
         """Hidden states [T, D] of padded ones, as `states` gives them."""
-        return hidden_BSD.flatten(0, 1).index_select(0, self._rows)
+        found = hidden_BSD.flatten(0, 1).index_select(0, self._rows)
+        return functional.pad(found, (0, 0, 0, len(self.places) - self.count))
 
     @cached_property
     def _rows(self) -> Tensor:
