@@ -15,6 +15,7 @@ from fedsim.models.crossing import crossing
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.model import Model
 from fedsim.models.packed.dropout import Masks
+from fedsim.models.packed.packing import rounded_up
 from fedsim.models.sequence import with_head
 from fedsim.objectives import Classification, TokenClassification
 from fedsim.precision import resolve_precision
@@ -214,3 +215,12 @@ def test_layers_of_other_families_are_the_librarys(small):
     assert not Model(network, resolve_precision("fp32", "cpu"), Classification(2)).packed
     with pytest.raises(FederationError, match=r"kernels: expected one of packed, reference, found 'fast'"):
         small.load(kernels="fast")
+
+
+def test_batches_have_few_shapes():
+    """A product of another shape is another compiled kernel."""
+    sizes = [rounded_up(tokens) for tokens in range(1, 8193)]
+    assert all(0 <= size - tokens < max(32, tokens / 8) for tokens, size in enumerate(sizes, 1))
+    assert all(size - tokens <= tokens / 16 for tokens, size in enumerate(sizes, 1) if tokens >= 512)
+    assert len(set(sizes[511:1024])) <= 17
+    assert len(set(sizes)) <= 80

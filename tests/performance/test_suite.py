@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from benchmarks.performance.suite import PARTS, page, run_suite
 from benchmarks.settings import Settings
 from fedsim.models.encoder import encoder_from_config
 
+ROOT = Path(__file__).resolve().parents[2]
 SIZES = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 48}
 
 
@@ -94,3 +96,11 @@ def test_wrong_requests_are_told(tmp_path, capsys):
         page(tmp_path)
     assert main(["bench", "enigne", "--results-dir", str(tmp_path)]) == 2
     assert f"expected parts of {', '.join(PARTS)}, found enigne" in capsys.readouterr().err
+
+
+def test_the_document_shows_what_was_measured():
+    shown = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    folders = sorted(path for path in (ROOT / "benchmarks" / "performance" / "measured").iterdir() if path.is_dir())
+    assert folders
+    for folder in folders:
+        assert page(folder) in shown, f"render it anew: python -m benchmarks bench --page {folder.relative_to(ROOT)}"
