@@ -23,8 +23,7 @@ from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm
 from fedsim.feature_cache import FeatureCache
 from fedsim.models.encoder import pretrained_pooler
-from fedsim.models.model import Model
-from fedsim.models.packed.encoder import can_pack
+from fedsim.models.model import Model, resolve_kernels
 from fedsim.models.sequence import with_head
 from fedsim.objectives import LANGUAGE_MODELS, Objective, build_objective
 from fedsim.precision import Precision, resolve_precision
@@ -284,6 +283,6 @@ def build_federation(
         max_length=cell.training.max_length,
         features=FeatureCache(settings.results_dir / "features", inputs.backbone.digest),
     )
-    packed = cell.training.kernels == "packed" and precision.device.type == "cpu" and can_pack(inputs.backbone.config)
+    kernels = resolve_kernels(cell.training.kernels, precision.device, inputs.backbone.config)
     algorithm = build_algorithm(cell.algorithm, setting, cell.options)
-    return Federation(algorithm, setting, precision, "packed" if packed else "reference")
+    return Federation(algorithm, setting, precision, kernels)

@@ -45,7 +45,7 @@ class Checkpoint:
         content = json.dumps(manifest, allow_nan=False)
         digest = hashlib.sha256(content.encode()).hexdigest()
         temporary = self.folder / f".{MANIFEST}"
-        write_through(temporary, [f"{digest}\n{content}".encode()])
+        write_through(temporary, f"{digest}\n{content}".encode())
         temporary.replace(self.folder / MANIFEST)
         self._remove_others({server, *(name for name, _ in clients.values())})
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import safetensors.torch
@@ -17,65 +16,36 @@ from fedsim.errors import CheckpointError
 from fedsim.plan import ClientId
 from fedsim.wire import Params
 
-# As safetensors names them; in a file, numbers are little-endian.
-DTYPES: Mapping[torch.dtype, str] = {
-    torch.float64: "F64",
-    torch.float32: "F32",
-    torch.float16: "F16",
-    torch.bfloat16: "BF16",
-    torch.int64: "I64",
-    torch.int32: "I32",
-    torch.int16: "I16",
-    torch.int8: "I8",
-    torch.uint8: "U8",
-    torch.bool: "BOOL",
-}
-
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
     """Write tensors to a safetensors file, through to the disk; returns the content's SHA-256.
 
-    One tensor at a time, so that no copy of all of them is made.
+    The library writes them from where they are: no copy of all of them is made. CheckpointError where that fails.
     """
-    ordered = sorted(tensors.items(), key=lambda item: (-item[1].element_size(), item[0]))  # the widest first: aligned
-    header: dict[str, object] = {}
-    end = 0
-    for name, tensor in ordered:
-        begin, end = end, end + tensor.numel() * tensor.element_size()
-        header[name] = {"dtype": DTYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [begin, end]}
-    described = json.dumps(header, separators=(",", ":")).encode()
-    described = described.ljust(-(-len(described) // 8) * 8)
-    state = hashlib.sha256()
-
-    def parts() -> Iterator[bytes | memoryview]:
-        yield len(described).to_bytes(8, "little") + described
-        for _, tensor in ordered:
-            yield _bytes(tensor)
-
-    def hashed() -> Iterator[bytes | memoryview]:
-        for part in parts():
-            state.update(part)
-            yield part
-
-    write_through(path, hashed())
-    return state.hexdigest()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        safetensors.torch.save_file({name: own.detach().cpu().contiguous() for name, own in tensors.items()}, path)
+        with path.open("rb+") as file:
+            os.fsync(file.fileno())
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, SafetensorError) as error:
+        raise _unwritable(path, error) from None
 
 
-def _bytes(tensor: Tensor) -> memoryview:
-    return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
-
-
-def write_through(path: Path, parts: Iterable[bytes | memoryview]) -> None:
+def write_through(path: Path, content: bytes) -> None:
     """Write a file, through to the disk; CheckpointError where that fails."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as file:
-            for part in parts:
-                file.write(part)
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise CheckpointError(f"checkpoint file {path} cannot be written ({error.strerror})") from None
+        raise _unwritable(path, error) from None
+
+
+def _unwritable(path: Path, error: OSError | SafetensorError) -> CheckpointError:
+    return CheckpointError(f"checkpoint file {path} cannot be written ({getattr(error, 'strerror', None) or error})")
 
 
 def read_tensors(path: Path, sha256: str) -> Params:

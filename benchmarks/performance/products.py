@@ -8,20 +8,14 @@ from statistics import median
 
 import torch
 
-from benchmarks.performance.section import seconds
+from fedsim.precision import product_seconds
 
 SIDE = 2048  # of the square matrices whose product is the machine's rate
 
 
 def matrix_rate(dtype: torch.dtype, repeats: int = 5, device: str = "cpu") -> float:
     """Floating-point operations a second of a product of large square matrices: the median of some."""
-    one, other = (torch.randn(SIDE, SIDE, device=device).to(dtype) for _ in range(2))
-
-    def product() -> None:
-        _ = (one @ other)[0, 0].item()  # waits for a GPU, too
-
-    product()
-    return 2 * SIDE**3 / median(seconds(product) for _ in range(repeats))
+    return 2 * SIDE**3 / median(product_seconds(dtype, SIDE, 1, device) for _ in range(repeats))
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,23 @@ from fedsim.data import IGNORED, Batch, Subset, evaluation_batches
 from fedsim.errors import FederationError
 from fedsim.models.groups import ParameterGroups, parameter_groups
 from fedsim.models.heads import HEADS, States
-from fedsim.models.packed.encoder import PackedEncoder
+from fedsim.models.packed.encoder import PackedEncoder, can_pack
 from fedsim.models.sequence import SequenceModel
 from fedsim.objectives import Objective
 from fedsim.precision import DTYPES, Precision
 from fedsim.rng import SERVER, numpy_generator
 
 KERNELS = ("packed", "reference")  # our own over packed tokens, or the transformers library's over padded ones
+
+
+def resolve_kernels(requested: str, device: torch.device, config: Mapping[str, Any]) -> str:
+    """The kernels for an encoder of this configuration: packed ones on CPUs alone, and where its layers are BERT's.
+
+    A GPU's own attention is faster, and the `meta` device computes nothing. FederationError for another name.
+    """
+    if requested not in KERNELS:
+        raise FederationError(f"kernels: expected one of {', '.join(KERNELS)}, found {requested!r}")
+    return "packed" if requested == "packed" and device.type == "cpu" and can_pack(config) else "reference"
 
 
 class Model:
@@ -29,8 +39,6 @@ class Model:
         self, network: SequenceModel, precision: Precision, objective: Objective, kernels: str = "packed"
     ) -> None:
         """kernels: of the encoder's layers, "packed" where that is possible (`packed`), or "reference"."""
-        if kernels not in KERNELS:
-            raise FederationError(f"kernels: expected one of {', '.join(KERNELS)}, found {kernels!r}")
         self.precision = precision
         self.kernels = kernels
         self.device = precision.device
@@ -39,9 +47,9 @@ class Model:
         self.parameters: dict[str, nn.Parameter] = dict(network.named_parameters())
         self.objective = objective
         self._held: dict[str, Tensor] = {}  # by name, what `hold` wrote last and nothing has changed since
-        self._standing = False  # whether parameters are known to be those of the last pass
-        on_cpu = self.device.type == "cpu"  # a GPU's own attention is faster, and `meta` computes nothing
-        self._packed = PackedEncoder.of(network.encoder) if kernels == "packed" and on_cpu else None
+        encoder: Any = network.encoder
+        packed = resolve_kernels(kernels, self.device, encoder.config.to_dict()) == "packed"
+        self._packed = PackedEncoder(encoder) if packed else None
 
     @property
     def packed(self) -> bool:
@@ -100,6 +108,10 @@ class Model:
 
     def path_logits(self, batch: Batch) -> Tensor:
         """Outputs [P, N, C] of each path in fp32, computed in the chosen precision."""
+        return self._path_logits(batch)
+
+    def _path_logits(self, batch: Batch, changed: bool = True) -> Tensor:
+        """changed: whether parameters may be others than in the last pass."""
         if self.network.head.answers_tokens != self.objective.of_tokens:
             heads = ", ".join(name for name, kind in HEADS.items() if kind.answers_tokens == self.objective.of_tokens)
             asks, answers = ("tokens", "texts") if self.objective.of_tokens else ("texts", "tokens")
@@ -108,10 +120,9 @@ class Model:
                 f"answers for {answers}: choose one of the heads {heads}"
             )
         moved = self._moved(batch)
-        states = self._states(moved, first=not self.network.head.tokens)
-        asked_BS = moved["labels"] != IGNORED if self.objective.of_tokens else None
+        states = self._states(moved, changed)
         with self.precision.autocast():
-            return self.network.head(states, moved["attention_mask"], asked_BS).float()
+            return self.network(moved, states).float()
 
     def logits(self, batch: Batch) -> Tensor:
         """Outputs [N, C]: the mean over the head's paths."""
@@ -125,7 +136,7 @@ class Model:
 
     def features(self, batch: Batch) -> Tensor:
         """The hidden states that the head reads, [K, B, S, D], or of [CLS] alone, [K, B, 1, D]."""
-        states = torch.stack(tuple(self._states(self._moved(batch), first=not self.network.head.tokens)))
+        states = torch.stack(tuple(self._states(self._moved(batch))))
         return states if self.network.head.tokens else states[:, :, :1]
 
     def predict(self, subset: Subset, batch_size: int, width: int | None) -> np.ndarray:
@@ -134,27 +145,25 @@ class Model:
         answers: np.ndarray | None = None
         rng = numpy_generator(0, 0, SERVER, "evaluation")
         with torch.inference_mode():
-            self._standing = False
-            for positions, drawn in evaluation_batches(subset, batch_size, width):
+            for number, (positions, drawn) in enumerate(evaluation_batches(subset, batch_size, width)):
                 batch = self.objective.prepare(drawn, rng)
-                rows = self.objective.answer(self.logits(batch), batch)
-                self._standing = True
+                rows = self.objective.answer(self._path_logits(batch, changed=number == 0).mean(0), batch)
                 if answers is None:
                     answers = np.zeros(self.objective.shape(subset), dtype=rows.dtype)
                 kept = rows[:, : answers.shape[1]]  # not what fixed padding put behind the longest text
                 answers[positions, : kept.shape[1]] = kept
-        self._standing = False
         return answers if answers is not None else np.zeros(self.objective.shape(subset), dtype=np.float32)
 
-    def _states(self, batch: Batch, first: bool) -> States:
-        """The hidden states that the head reads. first: of each text's first token alone, where that saves anything."""
+    def _states(self, batch: Batch, changed: bool = True) -> States:
+        """The hidden states that the head reads; of each text's first token alone, where that saves anything."""
         network, packed = self.network, self._packed
         if packed is None or "features" in batch or not packed.fits:
             with self.precision.autocast():
                 return network.states(batch)
-        first = first and not network.head._forward_pre_hooks  # where all that the head gets crosses the wire
+        # Where all that the head gets crosses the wire, it gets all.
+        first = not (network.head.tokens or network.head._forward_pre_hooks)
         dtype = DTYPES[self.precision.name]
-        if not self._standing:
+        if changed:
             packed.refresh(dtype)
         with torch.set_grad_enabled(torch.is_grad_enabled() and not network.is_frozen):
             return packed.states(network.inputs(batch), dtype, network.head.states, first)

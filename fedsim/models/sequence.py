@@ -36,10 +36,13 @@ class SequenceModel(nn.Module):
         self.encoder.train(mode and not self.is_frozen)
         return self
 
-    def forward(self, batch: Mapping[str, Tensor]) -> Tensor:
-        """Path logits [P, N, C] for the texts or targets of a batch, of token ids or of features computed before."""
+    def forward(self, batch: Mapping[str, Tensor], states: States | None = None) -> Tensor:
+        """Path logits [P, N, C] for the texts or targets of a batch, of token ids or of features computed before.
+
+        states: the batch's hidden states, where someone has computed them.
+        """
         asked_BS = batch["labels"] != IGNORED if self.head.answers_tokens else None
-        return self.head(self.states(batch), batch["attention_mask"], asked_BS)
+        return self.head(self.states(batch) if states is None else states, batch["attention_mask"], asked_BS)
 
     def states(self, batch: Mapping[str, Tensor]) -> States:
         """The hidden states that the head reads, of input_ids, attention_mask and token_type_ids, each [B, S].

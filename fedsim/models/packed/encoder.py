@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from fedsim.models.packed.dropout import Masks
 from fedsim.models.packed.layer import PackedLayer
@@ -32,12 +32,6 @@ class PackedEncoder:
         self._layers = [PackedLayer(layer) for layer in encoder.encoder.layer]
         behind_padding = encoder.config.model_type in OFFSET_FAMILIES
         self._first_position = encoder.embeddings.padding_idx + 1 if behind_padding else 0
-
-    @classmethod
-    def of(cls, encoder: nn.Module) -> Self | None:
-        """The encoder's packed form; None where its layers are others than BERT's."""
-        config: Any = encoder.config
-        return cls(encoder) if can_pack(config.to_dict()) else None
 
     @property
     def fits(self) -> bool:
