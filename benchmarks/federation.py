@@ -33,6 +33,7 @@ from fedsim.wire import Params
 from partitions import PartitionReport, from_description, split_train_test
 
 SHORTEST_TEXT = 8  # three special tokens, and something of each text
+VALIDATION = "validation"  # the evaluation by which a round is chosen
 VALIDATION_SHARE = 0.2  # of a client's training subset, where no share is held back for its test
 DATA_SEED = 0  # generated tasks are one dataset, whatever the cell's seed
 
@@ -140,8 +141,11 @@ def share_out(
     examples: the same ones in the form in which clients hold them: "pool", held-out sets, and "central <name>".
     Central sets are no client's own: every client is scored on the whole of them. Where one of them is the test set,
     clients keep nothing back (test_share 0). With cell.holdout "validation" a client is scored on a share of its
-    training subset, and never sees a test set.
+    training subset, and never sees a test set; else cell.validation_share of it is scored beside the test set, so that a
+    round can be chosen.
     """
+    if not 0 <= cell.validation_share < 1:
+        raise UserError(f"validation_share: expected a share in [0, 1), found {cell.validation_share}")
     if cell.holdout not in ("test", "validation"):
         raise UserError(f"holdout: expected test or validation, found {cell.holdout!r}")
     if not 0 <= cell.test_share < 1 or (cell.test_share == 0) != ("test" in loaded.central):
@@ -154,7 +158,7 @@ def share_out(
     def drawn(name: str, purpose: str) -> tuple[list[np.ndarray], PartitionReport]:
         """Each client's texts."""
         labels = pool_labels if name == "pool" else loaded.held_out[name].labels
-        parts = partitioner(labels, cell.clients, numpy_generator(cell.seed, 0, SERVER, purpose))
+        parts = partitioner(labels, cell.clients, numpy_generator(_data_seed(cell), 0, SERVER, purpose))
         return [np.asarray(indices) for indices in parts.indices], parts.report
 
     pool, report = drawn("pool", "partition")
@@ -167,23 +171,27 @@ def share_out(
     clients = []
     for number, train in enumerate(pool):
         own: dict[str, Subset] = {}
+
+        def held_back(texts: np.ndarray, share: float, purpose: str, client: int = number) -> tuple[np.ndarray, Subset]:
+            """The texts that are left, and those that the client is scored on."""
+            generator = numpy_generator(_data_seed(cell), 0, client, purpose)
+            rest, held = split_train_test(pool_labels[texts], share, generator, stratify=classes)
+            return texts[rest], examples["pool"].subset(texts[held])
+
         if cell.test_share:
-            train, own["test"] = _held_back(train, pool_labels, cell, number, "split", classes, examples["pool"])
+            train, own["test"] = held_back(train, cell.test_share, "split")
         if cell.holdout == "validation":
-            train, own["test"] = _held_back(train, pool_labels, cell, number, "validation", classes, examples["pool"])
+            train, own["test"] = held_back(train, cell.test_share or VALIDATION_SHARE, "validation")
+        elif cell.validation_share:
+            train, own[VALIDATION] = held_back(train, cell.validation_share, "validation")
         shared_out = {name: examples[name].subset(texts[number]) for name, texts in held_out.items()}
         clients.append(Client(number, examples["pool"].subset(train), own | shared_out | central))
     return clients, report
 
 
-def _held_back(
-    texts: np.ndarray, labels: np.ndarray, cell: Cell, client: int, purpose: str, classes: bool, pool: Encoded
-) -> tuple[np.ndarray, Subset]:
-    """A client's training texts, and the subset that it is scored on. labels: of all texts."""
-    generator = numpy_generator(cell.seed, 0, client, purpose)
-    share = cell.test_share or VALIDATION_SHARE
-    train, test = split_train_test(labels[texts], share, generator, stratify=classes)
-    return texts[train], pool.subset(texts[test])
+def _data_seed(cell: Cell) -> int:
+    """By which the data are shared out and split."""
+    return cell.seed if cell.data_seed is None else cell.data_seed
 
 
 def local_training(cell: Cell, on_batch: Callable[[int], None]) -> LocalTraining:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,7 +38,8 @@ class RoundRecord:
     """One round: losses, scores after aggregation, and the payload bytes that crossed the wire in it.
 
     scores: evaluation -> metric -> mean over clients (None where undefined, as Pearson's r of a constant).
-    client_scores: the same for each client, in client order.
+    client_scores: the same for each client, in client order. pooled_scores: on all clients' examples together; the
+    first records do not hold them.
     """
 
     round: int  # from 1
@@ -49,6 +50,18 @@ class RoundRecord:
     client_scores: tuple[Mapping[str, Mapping[str, float | None]], ...]
     up_bytes: int
     down_bytes: int
+    pooled_scores: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+
+
+def chosen_round(scores: Sequence[Mapping[str, Mapping[str, float | None]]], by: str) -> int:
+    """Of rounds with their scores, the number of the first that is best by a score; the last one without a score."""
+    if by:
+        evaluation, name = by.split("/")
+        values = [entry[evaluation][name] for entry in scores]
+        best = metric(name).best(values)
+        if best is not None:
+            return values.index(best) + 1
+    return len(scores)
 
 
 @dataclass(frozen=True)
@@ -67,12 +80,18 @@ class RunRecord:
     environment: Mapping[str, JSON]  # versions, device, precision, threads, git revision: never part of identity
     timing: Mapping[str, float]  # seconds, measured
     finished: str  # UTC, ISO 8601
+    chosen_by: str = ""  # the score by which a round is chosen, "validation/f1"; "" where the last one counts
+    predictions: Mapping[str, JSON] = field(default_factory=dict)  # as benchmarks.predictions describes its file
     schema: int = SCHEMA
 
     def to_json(self) -> dict[str, JSON]:
         """The record as plain JSON values."""
         value = asdict(self)
         value["cell"] = self.cell.to_json()
+        optional = (("pooled_scores", entry) for entry in value["rounds"])
+        for name, owner in (("predictions", value), ("chosen_by", value), *optional):
+            if not owner[name]:  # the first records know of none
+                del owner[name]
         return value
 
     @property
@@ -98,9 +117,16 @@ class RunRecord:
         return tuple(entry.scores[evaluation][measured] for entry in self.rounds)
 
     def score(self, name: str, at: str = "last") -> float | None:
-        """A score as `by_round` has it, at the last round, or at the best one by its metric's direction."""
+        """A score as `by_round` has it: at the last round, at the "best" one by its metric, or at the "chosen" one."""
         values = self.by_round(name)
+        if at == "chosen":
+            return values[self.chosen_round - 1]
         return values[-1] if at == "last" else metric(name).best(values)
+
+    @property
+    def chosen_round(self) -> int:
+        """The round that is best on validation data; the last one where none was held back for that."""
+        return chosen_round([entry.scores for entry in self.rounds], self.chosen_by)
 
     def sampling_error(self, name: str) -> float | None:
         """Of the last round's score, from the finite test set; None where it is unknown, 0 of a training loss."""

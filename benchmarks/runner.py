@@ -17,9 +17,11 @@ from pathlib import Path
 from benchmarks.environment import describe_environment
 from benchmarks.errors import UserError
 from benchmarks.events import CellFinished, CellStarted, RoundFinished, Sink, Trained
-from benchmarks.federation import Federation, Inputs, build_clients, build_federation, load_inputs
+from benchmarks.federation import VALIDATION, Federation, Inputs, build_clients, build_federation, load_inputs
 from benchmarks.measures import metric
-from benchmarks.record import LedgerEntry, RoundRecord, RunRecord, read_record, write_record
+from benchmarks.predictions import file_name as predictions_name
+from benchmarks.predictions import write_predictions
+from benchmarks.record import LedgerEntry, RoundRecord, RunRecord, chosen_round, read_record, write_record
 from benchmarks.rounds import round_examples
 from benchmarks.scoring import combine_errors, mean_error, sampling_error, scores
 from benchmarks.settings import Settings
@@ -28,7 +30,7 @@ from benchmarks.stages import Outcome, find_outcome, initial_of, keep_outcome
 from benchmarks.tasks import Task
 from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client
-from fedsim.engine import RoundResult, Run, Scores, run_federation
+from fedsim.engine import Answers, RoundResult, Run, Scores, answer, part_name, run_federation
 from fedsim.rng import numpy_generator
 from fedsim.store import ClientStore
 from fedsim.wire import Channel, Ledger, Params
@@ -113,6 +115,7 @@ def _compute(
         hold_freed_memory()
     folder = settings.checkpoint_dir(cell_id)
     channel = Channel(cell.codec)
+    chosen_by = f"{VALIDATION}/{inputs.task.metrics[0]}" if VALIDATION in clients[0].evaluation else ""
     begun: list[float] = []
 
     def on_start(run: Run) -> None:
@@ -130,6 +133,7 @@ def _compute(
         lambda answers, part: scores(inputs.task.metrics, federation.setting.objective, answers, part),
         rounds=cell.training.rounds,
         seed=cell.seed,
+        is_best=lambda results: is_chosen(results, chosen_by),
         participation=cell.training.participation,
         checkpoint=Checkpoint(folder, cell_id),
         store=ClientStore(folder, in_memory=len(clients) <= MANY_CLIENTS),
@@ -137,6 +141,11 @@ def _compute(
         on_round=on_round,
     )
     ended = time.perf_counter()
+    last = answer(federation.algorithm, run.state, clients)
+    chosen, answers = run.best or (run.state.round, last)
+    record_name = f"{cell.label}-{cell_id}.json"
+    rounds = {"last": run.state.round, "chosen": chosen}
+    kept = write_predictions(settings.records_dir / predictions_name(record_name), clients, last, answers, rounds)
     record = RunRecord(
         cell=cell,
         cell_id=cell_id,
@@ -148,7 +157,7 @@ def _compute(
             for client in clients
         ),
         rounds=tuple(round_record(result, channel.ledger) for result in run.results),
-        sampling_errors=sampling_errors(federation, run, clients, inputs.task, cell.seed),
+        sampling_errors=sampling_errors(federation, run, last, clients, inputs.task, cell.seed),
         setup_bytes=channel.ledger.setup_bytes,
         ledger=tuple(LedgerEntry(*row) for row in channel.ledger.rows),
         environment=describe_environment(federation.precision, settings.threads) | {"kernels": federation.kernels},
@@ -158,6 +167,8 @@ def _compute(
             "peak_memory_bytes": peak_memory_bytes(),
         },
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        chosen_by=chosen_by,
+        predictions=kept,
     )
 
     return record, server(run.state) if keeps and server is not None else {}
@@ -174,7 +185,13 @@ def round_record(result: RoundResult, ledger: Ledger) -> RoundRecord:
         client_scores=result.client_scores,
         up_bytes=ledger.total_bytes("up", result.round),
         down_bytes=ledger.total_bytes("down", result.round),
+        pooled_scores=result.pooled_scores,
     )
+
+
+def is_chosen(results: Sequence[RoundResult], by: str) -> bool:
+    """Whether the last of some rounds is the best of them by a score; none is without one."""
+    return bool(by) and chosen_round([mean_scores(result.client_scores) for result in results], by) == len(results)
 
 
 def mean_scores(client_scores: Sequence[Mapping[str, Scores]]) -> dict[str, dict[str, float | None]]:
@@ -188,12 +205,13 @@ def mean_scores(client_scores: Sequence[Mapping[str, Scores]]) -> dict[str, dict
 
 
 def sampling_errors(
-    federation: Federation, run: Run, clients: Sequence[Client], of: Task, seed: int
+    federation: Federation, run: Run, last: Answers, clients: Sequence[Client], of: Task, seed: int
 ) -> dict[str, dict[str, float | None]]:
     """Standard errors of the last round's mean scores that come from the finite test sets.
 
     Clients' own test sets are independent. One on which all are scored is the same for all, so that its error does not
     shrink with their number: the mean over clients, which is the error itself where all clients have one model.
+    last: what was answered after it.
     """
     algorithm, objective = federation.algorithm, federation.setting.objective
     found: dict[str, dict[str, float | None]] = {}
@@ -203,7 +221,7 @@ def sampling_errors(
         errors: dict[str, list[float | None]] = {}
         for client in asked:
             part = client.evaluation[name]
-            answers = algorithm.predict(run.state, client, part)
+            answers = last[part_name(client, name)]
             generator = numpy_generator(seed, run.state.round, client.id, f"bootstrap-{name}")
             for each in of.metrics:
                 errors.setdefault(each, []).append(sampling_error(each, objective, answers, part, generator))

@@ -72,6 +72,8 @@ class Cell:
     holdout: str = "test"  # what is scored: "test", or "validation", a share of the training part, for tuning
     engine_version: int = ENGINE_VERSION
     head: str = field(default="pooled", metadata=LATER)  # what stands on the encoder: a name of fedsim.models.heads
+    validation_share: float = field(default=0.0, metadata=LATER)  # of a client's training part, to choose a round by
+    data_seed: int | None = field(default=None, metadata=LATER)  # who holds which examples; None: the cell's own seed
     initial: Cell | None = field(default=None, metadata=LATER)  # the cell from whose outcome the model begins
 
     def __post_init__(self) -> None:

@@ -9,13 +9,15 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from fedsim.engine import RoundMetrics, RoundResult, Run
 from fedsim.errors import CheckpointError
 from fedsim.store import read_tensors, write_tensors, write_through
 from fedsim.wire import Ledger, Params
 
 MANIFEST = "state.json"
-VERSION = 1
+VERSION = 2
 
 
 class Checkpoint:
@@ -24,6 +26,7 @@ class Checkpoint:
     def __init__(self, folder: Path, identity: str) -> None:
         self.folder = folder
         self.identity = identity
+        self._best: tuple[int, str, str] | None = None  # the best round, its file of answers, that file's SHA-256
 
     def save(self, run: Run) -> None:
         """Write the state after a round; the manifest's rename commits it, then older files are removed."""
@@ -33,12 +36,14 @@ class Checkpoint:
             tensors.update({f"{moment}/{name}": tensor for name, tensor in params.items()})
         server = f"server-round-{state.round}.safetensors"
         clients = state.clients.flush(state.round)
+        self._keep_best(run)
         manifest = {
             "version": VERSION,
             "identity": self.identity,
             "round": state.round,
             "server": [server, write_tensors(self.folder / server, tensors)],
             "clients": clients,
+            "best": self._best,
             "ledger": run.channel.ledger.rows,
             "results": [asdict(result) for result in run.results],
         }
@@ -47,7 +52,16 @@ class Checkpoint:
         temporary = self.folder / f".{MANIFEST}"
         write_through(temporary, f"{digest}\n{content}".encode())
         temporary.replace(self.folder / MANIFEST)
-        self._remove_others({server, *(name for name, _ in clients.values())})
+        best = {self._best[1]} if self._best else set()
+        self._remove_others({server, *best, *(name for name, _ in clients.values())})
+
+    def _keep_best(self, run: Run) -> None:
+        """Write what was answered after the best round, once."""
+        if run.best is not None and (self._best is None or self._best[0] != run.best[0]):
+            number, answers = run.best
+            name = f"best-round-{number}.safetensors"
+            tensors = {part: torch.from_numpy(own) for part, own in answers.items()}
+            self._best = number, name, write_tensors(self.folder / name, tensors)
 
     def restore(self, run: Run) -> None:
         """Bring a freshly initialised run to the last saved round; does nothing where none was saved."""
@@ -64,6 +78,7 @@ class Checkpoint:
             results = [_result(entry) for entry in manifest["results"]]
             ledger = Ledger(manifest["ledger"])
             server, clients, finished = manifest["server"], manifest["clients"], int(manifest["round"])
+            best = manifest["best"]
         except (ValueError, KeyError, TypeError) as error:
             raise CheckpointError(
                 f"checkpoint {path} is damaged ({type(error).__name__}: {error}). Remove the folder {self.folder} to "
@@ -75,6 +90,10 @@ class Checkpoint:
             groups.setdefault(group, {})[rest] = tensor
         run.state.clients.restore(clients)
         run.state = replace(run.state, round=finished, shared=groups.pop("shared", {}), moments=groups)
+        if best is not None:
+            self._best = int(best[0]), best[1], best[2]
+            kept = read_tensors(self.folder / best[1], best[2])
+            run.best = self._best[0], {part: own.numpy() for part, own in kept.items()}
         run.channel.ledger = ledger
         run.results = results
 
@@ -99,4 +118,5 @@ def _result(entry: Mapping[str, Any]) -> RoundResult:
         cohort=tuple(entry["cohort"]),
         metrics=RoundMetrics(tuple(metrics["client_losses"]), metrics["train_loss"]),
         client_scores=tuple(entry["client_scores"]),
+        pooled_scores=entry["pooled_scores"],
     )

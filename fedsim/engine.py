@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Scores = Mapping[str, float | None]  # metric -> value
 Scorer = Callable[[np.ndarray, Subset], Scores]  # (the objective's answers for a subset, a row a text; the subset)
+Answers = Mapping[str, np.ndarray]  # "<client>/<evaluation>" -> the objective's answers for it
 
 
 @dataclass(frozen=True)
@@ -66,25 +67,39 @@ class FederatedAlgorithm:
 
 @dataclass(frozen=True)
 class RoundResult:
-    """What is kept of a round. client_scores: evaluation -> metric -> value, for each client in order."""
+    """What is kept of a round.
+
+    client_scores: evaluation -> metric -> value, for each client in order. pooled_scores: the same of all clients'
+    examples together.
+    """
 
     round: int
     cohort: tuple[int, ...]
     metrics: RoundMetrics
     client_scores: tuple[Mapping[str, Scores], ...]
+    pooled_scores: Mapping[str, Scores]
 
 
 @dataclass
 class Run:
-    """A federation in progress: its state, what crossed the wire, and every round's result."""
+    """A federation in progress: its state, what crossed the wire, and every round's result.
+
+    best: of the best round so far, its number and what was answered after it; None before, and where none is chosen.
+    """
 
     state: FederationState
     channel: Channel
     results: list[RoundResult] = field(default_factory=list)
+    best: tuple[int, Answers] | None = None
 
 
 def _ignore(run: Run) -> None:
     """No one watches."""
+
+
+def _none_is_best(results: Sequence[RoundResult]) -> bool:
+    """No round is chosen."""
+    return False
 
 
 def draw_cohort(clients: Sequence[Client], participation: float, seed: int, round: int) -> list[Client]:
@@ -115,18 +130,56 @@ def round_half_up(value: float) -> int:
     return int(value + 0.5)
 
 
-def evaluate(
-    algorithm: FederatedAlgorithm, state: FederationState, clients: Sequence[Client], score: Scorer
-) -> tuple[Mapping[str, Scores], ...]:
-    """Every client's scores on its own evaluation sets: a global model is scored by all, a personal one by its own."""
-    known: dict[int, Scores] = {}  # of a global model, by part
+def answer(algorithm: FederatedAlgorithm, state: FederationState, clients: Sequence[Client]) -> Answers:
+    """What is answered for every client's evaluation sets: by the model that all share, or by each client's own."""
+    known: dict[int, np.ndarray] = {}  # of a shared model, by part
+    found: dict[str, np.ndarray] = {}
+    for client in clients:
+        for name, subset in client.evaluation.items():
+            if algorithm.personal or id(subset) not in known:
+                known[id(subset)] = algorithm.predict(state, client, subset)
+            found[part_name(client, name)] = known[id(subset)]
+    return found
 
-    def scores(client: Client, subset: Subset) -> Scores:
-        if algorithm.personal or id(subset) not in known:
-            known[id(subset)] = score(algorithm.predict(state, client, subset), subset)
-        return known[id(subset)]
 
-    return tuple({name: scores(client, subset) for name, subset in client.evaluation.items()} for client in clients)
+def part_name(client: Client, evaluation: str) -> str:
+    """How answers name a client's evaluation set."""
+    return f"{client.id}/{evaluation}"
+
+
+def client_scores(answers: Answers, clients: Sequence[Client], score: Scorer) -> tuple[Mapping[str, Scores], ...]:
+    """Every client's scores on its own evaluation sets; answers that several share are scored once."""
+    known: dict[tuple[int, int], Scores] = {}
+
+    def scores(client: Client, name: str, subset: Subset) -> Scores:
+        own = answers[part_name(client, name)]
+        key = id(own), id(subset)
+        if key not in known:
+            known[key] = score(own, subset)
+        return known[key]
+
+    return tuple(
+        {name: scores(client, name, subset) for name, subset in client.evaluation.items()} for client in clients
+    )
+
+
+def pooled_scores(answers: Answers, clients: Sequence[Client], score: Scorer) -> dict[str, Scores]:
+    """Scores on all clients' examples together: knowing a client's share of each label helps no one here by itself."""
+    found: dict[str, Scores] = {}
+    for name, first in clients[0].evaluation.items():
+        indices = np.concatenate([client.evaluation[name].indices for client in clients])
+        together = _stacked([answers[part_name(client, name)] for client in clients])
+        found[name] = score(together, Subset(first.examples, indices))
+    return found
+
+
+def _stacked(answers: Sequence[np.ndarray]) -> np.ndarray:
+    """Answers one under the other; those of tokens as wide as the widest."""
+    if answers[0].ndim > 1:
+        widest = max(own.shape[1] for own in answers)
+        rest = [(0, 0)] * (answers[0].ndim - 2)
+        answers = [np.pad(own, [(0, 0), (0, widest - own.shape[1]), *rest]) for own in answers]
+    return np.concatenate(answers)
 
 
 def run_federation(
@@ -140,10 +193,14 @@ def run_federation(
     participation: float = 1.0,
     checkpoint: Checkpoint | None = None,
     store: ClientStore | None = None,
+    is_best: Callable[[Sequence[RoundResult]], bool] = _none_is_best,
     on_start: Callable[[Run], None] = _ignore,
     on_round: Callable[[Run], None] = _ignore,
 ) -> Run:
-    """Run a method for `rounds` rounds, scoring after each aggregation; goes on from the checkpoint's last round."""
+    """Run a method for `rounds` rounds, scoring after each aggregation; goes on from the checkpoint's last round.
+
+    is_best: whether the last of some rounds is the best of them; what was answered after it is kept.
+    """
     store = store or ClientStore(checkpoint.folder if checkpoint else None)
     run = Run(algorithm.init(clients, channel, store), channel)
     if checkpoint is not None:
@@ -153,8 +210,11 @@ def run_federation(
         number = channel.round = run.state.round + 1
         cohort = draw_cohort(clients, participation, seed, number)
         run.state, metrics = algorithm.round(run.state, cohort, channel)
-        scores = evaluate(algorithm, run.state, clients, score)
-        run.results.append(RoundResult(number, tuple(client.id for client in cohort), metrics, scores))
+        answers = answer(algorithm, run.state, clients)
+        scores = client_scores(answers, clients, score), pooled_scores(answers, clients, score)
+        run.results.append(RoundResult(number, tuple(client.id for client in cohort), metrics, *scores))
+        if is_best(run.results):
+            run.best = number, answers
         if checkpoint is not None:
             checkpoint.save(run)
         on_round(run)

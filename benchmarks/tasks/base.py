@@ -80,7 +80,7 @@ class Task:
     """A task: one object that says all that the rest of the project needs to know of a dataset.
 
     labels: names in the order of the label ids, by which examples are shared out; None where texts have none.
-    metrics: names of the local `evaluate` modules, computed for every evaluation.
+    metrics: names of the local `evaluate` modules, computed for every evaluation; by the first one a round is chosen.
     objective: what a model is trained for, a name of fedsim.objectives; objective_options: its own options.
     tags: names in the order of the tag ids, where tokens are tagged.
     long_texts: what becomes of a text longer than the model: "cut", or all of it in "blocks" of that length.

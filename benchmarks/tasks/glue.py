@@ -210,7 +210,7 @@ GLUE = (
             Part("dev_mismatched.tsv", "validation_mismatched", evaluation="mismatched"),
         ),
     ),
-    Glue(id="rte", name="RTE", labels=ENTAILMENT, metrics=("f1", "accuracy"), codes=ENTAILMENT),
+    Glue(id="rte", name="RTE", labels=ENTAILMENT, metrics=("accuracy", "f1"), codes=ENTAILMENT),
     Glue(
         id="qnli",
         name="QNLI",
