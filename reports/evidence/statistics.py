@@ -102,12 +102,18 @@ def average(values: Sequence[Decimal | None], rule: str = "truncate") -> Decimal
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number over n seeds; value: None where it is undefined; interval: None where one seed gives none."""
+    """A number over n seeds; value: None where it is undefined; interval: None where one seed gives none.
+
+    error, freedom: the value's standard error and its degrees of freedom; None and infinite where it has none, as exact
+    numbers and medians.
+    """
 
     value: float | None
     interval: tuple[float, float] | None = None
     n: int = 0
     note: str = ""
+    error: float | None = None
+    freedom: float = math.inf
 
 
 def exact(value: float, n: int = 0, note: str = "") -> Estimate:
