@@ -37,7 +37,7 @@ def estimate(value: float, error: float, freedom: float, n: int, note: str = "",
 def resampled(
     differences: Sequence[float | None], test_over_train: float, note: str = "", level: float = LEVEL
 ) -> Estimate:
-    """The mean of paired differences, one a seed, by the corrected resampled t test (Nadeau and Bengio 2003, section 3).
+    """The mean of paired differences, one a seed: corrected resampled t (Nadeau and Bengio 2003, section 3).
 
     test_over_train: n_test / n_train of the splits that seeds redraw from one pool; the splits overlap, so the mean's
     variance is (1 / n + n_test / n_train) s^2, and not s^2 / n. 0 where seeds do not redraw them. No interval below
