@@ -141,8 +141,8 @@ def share_out(
     examples: the same ones in the form in which clients hold them: "pool", held-out sets, and "central <name>".
     Central sets are no client's own: every client is scored on the whole of them. Where one of them is the test set,
     clients keep nothing back (test_share 0). With cell.holdout "validation" a client is scored on a share of its
-    training subset, and never sees a test set. Else a share of it, cell.validation_share, is scored beside the test set,
-    to choose a round by.
+    training subset, and never sees a test set. Else a share of it, cell.validation_share, is scored beside the test
+    set, to choose a round by.
     """
     if not 0 <= cell.validation_share < 1:
         raise UserError(f"validation_share: expected a share in [0, 1), found {cell.validation_share}")
