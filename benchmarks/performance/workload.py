@@ -26,6 +26,7 @@ BACKBONE = "all-MiniLM-L6-v2"
 # Tokens of MRPC's pairs in the bert-base-uncased vocabulary: least, every tenth, most; 53.2 in the mean.
 MRPC_LENGTHS = (19, 36, 41, 45, 50, 53, 57, 61, 64, 70, 103)
 LEARNING_RATE = 5e-5
+MAX_LENGTH = 128  # tokens at which the papers cut
 
 
 def texts(count: int, lengths: tuple[int, ...] = MRPC_LENGTHS, vocabulary: int = 30522, seed: int = 0) -> Examples:
@@ -72,4 +73,4 @@ def setting_of(
         network = with_head(encoder, 2, seed=0, head=head)
         return Model(network, resolve_precision(precision, device), Classification(2), kernels)
 
-    return Setting(load, LocalTraining(**values), Classification(2), features=FeatureCache(folder))
+    return Setting(load, LocalTraining(**values), Classification(2), max_length=MAX_LENGTH, features=FeatureCache(folder))
