@@ -73,4 +73,6 @@ def setting_of(
         network = with_head(encoder, 2, seed=0, head=head)
         return Model(network, resolve_precision(precision, device), Classification(2), kernels)
 
-    return Setting(load, LocalTraining(**values), Classification(2), max_length=MAX_LENGTH, features=FeatureCache(folder))
+    return Setting(
+        load, LocalTraining(**values), Classification(2), max_length=MAX_LENGTH, features=FeatureCache(folder)
+    )
