@@ -18,6 +18,7 @@ from benchmarks.plain import LATER as LATER
 from benchmarks.plain import built, plain, without
 from benchmarks.plain import canonical_json as canonical_json
 from benchmarks.plain import digest as digest
+from benchmarks.tuning import Grid, Search
 
 JSON = Any
 SCALES = ("demo", "lite", "paper")
@@ -130,6 +131,7 @@ class Row:
     changes: Mapping[str, JSON]
     printed: bool = True  # False: a row that no paper prints
     note: str = ""
+    tuned_as: str = ""  # the row whose tuned settings it takes over, where it has no tuning of its own
 
     def changed(self, changes: Mapping[str, JSON], **fields: Any) -> Row:
         """A row with further changes, which replace those of the same fields, and with other fields of its own."""
@@ -259,7 +261,8 @@ class Benchmark:
     base: BaseFn  # the cell of a row, column, scale and seed before the row's changes
     published_csv: Path
     deviations: tuple[Deviation, ...] = ()
-    tuned: Mapping[str, Mapping[str, tuple[JSON, ...]]] = field(default_factory=dict)  # row -> "--set" field -> grid
+    tuned: Mapping[str, Grid] = field(default_factory=dict)  # row -> what the paper tunes of it
+    searches: Mapping[str, Search] = field(default_factory=dict)  # a scale that tunes otherwise -> how
     view: View = View()
     closed_forms: Mapping[str, ClosedForm] = field(default_factory=dict)  # row -> the paper's equation of its cost
     keeps_weights: bool = False  # whether its cells keep their weights, as other cells begin from them
@@ -272,9 +275,22 @@ class Benchmark:
         """A cell's field -> the unit in which rows, sweeps and users write it."""
         return self.paper.units
 
+    def search(self, scale: Scale) -> Search:
+        """How settings are chosen at a scale."""
+        return self.searches.get(scale.id) or Search(self.tuned)
+
+    def changes(self, row: Row, column: Column, scale: Scale) -> tuple[tuple[str, JSON], ...]:
+        """What makes a row's cell of the base cell: its own changes and what was chosen for it, then the user's.
+
+        Settings that were tuned for another row give way to a row's own changes.
+        """
+        chosen = self.search(scale).settings(column.task, row.tuned_as or row.id).items()
+        tuned = (*chosen, *row.changes.items()) if row.tuned_as else (*row.changes.items(), *chosen)
+        return (*tuned, *self.overrides)
+
     def cell(self, row: Row, column: Column, scale: Scale, seed: int) -> Cell:
-        """The cell of a row, column, scale and seed: the base cell with the row's changes, then the user's."""
-        changes = expanded((*row.changes.items(), *self.overrides))
+        """The cell of a row, column, scale and seed: the base cell with all changes."""
+        changes = expanded(self.changes(row, column, scale))
         in_cell = ((name, self._in_cell(name, value, column, scale)) for name, value in changes)
         return with_changes(self.base(row, column, scale, seed), in_cell)
 

@@ -23,12 +23,11 @@ from benchmarks.measures import Metric, metric
 from benchmarks.record import RunRecord, write_text
 from benchmarks.settings import Settings
 from benchmarks.spec import JSON, Benchmark, Cell, Column, Row, Scale, digest
+from benchmarks.tuning import Grid, Values, read_sweep, survivors
 
 if TYPE_CHECKING:
     import optuna
 
-Grid = Mapping[str, Sequence[JSON]]  # "--set" field -> values
-Values = Mapping[str, JSON]  # "--set" field -> one of them
 ORDER_SEED = 0  # of the order in which a grid's points are handed out
 
 
@@ -40,6 +39,14 @@ class Trial:
     values: Values  # as the definition and --set have them: a critical layer counts the paper's layers
     row: Row  # the method, with the values in its id and name
     cells: tuple[Cell, ...]
+
+    def cells_at(self, rung: int | None) -> tuple[Cell, ...]:
+        """Its cells with as many rounds as a rung has; None: the whole ones."""
+        if rung is None:
+            return self.cells
+        return tuple(
+            dataclasses.replace(cell, training=dataclasses.replace(cell.training, rounds=rung)) for cell in self.cells
+        )
 
     @property
     def settings(self) -> Values:
@@ -56,6 +63,7 @@ class Tuning:
     grid: Grid
     study: str
     trials: tuple[Trial, ...]
+    rungs: tuple[int, ...] = ()
 
     @property
     def metric(self) -> Metric:
@@ -65,11 +73,15 @@ class Tuning:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a trial: the finished cells' ids and validation scores (as records have them, None: undefined)."""
+    """What came of a trial: the finished cells' ids and validation scores (as records have them, None: undefined).
+
+    rung: the rounds after which it was given up; None where it was not.
+    """
 
     trial: Trial
     cell_ids: tuple[str, ...]
     scores: tuple[float | None, ...]
+    rung: int | None = None
 
     @property
     def finished(self) -> bool:
@@ -94,13 +106,14 @@ class Outcome:
 Tried = Sequence[tuple[Tuning, Sequence[Outcome]]]
 
 
-def tuned_rows(benchmark: Benchmark, named: Sequence[Row] = ()) -> list[Row]:
+def tuned_rows(benchmark: Benchmark, scale: Scale, named: Sequence[Row] = ()) -> list[Row]:
     """The named rows, or all that the definition tunes; UserError where it tunes nothing of one."""
-    untuned = [row.id for row in named if row.id not in benchmark.tuned]
-    if untuned or not benchmark.tuned:
-        known = ", ".join(benchmark.tuned) or "no method"
+    grids = benchmark.search(scale).grids
+    untuned = [row.id for row in named if row.id not in grids]
+    if untuned or not grids:
+        known = ", ".join(grids) or "no method"
         raise UserError(f"{benchmark.id}: nothing to tune in {', '.join(untuned) or 'it'}; it tunes {known}")
-    return [row for row in named or benchmark.rows if row.id in benchmark.tuned]
+    return [row for row in named or benchmark.rows if row.id in grids]
 
 
 def budget(grid: Grid, trials: int | None) -> int:
@@ -110,8 +123,9 @@ def budget(grid: Grid, trials: int | None) -> int:
 
 
 def trial_cell(benchmark: Benchmark, row: Row, column: Column, scale: Scale, seed: int, values: Values) -> Cell:
-    """The row's cell with these values, scored on validation data."""
-    return dataclasses.replace(benchmark.cell(row.changed(values), column, scale, seed), holdout="validation")
+    """The row's cell with these values in place of what was chosen before, scored on validation data."""
+    tried = dataclasses.replace(benchmark, overrides=(*benchmark.overrides, *values.items()))
+    return dataclasses.replace(tried.cell(row, column, scale, seed), holdout="validation")
 
 
 def plan_tuning(
@@ -129,40 +143,70 @@ def plan_tuning(
     def cells(values: Values) -> tuple[Cell, ...]:
         return tuple(trial_cell(benchmark, row, column, scale, seed, values) for seed in seeds)
 
-    grid = benchmark.tuned[row.id]
+    search = benchmark.search(scale)
+    grid = search.grids[row.id]
     every = [cell for values in _points(grid) for cell in cells(values)]
     inputs = load_inputs(every[0], settings).digests
     # As cells are named by what decides them, so is what is drawn from them: other data is another study.
-    content = digest({"grid": grid, "score": column.averaged, "cells": [cell.cell_id(inputs) for cell in every]}, 8)
+    decides = {"grid": grid, "score": column.averaged, "cells": [cell.cell_id(inputs) for cell in every]}
+    content = digest(decides | ({"rungs": search.rungs} if search.rungs else {}), 8)
     study = f"{benchmark.id}/{scale.id}/{column.task}/{row.id}/{content}"
     better = metric(column.averaged).higher_is_better
-    asked = Studies(settings.results_dir).ask(study, grid, budget(grid, trials), better)
+    asked = Studies(settings.results_dir).ask(study, grid, budget(grid, trials or search.trials), better)
     found = [
         Trial(number, values, _named(benchmark, scale, row, values), cells(values)) for number, values in asked.items()
     ]
     found.sort(key=lambda trial: [grid[name].index(trial.values[name]) for name in grid])
-    return Tuning(row, column, grid, study, tuple(found))
+    return Tuning(row, column, grid, study, tuple(found), tuple(search.rungs))
+
+
+def going_on(tuning: Tuning, records: Mapping[str, RunRecord], stage: int) -> list[Trial]:
+    """The trials that are left after so many rungs: those with the best mean scores; records: by cells' spec_id."""
+    trials = list(tuning.trials)
+    for rung in tuning.rungs[:stage]:
+        known = [one for one in (_outcome(tuning, trial, records, rung) for trial in trials) if one.mean is not None]
+        known.sort(key=lambda one: -tuning.metric.sign * (one.mean or 0.0))  # of equals the first
+        trials = [one.trial for one in known[: survivors(len(tuning.trials))]]
+    return trials
+
+
+def stage_cells(tuning: Tuning, records: Mapping[str, RunRecord], stage: int) -> list[tuple[Trial, Cell]]:
+    """What is run after so many rungs: the cells of the next rung, or the whole ones after the last."""
+    rung = (*tuning.rungs, None)[stage]
+    return [(trial, cell) for trial in going_on(tuning, records, stage) for cell in trial.cells_at(rung)]
 
 
 def outcomes(tuning: Tuning, records: Mapping[str, RunRecord]) -> list[Outcome]:
-    """What came of each trial; records: by their cells' spec_id."""
-    found = []
-    for trial in tuning.trials:
-        done = [records[cell.spec_id] for cell in trial.cells if cell.spec_id in records]
-        scores = tuple(record.score(tuning.column.averaged) for record in done)
-        found.append(Outcome(trial, tuple(record.cell_id for record in done), scores))
-    return found
+    """What came of each trial, at the last rung that it reached; records: by their cells' spec_id."""
+    found = {
+        trial.number: _outcome(tuning, trial, records, rung)
+        for stage, rung in enumerate((*tuning.rungs, None))
+        for trial in going_on(tuning, records, stage)
+    }
+    return [found[trial.number] for trial in tuning.trials]
+
+
+def _outcome(tuning: Tuning, trial: Trial, records: Mapping[str, RunRecord], rung: int | None) -> Outcome:
+    done = [records[cell.spec_id] for cell in trial.cells_at(rung) if cell.spec_id in records]
+    at = "best" if trial.cells[0].validation_share else "last"  # as tables score the cells
+    scores = tuple(record.score(tuning.column.averaged, at) for record in done)
+    return Outcome(trial, tuple(record.cell_id for record in done), scores, rung)
 
 
 def best(tried: Sequence[Outcome], by: Metric) -> Outcome | None:
-    """The best mean validation score in the metric's direction, the first of equals; None where no trial has one."""
-    means = [one.mean for one in tried]
+    """The best mean validation score in the metric's direction, the first of equals; None where no trial has one.
+
+    Trials that were given up at a rung are not compared with those that went on.
+    """
+    means = [one.mean if one.rung is None else None for one in tried]
     return tried[means.index(by.best(means))] if any(mean is not None for mean in means) else None
 
 
-def write_sweep(path: Path, benchmark: Benchmark, scale: Scale, seeds: Sequence[int], tried: Tried) -> None:
-    """Keep what was tried in the sweep's file, beside the other tasks and methods that are in it."""
-    with _locked(path.parent.parent):
+def write_sweep(
+    path: Path, benchmark: Benchmark, scale: Scale, seeds: Sequence[int], tried: Tried, results_dir: Path
+) -> None:
+    """Keep what was tried in a sweep's file, beside the other tasks and methods that are in it."""
+    with _locked(results_dir):
         entries = {(entry["task"], entry["method"]): entry for entry in read_sweep(path)}
         for tuning, results in tried:
             chosen = best(results, tuning.metric)
@@ -171,7 +215,7 @@ def write_sweep(path: Path, benchmark: Benchmark, scale: Scale, seeds: Sequence[
                 "method": tuning.row.id,
                 "scale": scale.label,
                 "seeds": list(seeds),
-                "score": f"{tuning.column.averaged.partition('/')[2]} on validation data after the last round",
+                "score": f"{tuning.column.averaged.partition('/')[2]} on validation data {scored_after(tuning)}",
                 "study": tuning.study,
                 "grid": tuning.grid,
                 "budget": len(tuning.trials),
@@ -182,20 +226,6 @@ def write_sweep(path: Path, benchmark: Benchmark, scale: Scale, seeds: Sequence[
         write_text(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def read_sweep(path: Path) -> list[dict[str, JSON]]:
-    """What a sweep's file holds of each task and method; UserError where it is damaged, nothing where there is none."""
-    if not path.exists():
-        return []
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))["tunings"]
-        return [entry for entry in found if entry["task"] and entry["method"]]
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(
-            f"{path}: expected the results of a sweep, found a damaged file ({type(error).__name__}: {error}). "
-            f"Move it away: finished cells are kept as records, and a sweep finds them there."
-        ) from None
-
-
 def _described(one: Outcome) -> dict[str, JSON]:
     return {
         "values": dict(one.trial.values),
@@ -204,7 +234,12 @@ def _described(one: Outcome) -> dict[str, JSON]:
         "scores": list(one.scores),
         "mean": one.mean,
         "sd": one.deviation,
-    }
+    } | ({"given_up_after": one.rung} if one.rung is not None else {})
+
+
+def scored_after(tuning: Tuning) -> str:
+    """At which round trials are scored, in words: that at which tables score their cells."""
+    return "after the best round" if tuning.trials[0].cells[0].validation_share else "after the last round"
 
 
 class Studies:
@@ -239,7 +274,8 @@ class Studies:
             with self._opened(tuning.study, tuning.grid, tuning.metric.higher_is_better) as opened:
                 for one in results:
                     if one.finished:
-                        state = TrialState.FAIL if one.mean is None else TrialState.COMPLETE
+                        ended = TrialState.COMPLETE if one.rung is None else TrialState.PRUNED
+                        state = TrialState.FAIL if one.mean is None else ended
                         opened.tell(one.trial.number, one.mean, state, skip_if_finished=True)
 
     @contextmanager

@@ -61,7 +61,12 @@ def build_parser() -> Parser:
     command = commands.add_parser("sweep", help="tune what the paper tunes, on validation data")
     _selection(command, required=True)
     _machine(command)
-    command.add_argument("--trials", type=positive, help="at most so many trials a method and task (default: the grid)")
+    command.add_argument("--trials", type=positive, help="at most so many trials a method and task (default: all)")
+    command.add_argument(
+        "--adopt",
+        action="store_true",
+        help="make the best values the definition's own, where it has a file",
+    )
 
     command = commands.add_parser("pretrain", help="train a backbone of this project, as whatever needs it does")
     command.add_argument("backbone_id", metavar="backbone", help="such as arabic-mini")

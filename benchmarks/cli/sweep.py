@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from benchmarks.cli.run import compute, summary, warn
 from benchmarks.cli.select import Selection, selection, settings
 from benchmarks.errors import UserError
 from benchmarks.measures import Metric
+from benchmarks.record import RunRecord
 from benchmarks.spec import JSON, Cell, Column, Row
 from benchmarks.sweep import (
     Studies,
@@ -21,17 +22,24 @@ from benchmarks.sweep import (
     budget,
     outcomes,
     plan_tuning,
-    read_sweep,
+    scored_after,
+    stage_cells,
     tuned_rows,
     write_sweep,
 )
+from benchmarks.tuning import read_sweep
 
 
 @dataclass(frozen=True)
 class SweepSelection(Selection):
-    """The trials of a part of a benchmark, each a row of its own."""
+    """The trials of a part of a benchmark, each a row of its own, after `stage` rungs.
+
+    known: records of the rungs before, by their cells' spec_id.
+    """
 
     tunings: Sequence[Tuning]
+    stage: int = 0
+    known: Mapping[str, RunRecord] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -43,38 +51,50 @@ class SweepSelection(Selection):
         return [
             (trial.row, tuning.column, cell)
             for tuning in self.tunings
-            for trial in tuning.trials
-            for cell in trial.cells
+            for trial, cell in stage_cells(tuning, self.known, self.stage)
         ]
 
 
 def sweep_command(words: argparse.Namespace) -> int:
     """Try what the paper tunes on validation data, show what came of it and how to run the table with the best."""
     chosen = selection(words)
-    rows = tuned_rows(chosen.benchmark, chosen.rows if words.methods else ())
-    grids = [chosen.benchmark.tuned[row.id] for row in rows]
-    _refuse_tuned({field for grid in grids for field in grid}, words.set)
-    count = sum(budget(grid, words.trials) for grid in grids) * len(chosen.columns) * len(chosen.seeds)
+    search = chosen.benchmark.search(chosen.scale)
+    rows = tuned_rows(chosen.benchmark, chosen.scale, chosen.rows if words.methods else ())
+    grids = [search.grids[row.id] for row in rows]
+    _refuse_tuned({name for grid in grids for name in grid}, words.set)
+    seeds = search.seeds or tuple(chosen.seeds)
+    count = sum(budget(grid, words.trials or search.trials) for grid in grids) * len(chosen.columns) * len(seeds)
     made = settings(words, count)
     path = made.results_dir / "sweeps" / f"{chosen.benchmark.id}-{chosen.scale.id}.json"
     read_sweep(path)  # a damaged one is said before hours of training, not after
     tunings = [
-        plan_tuning(chosen.benchmark, chosen.scale, row, column, chosen.seeds, made, words.trials)
+        plan_tuning(chosen.benchmark, chosen.scale, row, column, seeds, made, words.trials)
         for column in chosen.columns
         for row in rows
     ]
-    sweep = SweepSelection(chosen.benchmark, chosen.scale, rows, chosen.columns, chosen.seeds, tunings)
-    cells = list({cell.spec_id: cell for _, _, cell in sweep.cells()}.values())
-    records, failures = compute(sweep, cells, made, tracking=not words.no_tracking)
-    problem = summary(failures, len(cells), sweep) if failures else ""
-    if not records:
+    by_spec: dict[str, RunRecord] = {}
+    problems = []
+    for stage in range(len(search.rungs) + 1):
+        sweep = SweepSelection(chosen.benchmark, chosen.scale, rows, chosen.columns, seeds, tunings, stage, by_spec)
+        cells = list({cell.spec_id: cell for _, _, cell in sweep.cells()}.values())
+        records, failures = compute(sweep, cells, made, tracking=not words.no_tracking)
+        if failures:
+            problems.append(summary(failures, len(cells), sweep))
+        by_spec = by_spec | {record.cell.spec_id: record for record in records}
+    problem = "\n".join(problems)
+    if not by_spec:
         raise UserError(problem)
-    by_spec = {record.cell.spec_id: record for record in records}
     tried = [(tuning, outcomes(tuning, by_spec)) for tuning in tunings]
     Studies(made.results_dir).tell(tried)
-    write_sweep(path, chosen.benchmark, chosen.scale, chosen.seeds, tried)
+    written = (path, *([search.chosen] if words.adopt and search.chosen else ()))
+    for place in written:
+        write_sweep(place, chosen.benchmark, chosen.scale, seeds, tried, made.results_dir)
     print_sweep(sweep, tried)
-    print(f"Written to {path}. The table with the best values:", *commands(words, chosen, tried), sep="\n  ")
+    print(
+        f"Written to {' and '.join(map(str, written))}. The table with the best values:",
+        *commands(words, chosen, tried),
+        sep="\n  ",
+    )
     undecided = [
         f"{tuning.column.name} · {tuning.row.name}" for tuning, results in tried if best(results, tuning.metric) is None
     ]
@@ -88,10 +108,10 @@ def sweep_command(words: argparse.Namespace) -> int:
 def _refuse_tuned(tuned: set[str], assignments: Sequence[str]) -> None:
     for assignment in assignments:
         name = assignment.partition("=")[0]
-        for field in (*tuned, "holdout"):
-            if f"{field}.".startswith(f"{name}.") or f"{name}.".startswith(f"{field}."):
+        for decided in (*tuned, "holdout"):
+            if f"{decided}.".startswith(f"{name}.") or f"{name}.".startswith(f"{decided}."):
                 raise UserError(
-                    f"--set {name}: this sweep decides {field} itself; leave it out, or choose other METHODS"
+                    f"--set {name}: this sweep decides {decided} itself; leave it out, or choose other METHODS"
                 )
 
 
@@ -100,7 +120,7 @@ def print_sweep(sweep: SweepSelection, tried: Tried) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"{sweep.title}: validation scores after the last round")
+    table = Table(title=f"{sweep.title}: validation scores {scored_after(tried[0][0])}")
     for heading in ("Task", "Method", "Tried", "Score", "sd", "n", ""):
         table.add_column(heading, justify="right" if heading in ("Score", "sd", "n") else "left")
     for tuning, results in tried:
@@ -115,7 +135,7 @@ def print_sweep(sweep: SweepSelection, tried: Tried) -> None:
                 _score(one.mean, metric) or ("undefined" if one.finished else "failed"),
                 _score(one.deviation, metric),
                 str(len(one.scores)),
-                "best" if one is chosen else "",
+                "best" if one is chosen else f"given up after {one.rung}" if one.rung is not None else "",
                 style="bold" if one is chosen else None,
                 end_section=one is results[-1],
             )

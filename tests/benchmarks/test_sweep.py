@@ -29,7 +29,6 @@ from benchmarks.registry import columns_of, rows_of, scale_of
 from benchmarks.settings import Settings
 from benchmarks.spec import Benchmark, Cell, Column
 from benchmarks.sweep import (
-    Grid,
     Outcome,
     Studies,
     Trial,
@@ -37,10 +36,10 @@ from benchmarks.sweep import (
     best,
     budget,
     plan_tuning,
-    read_sweep,
     trial_cell,
     write_sweep,
 )
+from benchmarks.tuning import Grid, read_sweep
 
 TABLE = table3.BENCHMARK
 DEMO, LITE, PAPER = (scale_of(TABLE, name) for name in ("demo", "lite", "paper"))
@@ -361,7 +360,7 @@ def test_a_lower_perplexity_is_the_better_one_and_is_no_percentage(
     assert study.direction == optuna.study.StudyDirection.MINIMIZE
     assert study.best_params == {"options.proximal": 0.01}
     path = tmp_path / "sweeps" / "made-up.json"
-    write_sweep(path, TABLE, DEMO, [0, 1], [(planned, tried)])
+    write_sweep(path, TABLE, DEMO, [0, 1], [(planned, tried)], tmp_path)
     (written,) = read_sweep(path)
     assert (written["best"]["mean"], written["best"]["values"]) == (12.25, {"options.proximal": 0.01})
     asked = SweepSelection(TABLE, DEMO, [FEDPROX], [PERPLEXITY], [0, 1], [planned])

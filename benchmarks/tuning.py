@@ -1,0 +1,65 @@
+"""How a scale's settings are chosen, as data: what is tried, on which data, and the file that holds what was chosen."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from benchmarks.errors import UserError
+from benchmarks.plain import JSON
+
+Grid = Mapping[str, Sequence[JSON]]  # "--set" field -> values
+Values = Mapping[str, JSON]  # "--set" field -> one of them
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is tried for each row and task, all with the same budget on the same data.
+
+    trials: points of a row's grid, in a seeded order; None: all. rungs: rounds after which all but the best of a row's
+    trials, one in KEPT, are given up (successive halving, Jamieson and Talwalkar 2016, section 3); who goes on begins
+    anew, with more rounds. seeds: of data and training, which no table uses; none: the table's own. chosen: the file of
+    the choices that definitions read, as a sweep writes it.
+    """
+
+    grids: Mapping[str, Grid] = field(default_factory=dict)  # row -> what is tuned of it
+    trials: int | None = None
+    rungs: tuple[int, ...] = ()
+    seeds: tuple[int, ...] = ()
+    chosen: Path | None = None
+
+    def settings(self, task: str, row: str) -> Values:
+        """What was chosen for a row on a task; nothing where it was not tuned yet."""
+        return _choices(self.chosen).get((task, row), {}) if self.chosen is not None else {}
+
+
+KEPT = 4  # of so many trials, one goes on at a rung
+
+
+def survivors(trials: int) -> int:
+    """How many of some trials go on at a rung."""
+    return max(1, math.ceil(trials / KEPT))
+
+
+@lru_cache
+def _choices(path: Path) -> Mapping[tuple[str, str], Values]:
+    found = read_sweep(path)
+    return {(entry["task"], entry["method"]): entry["best"]["values"] for entry in found if entry["best"]}
+
+
+def read_sweep(path: Path) -> list[dict[str, JSON]]:
+    """What a sweep's file holds of each task and method; UserError where it is damaged, nothing where there is none."""
+    if not path.exists():
+        return []
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))["tunings"]
+        return [entry for entry in found if entry["task"] and entry["method"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{path}: expected the results of a sweep, found a damaged file ({type(error).__name__}: {error}). "
+            f"Move it away: finished cells are kept as records, and a sweep finds them there."
+        ) from None
