@@ -21,7 +21,7 @@ from benchmarks.plain import digest as digest
 from benchmarks.tuning import Grid, Search
 
 JSON = Any
-SCALES = ("demo", "lite", "paper")
+SCALES = ("demo", "lite", "literal", "paper")
 # Raised whenever the engine's arithmetic changes meaning: records of other versions are other cells.
 # 1: the transformers library's layers. 2: layers over packed tokens, dropout of their own, precision by measurement.
 ENGINE_VERSION = 2
@@ -192,6 +192,7 @@ class Scale:
     source: str
     label: str
     changed: bool = False  # a user's other backbone or settings: no longer what the definition says
+    search: Search | None = None  # how its settings are chosen; None: as the paper tuned
 
 
 @dataclass(frozen=True)
@@ -262,7 +263,6 @@ class Benchmark:
     published_csv: Path
     deviations: tuple[Deviation, ...] = ()
     tuned: Mapping[str, Grid] = field(default_factory=dict)  # row -> what the paper tunes of it
-    searches: Mapping[str, Search] = field(default_factory=dict)  # a scale that tunes otherwise -> how
     view: View = View()
     closed_forms: Mapping[str, ClosedForm] = field(default_factory=dict)  # row -> the paper's equation of its cost
     keeps_weights: bool = False  # whether its cells keep their weights, as other cells begin from them
@@ -276,8 +276,8 @@ class Benchmark:
         return self.paper.units
 
     def search(self, scale: Scale) -> Search:
-        """How settings are chosen at a scale."""
-        return self.searches.get(scale.id) or Search(self.tuned)
+        """How settings are chosen at a scale: as it says, or as the paper did."""
+        return scale.search or Search(self.tuned)
 
     def changes(self, row: Row, column: Column, scale: Scale) -> tuple[tuple[str, JSON], ...]:
         """What makes a row's cell of the base cell: its own changes and what was chosen for it, then the user's.

@@ -14,19 +14,9 @@ from benchmarks.errors import UserError
 from benchmarks.measures import Metric
 from benchmarks.record import RunRecord
 from benchmarks.spec import JSON, Cell, Column, Row
-from benchmarks.sweep import (
-    Studies,
-    Tried,
-    Tuning,
-    best,
-    budget,
-    outcomes,
-    plan_tuning,
-    scored_after,
-    stage_cells,
-    tuned_rows,
-    write_sweep,
-)
+from benchmarks.studies import Studies
+from benchmarks.sweep import best, budget, outcomes, plan_tuning, scored_after, stage_cells, tuned_rows, write_sweep
+from benchmarks.trials import Tried, Tuning
 from benchmarks.tuning import read_sweep
 
 

@@ -13,7 +13,10 @@ from benchmarks.fedsplitbert import setup as original
 from benchmarks.spec import Benchmark, Deviation
 
 C8 = original.FEDSPLITBERT.changed(
-    {"options.critical_layer": 8, "options.embeddings": "global"}, id="fedsplitbert-c8", name="FedSplitBERT, c = 8"
+    {"options.critical_layer": 8, "options.embeddings": "global"},
+    id="fedsplitbert-c8",
+    name="FedSplitBERT, c = 8",
+    tuned_as="fedsplitbert",
 )
 
 BENCHMARK = Benchmark(

@@ -27,7 +27,8 @@ def _frozen(row: Row) -> Row:
 
 def _exchanged(row: Row) -> Row:
     name = f"{row.name}, embeddings exchanged"
-    return row.changed({"options.embeddings": "global"}, id=f"{row.id}-global", name=name, printed=False)
+    changed = {"options.embeddings": "global"}
+    return row.changed(changed, id=f"{row.id}-global", name=name, printed=False, tuned_as=row.id)
 
 
 BENCHMARK = Benchmark(

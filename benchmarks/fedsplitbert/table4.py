@@ -24,7 +24,8 @@ LAYERS = (10, 8, 6, 4, 0)
 
 
 def _row(layer: int) -> Row:
-    return FEDSPLITBERT.changed({"options.critical_layer": layer}, id=f"c{layer}", name=f"c = {layer}")
+    changed = {"options.critical_layer": layer}
+    return FEDSPLITBERT.changed(changed, id=f"c{layer}", name=f"c = {layer}", tuned_as="fedsplitbert")
 
 
 # The printed row c = 12 is FedAvg's own cell; this one has to equal it, which says something only by other code.
@@ -33,6 +34,7 @@ ALL_SHARED = replace(
     id="c12-split",
     name="c = 12 by FedSplitBERT",
     printed=False,
+    tuned_as="fedavg",
     note="FedSplitBERT's own code with every layer shared, pooler and classifier too; it has to be the same run as "
     "FedAvg, bit by bit",
 )
@@ -43,7 +45,12 @@ BENCHMARK = Benchmark(
     paper=PAPER,
     place="Table IV",
     title="FedSplitBERT with the critical layer c at 0, 4, 6, 8, 10 and 12 of 12, over 3 clients",
-    rows=(LOCAL_MAJORITY, replace(FEDAVG, id="c12", name="c = 12 (FedAvg)"), ALL_SHARED, *map(_row, LAYERS)),
+    rows=(
+        LOCAL_MAJORITY,
+        replace(FEDAVG, id="c12", name="c = 12 (FedAvg)", tuned_as="fedavg"),
+        ALL_SHARED,
+        *map(_row, LAYERS),
+    ),
     # Table IV prints RTE's accuracy alone
     columns=tuple(
         replace(column, scores=("test/accuracy",)) if column.task in ("rte", "sst2") else column for column in COLUMNS

@@ -28,17 +28,9 @@ from benchmarks.record import RunRecord, read_records
 from benchmarks.registry import columns_of, rows_of, scale_of
 from benchmarks.settings import Settings
 from benchmarks.spec import Benchmark, Cell, Column
-from benchmarks.sweep import (
-    Outcome,
-    Studies,
-    Trial,
-    Tuning,
-    best,
-    budget,
-    plan_tuning,
-    trial_cell,
-    write_sweep,
-)
+from benchmarks.studies import Studies
+from benchmarks.sweep import best, budget, plan_tuning, trial_cell, write_sweep
+from benchmarks.trials import Outcome, Trial, Tuning
 from benchmarks.tuning import Grid, read_sweep
 
 TABLE = table3.BENCHMARK

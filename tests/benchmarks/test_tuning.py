@@ -1,0 +1,166 @@
+"""Searches: the same budget for every row, on data of their own, by rungs; definitions read what was chosen."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import optuna
+import pytest
+from optuna.storages.journal import JournalFileBackend, JournalStorage
+
+from benchmarks.cli.main import main
+from benchmarks.customise import with_settings
+from benchmarks.errors import UserError
+from benchmarks.fedsplitbert import setup, table3, table4
+from benchmarks.record import RunRecord, read_records
+from benchmarks.registry import columns_of, rows_of, scale_of
+from benchmarks.spec import JSON, Benchmark, Scale
+from benchmarks.tuning import KEPT, Search, read_sweep, survivors
+
+(MRPC,) = columns_of(table3.BENCHMARK, ["mrpc"])
+FEDAVG, FP16, SPLIT, QAT = rows_of(table3.BENCHMARK, ["fedavg", "fedavg-fp16", "fedsplitbert", "fedsplitbert-qat"])
+RATES = (1e-4, 1e-3, 2e-3, 5e-3, 8e-3)
+SHORT = ("--set", "training.max_length=16", "--set", "training.local_epochs=1", "--set", "training.rounds=2")
+
+
+def choices(path: Path, **methods: Mapping[str, JSON]) -> Path:
+    """A sweep's file in which this was best on MRPC."""
+    found = [{"task": "mrpc", "method": name, "best": {"values": values}} for name, values in methods.items()]
+    path.write_text(json.dumps({"tunings": found}), encoding="utf-8")
+    return path
+
+
+def searched(search: Search) -> tuple[Benchmark, Scale]:
+    """The table with that search at the demo scale."""
+    demo = dataclasses.replace(scale_of(table3.BENCHMARK, "demo"), search=search)
+    return dataclasses.replace(table3.BENCHMARK, scales=(demo, *table3.BENCHMARK.scales[1:])), demo
+
+
+# ---- what definitions read -----------------------------------------------------------------------------------------
+
+
+def test_a_row_takes_what_was_chosen_for_it_and_gives_way_to_the_user(tmp_path: Path) -> None:
+    values = {"training.learning_rate": 3e-3, "options.critical_layer": 9}
+    table, demo = searched(Search(chosen=choices(tmp_path / "chosen.json", fedsplitbert=values)))
+    cell = table.cell(SPLIT, MRPC, demo, 0)
+    assert (cell.training.learning_rate, cell.options["critical_layer"]) == (3e-3, 3)  # 9 of 12 is 3 of 4
+    mine = with_settings(table, ["training.learning_rate=0.5"]).cell(SPLIT, MRPC, demo, 0)
+    assert (mine.training.learning_rate, mine.options["critical_layer"]) == (0.5, 3)
+    rest = table.cell(FEDAVG, MRPC, demo, 0)
+    assert rest == table3.BENCHMARK.cell(FEDAVG, MRPC, demo, 0)  # nothing was chosen for it
+
+
+def test_settings_of_another_row_give_way_to_a_rows_own(tmp_path: Path) -> None:
+    values = {"training.learning_rate": 3e-3, "options.critical_layer": 9}
+    table, demo = searched(Search(chosen=choices(tmp_path / "chosen.json", fedsplitbert=values)))
+    (c4,) = rows_of(table4.BENCHMARK, ["c4"])
+    cell = table.cell(c4, MRPC, demo, 0)
+    assert (cell.training.learning_rate, cell.options["critical_layer"]) == (3e-3, 1)
+    quantised = table.cell(QAT, MRPC, demo, 0)
+    assert (quantised.codec, quantised.training.learning_rate) == ("fp16", 3e-3)
+
+
+def test_every_row_that_trains_is_tuned_or_takes_over_a_tuning() -> None:
+    known = setup.MINIATURE.grids
+    for benchmark in (table3.BENCHMARK, table4.BENCHMARK):
+        trained = [row for row in benchmark.rows if row.algorithm in ("fedavg", "fedsplitbert")]
+        assert {row.tuned_as or row.id for row in trained} <= set(known)
+
+
+def test_every_method_has_the_same_budget_and_grid_of_rates() -> None:
+    search = setup.MINIATURE
+    assert search.trials is not None
+    for grid in search.grids.values():
+        assert grid["training.learning_rate"] == setup.RATES
+        assert math.prod(map(len, grid.values())) >= search.trials
+    assert min(setup.RATES) == 2e-5
+    assert max(setup.RATES) == 4e-4
+    assert not set(search.seeds) & set(range(100))
+
+
+def test_a_damaged_file_of_choices_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "chosen.json"
+    path.write_text("{", encoding="utf-8")
+    table, demo = searched(Search(chosen=path))
+    with pytest.raises(UserError, match="found a damaged file"):
+        table.cell(FEDAVG, MRPC, demo, 0)
+
+
+# ---- rungs ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Benchmark]:
+    """Results after a search by rungs, and the table that it was of."""
+    folder = tmp_path_factory.mktemp("swept")
+    search = Search(
+        {"fedavg": {"training.learning_rate": RATES}},
+        trials=4,
+        rungs=(1,),
+        seeds=(77,),
+        chosen=folder / "chosen.json",
+    )
+    table, _ = searched(search)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table3, "BENCHMARK", table)
+        assert sweep(folder) == 0
+        before = {path.name: path.stat().st_mtime_ns for path in (folder / "records").iterdir()}
+        assert sweep(folder, "--adopt") == 0
+        assert before == {path.name: path.stat().st_mtime_ns for path in (folder / "records").iterdir()}
+    return folder, table
+
+
+def sweep(folder: Path, *words: str) -> int:
+    places = ["--results-dir", str(folder), "--workers", "1", "--no-tracking"]
+    return main(["sweep", table3.BENCHMARK.id, "--tasks", "mrpc", "--methods", "fedavg", *SHORT, *places, *words])
+
+
+def records(folder: Path) -> list[RunRecord]:
+    return list(read_records(folder / "records"))
+
+
+def test_most_trials_are_given_up_at_the_rung_and_the_best_of_them_goes_on(swept: tuple[Path, Benchmark]) -> None:
+    folder, table = swept
+    (entry,) = read_sweep(folder / "sweeps" / f"{table.id}-demo.json")
+    rung = [record for record in records(folder) if record.cell.training.rounds == 1]
+    whole = [record for record in records(folder) if record.cell.training.rounds == 2]
+    assert (len(rung), len(whole)) == (4, survivors(4)) == (4, 1)
+    assert max(rung, key=lambda one: one.score("test/f1")).cell.training.learning_rate == (
+        whole[0].cell.training.learning_rate
+    )
+    given_up = [trial for trial in entry["trials"] if trial.get("given_up_after") == 1]
+    assert len(given_up) == 3
+    assert entry["best"]["cells"] == [whole[0].cell_id]
+
+
+def test_it_is_searched_on_data_of_its_own(swept: tuple[Path, Benchmark]) -> None:
+    folder, _ = swept
+    assert {(record.cell.seed, record.cell.holdout) for record in records(folder)} == {(77, "validation")}
+
+
+def test_optuna_knows_who_was_given_up(swept: tuple[Path, Benchmark]) -> None:
+    folder, table = swept
+    (entry,) = read_sweep(folder / "sweeps" / f"{table.id}-demo.json")
+    storage = JournalStorage(JournalFileBackend(str(folder / "sweeps" / "journal.log")))
+    study = optuna.load_study(study_name=entry["study"], storage=storage)
+    assert sorted(trial.state.name for trial in study.trials) == ["COMPLETE", *["PRUNED"] * 3]
+    assert study.best_params == entry["best"]["values"]
+
+
+def test_what_is_adopted_is_what_definitions_read(swept: tuple[Path, Benchmark]) -> None:
+    folder, table = swept
+    (entry,) = read_sweep(folder / "chosen.json")
+    demo = scale_of(table, "demo")
+    cell = table.cell(FEDAVG, MRPC, demo, 0)
+    assert cell.training.learning_rate == entry["best"]["values"]["training.learning_rate"]
+    assert cell.training.learning_rate == table.cell(FP16, MRPC, demo, 0).training.learning_rate
+
+
+@pytest.mark.parametrize(("trials", "left"), [(1, 1), (4, 1), (5, 2), (8, 2), (9, 3)])
+def test_one_in_so_many_goes_on(trials: int, left: int) -> None:
+    assert KEPT == 4
+    assert survivors(trials) == left
