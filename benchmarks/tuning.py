@@ -34,7 +34,9 @@ class Search:
 
     def settings(self, task: str, row: str) -> Values:
         """What was chosen for a row on a task; nothing where it was not tuned yet."""
-        return _choices(self.chosen).get((task, row), {}) if self.chosen is not None else {}
+        if self.chosen is None or not self.chosen.exists():
+            return {}
+        return _choices(self.chosen, self.chosen.stat().st_mtime_ns).get((task, row), {})
 
 
 KEPT = 4  # of so many trials, one goes on at a rung
@@ -46,7 +48,8 @@ def survivors(trials: int) -> int:
 
 
 @lru_cache
-def _choices(path: Path) -> Mapping[tuple[str, str], Values]:
+def _choices(path: Path, changed: int) -> Mapping[tuple[str, str], Values]:
+    """changed: when the file was, as a sweep may write it while this process runs."""
     found = read_sweep(path)
     return {(entry["task"], entry["method"]): entry["best"]["values"] for entry in found if entry["best"]}
 
