@@ -115,10 +115,10 @@ def _changed(target: Any, path: str, name: str, value: JSON, cell: Any) -> Any:
         whole = isinstance(value, Mapping) if key == "options" else not dataclasses.is_dataclass(current)
         if not dot and (whole or type(value) is type(current) or (value is None and NoneType in get_args(hint))):
             return dataclasses.replace(target, **{key: _typed(name, value, hint, current)})
-    raise UserError(f"--set {name}: unknown field; expected one of {', '.join(_known(cell))}")
+    raise UserError(f"--set {name}: unknown field; expected one of {', '.join(changeable(cell))}")
 
 
-def _known(target: Any, prefix: str = "") -> list[str]:
+def changeable(target: Any, prefix: str = "") -> list[str]:
     """The names of all fields that can be changed."""
     names: list[str] = []
     for field in dataclasses.fields(target):
@@ -126,7 +126,7 @@ def _known(target: Any, prefix: str = "") -> list[str]:
         if field.metadata.get("fixed"):
             continue
         if dataclasses.is_dataclass(value):
-            names += _known(value, f"{prefix}{field.name}.")
+            names += changeable(value, f"{prefix}{field.name}.")
         else:
             names.append(f"{prefix}{field.name}" + (".<name>" if field.name == "options" else ""))
     return names

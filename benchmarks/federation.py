@@ -8,18 +8,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from benchmarks.backbones import Located, backbone_name, build_encoder, build_tokenizer, locate
 from benchmarks.encoding import Encoded, vocabulary_of
 from benchmarks.errors import UserError
 from benchmarks.settings import Settings
+from benchmarks.sharing import share_out
 from benchmarks.spec import JSON, Cell
 from benchmarks.stages import Outcome
 from benchmarks.tasks import DataSource, Task, TaskData, task
 from benchmarks.token_cache import TokenCache
 from fedsim.algorithms import Setting, build_algorithm
-from fedsim.data import Client, Subset
+from fedsim.data import Client
 from fedsim.engine import FederatedAlgorithm
 from fedsim.feature_cache import FeatureCache
 from fedsim.models.encoder import pretrained_pooler
@@ -27,14 +26,11 @@ from fedsim.models.model import Model, resolve_kernels
 from fedsim.models.sequence import with_head
 from fedsim.objectives import LANGUAGE_MODELS, Objective, build_objective
 from fedsim.precision import Precision, resolve_precision
-from fedsim.rng import SERVER, numpy_generator
 from fedsim.training import LocalTraining
 from fedsim.wire import Params
-from partitions import PartitionReport, from_description, split_train_test
+from partitions import PartitionReport
 
 SHORTEST_TEXT = 8  # three special tokens, and something of each text
-VALIDATION = "validation"  # the evaluation by which a round is chosen
-VALIDATION_SHARE = 0.2  # of a client's training subset, where no share is held back for its test
 DATA_SEED = 0  # generated tasks are one dataset, whatever the cell's seed
 
 
@@ -131,67 +127,6 @@ def training_examples(cell: Cell, settings: Settings) -> list[int]:
     uncut: defaultdict[str, Encoded] = defaultdict(lambda: Encoded(Texts()))
     clients, _ = share_out(cell, task(cell.task), _task_data(cell.task, cell.source, settings), uncut)
     return [len(client.train) for client in clients]
-
-
-def share_out(
-    cell: Cell, of: Task, loaded: TaskData, examples: Mapping[str, Encoded]
-) -> tuple[list[Client], PartitionReport]:
-    """The clients of a task: the pool shared out and split on each client; held-out sets shared out in the same way.
-
-    examples: the same ones in the form in which clients hold them: "pool", held-out sets, and "central <name>".
-    Central sets are no client's own: every client is scored on the whole of them. Where one of them is the test set,
-    clients keep nothing back (test_share 0). With cell.holdout "validation" a client is scored on a share of its
-    training subset, and never sees a test set. Else a share of it, cell.validation_share, is scored beside the test
-    set, to choose a round by.
-    """
-    if not 0 <= cell.validation_share < 1:
-        raise UserError(f"validation_share: expected a share in [0, 1), found {cell.validation_share}")
-    if cell.holdout not in ("test", "validation"):
-        raise UserError(f"holdout: expected test or validation, found {cell.holdout!r}")
-    if not 0 <= cell.test_share < 1 or (cell.test_share == 0) != ("test" in loaded.central):
-        expected = "0, as the test set is central" if "test" in loaded.central else "a share in (0, 1)"
-        raise UserError(f"test_share: expected {expected} for the task {cell.task}, found {cell.test_share}")
-    partitioner = from_description(cell.partition)
-    classes = of.labels is not None
-    pool_labels = loaded.pool.labels
-
-    def drawn(name: str, purpose: str) -> tuple[list[np.ndarray], PartitionReport]:
-        """Each client's texts."""
-        labels = pool_labels if name == "pool" else loaded.held_out[name].labels
-        parts = partitioner(labels, cell.clients, numpy_generator(_data_seed(cell), 0, SERVER, purpose))
-        return [np.asarray(indices) for indices in parts.indices], parts.report
-
-    pool, report = drawn("pool", "partition")
-    held_out = {name: drawn(name, f"partition-{name}")[0] for name in sorted(loaded.held_out) if cell.holdout == "test"}
-    central = {
-        name: examples[f"central {name}"].subset(np.arange(len(held)))
-        for name, held in sorted(loaded.central.items())
-        if cell.holdout == "test"
-    }
-    clients = []
-    for number, train in enumerate(pool):
-        own: dict[str, Subset] = {}
-
-        def held_back(texts: np.ndarray, share: float, purpose: str, client: int = number) -> tuple[np.ndarray, Subset]:
-            """The texts that are left, and those that the client is scored on."""
-            generator = numpy_generator(_data_seed(cell), 0, client, purpose)
-            rest, held = split_train_test(pool_labels[texts], share, generator, stratify=classes)
-            return texts[rest], examples["pool"].subset(texts[held])
-
-        if cell.test_share:
-            train, own["test"] = held_back(train, cell.test_share, "split")
-        if cell.holdout == "validation":
-            train, own["test"] = held_back(train, cell.test_share or VALIDATION_SHARE, "validation")
-        elif cell.validation_share:
-            train, own[VALIDATION] = held_back(train, cell.validation_share, "validation")
-        shared_out = {name: examples[name].subset(texts[number]) for name, texts in held_out.items()}
-        clients.append(Client(number, examples["pool"].subset(train), own | shared_out | central))
-    return clients, report
-
-
-def _data_seed(cell: Cell) -> int:
-    """By which the data are shared out and split."""
-    return cell.seed if cell.data_seed is None else cell.data_seed
 
 
 def local_training(cell: Cell, on_batch: Callable[[int], None]) -> LocalTraining:

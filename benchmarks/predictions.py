@@ -1,7 +1,7 @@
 """What a finished cell answered: a safetensors file beside its record, so that scores can be asked for anew.
 
 Of each client and evaluation: which examples of the task's data they are, what is right, and what the model put out
-after the last round and after the chosen one, in half precision.
+after the last round and after the chosen one.
 """
 
 from __future__ import annotations
@@ -16,85 +16,132 @@ import safetensors.numpy
 from safetensors import SafetensorError
 
 from benchmarks.errors import UserError
-from benchmarks.record import RunRecord, write_bytes
-from benchmarks.spec import JSON
+from benchmarks.record import RunRecord, read_record, write_bytes
 from fedsim.data import Client
 from fedsim.engine import Answers, part_name
 
-SUFFIX = ".predictions.safetensors"
-ROUNDS = ("last", "chosen")
+# One step below the largest half, so that there is room for a step down from what is clipped to it.
+LARGEST = np.nextafter(np.finfo(np.float16).max, np.float16(0))
 
 
 @dataclass(frozen=True)
 class Predictions:
     """Of one client and evaluation, n examples in the evaluation's order.
 
-    indices: int64 [n], positions in the task's pool, or in the set of the evaluation's name. gold: [n, ...], labels,
-    scores or tags. outputs: "last" and "chosen" -> float16 [n, ...], as the objective's answers are.
+    indices: int64 [n], positions in the task's pool, or in the set of the evaluation's name (of texts in blocks: of the
+    blocks). gold: [n, ...], labels, scores or tags. last, chosen: what was answered after the last and the chosen
+    round, [n, ...], as the objective's answers are; logits in half precision.
     """
 
     indices: np.ndarray
     gold: np.ndarray
-    outputs: Mapping[str, np.ndarray]
+    last: np.ndarray
+    chosen: np.ndarray
 
 
-def file_name(record_name: str) -> str:
-    """The name of the file beside a record's."""
-    return record_name.removesuffix(".json") + SUFFIX
+def pack_predictions(clients: Sequence[Client], last: Answers, chosen: Answers | None) -> bytes:
+    """The file of what was answered after the last and the chosen round; chosen: None where that is the last one.
 
-
-def write_predictions(
-    path: Path, clients: Sequence[Client], last: Answers, chosen: Answers, rounds: Mapping[str, int]
-) -> dict[str, JSON]:
-    """Write what was answered after the last and the chosen round; returns what the record says of the file.
-
-    rounds: "last" and "chosen" -> their numbers.
+    Arrays are named "<client>/<evaluation>/<what>"; one that is the same of all clients, as of a central test set, is
+    there once, as "<evaluation>/<what>".
     """
     arrays: dict[str, np.ndarray] = {}
-    for client in clients:
-        for evaluation, subset in client.evaluation.items():
-            part = part_name(client, evaluation)
-            arrays[f"{part}/indices"] = np.asarray(subset.indices, dtype=np.int64)
-            arrays[f"{part}/gold"] = np.ascontiguousarray(subset.references)
-            for name, answers in zip(ROUNDS, (last, chosen), strict=True):
-                if name == "last" or rounds["chosen"] != rounds["last"]:
-                    arrays[f"{part}/{name}"] = _halved(answers[part])
-    content = safetensors.numpy.save(arrays)
-    write_bytes(path, content)
-    return {"file": path.name, "sha256": hashlib.sha256(content).hexdigest(), "rounds": dict(rounds)}
+    for evaluation in clients[0].evaluation:
+        parts = {part_name(client, evaluation): client.evaluation[evaluation] for client in clients}
+        common = len({id(subset) for subset in parts.values()}) == 1
+        found = {
+            "indices": {part: np.asarray(subset.indices, dtype=np.int64) for part, subset in parts.items()},
+            "gold": {part: np.ascontiguousarray(subset.references) for part, subset in parts.items()},
+            "last": {part: halved(last[part]) for part in parts},
+            **({"chosen": {part: halved(chosen[part]) for part in parts}} if chosen else {}),
+        }
+        for what, by_part in found.items():
+            first, *others = by_part.values()
+            if common and all(np.array_equal(first, other) for other in others):
+                arrays[f"{evaluation}/{what}"] = first
+            else:
+                arrays |= {f"{part}/{what}": array for part, array in by_part.items()}
+    return safetensors.numpy.save(arrays)
 
 
-def _halved(outputs: np.ndarray) -> np.ndarray:
-    """Half precision; what is larger than that can hold becomes the largest it holds."""
-    if outputs.dtype.kind != "f":
+def halved(outputs: np.ndarray) -> np.ndarray:
+    """Logits in half precision: the same place is the first to have a row's largest value, and finite ones stay finite.
+
+    Others stay as they are: ids, a language model's sums, and scores, as rounding would decide the correlation of
+    those that are nearly constant.
+    """
+    if outputs.dtype != np.float32 or outputs.ndim < 2 or outputs.shape[-1] == 1:
         return np.ascontiguousarray(outputs)
-    largest = np.finfo(np.float16).max
-    return np.ascontiguousarray(np.clip(outputs, -largest, largest), dtype=np.float16)
+    found = np.where(np.isfinite(outputs), np.clip(outputs, -LARGEST, LARGEST), outputs).astype(np.float16)
+    winner = outputs.argmax(axis=-1)[..., None]
+    is_before = np.arange(outputs.shape[-1]) < winner
+    is_tied = is_before & (found == np.take_along_axis(found, winner, axis=-1))
+    found[is_tied] = np.nextafter(found[is_tied], np.float16(-np.inf))
+    return np.ascontiguousarray(found)
 
 
 def read_predictions(folder: Path, record: RunRecord) -> dict[tuple[int, str], Predictions]:
-    """(client, evaluation) -> what it answered; empty where the record has no such file.
+    """(client, evaluation) -> what it answered; empty where the record was made before answers were kept.
 
     folder: of the record. UserError where the file is missing, or is not the one that the record was written with.
     """
     if not record.predictions:
         return {}
-    path = folder / str(record.predictions["file"])
     try:
-        content = path.read_bytes()
-        if hashlib.sha256(content).hexdigest() != record.predictions["sha256"]:
-            raise ValueError("its content does not have the digest that the record names")
-        arrays = safetensors.numpy.load(content)
-    except (OSError, ValueError, SafetensorError) as error:
-        raise UserError(
-            f"{path}: expected the predictions of {record.file_name}, found none that are whole ({error}). Restore the "
-            "file, or move the record away to compute the cell again."
-        ) from None
-    found: dict[tuple[int, str], Predictions] = {}
-    for name in arrays:
-        part, _, what = name.rpartition("/")
-        if what == "indices":
-            client, _, evaluation = part.partition("/")
-            outputs = {which: arrays.get(f"{part}/{which}", arrays[f"{part}/last"]) for which in ROUNDS}
-            found[int(client), evaluation] = Predictions(arrays[name], arrays[f"{part}/gold"], outputs)
-    return found
+        arrays = safetensors.numpy.load(_content(folder, record))
+        chosen = "chosen" if any(name.endswith("/chosen") for name in arrays) else "last"
+        return {
+            (int(client["client"]), evaluation): Predictions(
+                *(_array(arrays, client["client"], evaluation, what) for what in ("indices", "gold", "last", chosen))
+            )
+            for client in record.clients
+            for evaluation in client
+            if evaluation not in ("client", "train")
+        }
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        raise _damaged(folder, record, error) from None
+
+
+def _array(arrays: Mapping[str, np.ndarray], client: int, evaluation: str, what: str) -> np.ndarray:
+    own = f"{client}/{evaluation}/{what}"
+    return arrays[own] if own in arrays else arrays[f"{evaluation}/{what}"]
+
+
+def has_predictions(folder: Path, record: RunRecord) -> bool:
+    """Whether a folder holds the predictions that a record names, if it names any; UserError where they are damaged."""
+    if not record.predictions:
+        return True
+    try:
+        _content(folder, record)
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError) as error:
+        raise _damaged(folder, record, error) from None
+    return True
+
+
+def copy_predictions(source: Path, record: RunRecord, target: Path) -> None:
+    """Bring a record's predictions, where there are some, into a folder into which the record itself comes next.
+
+    Where that folder has the record from another run already, it stays, and so does what it answered.
+    """
+    known = target / record.file_name
+    if not record.predictions or not (source / record.predictions_name).exists():
+        return
+    if not known.exists() or read_record(known).predictions == record.predictions:
+        write_bytes(target / record.predictions_name, _content(source, record))
+
+
+def _content(folder: Path, record: RunRecord) -> bytes:
+    """The file's content; ValueError where it has another digest than the record says."""
+    content = (folder / record.predictions_name).read_bytes()
+    if hashlib.sha256(content).hexdigest() != record.predictions["sha256"]:
+        raise ValueError("its content does not have the digest that the record names")
+    return content
+
+
+def _damaged(folder: Path, record: RunRecord, error: Exception) -> UserError:
+    return UserError(
+        f"{folder / record.predictions_name}: expected the predictions of {record.file_name}, found none that are "
+        f"whole ({error}). Restore the file, or move the record away to compute the cell again."
+    )

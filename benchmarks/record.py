@@ -81,7 +81,7 @@ class RunRecord:
     timing: Mapping[str, float]  # seconds, measured
     finished: str  # UTC, ISO 8601
     chosen_by: str = ""  # the score by which a round is chosen, "validation/f1"; "" where the last one counts
-    predictions: Mapping[str, JSON] = field(default_factory=dict)  # as benchmarks.predictions describes its file
+    predictions: Mapping[str, JSON] = field(default_factory=dict)  # {"sha256"} of the file of benchmarks.predictions
     schema: int = SCHEMA
 
     def to_json(self) -> dict[str, JSON]:
@@ -139,6 +139,11 @@ class RunRecord:
     def file_name(self) -> str:
         """The name under which the record is kept."""
         return f"{self.cell.label}-{self.cell_id}.json"
+
+    @property
+    def predictions_name(self) -> str:
+        """The name of the file beside it, of what the cell answered."""
+        return f"{self.cell.label}-{self.cell_id}.predictions.safetensors"
 
     def own_examples(self, evaluation: str) -> tuple[int, ...]:
         """Examples of an evaluation that each client keeps back; none where its set is central."""

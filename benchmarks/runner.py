@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import hashlib
 import logging
 import platform
 import sys
@@ -17,14 +18,14 @@ from pathlib import Path
 from benchmarks.environment import describe_environment
 from benchmarks.errors import UserError
 from benchmarks.events import CellFinished, CellStarted, RoundFinished, Sink, Trained
-from benchmarks.federation import VALIDATION, Federation, Inputs, build_clients, build_federation, load_inputs
+from benchmarks.federation import Federation, Inputs, build_clients, build_federation, load_inputs
 from benchmarks.measures import metric
-from benchmarks.predictions import file_name as predictions_name
-from benchmarks.predictions import write_predictions
-from benchmarks.record import LedgerEntry, RoundRecord, RunRecord, chosen_round, read_record, write_record
+from benchmarks.predictions import pack_predictions
+from benchmarks.record import LedgerEntry, RoundRecord, RunRecord, chosen_round, read_record, write_bytes, write_record
 from benchmarks.rounds import round_examples
 from benchmarks.scoring import combine_errors, mean_error, sampling_error, scores
 from benchmarks.settings import Settings
+from benchmarks.sharing import VALIDATION
 from benchmarks.spec import Cell
 from benchmarks.stages import Outcome, find_outcome, initial_of, keep_outcome
 from benchmarks.tasks import Task
@@ -82,12 +83,14 @@ def _run(cell: Cell, settings: Settings, sink: Sink, keeps: bool) -> tuple[RunRe
         outcome = find_outcome(settings, cell, cell_id) if keeps else None
         reused = record is not None and (outcome is not None or not keeps)
         if record is None or not reused:
-            computed, parameters = _compute(cell, cell_id, inputs, settings, sink, keeps)
+            computed, predictions, parameters = _compute(cell, cell_id, inputs, settings, sink, keeps)
             if keeps:
                 outcome = keep_outcome(settings, cell, cell_id, parameters)
             release_memory()
-            write_record(settings.records_dir, computed)
-            record = record or computed
+            if record is None:  # one that was found keeps the predictions that it names
+                write_bytes(settings.records_dir / computed.predictions_name, predictions)
+                write_record(settings.records_dir, computed)
+                record = computed
         Checkpoint(settings.checkpoint_dir(cell_id), cell_id).remove()
     sink(CellFinished(record, reused))
     return record, outcome
@@ -100,8 +103,8 @@ def _only_news(sink: Sink) -> Sink:
 
 def _compute(
     cell: Cell, cell_id: str, inputs: Inputs, settings: Settings, sink: Sink, keeps: bool
-) -> tuple[RunRecord, Params]:
-    """A cell's record, and the parameters of the server's model at its end, where they are to be kept."""
+) -> tuple[RunRecord, bytes, Params]:
+    """A cell's record, what it answered, and the parameters of the server's model at its end, where they are kept."""
     import torch
 
     torch.set_num_threads(settings.threads)
@@ -143,9 +146,7 @@ def _compute(
     ended = time.perf_counter()
     last = answer(federation.algorithm, run.state, clients)
     chosen, answers = run.best or (run.state.round, last)
-    record_name = f"{cell.label}-{cell_id}.json"
-    rounds = {"last": run.state.round, "chosen": chosen}
-    kept = write_predictions(settings.records_dir / predictions_name(record_name), clients, last, answers, rounds)
+    predictions = pack_predictions(clients, last, answers if chosen != run.state.round else None)
     record = RunRecord(
         cell=cell,
         cell_id=cell_id,
@@ -168,10 +169,9 @@ def _compute(
         },
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         chosen_by=chosen_by,
-        predictions=kept,
+        predictions={"sha256": hashlib.sha256(predictions).hexdigest()},
     )
-
-    return record, server(run.state) if keeps and server is not None else {}
+    return record, predictions, server(run.state) if keeps and server is not None else {}
 
 
 def round_record(result: RoundResult, ledger: Ledger) -> RoundRecord:

@@ -60,7 +60,8 @@ class Checkpoint:
         if run.best is not None and (self._best is None or self._best[0] != run.best[0]):
             number, answers = run.best
             name = f"best-round-{number}.safetensors"
-            tensors = {part: torch.from_numpy(own) for part, own in answers.items()}
+            # Copied: the answers that clients share are one array, and the format refuses shared memory.
+            tensors = {part: torch.tensor(own) for part, own in answers.items()}
             self._best = number, name, write_tensors(self.folder / name, tensors)
 
     def restore(self, run: Run) -> None:

@@ -4,6 +4,7 @@ from partitions.base import Partitioner
 from partitions.dirichlet import Dirichlet
 from partitions.equal import Equal
 from partitions.errors import PartitionError
+from partitions.groups import Overlap, measure_overlap, split_by_group
 from partitions.label_table import LabelTable
 from partitions.registry import describe, from_description
 from partitions.report import Partition, PartitionReport, ScoreSummary
@@ -15,6 +16,7 @@ __all__ = [
     "Dirichlet",
     "Equal",
     "LabelTable",
+    "Overlap",
     "Partition",
     "PartitionError",
     "PartitionReport",
@@ -24,5 +26,7 @@ __all__ = [
     "SortedByScore",
     "describe",
     "from_description",
+    "measure_overlap",
+    "split_by_group",
     "split_train_test",
 ]

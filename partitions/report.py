@@ -1,12 +1,13 @@
 """What a partition gave each client, beside what was asked for."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from partitions.errors import PartitionError
+from partitions.groups import Overlap
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class PartitionReport:
     Classification fills `label_ids` and `obtained_counts` ([client][label], columns as in `label_ids`), and
     `requested_shares` (same shape, rows sum to 1) where the scheme has any; regression fills `scores`.
     The others are None. Clients and labels are counted from 0.
+    overlap: evaluation -> that of its examples with the training examples of all clients; only where there is some.
     """
 
     scheme: str
@@ -35,6 +37,7 @@ class PartitionReport:
     obtained_counts: tuple[tuple[int, ...], ...] | None = None
     scores: tuple[ScoreSummary, ...] | None = None
     notes: tuple[str, ...] = ()
+    overlap: Mapping[str, Overlap] = field(default_factory=dict)
 
     @property
     def n_clients(self) -> int:
@@ -52,7 +55,8 @@ class PartitionReport:
         return self.unused / self.n_examples
 
     def to_json(self) -> dict[str, Any]:
-        """The report in plain JSON types, keys always in the same order."""
+        """The report in plain JSON types, keys always in the same order; "overlap" only where there is some."""
+        overlap = {name: asdict(found) for name, found in self.overlap.items()}
         return {
             "scheme": self.scheme,
             "n_examples": self.n_examples,
@@ -65,6 +69,7 @@ class PartitionReport:
             "obtained_counts": _lists(self.obtained_counts),
             "scores": _lists(None if self.scores is None else [(s.minimum, s.mean, s.maximum) for s in self.scores]),
             "notes": list(self.notes),
+            **({"overlap": overlap} if overlap else {}),
         }
 
     @classmethod
@@ -81,9 +86,10 @@ class PartitionReport:
                 obtained_counts=_tuples(data["obtained_counts"]),
                 scores=None if scores is None else tuple(ScoreSummary(*row) for row in scores),
                 notes=tuple(data["notes"]),
+                overlap={name: Overlap(**found) for name, found in data.get("overlap", {}).items()},
             )
             written = report.to_json()
-        except (KeyError, TypeError, ZeroDivisionError) as error:
+        except (KeyError, TypeError, AttributeError, ZeroDivisionError) as error:
             raise PartitionError(f"not a partition report, {type(error).__name__}: {error}") from error
         if written != dict(data):
             wrong = sorted(key for key in written.keys() | data.keys() if written.get(key) != data.get(key))

@@ -8,25 +8,32 @@ from partitions.errors import PartitionError
 from partitions.rounding import largest_remainder
 
 
+def require_share(value: object, option: str) -> float:
+    """`value` as a share that leaves something on both sides."""
+    share = require_number(value, option)
+    if not 0 < share < 1:
+        raise PartitionError(f"{option} must be between 0 and 1, both excluded, found {share:g}")
+    return share
+
+
 def split_train_test(
-    labels: np.ndarray, test_share: float, rng: np.random.Generator, stratify: bool
+    labels: np.ndarray, test_share: float, rng: np.random.Generator, stratify: bool, option: str = "test_share"
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw round(test_share * n) of n examples for testing; the others are for training.
 
     stratify: each label's test count is within one example of test_share times its count (classes only).
+    option: what messages call the share.
     Returns positions in `labels` (train, test), int64, each ascending.
     Raises PartitionError where a part would be empty. Source: FedSplitBERT §IV-B (80/20 on each client).
     """
     labels = require_classes(labels, "a stratified split") if stratify else require_labels(labels)
-    test_share = require_number(test_share, "test_share")
-    if not 0 < test_share < 1:
-        raise PartitionError(f"test_share must be between 0 and 1, both excluded, found {test_share:g}")
+    test_share = require_share(test_share, option)
     n_test = round(test_share * labels.size)
     n_train = labels.size - n_test
     if n_test < 1 or n_train < 1:
         raise PartitionError(
-            f"{labels.size} examples at test_share {test_share:g} give {n_train} for training and {n_test} "
-            "for testing, both must be at least 1: give this client more examples or change test_share"
+            f"{labels.size} examples at {option} {test_share:g} give {n_train} for training and {n_test} "
+            f"for testing, both must be at least 1: give this client more examples or change {option}"
         )
     if stratify:
         label_ids, sizes = np.unique(labels, return_counts=True)

@@ -6,7 +6,7 @@ import argparse
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from benchmarks.changes import expanded
+from benchmarks.changes import changeable, expanded
 from benchmarks.cli.select import Selection, selection, settings
 from benchmarks.costs import WirePlan
 from benchmarks.errors import DependsOnTextsError, UserError
@@ -52,6 +52,10 @@ def show_command(words: argparse.Namespace) -> int:
         print(f"  {scale.id:18} {scale.label}")
         for stage in _stages(Selection(found, scale, found.rows, found.columns, [0])).values():
             print(f"  {'':18} first, once: {_in_words(stage)}")
+    first = found.base(found.rows[0], found.columns[0], found.scales[0], 0)
+    names = ", ".join(changeable(first))
+    print("\nSettings, by --set name=value")
+    print(textwrap.fill(names, 110, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False))
     print("\nDeviations and choices where the paper is silent")
     for deviation in found.deviations:
         text = f"{deviation.text} ({', '.join(deviation.scales)})"

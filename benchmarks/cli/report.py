@@ -124,16 +124,25 @@ def show_report(
 
 
 def import_command(words: argparse.Namespace) -> int:
-    """Take in records from a folder, each checked, and bring MLflow up to date."""
+    """Take in records from a folder, each checked, with what they answered, and bring MLflow up to date.
+
+    A record is whole without that: where the file is not there, it is taken in and named; a later import brings it.
+    """
+    from benchmarks.predictions import copy_predictions, has_predictions
+
     if not words.folder.is_dir():
         raise UserError(f"{words.folder}: expected a folder of records, found none")
     made = settings(words)
     records = list(read_records(words.folder))
+    alone = [record.file_name for record in records if not has_predictions(words.folder, record)]
     known = {path.name for path in made.records_dir.glob("*.json")}
     for record in records:
+        copy_predictions(words.folder, record, made.records_dir)
         write_record(made.records_dir, record)
     new = sum(record.file_name not in known for record in records)
     print(f"{new} records taken in, {len(records) - new} were there already")
+    if alone:
+        print(f"without the predictions beside them, which were not found in {words.folder}: {', '.join(alone)}")
     for part in _with_records(words, records):
         with open_mirror(part, made) as mirror:
             mirror.sync([*_stages_of(part, records), *_belonging(part, records)])

@@ -23,7 +23,7 @@ from benchmarks.fedsplitbert.setup import (
 from benchmarks.spec import Benchmark, Column, Deviation, View
 
 TASKS = ("rte", "mrpc", "stsb", "wnli", "qnli", "cola")  # in the text's order (section IV-C)
-_SHARED = ("client-size", "rounds", "embeddings", "tuning", "padding", "stsb", "pooler")
+_SHARED = ("client-size", "subset", "rounds", "embeddings", "tuning", "padding", "stsb", "pooler")
 CURVE_DEVIATIONS = (
     *(deviation for deviation in DEVIATIONS if deviation.id in _SHARED),
     Deviation(

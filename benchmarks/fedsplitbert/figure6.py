@@ -25,7 +25,7 @@ from benchmarks.fedsplitbert.setup import (
 from benchmarks.spec import Benchmark, Column, Deviation, View
 
 TARGETS = {"rte": 64, "mrpc": 84, "wnli": 47, "qnli": 90}  # percent, from the figure's caption
-_SHARED = ("client-size", "rounds", "embeddings", "tuning", "padding", "pooler")
+_SHARED = ("client-size", "subset", "rounds", "embeddings", "tuning", "padding", "pooler")
 TARGET_DEVIATIONS = (
     *(deviation for deviation in DEVIATIONS if deviation.id in _SHARED),
     Deviation(

@@ -23,7 +23,7 @@ LABEL_SHARES_10 = {
 
 def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
     """One run with ten clients, before what the row changes."""
-    partition = {"scheme": "label-table", "shares": LABEL_SHARES_10[column.task], "size": None}
+    partition = setup.label_table(column.task, scale, LABEL_SHARES_10[column.task])
     return replace(setup.base_cell(row, column, scale, seed), clients=10, partition=partition)
 
 

@@ -39,6 +39,9 @@ CHANGES: dict[str, Any] = {
     "holdout": "validation",
     "engine_version": 3,
     "head": "psum",
+    "validation_share": 0.2,
+    "data_seed": 4,
+    "grouped": True,
 }
 
 

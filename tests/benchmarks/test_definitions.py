@@ -186,6 +186,7 @@ def test_show_says_all_there_is_to_know(capsys: pytest.CaptureFixture[str]) -> N
     for text in [
         TABLE.paper.citation, *(row.name for row in TABLE.rows), *(column.name for column in TABLE.columns),
         *(scale.label for scale in TABLE.scales), *(deviation.text for deviation in TABLE.deviations), "table3.csv",
+        "Settings, by --set name=value", "holdout, engine_version, head, validation_share, data_seed, grouped",
     ]:  # fmt: skip
         assert " ".join(text.split()) in words
     assert words.count("(not in print)") == 3

@@ -1,17 +1,25 @@
-"""`import`: records computed elsewhere are taken in under their names, inside the results folder and nowhere else."""
+"""`import`: records computed elsewhere are taken in under their names, inside the results folder and nowhere else.
+
+What their cells answered comes with them.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.cli import report
 from benchmarks.cli.main import main
 from benchmarks.errors import UserError
-from benchmarks.record import checksum
+from benchmarks.predictions import Predictions, read_predictions
+from benchmarks.record import CHECKSUM, checksum, read_record, read_records
 from benchmarks.spec import Cell, digest
 
 Refusal = Callable[..., str]
@@ -68,3 +76,77 @@ def test_a_name_that_leads_elsewhere_is_refused_and_nothing_is_written(
 def test_no_cell_has_such_a_name(record: dict[str, Any]) -> None:
     with pytest.raises(UserError, match=r"task: expected a name of at most 64 .*, found '\.\./mrpc'"):
         Cell.from_json({**record["cell"], "task": "../mrpc"})
+
+
+# ---- what a record's cell answered comes along ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def given_folder(finished_results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A record with its predictions; MLflow is not told of them."""
+    monkeypatch.setattr(report, "_with_records", lambda *_: [])
+    return Path(shutil.copytree(finished_results / "records", tmp_path / "given"))
+
+
+def taken_in(folder: Path, results: Path) -> int:
+    return main(["import", str(folder), "--results-dir", str(results)])
+
+
+def test_import_brings_the_file_along_twice_without_harm(
+    given_folder: Path, tmp_path: Path, contents: Callable[[Path], dict[str, bytes]]
+) -> None:
+    results = tmp_path / "results"
+    for _ in range(2):
+        assert taken_in(given_folder, results) == 0
+        assert contents(results / "records") == contents(given_folder)
+    (record,) = read_records(results / "records")
+    assert all(isinstance(own, Predictions) for own in read_predictions(results / "records", record).values())
+
+
+def test_a_record_without_its_file_is_taken_in_and_named_and_the_file_may_come_later(
+    given_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "results"
+    (path,) = given_folder.glob("*.safetensors")
+    content = path.read_bytes()
+    path.unlink()
+    assert taken_in(given_folder, results) == 0
+    (record,) = read_records(results / "records")
+    out = capsys.readouterr().out
+    assert f"without the predictions beside them, which were not found in {given_folder}: {record.file_name}" in out
+    path.write_bytes(content)
+    assert taken_in(given_folder, results) == 0
+    assert "without the predictions" not in capsys.readouterr().out
+    assert (results / "records" / path.name).read_bytes() == content
+
+
+def test_a_damaged_file_is_refused_and_nothing_is_taken_in(
+    given_folder: Path, tmp_path: Path, refusal: Callable[[list[str]], str]
+) -> None:
+    (path,) = given_folder.glob("*.safetensors")
+    path.write_bytes(path.read_bytes()[:-1])
+    message = refusal(["import", str(given_folder), "--results-dir", str(tmp_path / "results")])
+    assert f"{path}: expected the predictions of" in message
+    assert not list((tmp_path / "results").rglob("*.*"))
+
+
+def test_import_leaves_what_another_run_of_the_cell_answered(given_folder: Path, tmp_path: Path) -> None:
+    """As on another machine: the record that is there stays, and so does its file."""
+    results = tmp_path / "results"
+    assert taken_in(given_folder, results) == 0
+    kept = {path.name: path.read_bytes() for path in (results / "records").iterdir()}
+    (path,) = given_folder.glob("*.json")
+    record = read_record(path)
+    other = b"of another machine"
+    value = replace(record, predictions={"sha256": hashlib.sha256(other).hexdigest()}).to_json()
+    path.write_text(json.dumps({**value, CHECKSUM: checksum(value)}))
+    (given_folder / record.predictions_name).write_bytes(other)
+    assert taken_in(given_folder, results) == 0
+    assert {path.name: path.read_bytes() for path in (results / "records").iterdir()} == kept
+
+
+def test_a_report_needs_no_predictions(finished_results: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(finished_results / "records", tmp_path / "given"))
+    next(folder.glob("*.safetensors")).unlink()
+    words = ["report", "fedsplitbert-table3", "--records", str(folder)]
+    assert main([*words, "--results-dir", str(tmp_path / "results"), "--set", "training.rounds=1"]) == 0

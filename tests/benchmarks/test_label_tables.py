@@ -58,8 +58,8 @@ def test_labels_are_named_as_the_tasks_have_them() -> None:
 
 
 def test_deviations_are_those_of_the_clients() -> None:
-    assert [entry.id for entry in TABLES[0].deviations] == ["client-size", "mismatched", "stsb"]
-    assert [entry.id for entry in TABLES[1].deviations] == ["client-size", "client-10"]
+    assert [entry.id for entry in TABLES[0].deviations] == ["client-size", "subset", "mismatched", "stsb"]
+    assert [entry.id for entry in TABLES[1].deviations] == ["client-size", "subset", "client-10"]
 
 
 def test_the_demo_runs_and_shows_no_score(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

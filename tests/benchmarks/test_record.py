@@ -101,6 +101,7 @@ def test_the_ids_are_cut_hashes_of_canonical_json() -> None:
     assert cell.pop("head") == "pooled"  # cells got it later, and keep their ids while it has its default
     assert {name: cell["training"].pop(name) for name in later} == later
     assert cell.pop("initial") is None
+    assert [cell.pop(name) for name in ("validation_share", "data_seed", "grouped")] == [0.0, None, False]
     assert CELL.cell_id(INPUTS) == cut_hash({"cell": cell, "inputs": INPUTS})
     assert CELL.spec_id == cut_hash(cell)
 
@@ -286,7 +287,10 @@ def test_what_is_no_record_is_refused_with_its_name(content: str, tmp_path: Path
         read_record(path)
 
 
-@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(RunRecord)])
+FIRST_FIELDS = [field.name for field in dataclasses.fields(RunRecord) if field.name not in ("chosen_by", "predictions")]
+
+
+@pytest.mark.parametrize("name", FIRST_FIELDS)
 def test_a_record_that_lacks_a_field_is_refused(name: str, record: RunRecord, tmp_path: Path) -> None:
     value = damaged(record)
     del value[name]
@@ -294,6 +298,20 @@ def test_a_record_that_lacks_a_field_is_refused(name: str, record: RunRecord, tm
     path.write_text(json.dumps(value))
     with pytest.raises(UserError, match="found a damaged one"):
         read_record(path)
+
+
+def test_what_the_first_records_know_nothing_of_is_written_where_there_is_some(record: RunRecord) -> None:
+    written = record.to_json()
+    assert not {"chosen_by", "predictions"} & written.keys()
+    assert not any("pooled_scores" in entry for entry in written["rounds"])
+    rounds = tuple(
+        dataclasses.replace(entry, pooled_scores={"test": {"f1": 0.25, "accuracy": None}}) for entry in record.rounds
+    )
+    later = dataclasses.replace(record, rounds=rounds, chosen_by="test/f1", predictions={"sha256": "ab"})
+    found = record_from_json(json.loads(json.dumps(later.to_json())))
+    assert found.to_json() == later.to_json()
+    assert (found.chosen_by, found.predictions) == ("test/f1", {"sha256": "ab"})
+    assert found.rounds[0].pooled_scores == rounds[0].pooled_scores
 
 
 def test_a_record_with_an_unknown_field_is_refused(record: RunRecord) -> None:

@@ -215,4 +215,5 @@ def test_killed_before_each_step_on_the_disk(finished: Settings, tmp_path: Path,
     assert within
     assert between
     assert outcomes(settings) == outcomes(finished)
+    run_cell(second, settings, lambda _: None)  # the last kill may have struck while its checkpoint was removed
     assert not list(tmp_path.glob("checkpoints/*/*"))

@@ -18,6 +18,7 @@ from partitions import (
 
 PARTITIONERS = [
     Dirichlet(0.5, min_size=2, max_redraws=7),
+    Dirichlet(0.5, min_size=10, capped=True),
     Equal(),
     LabelTable(((5, 95), (25, 75))),
     LabelTable(((0.5, 0.5), (0.1, 0.9)), size=12),
@@ -70,7 +71,7 @@ def test_defaults_may_be_left_out():
             "'pathological', known are dirichlet, equal, label-table, sizes, sorted",
         ),
         ({}, "unknown partition scheme None"),
-        ({"scheme": "dirichlet", "beta": 1}, "no field beta, known are alpha, min_size, max_redraws"),
+        ({"scheme": "dirichlet", "beta": 1}, "no field beta, known are alpha, min_size, max_redraws, capped"),
         ({"scheme": "equal", "n": 1}, "no field n, known are none"),
         ({"scheme": "label-table", "size": 3}, "also needs shares"),
         ({"scheme": "label-table", "shares": 3}, "must be a table"),

@@ -1,11 +1,12 @@
 """Reports as JSON."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from partitions import LabelTable, PartitionError, PartitionReport, SortedByScore
+from partitions import LabelTable, Overlap, PartitionError, PartitionReport, SortedByScore
 
 LABELS = np.repeat([0, 1], [30, 50])
 
@@ -40,6 +41,17 @@ def test_json_of_scores():
     assert PartitionReport.from_json(json.loads(json.dumps(written))) == report
 
 
+def test_overlap_is_written_where_there_is_some(written):
+    report = PartitionReport.from_json(written)
+    assert "overlap" not in written
+    found = replace(report, overlap={"test": Overlap(40, 30, 24), "mismatched": Overlap(9, 1, None)}).to_json()
+    assert found["overlap"] == {
+        "test": {"examples": 40, "shared": 30, "opposite": 24},
+        "mismatched": {"examples": 9, "shared": 1, "opposite": None},
+    }
+    assert PartitionReport.from_json(json.loads(json.dumps(found))).to_json() == found
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -50,6 +62,9 @@ def test_json_of_scores():
         ({"sizes": ["39", "39"]}, "TypeError"),
         ({"n_examples": 0}, "ZeroDivisionError"),
         ({"scores": [[1.0]]}, "TypeError"),
+        ({"overlap": {"test": 3}}, "TypeError"),
+        ({"overlap": 3}, "AttributeError"),
+        ({"overlap": {"test": {"examples": 3, "shared": 1, "some": 2}}}, "some"),
     ],
 )
 def test_contradictory_json_is_refused(written, change, message):

@@ -22,7 +22,7 @@ TABLES = {3: benchmark("fedsplitbert-table1"), 10: benchmark("fedsplitbert-table
 MRPC = np.repeat([0, 1], [1323, 2753])  # as many as in train and dev
 COLA = np.repeat([0, 1], [300, 700])
 STSB = np.linspace(0, 5, 90)
-MNLI = np.arange(300) % 3
+MNLI = np.arange(3300) % 3
 RecordOf = Callable[..., RunRecord]
 
 

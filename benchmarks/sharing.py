@@ -1,0 +1,153 @@
+"""Who holds which examples: a task's data shared out among clients, and what each of them keeps back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from benchmarks.encoding import Encoded
+from benchmarks.errors import UserError
+from benchmarks.spec import Cell
+from benchmarks.tasks import Examples, Task, TaskData
+from fedsim.data import Client
+from fedsim.rng import SERVER, numpy_generator
+from partitions import (
+    Overlap,
+    PartitionReport,
+    from_description,
+    measure_overlap,
+    split_by_group,
+    split_train_test,
+)
+
+POOL = "pool"
+TEST = "test"
+VALIDATION = "validation"  # the evaluation by which a round is chosen
+VALIDATION_SHARE = 0.2  # of a client's training subset, where no share is held back for its test
+Parts = Sequence[np.ndarray]  # each client's texts, by their indices
+
+
+def share_out(
+    cell: Cell, of: Task, loaded: TaskData, examples: Mapping[str, Encoded]
+) -> tuple[list[Client], PartitionReport]:
+    """The clients of a task: the pool shared out and split on each client; held-out sets shared out in the same way.
+
+    examples: the same ones in the form in which clients hold them: "pool", held-out sets, and "central <name>".
+    Central sets are no client's own: every client is scored on the whole of them. Where one of them is the test set,
+    clients keep nothing back (test_share 0). With cell.holdout "validation" a client is scored on a share of its
+    training subset, and never sees a test set. Else a share of it, cell.validation_share, is scored beside the test
+    set, to choose a round by. Where cell.grouped, what is kept back is drawn for all clients at once, in whole groups
+    of examples with the same first text, so that none of these texts is both trained on and kept back, by whomever.
+    The report says how much of each evaluation has its first text in training.
+    UserError or PartitionError, which name the option, where the cell asks for what the data cannot give.
+    """
+    _check(cell, loaded)
+    stratify = of.labels is not None
+    texts = first_texts(loaded)
+    labels = loaded.pool.labels
+
+    def generator(client: int, purpose: str) -> np.random.Generator:
+        return numpy_generator(cell.seed if cell.data_seed is None else cell.data_seed, 0, client, purpose)
+
+    def held_back(parts: Parts, share: float, purpose: str, option: str) -> tuple[Parts, Parts]:
+        """The texts that are left, and those that clients are scored on."""
+        if cell.grouped:
+            return split_by_group(parts, texts[POOL], labels, share, generator(SERVER, purpose), stratify, option)
+        sides = [
+            split_train_test(labels[part], share, generator(client, purpose), stratify, option)
+            for client, part in enumerate(parts)
+        ]
+        both = list(zip(parts, sides, strict=True))
+        return [part[rest] for part, (rest, _) in both], [part[held] for part, (_, held) in both]
+
+    partitioner = from_description(cell.partition)
+    partition = partitioner(labels, cell.clients, generator(SERVER, "partition"))
+    train: Parts = partition.indices
+    own: dict[str, Parts] = {}
+    if cell.test_share:
+        train, own[TEST] = held_back(train, cell.test_share, "split", "test_share")
+    if cell.holdout == "validation":
+        option = "test_share" if cell.test_share else "the validation share"
+        train, own[TEST] = held_back(train, cell.test_share or VALIDATION_SHARE, "validation", option)
+    elif cell.validation_share:
+        train, own[VALIDATION] = held_back(train, cell.validation_share, "validation", "validation_share")
+    sets = loaded.held_out if cell.holdout == "test" else {}
+    held_out = {
+        name: partitioner(sets[name].labels, cell.clients, generator(SERVER, f"partition-{name}")).indices
+        for name in sorted(sets)
+    }
+    central = sorted(loaded.central) if cell.holdout == "test" else []
+    whole = {name: examples[f"central {name}"].subset(np.arange(len(loaded.central[name]))) for name in central}
+    clients = [
+        Client(
+            number,
+            examples[POOL].subset(part),
+            {name: examples[POOL].subset(parts[number]) for name, parts in own.items()}
+            | {name: examples[name].subset(parts[number]) for name, parts in held_out.items()}
+            | whole,
+        )
+        for number, part in enumerate(train)
+    ]
+    scored = {name: (POOL, np.concatenate(parts)) for name, parts in own.items()}
+    scored |= {name: (name, np.concatenate(parts)) for name, parts in held_out.items()}
+    scored |= {name: (name, np.arange(len(loaded.central[name]))) for name in central}
+    return clients, replace(partition.report, overlap=_overlap(loaded, texts, np.concatenate(train), scored))
+
+
+def _overlap(
+    loaded: TaskData, texts: Mapping[str, np.ndarray], trained: np.ndarray, scored: Mapping[str, tuple[str, np.ndarray]]
+) -> dict[str, Overlap]:
+    """Evaluation -> how much of it has its first text in training, where there is some; of pairs alone.
+
+    texts: as `first_texts` numbers them. scored: evaluation -> set of the data, and which of its examples.
+    """
+    if not of_pairs(loaded.pool):
+        return {}
+    sets = _sets(loaded)
+    known = texts[POOL][trained], loaded.pool.labels[trained]
+    found = {
+        name: measure_overlap(*known, texts[source][indices], sets[source].labels[indices])
+        for name, (source, indices) in scored.items()
+    }
+    return {name: overlap for name, overlap in found.items() if overlap.shared}
+
+
+def _check(cell: Cell, loaded: TaskData) -> None:
+    """UserError where a cell's options of what is kept back are none."""
+    if not 0 <= cell.validation_share < 1:
+        raise UserError(f"validation_share: expected a share in [0, 1), found {cell.validation_share}")
+    if cell.data_seed is not None and not 0 <= cell.data_seed < 2**63:
+        raise UserError(f"data_seed: expected a whole number from 0 on, or null, found {cell.data_seed}")
+    if cell.holdout not in ("test", "validation"):
+        raise UserError(f"holdout: expected test or validation, found {cell.holdout!r}")
+    if not 0 <= cell.test_share < 1 or (cell.test_share == 0) != (TEST in loaded.central):
+        expected = "0, as the test set is central" if TEST in loaded.central else "a share in (0, 1)"
+        raise UserError(f"test_share: expected {expected} for the task {cell.task}, found {cell.test_share}")
+
+
+def of_pairs(examples: Examples) -> bool:
+    """Whether examples are two texts each, the first of which may stand in several of them."""
+    return examples.tags is None and len(examples.texts) > 0 and len(examples.texts[0]) > 1
+
+
+def first_texts(loaded: TaskData) -> dict[str, np.ndarray]:
+    """Set of a task's data -> a number for each example's first text, int64 [n]: one for one text, in every set.
+
+    Where examples are no pairs it is the whole text.
+    """
+    paired = of_pairs(loaded.pool)
+    numbers: dict[tuple[str, ...], int] = {}
+    return {
+        name: np.array(
+            [numbers.setdefault(texts[:1] if paired else texts, len(numbers)) for texts in examples.texts],
+            dtype=np.int64,
+        )
+        for name, examples in _sets(loaded).items()
+    }
+
+
+def _sets(loaded: TaskData) -> dict[str, Examples]:
+    """All examples of a task, by their set's name."""
+    return {POOL: loaded.pool, **loaded.held_out, **loaded.central}

@@ -1,0 +1,264 @@
+"""What a cell answered is kept beside its record: scores can be asked for anew, and a kill changes no byte."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from benchmarks import runner
+from benchmarks.errors import UserError
+from benchmarks.federation import build_clients, load_inputs
+from benchmarks.predictions import halved, pack_predictions, read_predictions
+from benchmarks.record import RunRecord, chosen_round, read_records
+from benchmarks.runner import is_chosen, run_cell, run_stage
+from benchmarks.scoring import scores
+from benchmarks.settings import Settings
+from benchmarks.spec import Cell, Training
+from benchmarks.tasks import task
+from fedsim.engine import RoundMetrics, RoundResult
+from fedsim.objectives import build_objective
+
+CELL = Cell(
+    scale="demo",
+    task="mrpc",
+    task_version=1,
+    source="generated",
+    backbone="tiny",
+    clients=3,
+    partition={"scheme": "equal"},
+    algorithm="fedavg",
+    options={},
+    training=Training(rounds=3, learning_rate=2e-3, batch_size=64, max_length=32, precision="fp32"),
+    seed=0,
+    validation_share=0.25,
+)
+PERSONAL = {"algorithm": "fedsplitbert", "options": {"critical_layer": 2}}
+CENTRAL = {"task": "arsarcasm", "test_share": 0.0}
+CASES: dict[str, Mapping[str, Any]] = {
+    "shared model": {},
+    "own models": PERSONAL,
+    "held-out set": {"task": "mnli"},
+    "scores": {"task": "stsb"},
+    "central set, shared model": CENTRAL,
+    "central set, own models": {**CENTRAL, **PERSONAL},
+    "no validation": {"validation_share": 0.0},
+}
+
+
+def run(cell: Cell, folder: Path) -> RunRecord:
+    return run_cell(cell, Settings(results_dir=folder, device="cpu"), lambda _: None)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, RunRecord]]:
+    """The records' folder, and the record of each case; tests leave them as they are."""
+    folder = tmp_path_factory.mktemp("predictions")
+    return folder / "records", {name: run(replace(CELL, **changes), folder) for name, changes in CASES.items()}
+
+
+# ---- what is kept ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_recorded_scores_come_out_again(case: str, finished: tuple[Path, dict[str, RunRecord]]) -> None:
+    """Exactly: half precision changes no label, and scores are kept as they are."""
+    folder, record = finished[0], finished[1][case]
+    of = task(record.cell.task)
+    objective = build_objective(of.objective, of.classes)
+    settings = Settings(device="cpu")
+    clients, _ = build_clients(record.cell, load_inputs(record.cell, settings), settings)
+    kept = read_predictions(folder, record)
+    assert kept.keys() == {(client.id, name) for client in clients for name in client.evaluation}
+    for client in clients:
+        for name, subset in client.evaluation.items():
+            own = kept[client.id, name]
+            assert own.indices.tolist() == subset.indices.tolist()
+            assert own.gold.tolist() == subset.references.tolist()
+            for outputs, number in ((own.last, len(record.rounds)), (own.chosen, record.chosen_round)):
+                assert outputs.dtype == (np.float32 if case == "scores" else np.float16)
+                found = scores(of.metrics, objective, outputs, subset)
+                assert found == record.rounds[number - 1].client_scores[client.id][name]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_pooled_scores_are_of_all_clients_examples_together(
+    case: str, finished: tuple[Path, dict[str, RunRecord]]
+) -> None:
+    folder, record = finished[0], finished[1][case]
+    kept = read_predictions(folder, record)
+    for name, expected in record.rounds[-1].pooled_scores.items():
+        parts = [own for (_, evaluation), own in kept.items() if evaluation == name]
+        predicted = np.concatenate([own.last for own in parts])
+        gold = np.concatenate([own.gold for own in parts])
+        if case == "scores":
+            assert expected["pearson"] == pytest.approx(np.corrcoef(predicted[:, 0], gold)[0, 1])
+        else:
+            assert expected["accuracy"] == pytest.approx(np.mean(predicted.argmax(1) == gold))
+    assert record.rounds[-1].pooled_scores.keys() == record.rounds[-1].scores.keys()
+
+
+def test_the_chosen_round_is_the_first_best_on_validation(finished: tuple[Path, dict[str, RunRecord]]) -> None:
+    for case, record in finished[1].items():
+        name = task(record.cell.task).metrics[0]
+        if case == "no validation":
+            assert (record.chosen_by, record.chosen_round) == ("", len(record.rounds))
+            assert "chosen_by" not in record.to_json()
+            continue
+        values = [entry.scores["validation"][name] for entry in record.rounds]
+        assert record.chosen_by == f"validation/{name}"
+        assert record.chosen_round == values.index(max(value for value in values if value is not None)) + 1
+        assert record.score(f"test/{name}", "chosen") == record.rounds[record.chosen_round - 1].scores["test"][name]
+    assert any(record.chosen_round < len(record.rounds) for record in finished[1].values())  # or little was tested
+
+
+@given(values=st.lists(st.none() | st.sampled_from([0.1, 0.2, 0.3]), min_size=1, max_size=8))
+def test_the_round_kept_on_the_way_is_the_one_chosen_at_the_end(values: list[float | None]) -> None:
+    results = [
+        RoundResult(number, (0,), RoundMetrics((), None), ({"validation": {"f1": value}},), {})
+        for number, value in enumerate(values, start=1)
+    ]
+    kept = [number for number in range(1, len(values) + 1) if is_chosen(results[:number], "validation/f1")]
+    assert kept[-1] == chosen_round([{"validation": {"f1": value}} for value in values], "validation/f1")
+    assert not is_chosen(results, "")
+
+
+def test_what_clients_share_is_there_once(finished: tuple[Path, dict[str, RunRecord]]) -> None:
+    def names(case: str) -> set[str]:
+        found = safetensors.numpy.load((finished[0] / finished[1][case].predictions_name).read_bytes())
+        return {name for name in found if "test/" in name and "chosen" not in name}
+
+    assert names("central set, shared model") == {"test/indices", "test/gold", "test/last"}
+    own = {f"{client}/test/last" for client in range(3)}
+    assert names("central set, own models") == {"test/indices", "test/gold", *own}
+
+
+def test_a_round_chosen_last_is_kept_once() -> None:
+    settings = Settings(device="cpu")
+    clients, _ = build_clients(CELL, load_inputs(CELL, settings), settings)
+    answers = {f"{client.id}/{name}": np.zeros((len(part), 2), np.float32)
+               for client in clients for name, part in client.evaluation.items()}  # fmt: skip
+    assert len(pack_predictions(clients, answers, answers)) > len(pack_predictions(clients, answers, None))
+
+
+OUTPUTS = arrays(
+    np.float32,
+    array_shapes(min_dims=2, max_dims=3, min_side=2, max_side=4),
+    elements=st.floats(width=32) | st.sampled_from([1.0, 1.0001, 1.0002, 65504.0, 1e30, -1e30]),
+)
+
+
+@given(OUTPUTS)
+@hypothesis_settings(max_examples=300)
+def test_half_precision_keeps_which_is_largest_and_what_is_finite(outputs: np.ndarray) -> None:
+    found = halved(outputs)
+    assert found.dtype == np.float16
+    assert found.shape == outputs.shape
+    assert (np.isfinite(found) == np.isfinite(outputs)).all()
+    if np.isfinite(outputs).all():
+        assert np.array_equal(found.argmax(axis=-1), outputs.argmax(axis=-1))
+        near = np.abs(outputs) < 60000
+        assert np.allclose(found[near], outputs[near], rtol=2e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([[70000, 2049], [3, 1]]),
+        np.array([[-70000.5, 2049.0], [3.1, 1.0]]),
+        np.array([[2.70001], [2.70002]], dtype=np.float32),
+    ],
+    ids=["ids", "sums", "scores"],
+)
+def test_others_than_logits_stay_as_they_are(values: np.ndarray) -> None:
+    assert halved(values).dtype == values.dtype
+    assert np.array_equal(halved(values), values)
+
+
+# ---- kills, and starts that compute anew ---------------------------------------------------------------------------
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("records/*.safetensors")}
+
+
+@pytest.mark.parametrize("changes", [PERSONAL, CENTRAL], ids=["own models", "central set"])
+def test_killed_before_each_step_the_file_is_the_same(
+    changes: Mapping[str, Any], tmp_path: Path, killed_before_step: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first of two rounds is chosen, so that what it answered has to outlive the kills after it."""
+    monkeypatch.setattr(runner, "is_chosen", lambda results, by: len(results) == 1)
+    cell = replace(CELL, training=replace(CELL.training, rounds=2, batch_size=64), **changes)
+    run(cell, tmp_path / "uninterrupted")
+    (expected,) = files(tmp_path / "uninterrupted").values()
+    killed = tmp_path / "killed"
+    kills = 0
+    while not list(killed.glob("records/*.json")) and kills < 40:
+        with killed_before_step(kills + 1):  # each start comes one step further than the last
+            run(cell, killed)
+        kills += 1
+    assert kills > 6
+    assert list(files(killed).values()) == [expected]
+    (record,) = read_records(killed / "records")
+    last, chosen = (
+        {key: getattr(own, what).tolist() for key, own in read_predictions(killed / "records", record).items()}
+        for what in ("last", "chosen")
+    )
+    assert last != chosen
+
+
+def test_a_stage_that_is_run_again_leaves_the_predictions_of_the_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its weights are gone, and it is computed again, perhaps on another machine with other last bits."""
+    settings = Settings(results_dir=tmp_path, device="cpu")
+    cell = replace(CELL, training=replace(CELL.training, rounds=1))
+    kept = run_stage(cell, settings, lambda _: None)
+    before = files(tmp_path)
+    kept.path.unlink()
+    monkeypatch.setattr(runner, "pack_predictions", lambda *_: b"other bits")
+    run_stage(cell, settings, lambda _: None)
+    assert files(tmp_path) == before
+
+
+# ---- damage ----------------------------------------------------------------------------------------------------
+
+
+def test_a_file_that_is_not_the_records_own_is_refused(
+    finished: tuple[Path, dict[str, RunRecord]], tmp_path: Path
+) -> None:
+    folder, record = finished[0], finished[1]["shared model"]
+    content = (folder / record.predictions_name).read_bytes()
+    refused = {"missing": None, "cut short": content[:-1], "changed": content[:-1] + bytes([content[-1] ^ 1])}
+    for name, damaged in refused.items():
+        path = tmp_path / name / record.predictions_name
+        path.parent.mkdir()
+        if damaged is not None:
+            path.write_bytes(damaged)
+        with pytest.raises(UserError, match=rf"{path}: expected the predictions of {record.file_name}, found none"):
+            read_predictions(path.parent, record)
+
+
+def test_a_file_of_something_else_is_refused_though_its_digest_fits(
+    finished: tuple[Path, dict[str, RunRecord]], tmp_path: Path
+) -> None:
+    record = finished[1]["shared model"]
+    for content in (b"", b"no safetensors at all", safetensors.numpy.save({"other": np.zeros(1)})):
+        named = replace(record, predictions={"sha256": hashlib.sha256(content).hexdigest()})
+        (tmp_path / record.predictions_name).write_bytes(content)
+        with pytest.raises(UserError, match="found none that are whole"):
+            read_predictions(tmp_path, named)
+
+
+def test_records_from_before_have_none(finished: tuple[Path, dict[str, RunRecord]], tmp_path: Path) -> None:
+    assert read_predictions(tmp_path, replace(finished[1]["shared model"], predictions={})) == {}

@@ -1,0 +1,290 @@
+"""Who holds which examples: validation parts, data seeds, groups of a first text, subsets and their overlap."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from benchmarks.encoding import Encoded
+from benchmarks.errors import UserError
+from benchmarks.planned import Texts
+from benchmarks.registry import benchmark
+from benchmarks.sharing import POOL, first_texts, share_out
+from benchmarks.spec import SCALES, Cell, Training
+from benchmarks.tasks import DataSource, Examples, TaskData, task
+from fedsim.data import Client
+from partitions import Overlap, PartitionError, PartitionReport
+
+TABLE3, TABLE5 = benchmark("fedsplitbert-table3"), benchmark("fedsplitbert-table5")
+CELL = Cell(
+    scale="demo",
+    task="mrpc",
+    task_version=1,
+    source="generated",
+    backbone="tiny",
+    clients=3,
+    partition={"scheme": "label-table", "shares": ((20, 80), (50, 50), (80, 20)), "size": None},
+    algorithm="fedavg",
+    options={},
+    training=Training(rounds=1, learning_rate=2e-3, batch_size=16),
+    seed=0,
+)
+GENERATED = {name: task(name).generate(0) for name in ("mrpc", "stsb", "mnli", "arsarcasm", "cola")}
+EQUAL = {"scheme": "equal"}
+
+
+def shared(cell: Cell, loaded: TaskData | None = None) -> tuple[list[Client], PartitionReport]:
+    """A cell's clients, of texts that are not read."""
+    uncut: Mapping[str, Encoded] = defaultdict(lambda: Encoded(Texts()))
+    return share_out(cell, task(cell.task), loaded or GENERATED[cell.task], uncut)
+
+
+def held(client: Client) -> dict[str, list[int]]:
+    """Which texts a client trains on and is scored on."""
+    return {"train": client.train.indices.tolist()} | {
+        name: part.indices.tolist() for name, part in client.evaluation.items()
+    }
+
+
+def all_held(cell: Cell, loaded: TaskData | None = None) -> list[dict[str, list[int]]]:
+    return [held(client) for client in shared(cell, loaded)[0]]
+
+
+# ---- validation ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("name", ["mrpc", "stsb", "cola"])
+def test_validation_is_a_part_of_what_a_client_trained_on(name: str, grouped: bool) -> None:
+    partition = CELL.partition if name != "stsb" else {"scheme": "sorted-by-score"}
+    cell = replace(CELL, task=name, partition=partition, grouped=grouped)
+    with_validation = all_held(replace(cell, validation_share=0.25))
+    for before, after in zip(all_held(cell), with_validation, strict=True):
+        assert after["test"] == before["test"]
+        assert sorted(after["train"] + after["validation"]) == before["train"]
+        assert abs(len(after["validation"]) - 0.25 * len(before["train"])) <= (3 if grouped else 0.5)
+    assert with_validation == all_held(replace(cell, validation_share=0.25))
+
+
+def test_validation_has_each_clients_own_labels() -> None:
+    labels = GENERATED["mrpc"].pool.labels
+    before, after = all_held(CELL), all_held(replace(CELL, validation_share=0.25))
+    for whole, own in zip(before, after, strict=True):
+        counts = np.bincount(labels[own["validation"]], minlength=2)
+        assert (np.abs(counts - 0.25 * np.bincount(labels[whole["train"]], minlength=2)) < 1).all()
+
+
+def test_held_out_and_central_sets_stay_beside_it() -> None:
+    table = replace(CELL, task="mnli", partition=EQUAL, validation_share=0.2)
+    assert [list(own) for own in all_held(table)] == [["train", "test", "validation", "mismatched"]] * 3
+    central = replace(CELL, task="arsarcasm", partition=EQUAL, validation_share=0.2, test_share=0.0)
+    clients, _ = shared(central)
+    assert [list(held(client)) for client in clients] == [["train", "validation", "test"]] * 3
+    assert len({id(client.evaluation["test"]) for client in clients}) == 1
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_cell_for_tuning_sees_no_test_example(grouped: bool) -> None:
+    """Its "test" is a part of what the table's cell trains on, with a share for validation or without."""
+    table = all_held(replace(CELL, grouped=grouped))
+    tuning = all_held(replace(CELL, grouped=grouped, holdout="validation"))
+    for own, tried in zip(table, tuning, strict=True):
+        assert sorted(tried["train"] + tried["test"]) == own["train"]
+        assert list(tried) == ["train", "test"]
+    assert tuning == all_held(replace(CELL, grouped=grouped, holdout="validation", validation_share=0.3))
+
+
+# ---- data seeds ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"grouped": True},
+        {"task": "stsb", "partition": EQUAL},
+        {"task": "mnli", "partition": {"scheme": "dirichlet", "alpha": 1.0, "capped": True, "min_size": 10}},
+        {"partition": {**CELL.partition, "size": 40}},
+    ],
+    ids=["plain", "grouped", "scores", "dirichlet", "subset"],
+)
+def test_the_data_seed_decides_and_nothing_else(changes: Mapping[str, Any]) -> None:
+    cell = replace(CELL, validation_share=0.2, **changes)
+    fixed = all_held(replace(cell, data_seed=3))
+    assert fixed == all_held(replace(cell, data_seed=3, seed=8))
+    assert fixed == all_held(replace(cell, seed=3))  # None: the cell's own
+    assert fixed != all_held(replace(cell, data_seed=4))
+    training = replace(cell.training, rounds=7, learning_rate=1e-5)
+    assert fixed == all_held(replace(cell, data_seed=3, algorithm="central", training=training))
+
+
+def test_fields_that_came_later_leave_older_ids_alone() -> None:
+    later = {"validation_share", "data_seed", "grouped"}
+    assert not later & CELL.to_json().keys()
+    changed = replace(CELL, validation_share=0.1, data_seed=0, grouped=True)
+    assert later <= changed.to_json().keys()
+    assert Cell.from_json(changed.to_json()).to_json() == changed.to_json()
+
+
+# ---- groups of a first text ------------------------------------------------------------------------------------
+
+PAIRS = st.lists(st.tuples(st.integers(0, 25), st.integers(0, 1)), min_size=12, max_size=90)
+SCHEMES = st.sampled_from([EQUAL, {"scheme": "dirichlet", "alpha": 0.7}, CELL.partition])
+
+
+def data_of(pairs: list[tuple[int, int]]) -> TaskData:
+    texts = tuple((f"first {first}", f"second {place}") for place, (first, _) in enumerate(pairs))
+    return TaskData(Examples(texts, np.array([label for _, label in pairs])), "made here")
+
+
+def overlap_by_hand(clients: list[Client], name: str, pairs: list[tuple[int, int]]) -> Overlap:
+    trained = [pairs[text] for client in clients for text in client.train.indices]
+    scored = [pairs[text] for client in clients for text in client.evaluation[name].indices]
+    votes, of_text = Counter(trained), Counter(first for first, _ in trained)
+    common = [pair for pair in scored if of_text[pair[0]]]
+    return Overlap(len(scored), len(common), sum(2 * votes[pair] < of_text[pair[0]] for pair in common))
+
+
+@given(pairs=PAIRS, partition=SCHEMES, seed=st.integers(0, 99), validation=st.sampled_from([0.0, 0.3]))
+@hypothesis_settings(max_examples=80, deadline=None)
+def test_no_first_text_is_both_trained_on_and_held_back_by_any_client(
+    pairs: list[tuple[int, int]], partition: Mapping[str, Any], seed: int, validation: float
+) -> None:
+    cell = replace(CELL, partition=partition, seed=seed, test_share=0.3, validation_share=validation, grouped=True)
+    try:
+        clients, report = shared(cell, data_of(pairs))
+    except PartitionError:
+        return  # so few texts that a side would be empty
+
+    def firsts(parts: list[Any]) -> set[int]:
+        return {pairs[text][0] for part in parts for text in part.indices}
+
+    trained = firsts([client.train for client in clients])
+    sides = [firsts([client.evaluation[name] for client in clients]) for name in clients[0].evaluation]
+    assert all(not trained & side for side in sides)
+    assert len(sides) < 2 or not sides[0] & sides[1]
+    assert report.overlap == {}
+    assert tuple(len(list(chain(*held(client).values()))) for client in clients) == report.sizes
+    texts = list(chain(*(chain(*held(client).values()) for client in clients)))
+    assert len(set(texts)) == len(texts)
+
+
+@given(pairs=PAIRS, seed=st.integers(0, 99))
+@hypothesis_settings(max_examples=40, deadline=None)
+def test_overlap_is_measured_over_all_clients(pairs: list[tuple[int, int]], seed: int) -> None:
+    cell = replace(CELL, partition=EQUAL, seed=seed, test_share=0.3, validation_share=0.2)
+    try:
+        clients, report = shared(cell, data_of(pairs))
+    except PartitionError:
+        return
+    expected = {name: overlap_by_hand(clients, name, pairs) for name in ("test", "validation")}
+    assert report.overlap == {name: found for name, found in expected.items() if found.shared}
+
+
+def test_overlap_is_of_pairs_alone_and_of_held_out_sets_too() -> None:
+    twice = data_of([(0, 0), (0, 1)] * 12)
+    single = replace(twice, pool=Examples((("same",),) * 24, twice.pool.labels))
+    assert shared(replace(CELL, partition=EQUAL), single)[1].overlap == {}
+    assert shared(replace(CELL, partition=EQUAL), twice)[1].overlap["test"].shared == 6
+    known = Examples((("first 0", "new"), ("unknown", "new"), ("unknown too", "new")), np.array([1, 1, 0]))
+    held_out = replace(twice, held_out={"mismatched": known})
+    assert shared(replace(CELL, partition=EQUAL), held_out)[1].overlap["mismatched"] == Overlap(3, 1, 0)
+
+
+def test_single_texts_are_groups_of_their_own_words() -> None:
+    loaded = TaskData(Examples((("one",), ("two",), ("one",)), np.zeros(3, dtype=np.int64)), "made here")
+    assert first_texts(loaded)[POOL].tolist() == [0, 1, 0]
+    assert first_texts(data_of([(5, 0), (6, 0), (5, 1)]))[POOL].tolist() == [0, 1, 0]
+
+
+# ---- subsets ---------------------------------------------------------------------------------------------------
+
+
+def test_large_tasks_are_subsets_at_the_lite_scale_alone() -> None:
+    for table, clients in ((TABLE3, 3), (TABLE5, 10)):
+        for scale in SCALES:
+            for column in table.columns:
+                cell = table.cell(table.rows[0], column, table.scale(scale), 0)
+                is_subset = scale == "lite" and column.task in ("sst2", "qqp", "mnli", "qnli")
+                assert cell.partition.get("size") == (3000 // clients if is_subset else None)
+        (said,) = (deviation for deviation in table.deviations if deviation.id == "subset")
+        assert said.scales == ("lite",)
+        assert "3000 examples" in said.text
+        assert "200 or 60 a client" in said.text  # a fifth of 1000 or 300
+
+
+@pytest.mark.parametrize("name", ["sst2", "qqp", "mnli", "qnli"])
+def test_the_columns_that_were_too_large_run_on_the_data_at_hand(name: str, data_dir: Path) -> None:
+    column = next(column for column in TABLE3.columns if column.task == name)
+    cell = TABLE3.cell(TABLE3.rows[0], column, TABLE3.scale("lite"), 0)
+    clients, report = shared(cell, task(name).load(DataSource(data_dir, lenient=True)))
+    assert report.sizes == (1000, 1000, 1000)
+    assert {len(client.evaluation["test"]) for client in clients} == {200}
+    assert report.obtained_counts is not None
+    assert report.requested_shares is not None
+    requested = 1000 * np.array(report.requested_shares)
+    assert (np.abs(np.array(report.obtained_counts) - requested) < 1).all()
+
+
+def test_real_wnli_overlaps_and_groups_take_it_away(data_dir: Path) -> None:
+    column = next(column for column in TABLE3.columns if column.task == "wnli")
+    cell = TABLE3.cell(TABLE3.rows[0], column, TABLE3.scale("lite"), 0)
+    loaded = task("wnli").load(DataSource(data_dir))
+    plain, grouped = (shared(replace(cell, grouped=grouped), loaded)[1] for grouped in (False, True))
+    found = plain.overlap["test"]
+    assert found.opposite is not None
+    assert 0.6 < found.shared / found.examples < 0.95
+    assert found.opposite > found.shared / 2
+    assert grouped.overlap == {}
+    assert grouped.sizes == plain.sizes
+    assert grouped.obtained_counts == plain.obtained_counts
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"validation_share": 1.0}, r"validation_share: expected a share in \[0, 1\), found 1.0"),
+        ({"validation_share": -0.1}, r"validation_share: expected a share in \[0, 1\), found -0.1"),
+        ({"validation_share": float("nan")}, "validation_share: expected a share"),
+        ({"data_seed": -1}, "data_seed: expected a whole number from 0 on, or null, found -1"),
+    ],
+)
+def test_options_that_are_none(changes: Mapping[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        shared(replace(CELL, **changes))
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize(("option", "holdout"), [("test_share", "test"), ("validation_share", "test")])
+def test_a_share_that_leaves_nothing_is_named(option: str, holdout: str, grouped: bool) -> None:
+    cell = replace(CELL, holdout=holdout, grouped=grouped, **{option: 0.001})
+    with pytest.raises(PartitionError, match=f"{option} 0.001"):
+        shared(cell)
+
+
+def test_a_subset_larger_than_the_data_is_named() -> None:
+    with pytest.raises(PartitionError, match=r"size 1000 for each of 3 clients over-draws .* use a size of at most"):
+        shared(replace(CELL, partition={**CELL.partition, "size": 1000}))
+
+
+def test_set_reaches_the_new_fields(cells_of: Callable[..., list[Cell]]) -> None:
+    (cell,) = cells_of(["fedavg"], "validation_share=0.2", "data_seed=5", "grouped=true")
+    assert (cell.validation_share, cell.data_seed, cell.grouped) == (0.2, 5, True)
+    (cell,) = cells_of(["fedavg"], "data_seed=null")
+    assert cell.data_seed is None
+    for wrong in ("grouped=1", "data_seed=1.5", "validation_share=much"):
+        with pytest.raises(UserError, match=f"--set {wrong.partition('=')[0]}: "):
+            cells_of(["fedavg"], wrong)
