@@ -12,10 +12,10 @@ from benchmarks.spec import Benchmark, Column, Published, Row, Scale
 from reports import ReportError
 from reports.evidence.published import AVERAGE, derivation_in_words, published_for
 from reports.evidence.records import DEMO, PAPER, Request, is_partial
-from reports.evidence.scores import SCORE_AT, known, scores_of
+from reports.evidence.scores import SCORE_AT, known, round_scores, score_label, scores_of
 from reports.evidence.statistics import NORMAL_975, average, mean, printed, sample_sd, stratified_bootstrap, t_interval
 from reports.evidence.traffic import Cost, measured_cost
-from reports.pages.text import DERIVED, at_round, in_units, notes_under, over_clients
+from reports.pages.text import DERIVED, at_round, in_units, notes_under, number, over_clients
 
 REPRODUCED, WITHIN, NOT_REPRODUCED = "reproduced", "within tolerance", "not reproduced"
 NOT_COMPARABLE = "not comparable"
@@ -49,6 +49,8 @@ class ScoreResult:
     verdict: str | None = None  # by RULE; None where nothing was printed or run
     values: tuple[float, ...] = ()  # one a seed, those that are defined
     derivation: str = ""
+    last: float | None = None  # at the last round, where `ours` is at the chosen one
+    is_held: bool = True  # False: its records are older than the score
 
     @property
     def is_derived(self) -> bool:
@@ -66,7 +68,7 @@ class CellResult:
 
     row: Row
     column: Column
-    scores: tuple[ScoreResult, ...]  # in the order of column.scores
+    scores: tuple[ScoreResult, ...]  # in the order of Comparison.scores_of
     seeds: tuple[int, ...] = ()
     cost: Cost | None = None
 
@@ -123,11 +125,24 @@ class Comparison:
     def has_average(self) -> bool:
         return len(self.request.columns) > 1 and any(result.ours is not None for result in self.averages)
 
+    def scores_of(self, column: Column) -> tuple[str, ...]:
+        return scores_shown(self.request, column)
+
     def cell(self, row: Row, column: Column) -> CellResult:
         return next(cell for cell in self.cells if (cell.row.id, cell.column.task) == (row.id, column.task))
 
     def average_of(self, row: Row) -> AverageResult:
         return next(result for result in self.averages if result.row.id == row.id)
+
+
+def scores_shown(request: Request, column: Column) -> tuple[str, ...]:
+    """A column's scores, with those beside them that some of its records hold."""
+    records = [record for row in request.rows for record in request.records_of(row, column)]
+    return column.scores + tuple(score for score in column.beside if _holding(records, score))
+
+
+def _holding(records: Sequence[RunRecord], score: str) -> list[RunRecord]:
+    return [record for record in records if set(round_scores(record, score)) != {None}]
 
 
 def is_comparable(scale: Scale, records: Sequence[RunRecord]) -> bool:
@@ -167,19 +182,22 @@ def _difference(ours: float | None, published: float | None) -> float | None:
 
 
 def _score(
-    records: Sequence[RunRecord], score: str, score_at: str, entry: Published | None, comparable: bool
+    records: Sequence[RunRecord], score: str, score_at: str, entry: Published | None, comparable: bool, beside: bool
 ) -> ScoreResult:
     published, derivation = (entry.value, entry.derivation) if entry else (None, "")
     found = scores_of(records, score)
     values = known(found.at(score_at))
     if not values:
-        return ScoreResult(score, published=published, derivation=derivation)
+        is_held = not beside or bool(_holding(records, score))
+        return ScoreResult(score, published=published, derivation=derivation, is_held=is_held)
     ours, interval, sampling_error = mean(values), t_interval(values), found.error
     difference = _difference(ours, published)
     n, sd, unit = len(values), sample_sd(values), found.metric.unit
     judged = verdict(difference, n, interval, published, sampling_error, comparable, unit)
     of_ours = (score, ours, n, sd, interval, sampling_error)
-    return ScoreResult(*of_ours, published, difference, judged, values, derivation)
+    at_last = known(found.at("last"))
+    last = mean(at_last) if at_last and score_at == "chosen" else None
+    return ScoreResult(*of_ours, published, difference, judged, values, derivation, last)
 
 
 def _average(benchmark: Benchmark, row: Row, cells: Sequence[CellResult], published: float | None) -> AverageResult:
@@ -197,9 +215,9 @@ def _average(benchmark: Benchmark, row: Row, cells: Sequence[CellResult], publis
 def compare(request: Request, printed_in: str = "") -> Comparison:
     """Join a table's definition with records and published values.
 
-    request.score_at: "last" round, or "best" (the best round by the test score itself). printed_in: the table that
-    prints the values, where it is another one. ReportError for another word, for a record that lacks a score and for
-    published values that cannot be read.
+    request.score_at: the "chosen" round (best on validation data, the last one where none was held back), the "last"
+    one, or the "best" one by the test score itself. printed_in: the table that prints the values, where it is another
+    one. ReportError for another word, for a record that lacks a score and for published values that cannot be read.
     """
     benchmark, scale, score_at = request.benchmark, request.scale, request.score_at
     if score_at not in SCORE_AT:
@@ -208,14 +226,18 @@ def compare(request: Request, printed_in: str = "") -> Comparison:
     cells = []
     for row, column in product(request.rows, request.columns):
         records = request.records_of(row, column)
-        places = {score: published.get((row.id, column.task, score)) for score in column.scores}
+        places = {score: published.get((row.id, column.task, score)) for score in scores_shown(request, column)}
         comparable, seeds = is_comparable(scale, records), tuple(record.cell.seed for record in records)
-        scores = tuple(_score(records, score, score_at, entry, comparable) for score, entry in places.items())
+        scores = tuple(
+            _score(records, score, score_at, entry, comparable, score in column.beside)
+            for score, entry in places.items()
+        )
         cells.append(CellResult(row, column, scores, seeds, measured_cost(benchmark, column, records)))
     printed_averages = {row.id: published.get((row.id, AVERAGE, "")) for row in request.rows}
     known_averages = {name: entry.value if entry else None for name, entry in printed_averages.items()}
     averages = tuple(_average(benchmark, row, cells, known_averages[row.id]) for row in request.rows)
-    notes = notes_under(request, _method(request), _derivations(request, published), _undefined(request, cells))
+    about = (*_last_round(request, cells), *_undefined(request, cells))
+    notes = notes_under(request, _method(request), _derivations(request, published), about)
     return Comparison(request, tuple(cells), averages, tuple(notes))
 
 
@@ -225,10 +247,10 @@ _RULE_WORDS = {"truncate": "truncated", "round": "rounded"}
 def _method(request: Request) -> Iterator[str]:
     benchmark = request.benchmark
     yield (
-        f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {at_round(request.score_at)}, then over n "
-        "seeds; ± sd over seeds (n - 1); 95 % interval: Student's t over seeds (of the average: stratified bootstrap "
-        "over the seeds of each task); ± test set is the sampling error of the finite test sets of the last round, "
-        "root mean square over seeds; test: examples in all clients' test sets, partial where the data were."
+        f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {at_round(request.scored_at)}, then "
+        "over n seeds; ± sd over seeds (n - 1); 95 % interval: Student's t over seeds (of the average: stratified "
+        "bootstrap over the seeds of each task); ± test set is the sampling error of the finite test sets of the last "
+        "round, root mean square over seeds; test: examples in all clients' test sets, partial where the data were."
     )
     if request.scale.id == PAPER:
         yield RULE
@@ -259,11 +281,29 @@ def _derivations(request: Request, published: Mapping[tuple[str, str, str], Publ
         )
 
 
+def _last_round(request: Request, cells: Sequence[CellResult]) -> Iterator[str]:
+    """How far scores at the last round lie from those at the chosen one, where some record chose its round."""
+    if request.scored_at != "chosen":
+        return
+    gaps = [
+        (
+            abs(result.last - result.ours),
+            f"{cell.row.name}, {cell.column.name} {score_label(cell.column, result.score)}",
+        )
+        for cell in cells
+        for result in cell.scores
+        if result.last is not None and result.ours is not None
+    ]
+    gap, where = max(gaps, default=(0.0, ""))
+    if gap:
+        yield f"The last round's means differ from these by {number(gap)} at most ({where}); the long form has each."
+
+
 def _undefined(request: Request, cells: Sequence[CellResult]) -> Iterator[str]:
     for column in request.columns:
         for cell in (cell for cell in cells if cell.column.task == column.task):
             for result in cell.scores:
                 undefined = len(cell.seeds) - len(result.values)
-                if undefined:
+                if undefined and result.is_held:
                     seeds = f"{undefined} of {len(cell.seeds)} seeds, which the mean leaves out"
                     yield f"{cell.row.name}, {column.name}: {result.score} undefined in {seeds}."

@@ -89,8 +89,8 @@ def join(request: Request) -> Layers:
 def _method(found: Layers) -> Iterator[str]:
     request = found.request
     yield (
-        f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {at_round(request.score_at)}, then over n "
-        "seeds; ± sd over seeds (n - 1); ± test set is the "
+        f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {at_round(request.scored_at)}, then "
+        "over n seeds; ± sd over seeds (n - 1); ± test set is the "
         "sampling error of the finite test sets of the last round, root mean square over seeds."
     )
     if found.comparison.shows_published:

@@ -43,7 +43,7 @@ def _of_scores(text: Callable[[ScoreResult], str]) -> Callable[[CellResult], str
     return lambda cell: joined(map(text, cell.scores))
 
 
-_ours = _of_scores(lambda result: UNDEFINED if result.ours is None else number(result.ours))
+_ours = _of_scores(lambda result: UNDEFINED if result.ours is None and result.is_held else number(result.ours))
 _sd = _of_scores(lambda result: number(result.sd))
 _interval = _of_scores(lambda result: _bracketed(result.interval))
 _test_noise = _of_scores(lambda result: number(result.sampling_error))
@@ -118,7 +118,11 @@ def scores_grid(comparison: Comparison) -> Grid:
     """Rows are methods, columns tasks: ours, seed noise, test noise, published and difference."""
     columns = comparison.columns_shown
     headers = [
-        (column.name, "/".join(score_label(column, score) for score in column.scores), examples(comparison, column))
+        (
+            column.name,
+            "/".join(score_label(column, score) for score in comparison.scores_of(column)),
+            examples(comparison, column),
+        )
         for column in columns
     ]
     if comparison.has_average:
@@ -160,7 +164,7 @@ def costs_grid(comparison: Comparison) -> Grid:
 
 def _cell_line(cell: CellResult, result: ScoreResult) -> dict[str, JSON]:
     low, high = result.interval or (None, None)
-    known: dict[str, JSON] = {name: getattr(result, name) for name in ("score", "ours", *_OF_SCORE)}
+    known: dict[str, JSON] = {name: getattr(result, name) for name in ("score", "ours", "last", *_OF_SCORE)}
     known |= {"status": "run" if cell.is_run else NOT_RUN, "interval_low": low, "interval_high": high}
     known |= {"n_seeds": result.seeds, "seeds": " ".join(map(str, cell.seeds))}
     if cell.cost is not None:
@@ -177,10 +181,15 @@ def _average_line(result: AverageResult) -> dict[str, JSON]:
 
 
 def frame(comparison: Comparison) -> pd.DataFrame:
-    """The comparison as a data frame of FIELDS: scores in their units, bytes and seconds as means over seeds."""
+    """The comparison as a data frame of FIELDS: scores in their units, bytes and seconds as means over seeds.
+
+    Where some record chose its round, a field `last` stands behind `ours`: the score at the last round.
+    """
     request = comparison.request
     pairs = [(cell, result) for cell in comparison.cells for result in cell.scores]
     lines = [keys_of(request, cell.row, cell.column) | _cell_line(cell, result) for cell, result in pairs]
     lines += [keys_of(request, result.row) | _average_line(result) for result in comparison.averages]
-    lines = [{"score_at": request.score_at} | line for line in lines]
-    return long_form(lines, FIELDS, {"Int64": ("n_seeds", "n_test", "rounds")})
+    lines = [{"score_at": request.scored_at} | line for line in lines]
+    place = FIELDS.index("ours") + 1
+    fields = [*FIELDS[:place], "last", *FIELDS[place:]] if request.scored_at == "chosen" else FIELDS
+    return long_form(lines, fields, {"Int64": ("n_seeds", "n_test", "rounds")})

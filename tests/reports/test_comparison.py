@@ -86,7 +86,7 @@ def test_best_round_is_asked_for_and_named(table3: Benchmark, record_of: RecordO
     assert _cell(last, "fedavg", "cola").scores[0].ours == pytest.approx(-20)
     assert _cell(best, "fedavg", "cola").scores[0].ours == pytest.approx(-10)
     assert any("best round, chosen on the test score" in note for note in best.notes)
-    with pytest.raises(ReportError, match="expected one of last, best, found 'first'"):
+    with pytest.raises(ReportError, match="expected one of chosen, last, best, found 'first'"):
         compare(request_for(table3, table3.scale("lite"), [], score_at="first"))
 
 
