@@ -31,7 +31,9 @@ REPORTS: Mapping[str, tuple[str, ...]] = {
     "claims": ("evidence", "pages"),
     "audit": ("evidence", "pages", "claims"),
 }
-READ_BY_REPORTS = tuple(f"benchmarks.{name}" for name in ("spec", "record", "claims", "costs", "measures"))
+READ_BY_REPORTS = tuple(
+    f"benchmarks.{name}" for name in ("spec", "record", "predictions", "claims", "costs", "measures")
+)
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 RUNTIME = [Requirement(line) for line in PROJECT["dependencies"]]
