@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from reports.evidence import inference, resampling  # noqa: E402
-from reports.evidence.inference import above_every, average_of, median_bounds, resampled, similar  # noqa: E402
+from reports.evidence.inference import above_every, average_of, median_bounds, moved, resampled, similar  # noqa: E402
 from reports.evidence.statistics import Estimate, over_seeds  # noqa: E402
 
 SEEDS = range(2, 11)
@@ -172,15 +172,6 @@ def old_rule(found: Drawn, n: int) -> list[Estimate]:
 
 def _share(found: Sequence[Estimate], met: Callable[[float, float], bool]) -> float:
     return float(np.mean([one.interval is not None and met(*one.interval) for one in found]))
-
-
-def moved(found: Estimate, by: float) -> Estimate:
-    """An estimate of a value that is larger by so much."""
-    assert found.value is not None
-    assert found.interval is not None
-    return Estimate(
-        found.value + by, (found.interval[0] + by, found.interval[1] + by), found.n, "", found.error, found.freedom
-    )
 
 
 def at_bound(found: Sequence[Estimate], effect: float = EFFECT) -> tuple[float, float]:

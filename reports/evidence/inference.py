@@ -44,6 +44,14 @@ def at_level(found: Estimate, level: float) -> Estimate:
     return estimate(found.value, found.error, found.freedom, found.n, found.note, level)
 
 
+def moved(found: Estimate, by: float) -> Estimate:
+    """The same estimate of a value that is larger by so much."""
+    if found.value is None:
+        return found
+    interval = None if found.interval is None else (found.interval[0] + by, found.interval[1] + by)
+    return replace(found, value=found.value + by, interval=interval)
+
+
 def resampled(
     differences: Sequence[float | None],
     test_over_train: float,

@@ -120,3 +120,13 @@ def answered_by(record: RunRecord, evaluation: str, at: str) -> Answered | None:
     if evaluation == POOLED:
         outputs, gold = (np.concatenate(outputs),), (np.concatenate(gold),)
     return Answered(outputs, gold)
+
+
+def level(records: Sequence[RunRecord], score: str, at: str = "chosen") -> Estimate:
+    """A score itself, the mean over seeds in the metric's unit, by the rule that its test sets ask for."""
+    found = scores_of(records, score)
+    values, ratio = found.at(at), resplit_ratio(records, score.partition("/")[0])
+    error = found.error if None not in found.errors else None
+    if ratio:
+        return resampled(values, ratio, floor=error)
+    return with_sampling(resampled(values, 0.0, floor=error), error)

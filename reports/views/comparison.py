@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import product
 
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, Column, Published, Row, Scale
 from reports import ReportError
-from reports.evidence.published import AVERAGE, derivation_in_words, published_for
+from reports.evidence.inference import LEVEL, average_of, moved, similar, smallest_margin
+from reports.evidence.paired import level
+from reports.evidence.published import AVERAGE, derivation_in_words, places_of, published_for
 from reports.evidence.records import DEMO, PAPER, Request, is_partial
 from reports.evidence.scores import SCORE_AT, known, round_scores, score_label, scores_of
-from reports.evidence.statistics import NORMAL_975, average, mean, printed, sample_sd, stratified_bootstrap, t_interval
+from reports.evidence.statistics import Estimate, average, mean, printed, sample_sd
 from reports.evidence.traffic import Cost, measured_cost
 from reports.pages.text import DERIVED, at_round, in_units, notes_under, number, over_clients
 
-REPRODUCED, WITHIN, NOT_REPRODUCED = "reproduced", "within tolerance", "not reproduced"
+REPRODUCED, UNDECIDED, NOT_REPRODUCED = "reproduced", "undecided", "not reproduced"
 NOT_COMPARABLE = "not comparable"
-LEAST_SEEDS = 3  # below that, the t interval of a mean is too wide for "inside" to mean much
-TOLERANCE_POINTS = 1.0  # of scores in percent; plain ones have none
+INTERVAL = f"{100 * (1 - 2 * LEVEL):g} % interval"
+# Of the printed value: a point of scores in percent, below which no paper here calls two methods different; one in a
+# hundred of plain ones. Where a paper rounds more coarsely, half of its last digit.
+MARGIN_POINTS, MARGIN_SHARE = 1.0, 0.01
 RULE = (
-    f"Verdict: {REPRODUCED}: {LEAST_SEEDS} seeds or more, and the published value lies in the 95 % t interval of our "
-    f"mean; {WITHIN}: otherwise, if it is off by no more than {TOLERANCE_POINTS:g} point or {NORMAL_975} × √2 × the "
-    f"test sets' sampling error, by which two runs differ by chance; {NOT_REPRODUCED}: otherwise; {NOT_COMPARABLE}: "
-    "partial data, another encoder or changed settings."
+    f"Verdict, by two one-sided tests at {100 * LEVEL:g} % (docs/statistics.md): {REPRODUCED}: our whole interval lies "
+    f"within ± {MARGIN_POINTS:g} point of the published value (plain numbers: ± {100 * MARGIN_SHARE:g} % of it; half "
+    f"of its last digit where that is more); {NOT_REPRODUCED}: it lies wholly outside; {UNDECIDED}: otherwise, with "
+    f"the margin that so many seeds with this spread would mostly have shown; {NOT_COMPARABLE}: partial data, another "
+    "encoder or changed settings."
 )
 
 
@@ -33,24 +38,33 @@ RULE = (
 class ScoreResult:
     """One score of one cell: all numbers in its metric's unit; of percent, errors and differences are points.
 
-    ours: mean over seeds, None where not run or undefined; sd: over seeds (n - 1); interval: 95 % t interval.
+    ours: mean over seeds, None where not run or undefined; sd: over seeds (n - 1); estimate: what verdicts rest on.
     sampling_error: of the finite test sets, root mean square over seeds. difference: ours - published, of the two as
-    printed to two decimals. derivation: how `published` follows from the paper's text; "" where it is printed.
+    printed to two decimals; None where they are not comparable. derivation: how `published` follows from the paper's
+    text; "" where it is printed.
     """
 
     score: str
     ours: float | None = None
     seeds: int = 0
     sd: float | None = None
-    interval: tuple[float, float] | None = None
+    estimate: Estimate | None = None
     sampling_error: float | None = None
     published: float | None = None
     difference: float | None = None
     verdict: str | None = None  # by RULE; None where nothing was printed or run
-    values: tuple[float, ...] = ()  # one a seed, those that are defined
     derivation: str = ""
     last: float | None = None  # at the last round, where `ours` is at the chosen one
     is_held: bool = True  # False: its records are older than the score
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        return self.estimate.interval if self.estimate else None
+
+    @property
+    def margin(self) -> float | None:
+        """Of a verdict that is undecided: the smallest margin that these seeds could have shown."""
+        return smallest_margin(self.estimate) if self.estimate and self.verdict == UNDECIDED else None
 
     @property
     def is_derived(self) -> bool:
@@ -89,7 +103,7 @@ class AverageResult:
     ours: float | None = None
     published: float | None = None  # as printed
     difference: float | None = None
-    interval: tuple[float, float] | None = None  # 95 % stratified bootstrap over each column's seeds, of two or more
+    interval: tuple[float, float] | None = None  # of the mean over the columns, each of two seeds or more
 
 
 @dataclass(frozen=True)
@@ -153,25 +167,20 @@ def is_comparable(scale: Scale, records: Sequence[RunRecord]) -> bool:
     return not any(entry.get("notes") or entry.get("skipped") for entry in data)
 
 
-def verdict(
-    difference: float | None,
-    seeds: int,
-    interval: tuple[float, float] | None,
-    published: float | None,
-    sampling_error: float | None,
-    comparable: bool,
-    unit: str = "%",
-) -> str | None:
+def margin_of(published: float, unit: str = "%") -> float:
+    """How far from a printed value a score may lie to be a reproduction of it, in its unit."""
+    last_digit = float(Decimal(1).scaleb(-places_of(Decimal(str(published))))) / 2
+    return max(MARGIN_POINTS if unit == "%" else MARGIN_SHARE * abs(published), last_digit)
+
+
+def verdict(found: Estimate, published: float | None, comparable: bool, unit: str = "%") -> str | None:
     """The verdict on one score, by RULE; None where nothing was printed or run. All numbers in the metric's unit."""
-    if difference is None or published is None:
+    if found.value is None or published is None:
         return None
     if not comparable:
         return NOT_COMPARABLE
-    if seeds >= LEAST_SEEDS and interval is not None and interval[0] <= published <= interval[1]:
-        return REPRODUCED
-    chance = NORMAL_975 * math.sqrt(2) * (sampling_error or 0.0)
-    tolerance = TOLERANCE_POINTS if unit == "%" else 0.0
-    return WITHIN if abs(difference) <= max(tolerance, chance) else NOT_REPRODUCED
+    answer = similar(moved(found, -published), margin_of(published, unit))
+    return UNDECIDED if answer is None else REPRODUCED if answer else NOT_REPRODUCED
 
 
 def _difference(ours: float | None, published: float | None) -> float | None:
@@ -190,14 +199,14 @@ def _score(
     if not values:
         is_held = not beside or bool(_holding(records, score))
         return ScoreResult(score, published=published, derivation=derivation, is_held=is_held)
-    ours, interval, sampling_error = mean(values), t_interval(values), found.error
-    difference = _difference(ours, published)
-    n, sd, unit = len(values), sample_sd(values), found.metric.unit
-    judged = verdict(difference, n, interval, published, sampling_error, comparable, unit)
-    of_ours = (score, ours, n, sd, interval, sampling_error)
+    over = level(records, score, score_at)
+    ours, n, sd = mean(values), len(values), sample_sd(values)
+    difference = _difference(ours, published) if comparable else None
+    judged = verdict(over, published, comparable, found.metric.unit)
     at_last = known(found.at("last"))
     last = mean(at_last) if at_last and score_at == "chosen" else None
-    return ScoreResult(*of_ours, published, difference, judged, values, derivation, last)
+    of_ours = (score, ours, n, sd, over, found.error)
+    return ScoreResult(*of_ours, published, difference, judged, derivation, last)
 
 
 def _average(benchmark: Benchmark, row: Row, cells: Sequence[CellResult], published: float | None) -> AverageResult:
@@ -208,8 +217,9 @@ def _average(benchmark: Benchmark, row: Row, cells: Sequence[CellResult], publis
         return AverageResult(row, published=published)
     exact = average([printed(headline.ours) for headline in found if headline.ours is not None], benchmark.average)
     ours = None if exact is None else float(exact)
-    interval = stratified_bootstrap([headline.values for headline in found], lambda means: means.mean(axis=0))
-    return AverageResult(row, ours, published, _difference(ours, published), interval)
+    difference = _difference(ours, published) if all(headline.difference is not None for headline in found) else None
+    interval = average_of([headline.estimate for headline in found if headline.estimate]).interval
+    return AverageResult(row, ours, published, difference, interval)
 
 
 def compare(request: Request, printed_in: str = "") -> Comparison:
@@ -248,8 +258,9 @@ def _method(request: Request) -> Iterator[str]:
     benchmark = request.benchmark
     yield (
         f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {at_round(request.scored_at)}, then "
-        "over n seeds; ± sd over seeds (n - 1); 95 % interval: Student's t over seeds (of the average: stratified "
-        "bootstrap over the seeds of each task); ± test set is the sampling error of the finite test sets of the last "
+        "over n seeds; ± sd over seeds (n - 1); {INTERVAL}: between the one-sided bounds of verdicts, Student's t over "
+        "seeds, corrected for splits that overlap (docs/statistics.md; of the average: variances of the tasks added); "
+        "± test set is the sampling error of the finite test sets of the last "
         "round, root mean square over seeds; test: examples in all clients' test sets, partial where the data were."
     )
     if request.scale.id == PAPER:
@@ -303,7 +314,7 @@ def _undefined(request: Request, cells: Sequence[CellResult]) -> Iterator[str]:
     for column in request.columns:
         for cell in (cell for cell in cells if cell.column.task == column.task):
             for result in cell.scores:
-                undefined = len(cell.seeds) - len(result.values)
+                undefined = len(cell.seeds) - result.seeds
                 if undefined and result.is_held:
                     seeds = f"{undefined} of {len(cell.seeds)} seeds, which the mean leaves out"
                     yield f"{cell.row.name}, {column.name}: {result.score} undefined in {seeds}."

@@ -12,14 +12,14 @@ from reports.evidence.scores import score_label
 from reports.evidence.traffic import Cost
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
 from reports.pages.text import NOT_RUN, NOTHING, UNDEFINED, human_bytes, human_seconds, joined, marked, number, row_name
-from reports.views.comparison import AverageResult, CellResult, Comparison, ScoreResult, compare
+from reports.views.comparison import INTERVAL, AverageResult, CellResult, Comparison, ScoreResult, compare
 
-_OF_SCORE = ("sd", "sampling_error", "published", "derivation", "difference", "verdict")
+_OF_SCORE = ("sd", "sampling_error", "published", "derivation", "difference", "verdict", "margin")
 _OF_COST = ("round_bytes", "up_bytes", "down_bytes", "setup_bytes", "train_seconds")
 FIELDS = [
     *(*KEYS[:4], "score_at", *KEYS[4:], "score", "status", "ours", "n_seeds", "seeds"),
     *("sd", "interval_low", "interval_high", "sampling_error", "published", "derivation", "difference", "verdict"),
-    *("n_test", "rounds", *_OF_COST),
+    *("margin", "n_test", "rounds", *_OF_COST),
 ]
 
 join = compare
@@ -51,8 +51,14 @@ _published = _of_scores(lambda result: marked(number(result.published), result.i
 _difference = _of_scores(lambda result: marked(number(result.difference, "+"), result.is_derived))
 
 
+def _judged(result: ScoreResult) -> str:
+    if result.margin is not None:
+        return f"{result.verdict} (± {number(result.margin)} could be shown)"
+    return result.verdict or NOTHING
+
+
 def _verdict(cell: CellResult) -> str:
-    return "/".join(dict.fromkeys(marked(result.verdict or NOTHING, result.is_derived) for result in cell.scores))
+    return "/".join(dict.fromkeys(marked(_judged(result), result.is_derived) for result in cell.scores))
 
 
 def cell_lines(
@@ -86,14 +92,14 @@ def cell_lines(
     elif has_seeds:
         lines.append(line("± sd", _sd))
     if has_seeds:
-        lines.append(line("95 % interval", _interval, lambda found: _bracketed(found.interval)))
+        lines.append(line(INTERVAL, _interval, lambda found: _bracketed(found.interval)))
     if is_run:
         lines.append(line("± test set", _test_noise))
     if shows_published:
         lines.append(line("published", _published, lambda found: number(found.published)))
+    if shows_published and comparison.shows_verdicts and is_run:
         lines.append(line("difference", _difference, lambda found: number(found.difference, "+")))
-        if comparison.shows_verdicts and is_run:
-            lines.append(line("verdict", _verdict, lambda _: NOTHING))
+        lines.append(line("verdict", _verdict, lambda _: NOTHING))
     return tuple(lines)
 
 
@@ -115,7 +121,7 @@ def examples(comparison: Comparison, column: Column) -> str:
 
 
 def scores_grid(comparison: Comparison) -> Grid:
-    """Rows are methods, columns tasks: ours, seed noise, test noise, published and difference."""
+    """Rows are methods, columns tasks: ours, seed noise, test noise, published; at the paper's scale, verdicts."""
     columns = comparison.columns_shown
     headers = [
         (
