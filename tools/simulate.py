@@ -245,7 +245,7 @@ def _central(replicates: int, seeds: Sequence[int]) -> dict[str, list[tuple[floa
             kept.append(moved(resampling.hierarchical(*sides, resampling.accuracy, factor=100), -truth))
             shares = own[:n].mean(axis=1), other[:n].mean(axis=1)
             error = 100 * math.sqrt(sum(float((share * (1 - share)).mean()) for share in shares) / own.shape[1])
-            over = resampled(list(map(float, 100 * (shares[0] - shares[1]))), 0.0, floor=error)
+            over = resampled(list(map(float, 100 * (shares[0] - shares[1]))), 0.0, floor=0.0)
             alone.append(moved(inference.with_sampling(over, error), -truth))
         for found, row in zip((kept, alone), rows.values(), strict=True):
             row.append(at_bound(found))

@@ -57,16 +57,16 @@ def resampled(
     test_over_train: float,
     note: str = "",
     level: float = LEVEL,
-    floor: float | None = 0.0,
+    floor: float | None = None,
 ) -> Estimate:
     """The mean of paired differences, one a seed: corrected resampled t (Nadeau and Bengio 2003, section 3).
 
     test_over_train: n_test / n_train of the splits that seeds redraw from one pool; the splits overlap, so the mean's
     variance is (1 / n + n_test / n_train) s^2, and not s^2 / n. 0 where seeds do not redraw them.
     floor: the sampling error of one seed's difference. Seeds that agree to the last digit do so by chance, as scores
-    move in steps of an example, so their spread says nothing, and this stands in for it; 0 of exact numbers; None
-    where it is unknown, and then there is no interval. No interval below two seeds either; None among the differences
-    is left out.
+    move in steps of an example, so their spread says nothing, and this stands in for it. 0 of numbers that are exact;
+    None where it is unknown, and then there is no interval. No interval below two seeds either; None among the
+    differences is left out.
     """
     known = [value for value in differences if value is not None]
     if not known:
@@ -174,13 +174,13 @@ def median_bounds(
     if not n:
         return Estimate(None, None, 0, note)
     cut = -1  # how many values may lie outside on each side
-    while cut + 1 <= (n - 1) // 2 and _one_sided(cut + 1, n, test_over_train) <= level:
+    while cut + 1 <= (n - 1) // 2 and sign_tail(cut + 1, n, test_over_train) <= level:
         cut += 1
     interval = None if cut < 0 else (ordered[cut], ordered[n - 1 - cut])
     return Estimate(median(ordered), interval, n, note)
 
 
-def _one_sided(outside: int, n: int, test_over_train: float) -> float:
+def sign_tail(outside: int, n: int, test_over_train: float = 0.0) -> float:
     """The probability that at most so many of n values lie below their median, when splits overlap.
 
     Normal values that share a part of their variance: given that part, the others fall on a side independently.

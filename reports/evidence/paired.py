@@ -40,21 +40,21 @@ def difference(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
     Redrawn splits: corrected resampled t. Test examples that all seeds share: the paired bootstrap over seeds and
     examples, or, without kept answers, the t of the seeds with the test set's unpaired error added, which is wider.
     """
-    own, its = (scores_of([pair[side] for pair in pairs], score) for side in (0, 1))
-    values = _gains(own, its, at)
+    own, its = _scores(pairs, score)
+    values, records = _gains(own, its, "last" if score == TRAIN_LOSS else at), [pair[0] for pair in pairs]
     if score == TRAIN_LOSS:
-        return resampled(values, resplit_ratio([pair[0] for pair in pairs]))
-    ratio = resplit_ratio([pair[0] for pair in pairs], score.partition("/")[0])
+        return resampled(values, resplit_ratio(records), floor=0.0)  # without a test set
+    ratio = resplit_ratio(records, score.partition("/")[0])
     if ratio:
-        found = resampled(values, ratio, floor=None)
+        found = resampled(values, ratio)
         is_flat = found.interval is None and found.n > 1  # seeds that agree: only then is the test sets' error asked
-        return resampled(values, ratio, floor=paired_error(pairs, own, its, at)) if is_flat else found
+        return resampled(values, ratio, floor=paired_error(pairs, score, at)) if is_flat else found
     factor = own.metric.sign * own.metric.factor
     sides = _answers(pairs, score, at)
     if sides is not None and None not in values:
         return hierarchical(*sides, MEASURES[own.metric.name], factor=factor, is_common=_is_common(pairs, score))
     error = _unpaired(own, its)
-    return with_sampling(resampled(values, 0.0, UNPAIRED, floor=error), error)
+    return with_sampling(resampled(values, 0.0, UNPAIRED, floor=0.0), error)
 
 
 def _gains(own: Scores, its: Scores, at: str) -> list[float | None]:
@@ -62,14 +62,23 @@ def _gains(own: Scores, its: Scores, at: str) -> list[float | None]:
     return [None if one is None or other is None else own.metric.gain(one, other) for one, other in both]
 
 
-def paired_error(pairs: Pairs, own: Scores, its: Scores, at: str) -> float | None:
-    """The sampling error of one seed's difference, in the metric's unit; unpaired where no answers were kept."""
-    sides = _answers(pairs, own.name, at)
+def paired_error(pairs: Pairs, score: str, at: str = "chosen") -> float | None:
+    """The sampling error of one seed's difference, in the metric's unit: the `floor` of `resampled`.
+
+    Of the answers where they were kept, else of both scores as if they were of other examples; None where unknown.
+    """
+    own, its = _scores(pairs, score)
+    sides = _answers(pairs, score, at)
     if sides is None:
         return _unpaired(own, its)
-    measure, is_common = MEASURES[own.metric.name], _is_common(pairs, own.name)
+    measure, is_common = MEASURES[own.metric.name], _is_common(pairs, score)
     errors = [sampling_error(measure, *pair, is_common) for pair in zip(*sides, strict=True)]
     return own.metric.shown(root_mean_square(errors) or 0.0)
+
+
+def _scores(pairs: Pairs, score: str) -> tuple[Scores, Scores]:
+    own, its = (scores_of([pair[side] for pair in pairs], score) for side in (0, 1))
+    return own, its
 
 
 def _unpaired(own: Scores, its: Scores) -> float | None:
@@ -129,4 +138,4 @@ def level(records: Sequence[RunRecord], score: str, at: str = "chosen") -> Estim
     error = found.error if None not in found.errors else None
     if ratio:
         return resampled(values, ratio, floor=error)
-    return with_sampling(resampled(values, 0.0, floor=error), error)
+    return with_sampling(resampled(values, 0.0, floor=0.0), error)

@@ -22,8 +22,8 @@ from reports.pages.text import DERIVED, at_round, in_units, notes_under, number,
 REPRODUCED, UNDECIDED, NOT_REPRODUCED = "reproduced", "undecided", "not reproduced"
 NOT_COMPARABLE = "not comparable"
 INTERVAL = f"{100 * (1 - 2 * LEVEL):g} % interval"
-# Of the printed value: a point of scores in percent, below which no paper here calls two methods different; one in a
-# hundred of plain ones. Where a paper rounds more coarsely, half of its last digit.
+# How far from the printed value a reproduction may lie: points of scores in percent, a share of plain ones. Where a
+# paper rounds more coarsely, half of its last digit. A choice, for which docs/statistics.md gives the reasons.
 MARGIN_POINTS, MARGIN_SHARE = 1.0, 0.01
 RULE = (
     f"Verdict, by two one-sided tests at {100 * LEVEL:g} % (docs/statistics.md): {REPRODUCED}: our whole interval lies "

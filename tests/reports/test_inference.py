@@ -21,6 +21,7 @@ from reports.evidence.inference import (
     moved,
     quantile,
     resampled,
+    sign_tail,
     similar,
     smallest_effect,
     smallest_margin,
@@ -69,15 +70,15 @@ def test_one_seed_and_none_have_no_interval() -> None:
 
 def test_seeds_that_agree_decide_no_more_than_their_test_sets() -> None:
     same = [1.0, 1.0, 1.0]
-    assert resampled(same, 0.25, floor=None).interval is None  # an unknown error decides nothing
+    assert resampled(same, 0.25).interval is None  # an unknown error decides nothing
     floored = resampled(same, 0.25, floor=2.0)
     share = (1 / 3 + 1 / 4) / (1 + 1 / 4)  # three sets of 20 % that overlap
     assert floored.error == pytest.approx(2 * math.sqrt(share))
     assert floored.freedom == math.inf
     assert resampled(same, 0.0, floor=2.0).error == 2.0  # one set for all seeds: more seeds do not shrink its error
-    assert resampled(same, 0.25).interval == (1.0, 1.0)  # exact numbers
+    assert resampled(same, 0.25, floor=0.0).interval == (1.0, 1.0)  # exact numbers
     nearly = [0.1 + 0.2, 0.3, 0.3]  # equal but for a last bit
-    assert resampled(nearly, 0.25, floor=None).interval is None
+    assert resampled(nearly, 0.25).interval is None
     # Seeds that differ have their spread, and are not asked for another error.
     assert (
         resampled([1.0, 2.0], 0.25, floor=None) == resampled([1.0, 2.0], 0.25, floor=9.0) == resampled([1.0, 2.0], 0.25)
@@ -194,11 +195,9 @@ def test_seeds_of_overlapping_splits_agree_more_often() -> None:
 
     The orthant probability of a correlation r is 1/4 + asin(r) / 2π, that of three 1/8 + 3 asin(r) / 4π.
     """
-    from reports.evidence.inference import _one_sided
-
-    assert _one_sided(0, 2, 1.0) == pytest.approx(1 / 3, abs=1e-6)
-    assert _one_sided(0, 3, 0.25) == pytest.approx(1 / 8 + 3 * math.asin(0.2) / (4 * math.pi), abs=1e-6)
-    assert _one_sided(1, 5, 0.0) == pytest.approx(6 / 32)
+    assert sign_tail(0, 2, 1.0) == pytest.approx(1 / 3, abs=1e-6)
+    assert sign_tail(0, 3, 0.25) == pytest.approx(1 / 8 + 3 * math.asin(0.2) / (4 * math.pi), abs=1e-6)
+    assert sign_tail(1, 5, 0.0) == pytest.approx(6 / 32)
     assert median_bounds(range(6), test_over_train=0.25).interval is None
     assert median_bounds(range(7), test_over_train=0.25).interval == (0, 6)
 
