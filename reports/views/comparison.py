@@ -1,37 +1,25 @@
-"""A comparison: a benchmark's definition joined with records and with what the paper prints, and judged by one rule."""
+"""A comparison: a benchmark's definition joined with records and with what the paper prints, and judged."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from itertools import product
 
 from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark, Column, Published, Row, Scale
+from benchmarks.spec import Benchmark, Column, Published, Row
 from reports import ReportError
-from reports.evidence.inference import LEVEL, average_of, moved, similar, smallest_margin
+from reports.evidence.inference import LEVEL, average_of, smallest_margin
 from reports.evidence.paired import level
-from reports.evidence.published import AVERAGE, derivation_in_words, places_of, published_for
+from reports.evidence.published import AVERAGE, derivation_in_words, published_for
 from reports.evidence.records import DEMO, PAPER, Request, is_partial
 from reports.evidence.scores import SCORE_AT, known, round_scores, score_label, scores_of
 from reports.evidence.statistics import Estimate, average, mean, printed, sample_sd
 from reports.evidence.traffic import Cost, measured_cost
 from reports.pages.text import DERIVED, at_round, in_units, notes_under, number, over_clients
+from reports.views.reproduced import RULE, UNDECIDED, is_comparable, verdict
 
-REPRODUCED, UNDECIDED, NOT_REPRODUCED = "reproduced", "undecided", "not reproduced"
-NOT_COMPARABLE = "not comparable"
 INTERVAL = f"{100 * (1 - 2 * LEVEL):g} % interval"
-# How far from the printed value a reproduction may lie: points of scores in percent, a share of plain ones. Where a
-# paper rounds more coarsely, half of its last digit. A choice, for which docs/statistics.md gives the reasons.
-MARGIN_POINTS, MARGIN_SHARE = 1.0, 0.01
-RULE = (
-    f"Verdict, by two one-sided tests at {100 * LEVEL:g} % (docs/statistics.md): {REPRODUCED}: our whole interval lies "
-    f"within ± {MARGIN_POINTS:g} point of the published value (plain numbers: ± {100 * MARGIN_SHARE:g} % of it; half "
-    f"of its last digit where that is more); {NOT_REPRODUCED}: it lies wholly outside; {UNDECIDED}: otherwise, with "
-    f"the margin that so many seeds with this spread would mostly have shown; {NOT_COMPARABLE}: partial data, another "
-    "encoder or changed settings."
-)
 
 
 @dataclass(frozen=True)
@@ -157,30 +145,6 @@ def scores_shown(request: Request, column: Column) -> tuple[str, ...]:
 
 def _holding(records: Sequence[RunRecord], score: str) -> list[RunRecord]:
     return [record for record in records if set(round_scores(record, score)) != {None}]
-
-
-def is_comparable(scale: Scale, records: Sequence[RunRecord]) -> bool:
-    """Whether records may be held against print: paper scale, as defined, on whole data without skipped rows."""
-    if scale.id != PAPER or scale.changed:
-        return False
-    data = [record.inputs["data"] for record in records]
-    return not any(entry.get("notes") or entry.get("skipped") for entry in data)
-
-
-def margin_of(published: float, unit: str = "%") -> float:
-    """How far from a printed value a score may lie to be a reproduction of it, in its unit."""
-    last_digit = float(Decimal(1).scaleb(-places_of(Decimal(str(published))))) / 2
-    return max(MARGIN_POINTS if unit == "%" else MARGIN_SHARE * abs(published), last_digit)
-
-
-def verdict(found: Estimate, published: float | None, comparable: bool, unit: str = "%") -> str | None:
-    """The verdict on one score, by RULE; None where nothing was printed or run. All numbers in the metric's unit."""
-    if found.value is None or published is None:
-        return None
-    if not comparable:
-        return NOT_COMPARABLE
-    answer = similar(moved(found, -published), margin_of(published, unit))
-    return UNDECIDED if answer is None else REPRODUCED if answer else NOT_REPRODUCED
 
 
 def _difference(ours: float | None, published: float | None) -> float | None:

@@ -19,7 +19,8 @@ from reports.evidence.statistics import mean
 from reports.evidence.traffic import derived_cost
 from reports.pages.page import Grid, Group
 from reports.pages.text import NOT_RUN, at_round, in_units, notes_under, number, over_clients, row_name
-from reports.views.comparison import RULE, AverageResult, Comparison, compare
+from reports.views.comparison import AverageResult, Comparison, compare
+from reports.views.reproduced import RULE
 from reports.views.scores import frame as scores_frame
 from reports.views.scores import score_lines
 

@@ -15,14 +15,13 @@ from benchmarks.spec import Benchmark
 from reports.evidence.inference import estimate, resampled, smallest_margin
 from reports.evidence.records import request_for
 from reports.evidence.statistics import exact
-from reports.views.comparison import (
+from reports.views.comparison import ScoreResult, compare
+from reports.views.reproduced import (
     NOT_COMPARABLE,
     NOT_REPRODUCED,
     REPRODUCED,
     RULE,
     UNDECIDED,
-    ScoreResult,
-    compare,
     margin_of,
     verdict,
 )
