@@ -4,8 +4,8 @@ Methods are trained and scored here as in a federation's miniature: linear class
 from 80 % of a finite pool of noisy examples and are scored on the rest, so what seeds share by redrawing overlapping
 splits of one pool is really there. The truth is over all pools: the mean over every replicate.
 
-`python tools/simulate.py` runs many replicates (a quarter of an hour), writes docs/statistics.json and puts its table
-into docs/statistics.md.
+`python tools/simulate.py` runs many replicates (five minutes of one core), writes docs/statistics.json and
+puts its table into docs/statistics.md.
 """
 
 from __future__ import annotations
@@ -274,7 +274,7 @@ def table(result: dict[str, Any]) -> str:
 def main() -> None:
     """Simulate, and write both files."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replicates", type=int, default=4000)
+    parser.add_argument("--replicates", type=int, default=3000)
     result = simulate(parser.parse_args().replicates)
     page = ROOT / "docs" / "statistics.md"
     (ROOT / "docs" / "statistics.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

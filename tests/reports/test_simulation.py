@@ -63,7 +63,7 @@ def test_the_table_is_of_many_replicates_and_holds_what_it_promises() -> None:
     assert RESULT["replicates"] >= 2000
     assert RESULT["seeds"] == list(range(2, 11))
     for name, cells in RESULT["rows"].items():
-        assert max(wrong for wrong, _ in cells) <= chance(RESULT["replicates"] // 2, 1), name
+        assert max(wrong for wrong, _ in cells) <= LEVEL, name
 
 
 def test_the_former_rule_decided_nothing() -> None:
