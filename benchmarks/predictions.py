@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import safetensors.numpy
@@ -17,8 +18,10 @@ from safetensors import SafetensorError
 
 from benchmarks.errors import UserError
 from benchmarks.record import RunRecord, read_record, write_bytes
-from fedsim.data import Client
-from fedsim.engine import Answers, part_name
+
+if TYPE_CHECKING:  # reports read these files without torch
+    from fedsim.data import Client
+    from fedsim.engine import Answers
 
 # One step below the largest half, so that there is room for a step down from what is clipped to it.
 LARGEST = np.nextafter(np.finfo(np.float16).max, np.float16(0))
@@ -45,6 +48,8 @@ def pack_predictions(clients: Sequence[Client], last: Answers, chosen: Answers |
     Arrays are named "<client>/<evaluation>/<what>"; one that is the same of all clients, as of a central test set, is
     there once, as "<evaluation>/<what>".
     """
+    from fedsim.engine import part_name
+
     arrays: dict[str, np.ndarray] = {}
     for evaluation in clients[0].evaluation:
         parts = {part_name(client, evaluation): client.evaluation[evaluation] for client in clients}

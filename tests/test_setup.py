@@ -22,7 +22,7 @@ PACKAGES = ("benchmarks", "fedsim", "partitions", "reports")
 DISTRIBUTION_OF = {"sklearn": "scikit-learn"}  # where the name that is imported is not the one that is installed
 MAX_LINES = 400
 MAX_LINES_OF_SMALL = 300  # a file of the packages below
-MAX_LINES_TOGETHER = {"fedsim": 4299, "reports": 5999}  # 630 of fedsim are the packed layers
+MAX_LINES_TOGETHER = {"fedsim": 4399, "reports": 6999}  # 630 of fedsim are the packed layers
 # What each package of reports builds on, beside the standard library and benchmarks' pure data.
 REPORTS: Mapping[str, tuple[str, ...]] = {
     "evidence": (),
@@ -31,7 +31,9 @@ REPORTS: Mapping[str, tuple[str, ...]] = {
     "claims": ("evidence", "pages"),
     "audit": ("evidence", "pages", "claims"),
 }
-READ_BY_REPORTS = tuple(f"benchmarks.{name}" for name in ("spec", "record", "claims", "costs", "measures"))
+READ_BY_REPORTS = tuple(
+    f"benchmarks.{name}" for name in ("spec", "record", "predictions", "claims", "costs", "measures")
+)
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 RUNTIME = [Requirement(line) for line in PROJECT["dependencies"]]
@@ -206,7 +208,7 @@ def test_no_modules_of_reports_import_each_other() -> None:
     graphlib.TopologicalSorter(graph).prepare()  # CycleError names a circle
 
 
-@pytest.mark.parametrize(("library", "place"), [("mlflow", "tracking"), ("optuna", "sweep")])
+@pytest.mark.parametrize(("library", "place"), [("mlflow", "tracking"), ("optuna", "studies")])
 def test_library_has_one_place(library: str, place: str) -> None:
     def is_allowed(path: str, name: str) -> bool:
         at_home = path == f"benchmarks/{place}.py" or path.startswith(f"benchmarks/{place}/")
