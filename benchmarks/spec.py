@@ -123,6 +123,9 @@ class Row:
 
     changes: a cell's field -> its value, as --set has them: {"algorithm": "fedavg", "options.proximal": 0.01, "codec":
     "fp16", "head": "psum", "training.learning_rate": 3e-5}. A value may be a `ByScale`.
+    fixed: fields among them that no --set changes, as they make the row what it is.
+    begins: the id of another row of the same table, from the outcome of whose cell (of the same task, scale and seed,
+    with the same --set) this one's begins; "" where it begins as the others do.
     """
 
     id: str
@@ -130,6 +133,8 @@ class Row:
     changes: Mapping[str, JSON]
     printed: bool = True  # False: a row that no paper prints
     note: str = ""
+    fixed: tuple[str, ...] = ()
+    begins: str = ""
 
     def changed(self, changes: Mapping[str, JSON], **fields: Any) -> Row:
         """A row with further changes, which replace those of the same fields, and with other fields of its own."""
@@ -273,10 +278,21 @@ class Benchmark:
         return self.paper.units
 
     def cell(self, row: Row, column: Column, scale: Scale, seed: int) -> Cell:
-        """The cell of a row, column, scale and seed: the base cell with the row's changes, then the user's."""
-        changes = expanded((*row.changes.items(), *self.overrides))
+        """The cell of a row, column, scale and seed: the base cell with the row's changes, then the user's.
+
+        KeyError where the row begins from one that the benchmark does not have.
+        """
+        overrides = ((name, value) for name, value in self.overrides if name not in row.fixed)
+        changes = expanded((*row.changes.items(), *overrides))
         in_cell = ((name, self._in_cell(name, value, column, scale)) for name, value in changes)
-        return with_changes(self.base(row, column, scale, seed), in_cell)
+        found = with_changes(self.base(row, column, scale, seed), in_cell)
+        if not row.begins:
+            return found
+        return dataclasses.replace(found, initial=self.cell(self.row(row.begins), column, scale, seed))
+
+    def row(self, row_id: str) -> Row:
+        """The row of that id; KeyError where the benchmark has none such."""
+        return {row.id: row for row in self.rows}[row_id]
 
     def _in_cell(self, name: str, value: JSON, column: Column, scale: Scale) -> JSON:
         """What a change makes of a cell's field: the one place where units are converted."""

@@ -128,6 +128,63 @@ LOCAL_MAJORITY = Row(
     note="each client's most frequent training label; personalisation has to beat it",
 )
 
+# Rows that put the others' scores in their place.
+OVERALL_MAJORITY = LOCAL_MAJORITY.changed(
+    {"options.whose": "all"},
+    id="overall-majority",
+    name="Overall majority",
+    note="the most frequent training label of all clients together, whoever is asked; nothing is sent",
+)
+LINEAR = Row(
+    "linear",
+    "Linear model",
+    {"algorithm": "linear", "training.rounds": 1},
+    printed=False,
+    note="TF-IDF of uni- and bigrams, logistic or ridge regression, on all clients' training examples in one place; no "
+    "encoder, and nothing is sent",
+)
+CENTRAL = Row(
+    "central",
+    "Central training",
+    {"algorithm": "central"},
+    printed=False,
+    note="the same encoder trained on all clients' training examples in one place, as many epochs; nothing is sent",
+)
+LOCAL_ONLY = FEDSPLITBERT.changed(
+    {"options.critical_layer": 0},
+    id="local-only",
+    name="Local only",
+    printed=False,
+    note="c = 0: each client trains by itself; nothing is sent but the pre-trained model, once",
+)
+FEDPER = Row(
+    "fedper",
+    "FedPer",
+    {"algorithm": "fedper"},
+    printed=False,
+    note="Arivazhagan et al. (2019): all but the head is shared, which no c of FedSplitBERT does",
+)
+# Cells of one round, whatever their FedAvg is given.
+_AFTER_FEDAVG: Mapping[str, JSON] = {"begins": FEDAVG.id, "fixed": ("training.rounds",), "printed": False}
+FEDAVG_FINETUNED = LOCAL_ONLY.changed(
+    {"training.rounds": 1},
+    id="fedavg-finetuned",
+    name="FedAvg + local fine-tuning",
+    note="FedAvg's last model, which each client trains by itself for one round more; its bytes are FedAvg's",
+    **_AFTER_FEDAVG,
+)
+FEDAVG_PRIOR = Row(
+    "fedavg-prior",
+    "FedAvg + local label prior",
+    {"algorithm": "local_prior", "training.rounds": 1},
+    note="FedAvg's last model, its log-probabilities corrected by each client's label shares against all clients' "
+    "(logit adjustment, Menon et al. 2021; a score is cut to the client's own range): no training, a few bytes on top "
+    "of FedAvg's",
+    **_AFTER_FEDAVG,
+)
+REFERENCES = (OVERALL_MAJORITY, LOCAL_MAJORITY, LINEAR, CENTRAL, LOCAL_ONLY)
+PERSONALISED = (FEDPER, FEDAVG_FINETUNED, FEDAVG_PRIOR)
+
 # Section IV-B: the values that the paper tried. The server learning rate's grid is not printed; half powers of ten
 # around the one used here, as in Reddi et al. (2021).
 LEARNING_RATES: Mapping[str, tuple[JSON, ...]] = {"training.learning_rate": (2e-5, 3e-5, 4e-5, 5e-5)}
