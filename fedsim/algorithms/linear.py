@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
 from fedsim.algorithms import Setting
 from fedsim.algorithms.central import pooled
@@ -36,8 +35,9 @@ def linear(setting: Setting) -> FederatedAlgorithm:
     Features: TF-IDF (logarithmic term frequency, rows of length 1) of uni- and bigrams of token ids, each with its
     segment, so that a pair's two texts differ; and of a pair, the share of each text's distinct uni- and bigrams that
     the other has too. Tokens that begin or end every text are special ones and left out. By scikit-learn: logistic
-    regression for classes, ridge regression for a score. The strength of its penalty is chosen by the loss on a fifth
-    of the training examples, drawn by the seed; then all are learned from.
+    regression for classes, ridge regression for a score. The strength of its penalty is chosen on a fifth of the
+    training examples, drawn by the seed, by the correlation of answers and targets: the loss alone would take a model
+    that answers the majority where classes are of unequal size. Then all are learned from.
 
     It is fitted when it is first asked, from the examples and the seed alone, and is the same whenever that is.
     """
@@ -72,18 +72,18 @@ class _Linear:
         objective = self.setting.objective
         texts = texts_of(known)
         terms = _Terms.of(texts)
-        features, targets = terms.features(texts), known.references
+        features, targets = terms.features(texts), known.labels
         order = numpy_generator(self.setting.training.seed, 0, SERVER, "linear").permutation(len(texts))
         held, rest = np.split(order, [-(-len(order) // HELD)])
 
         def fit(rows: np.ndarray, strength: float) -> _Fitted:
             return _Fitted(terms, *objective.linear(features[rows], targets[rows], strength))
 
-        def loss(strength: float) -> float:
-            outputs = torch.from_numpy(fit(rest, strength).outputs(features[held]))
-            return objective.loss(outputs, torch.from_numpy(targets[held])).item()
+        def score(strength: float) -> float:
+            answers = fit(rest, strength).outputs(features[held])
+            return correlation(*objective.for_metrics(answers, Subset(known.examples, known.indices[held])))
 
-        chosen = min(STRENGTHS, key=loss) if len(rest) else STRENGTHS[0]
+        chosen = max(STRENGTHS, key=score) if len(rest) else STRENGTHS[0]
         return fit(np.arange(len(texts)), chosen)
 
 
@@ -158,6 +158,20 @@ def overlap(by_segment: dict[int, list[Term]]) -> list[float]:
         first, second = ({term for term in by_segment.get(part, ()) if len(term) == length} for part in PARTS)
         shares += [len(first & second) / max(1, len(own)) for own in (first, second)]
     return shares
+
+
+def correlation(predictions: np.ndarray, references: np.ndarray) -> float:
+    """Pearson's r of scores; of classes Matthews' correlation (Gorodkin 2004), the same of their indicators.
+
+    0 where one of the two is constant: nothing is told apart.
+    """
+    both = [np.asarray(values, dtype=np.float64)[:, None] for values in (predictions, references)]
+    if references.dtype.kind != "f":
+        classes = np.union1d(predictions, references)
+        both = [(values == classes).astype(np.float64) for values in both]
+    one, other = (values - values.mean(axis=0) for values in both)
+    spread = np.sqrt((one**2).sum() * (other**2).sum())
+    return float((one * other).sum() / spread) if spread > 0 else 0.0
 
 
 def _joined(by_segment: dict[int, list[Term]]) -> list[Term]:

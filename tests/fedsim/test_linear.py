@@ -6,8 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import matthews_corrcoef
 
-from fedsim.algorithms.linear import STRENGTHS, Text, grams, overlap, texts_of
+from fedsim.algorithms.linear import STRENGTHS, Text, correlation, grams, overlap, texts_of
 from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client, Examples, Subset
 from fedsim.errors import FederationError
@@ -150,16 +153,34 @@ def test_three_classes_and_one(small):
         assert set(answers.argmax(1)) <= set(classes)
 
 
-def test_noise_is_met_with_the_strongest_penalty(small, monkeypatch):
-    rng = np.random.default_rng(1)
-    pairs, _ = drawn("word", 600)
-    pairs = [[parts[0][:-1]] for parts in pairs]
+@pytest.mark.parametrize("good", STRENGTHS)
+def test_the_strength_that_tells_apart_is_chosen_and_all_are_learned_from(small, monkeypatch, good):
+    fit = Classification.linear
+
+    def only_one_learns(self, features, targets, strength):
+        weights, biases = fit(self, features, targets, max(STRENGTHS))
+        return weights * (strength == good), biases
+
+    monkeypatch.setattr(Classification, "linear", only_one_learns)
     fitted = watched_fits(monkeypatch)
-    clients = clients_of(examples_of(pairs, rng.integers(0, 2, len(pairs))))
+    clients = clients_of(examples_of(*drawn("word", 120)))
     small.run(built(small), rounds=1, clients=clients)
     known = sum(len(client.train) for client in clients)
     to_choose = known - math.ceil(known / 5)
-    assert fitted == [*((to_choose, strength) for strength in STRENGTHS), (known, min(STRENGTHS))]
+    assert fitted == [*((to_choose, strength) for strength in STRENGTHS), (known, good)]
+
+
+@pytest.mark.filterwarnings("ignore:A single label")
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=30))
+def test_correlation_of_classes_is_matthews(pairs):
+    predictions, references = np.array(pairs).T
+    assert correlation(predictions, references) == pytest.approx(matthews_corrcoef(references, predictions), abs=1e-9)
+
+
+def test_correlation_of_scores_is_pearsons():
+    predictions, references = np.random.default_rng(0).normal(size=(2, 9))
+    assert correlation(predictions, references) == pytest.approx(np.corrcoef(predictions, references)[0, 1])
+    assert correlation(np.zeros(9), references) == correlation(references, np.zeros(9)) == 0
 
 
 # ---- fitted once, from nothing but examples and seed -----------------------------------------------------------------
