@@ -125,6 +125,9 @@ class Row:
 
     changes: a cell's field -> its value, as --set has them: {"algorithm": "fedavg", "options.proximal": 0.01, "codec":
     "fp16", "head": "psum", "training.learning_rate": 3e-5}. A value may be a `ByScale`.
+    fixed: fields among them that no --set changes, as they make the row what it is.
+    begins: the id of another row of the same table, from the outcome of whose cell (of the same task, scale and seed,
+    with the same --set) this one's begins; "" where it begins as the others do.
     """
 
     id: str
@@ -133,6 +136,8 @@ class Row:
     printed: bool = True  # False: a row that no paper prints
     note: str = ""
     tuned_as: str = ""  # the row whose tuned settings it takes over, where it has no tuning of its own
+    fixed: tuple[str, ...] = ()
+    begins: str = ""
 
     def changed(self, changes: Mapping[str, JSON], **fields: Any) -> Row:
         """A row with further changes, which replace those of the same fields, and with other fields of its own."""
@@ -289,13 +294,23 @@ class Benchmark:
         """
         chosen = self.search(scale).settings(column.task, row.tuned_as or row.id).items()
         tuned = (*chosen, *row.changes.items()) if row.tuned_as else (*row.changes.items(), *chosen)
-        return (*tuned, *self.overrides)
+        return (*tuned, *((name, value) for name, value in self.overrides if name not in row.fixed))
 
     def cell(self, row: Row, column: Column, scale: Scale, seed: int) -> Cell:
-        """The cell of a row, column, scale and seed: the base cell with all changes."""
+        """The cell of a row, column, scale and seed: the base cell with all changes.
+
+        KeyError where the row begins from one that the benchmark does not have.
+        """
         changes = expanded(self.changes(row, column, scale))
         in_cell = ((name, self._in_cell(name, value, column, scale)) for name, value in changes)
-        return with_changes(self.base(row, column, scale, seed), in_cell)
+        found = with_changes(self.base(row, column, scale, seed), in_cell)
+        if not row.begins:
+            return found
+        return dataclasses.replace(found, initial=self.cell(self.row(row.begins), column, scale, seed))
+
+    def row(self, row_id: str) -> Row:
+        """The row of that id; KeyError where the benchmark has none such."""
+        return {row.id: row for row in self.rows}[row_id]
 
     def _in_cell(self, name: str, value: JSON, column: Column, scale: Scale) -> JSON:
         """What a change makes of a cell's field: the one place where units are converted."""

@@ -40,8 +40,9 @@ def budget(grid: Grid, trials: int | None) -> int:
 
 def trial_cell(benchmark: Benchmark, row: Row, column: Column, scale: Scale, seed: int, values: Values) -> Cell:
     """The row's cell with these values in place of what was chosen before, scored on validation data."""
-    tried = dataclasses.replace(benchmark, overrides=(*benchmark.overrides, *values.items()))
-    return dataclasses.replace(tried.cell(row, column, scale, seed), holdout="validation")
+    overrides = (*benchmark.overrides, *values.items(), ("holdout", "validation"))
+    # What a cell begins from saw no more than it did.
+    return dataclasses.replace(benchmark, overrides=overrides).cell(row, column, scale, seed)
 
 
 def plan_tuning(

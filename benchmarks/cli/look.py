@@ -36,7 +36,8 @@ def show_command(words: argparse.Namespace) -> int:
     print(f"{found.id}: {found.paper.name}, {found.place}\n{found.title}\n{found.paper.citation}\n")
     print("Methods")
     for row in found.rows:
-        others = (found.shown(name, value) for name, value in expanded(row.changes.items()) if name != "algorithm")
+        others = [found.shown(name, value) for name, value in expanded(row.changes.items()) if name != "algorithm"]
+        others += [f"begins from {row.begins}"] if row.begins else []
         print(f"  {row.id:18} {', '.join((f'{row.name}: {row.algorithm}', *others))}{_IN_PRINT[row.printed]}")
         if row.note:
             print(f"  {'':18} {row.note}")
@@ -50,8 +51,8 @@ def show_command(words: argparse.Namespace) -> int:
     print("\nScales")
     for scale in found.scales:
         print(f"  {scale.id:18} {scale.label}")
-        for stage in _stages(Selection(found, scale, found.rows, found.columns, [0])).values():
-            print(f"  {'':18} first, once: {_in_words(stage)}")
+        for stage in _stages(Selection(found, scale, found.rows, found.columns, [0])):
+            print(f"  {'':18} first, once: {stage}")
     first = found.base(found.rows[0], found.columns[0], found.scales[0], 0)
     names = ", ".join(changeable(first))
     print("\nSettings, by --set name=value")
@@ -118,8 +119,8 @@ def plan_command(words: argparse.Namespace) -> int:
         _say_hours(chosen, words)
     print(f"* {paper.bytes_convention}; derived for {chosen.scale.backbone} with {cells[0][2].clients} clients.")
     first = (
-        f"First, once: {_in_words(stage)} ({'finished' if spec_id in finished else 'not run yet'})."
-        for spec_id, stage in _stages(chosen).items()
+        f"First, once: {stage} ({_how_many(sum(spec_id in finished for spec_id in spec_ids), len(spec_ids))})."
+        for stage, spec_ids in _stages(chosen).items()
     )
     for text in (*_units(chosen), *first):
         print(text)
@@ -143,15 +144,25 @@ def _units(chosen: Selection) -> list[str]:
     return [f"{text}: {', '.join(names)}." for text, names in found.items()]
 
 
-def _stages(chosen: Selection) -> dict[str, Cell]:
-    """What is run before, once, by spec_id."""
+def _stages(chosen: Selection) -> dict[str, list[str]]:
+    """What is run before and is no chosen cell itself: in words -> the spec_id of each seed's."""
     from benchmarks.stages import earlier_stages
 
-    return {stage.spec_id: stage for _, _, cell in chosen.cells() for stage in earlier_stages(cell)}
+    cells = [cell for _, _, cell in chosen.cells()]
+    known = {cell.spec_id for cell in cells}
+    found: dict[str, list[str]] = {}
+    for stage in (stage for cell in cells for stage in earlier_stages(cell)):
+        if stage.spec_id not in known:
+            known.add(stage.spec_id)
+            text = f"{stage.task} by {stage.algorithm} on {stage.backbone}, {stage.training.rounds} rounds"
+            found.setdefault(text, []).append(stage.spec_id)
+    return found
 
 
-def _in_words(stage: Cell) -> str:
-    return f"{stage.task} by {stage.algorithm} on {stage.backbone}, {stage.training.rounds} rounds"
+def _how_many(finished: int, of: int) -> str:
+    if finished in (0, of):
+        return "finished" if finished else "not run yet"
+    return f"{finished} of {of} seeds finished"
 
 
 def _say_of_whom(notes: Mapping[str, Sequence[str]]) -> None:

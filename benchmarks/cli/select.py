@@ -38,7 +38,8 @@ class Selection:
         cells = self.cells()
         first = {stage.spec_id: stage for _, _, cell in cells for stage in earlier_stages(cell)}
         return {
-            spec_id: f"first: {stage.task} · {stage.algorithm} on {stage.backbone}" for spec_id, stage in first.items()
+            spec_id: f"first: {stage.task} · {stage.algorithm} on {stage.backbone} · seed {stage.seed}"
+            for spec_id, stage in first.items()
         } | {cell.spec_id: f"{column.name} · {row.name} · seed {cell.seed}" for row, column, cell in cells}
 
 

@@ -33,13 +33,14 @@ BENCHMARK = Benchmark(
     place="Table V",
     title="Performance on 4 GLUE datasets under a non-IID setting over 10 clients",
     rows=(
-        setup.LOCAL_MAJORITY,
+        *setup.REFERENCES,
         setup.FEDAVG,
         setup.FEDPROX,
         setup.FEDADAM,
         setup.FEDAVG_FP16,
         setup.FEDSPLITBERT,
         setup.FEDSPLITBERT_QAT,
+        *setup.PERSONALISED,
     ),
     columns=tuple(
         Column(column.task, column.name, ("test/accuracy",), "test/accuracy")

@@ -18,8 +18,12 @@ _MACHINE = ("device", "precision", "threads")  # what the last bits of a result 
 
 
 def digests(record: RunRecord) -> dict[str, str]:
-    """Input name -> digest: what, with the definition, identifies a run."""
-    return {name: entry["digest"] for name, entry in record.inputs.items()}
+    """Input name -> digest: what, with the definition, identifies a run.
+
+    Without the outcome of an earlier cell that the definition itself names, which is another for each seed and row.
+    """
+    named = record.cell.initial is not None
+    return {name: entry["digest"] for name, entry in record.inputs.items() if not (named and name == "initial")}
 
 
 def is_partial(record: RunRecord) -> bool:

@@ -31,8 +31,12 @@ def test_a_setting_labels_every_scale_and_changes_every_cell() -> None:
     changed = with_settings(TABLE, ["training.rounds=7", "codec=bf16"])
     for scale, own in zip(TABLE.scales, changed.scales, strict=True):
         assert own.label == f"{scale.label}; changed: training.rounds=7, codec=bf16"
-        cells = [cell for _, _, cell in changed.cells(own, [0, 1])]
-        assert {(cell.training.rounds, cell.codec) for cell in cells} == {(7, "bf16")}
+        chosen = changed.cells(own, [0, 1])
+        cells = [cell for _, _, cell in chosen]
+        assert {(cell.training.rounds, cell.codec) for row, _, cell in chosen if not row.fixed} == {(7, "bf16")}
+        assert {(cell.training.rounds, cell.codec) for row, _, cell in chosen if row.fixed} == {(1, "bf16")}
+        begun = [cell.initial for cell in cells if cell.initial is not None]
+        assert {(cell.training.rounds, cell.codec) for cell in begun} == {(7, "bf16")}  # what those begin from, too
         assert not {cell.spec_id for cell in cells} & {cell.spec_id for _, _, cell in TABLE.cells(scale, [0, 1])}
     assert with_settings(TABLE, []) is TABLE
 

@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TABLE = benchmark("fedsplitbert-table3")
 PRINTED = [row for row in TABLE.rows if row.printed]
 CELLS = {scale.id: TABLE.cells(scale, [0]) for scale in TABLE.scales}
+OF_ONE_ROUND = ("overall-majority", "local-majority", "linear", "fedavg-finetuned", "fedavg-prior")
 CellsOf = Callable[..., list[Cell]]
 
 
@@ -35,7 +36,10 @@ def test_the_table_has_the_papers_methods_and_tasks() -> None:
         "MRPC", "CoLA", "SST-2", "QQP", "MNLI-(m/mm)", "RTE", "QNLI", "WNLI", "STS-B",
     ]  # fmt: skip
     others = [row for row in TABLE.rows if not row.printed]
-    assert {row.id for row in others} == {"local-majority", "fedavg-fp16", "fedsplitbert-chosen"}
+    assert [row.id for row in others] == [
+        "overall-majority", "local-majority", "linear", "central", "local-only", "fedavg-fp16", "fedsplitbert-chosen",
+        "fedper", "fedavg-finetuned", "fedavg-prior",
+    ]  # fmt: skip
     assert all(row.note for row in others)  # a row that no paper prints says what it is
 
 
@@ -56,9 +60,9 @@ def test_every_score_is_one_that_the_task_computes() -> None:
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_cells_are_many_and_distinct(scale: str) -> None:
-    assert len(CELLS[scale]) == 8 * 9
+    assert len(CELLS[scale]) == 15 * 9
     same = list(LAYERS_IN_PRINT.values()).count(6)  # tasks for which c = 6 is what was chosen on test data
-    assert len({cell.spec_id for _, _, cell in CELLS[scale]}) == 8 * 9 - same
+    assert len({cell.spec_id for _, _, cell in CELLS[scale]}) == 15 * 9 - same
     assert {cell.clients for _, _, cell in CELLS[scale]} == {3}
 
 
@@ -107,8 +111,7 @@ def test_rounds_and_budget() -> None:
     # Table V's caption: MRPC 6, SST-2 9, QQP and QNLI 3.
     assert [ROUNDS[name] for name in ("mrpc", "sst2", "qqp", "qnli")] == [6, 9, 3, 3]
     for row, column, cell in CELLS["paper"]:
-        expected = 1 if row.algorithm == "local_majority" else ROUNDS[column.task]
-        assert cell.training.rounds == expected
+        assert cell.training.rounds == (1 if row.id in OF_ONE_ROUND else ROUNDS[column.task])
         assert cell.training.learning_rate in (2e-5, 3e-5, 4e-5, 5e-5)  # section IV-B
         assert cell.training.local_epochs == 1
     for (_, _, literal), (_, _, paper) in zip(CELLS["literal"], CELLS["paper"], strict=True):
@@ -190,7 +193,9 @@ def test_show_says_all_there_is_to_know(capsys: pytest.CaptureFixture[str]) -> N
         "Settings, by --set name=value", "holdout, engine_version, head, validation_share, data_seed, grouped",
     ]:  # fmt: skip
         assert " ".join(text.split()) in words
-    assert words.count("(not in print)") == 3
+    assert words.count("(not in print)") == 10
+    assert words.count("begins from fedavg") == 2
+    assert "first, once" not in words  # what they begin from is a row itself
 
 
 def plan_rows(output: str) -> dict[str, list[str]]:

@@ -22,7 +22,7 @@ HIDDEN, INNER, LAYERS = 64, 128, 4  # of the built-in tiny encoder
 
 @pytest.fixture
 def cell() -> Cell:
-    return TABLE.cell(TABLE.rows[1], TABLE.columns[0], TABLE.scale("demo"), 0)
+    return TABLE.cell(TABLE.row("fedavg"), TABLE.columns[0], TABLE.scale("demo"), 0)
 
 
 def test_operations_are_those_counted_by_hand(cell: Cell) -> None:
@@ -62,7 +62,7 @@ def test_padding_and_rounds_count(cell: Cell) -> None:
 
 
 def test_the_local_majority_trains_nothing() -> None:
-    cell = TABLE.cell(TABLE.rows[0], TABLE.columns[0], TABLE.scale("demo"), 0)
+    cell = TABLE.cell(TABLE.row("local-majority"), TABLE.columns[0], TABLE.scale("demo"), 0)
     assert estimate_effort(cell, Settings()).flops == 0
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fedsim import objectives
 from fedsim.data import IGNORED, Subset
 from fedsim.errors import FederationError
-from fedsim.objectives import CausalLM, Classification, MaskedLM, Vocabulary
+from fedsim.objectives import CausalLM, Classification, MaskedLM, Vocabulary, language
 from fedsim.training import LocalTraining
 
 NO = IGNORED
@@ -101,9 +101,9 @@ def test_each_token_is_asked_for_but_the_first_and_no_padding():
     assert CAUSAL.weight(found) == 3  # tokens, so that a loss is one a token
 
 
-@pytest.mark.parametrize("rows", [objectives.ROWS, 2])
+@pytest.mark.parametrize("rows", [language.ROWS, 2])
 def test_answers_are_summed_log_likelihoods_and_counts(small, monkeypatch, rows):
-    monkeypatch.setattr(objectives, "ROWS", rows)
+    monkeypatch.setattr(language, "ROWS", rows)
     # Two words; probabilities 3/4, 1/2 and 1/2 of the three tokens asked for.
     outputs = torch.tensor([[0.0, math.log(3)], [0.0, 0.0], [0.0, 0.0]])
     batch = {"labels": torch.tensor([[1, NO, 0], [NO, NO, NO], [NO, 0, NO]])}

@@ -2,13 +2,16 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fedsim.algorithms import Setting, build_algorithm
 from fedsim.data import Client, Examples, Subset
+from fedsim.errors import FederationError
 from fedsim.objectives import Classification, Regression
 
 
-def federation(small, labels_of_clients, outputs):
+def federation(small, labels_of_clients, outputs, **options):
     """Clients with these training labels, each tested on two examples; asking for a model is an error."""
 
     def no_model():
@@ -25,7 +28,7 @@ def federation(small, labels_of_clients, outputs):
         for number, (subset, end) in enumerate(zip(labels_of_clients, ends, strict=True))
     ]
     objective = Regression() if outputs == 1 else Classification(outputs)
-    algorithm = build_algorithm("local_majority", Setting(no_model, small.setting().training, objective), {})
+    algorithm = build_algorithm("local_majority", Setting(no_model, small.setting().training, objective), options)
     run = small.run(algorithm, clients=clients)
     return run, [algorithm.predict(run.state, client, client.evaluation["test"]) for client in clients]
 
@@ -62,3 +65,36 @@ def test_nothing_is_exchanged(small, outputs):
     assert run.channel.ledger.setup_bytes == run.channel.ledger.total_bytes() == 0
     assert [result.metrics.train_loss for result in run.results] == [None, None]
     assert run.state.round == 2
+
+
+# ---- all clients' labels together ----------------------------------------------------------------------------------
+
+
+@given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=9), min_size=1, max_size=4))
+def test_overall_all_answer_the_most_frequent_label_of_all(small, labels):
+    parts = [np.array(own) for own in labels]
+    run, answers = federation(small, [*parts, np.array([0, 0])], outputs=4, whose="all")
+    expected = np.bincount(np.concatenate([*parts, [0, 0]])).argmax()
+    assert {tuple(answer.argmax(1).tolist()) for answer in answers} == {(expected, expected)}
+    assert run.channel.ledger.rows == []
+
+
+def test_overall_a_score_is_the_mean_of_all(small):
+    parts = [np.array([0.0, 1.0, 5.0], dtype=np.float32), np.array([2.0], dtype=np.float32)]
+    _, answers = federation(small, parts, outputs=1, whose="all")
+    assert [answer[:, 0].tolist() for answer in answers] == [[2.0, 2.0], [2.0, 2.0]]
+
+
+def test_overall_the_server_answers_alike(small):
+    algorithm = small.algorithm("local_majority", whose="all")
+    run = small.run(algorithm)
+    part = small.clients[0].evaluation["test"]
+    assert not algorithm.personal
+    np.testing.assert_array_equal(algorithm.predict(run.state, None, part), algorithm.predict(run.state, None, part))
+    with pytest.raises(FederationError, match="the server has no answer of its own"):
+        small.algorithm("local_majority").predict(run.state, None, part)
+
+
+def test_whose_labels_is_own_or_all(small):
+    with pytest.raises(FederationError, match="whose: expected one of own, all, found 'none'"):
+        small.algorithm("local_majority", whose="none")

@@ -14,7 +14,7 @@ from fedsim import objectives
 from fedsim.data import IGNORED, Examples, Subset
 from fedsim.errors import FederationError
 from fedsim.models.heads import HEADS
-from fedsim.objectives import OBJECTIVES, Classification, Regression, TokenClassification, TokenRecovery
+from fedsim.objectives import OBJECTIVES, Classification, Regression, TokenClassification, TokenRecovery, tokens
 from fedsim.objectives import build_objective as build
 
 NO = IGNORED
@@ -129,8 +129,8 @@ def test_token_recovery_by_hand(monkeypatch):
     )
     batch = subset.examples.collate(subset.indices)
     outputs = torch.tensor([[0.5, 1.0], [-3.0, 2.0]])  # nearest to word 1, which occurs nowhere, and to word 2
-    for rows in (objectives.ROWS, 1):
-        monkeypatch.setattr(objectives, "ROWS", rows)
+    for rows in (tokens.ROWS, 1):
+        monkeypatch.setattr(tokens, "ROWS", rows)
         answers = objective.answer(outputs, batch)
         assert answers.tolist() == [[1, 0], [0, 2]]
     assert answers.shape == objective.shape(subset)

@@ -7,6 +7,7 @@ import math
 import platform
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ import pytest
 import torch
 
 from benchmarks.federation import build_clients, build_federation, load_inputs
-from benchmarks.runner import mean_scores, quiet_libraries
+from benchmarks.runner import mean_scores, quiet_libraries, run_stage
 from benchmarks.scoring import scores
 from benchmarks.settings import Settings
 from benchmarks.spec import ENGINE_VERSION, Cell, Training
+from benchmarks.stages import initial_of
 from fedsim.engine import run_federation
 from fedsim.wire import Channel, Params
 
@@ -51,6 +53,9 @@ CELLS: Mapping[str, Cell] = {
     "fedadam": _pairs("fedavg", server={"name": "adam", "learning_rate": 0.01}),
     "fedsplitbert": _pairs("fedsplitbert", critical_layer=2),
     "fedsplitbert-fp16": _pairs("fedsplitbert", "fp16", critical_layer=2),
+    "fedper": _pairs("fedper"),
+    "fedavg-prior": replace(_pairs("local_prior"), training=ONE_ROUND, initial=_pairs("fedavg")),
+    "linear": _pairs("linear"),
     "d-fedfreezebert-psum": _tweets("fedfreezebert", "psum", TRAINING),
     "c-fedfreezebert-average": _tweets("fedfreezebert_central", "average", ONE_ROUND),
     "central": _tweets("central", "pooled", ONE_ROUND, embeddings="global"),
@@ -123,7 +128,8 @@ def outcome(cell: Cell, folder: Path) -> dict[str, JSON]:
     quiet_libraries()
     settings = Settings(results_dir=folder, device="cpu")
     torch.set_num_threads(settings.threads)
-    inputs = load_inputs(cell, settings)
+    before = initial_of(cell)
+    inputs = load_inputs(cell, settings, run_stage(before, settings, lambda _: None) if before else None)
     clients, _ = build_clients(cell, inputs, settings)
     federation = build_federation(cell, inputs, settings)
     algorithm, setting = federation.algorithm, federation.setting

@@ -1,40 +1,33 @@
-"""FedPer (Arivazhagan et al. 2019): the base layers are averaged, every client keeps a head of its own."""
+"""FedPer: every layer is averaged, every client keeps a head of its own."""
 
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
+import pytest
 import torch
 
-from fedsim.algorithms import Setting
-from fedsim.algorithms.averaging import averaging
+from fedsim.algorithms import Setting, build_algorithm
+from fedsim.algorithms.fedper import fedper
 from fedsim.checkpoint import Checkpoint
 from fedsim.engine import FederatedAlgorithm
-from fedsim.plan import ClientId, ExchangePlan, identity_plan
 
 
-def fedper(setting: Setting, **server: Any) -> FederatedAlgorithm:
-    """Algorithms 1 and 2: base layers W_B go down, are trained and go up; personalization layers W_P stay."""
-    model = setting.model.groups
-    exchange = identity_plan(model.names, shared=model.names - model.head, local=model.head)
-
-    def plan(round: int, client: ClientId) -> ExchangePlan:
-        return exchange
-
-    return averaging(setting, plan, server)
+def as_printed(setting: Setting, **options) -> FederatedAlgorithm:
+    """The paper's: base layers are all that is not the head, the embeddings too."""
+    return fedper(setting, embeddings="global", **options)
 
 
 def test_no_head_crosses_the_wire(small, watched):
     setting, channel = small.setting(), watched()
-    run = small.run(fedper(setting), channel, rounds=2)
+    run = small.run(as_printed(setting), channel, rounds=2)
     parts = setting.model.groups
     assert channel.names == parts.names - parts.head
     assert run.state.shared.keys() == parts.names - parts.head  # nor does the server have one
 
 
 def test_bytes_are_those_of_the_base_layers(small):
-    ledger = small.run(fedper(small.setting()), rounds=2).channel.ledger
+    ledger = small.run(as_printed(small.setting()), rounds=2).channel.ledger
     base = 4 * (small.embeddings + small.layers * small.layer)
     assert [row for row in ledger.rows if row.round] == [
         (number, client.id, direction, "parameters", base // 4, base, 1)
@@ -47,7 +40,7 @@ def test_bytes_are_those_of_the_base_layers(small):
 
 def test_every_client_has_a_head_of_its_own_and_answers_with_it(small):
     setting = small.setting(epochs=3)
-    algorithm = fedper(setting)
+    algorithm = as_printed(setting)
     state = small.run(algorithm).state
     heads = {client.id: state.clients.get(client.id) for client in small.clients}
     assert all(head.keys() == setting.model.groups.head for head in heads.values())
@@ -61,9 +54,9 @@ def test_every_client_has_a_head_of_its_own_and_answers_with_it(small):
 
 
 def test_a_resumed_run_is_the_uninterrupted_one(small, tmp_path):
-    whole = small.run(fedper(small.setting()), rounds=3)
-    small.run(fedper(small.setting()), rounds=1, checkpoint=Checkpoint(tmp_path, "fedper"))
-    resumed = small.run(fedper(small.setting()), rounds=3, checkpoint=Checkpoint(tmp_path, "fedper"))
+    whole = small.run(as_printed(small.setting()), rounds=3)
+    small.run(as_printed(small.setting()), rounds=1, checkpoint=Checkpoint(tmp_path, "fedper"))
+    resumed = small.run(as_printed(small.setting()), rounds=3, checkpoint=Checkpoint(tmp_path, "fedper"))
     assert resumed.results == whole.results  # the scores of every round, to the last bit
     assert resumed.channel.ledger.rows == whole.channel.ledger.rows
     for client in small.clients:
@@ -73,6 +66,26 @@ def test_a_resumed_run_is_the_uninterrupted_one(small, tmp_path):
 
 
 def test_a_server_optimiser_is_an_argument(small):
-    plain, adam = (small.run(fedper(small.setting(), **server)) for server in ({}, {"name": "adam"}))
+    plain, adam = (small.run(as_printed(small.setting(), server=server)) for server in ({}, {"name": "adam"}))
     assert adam.state.moments.keys() == {"m", "v"}
     assert plain.results != adam.results
+
+
+@pytest.mark.parametrize("embeddings", ["frozen", "global", "local"])
+def test_embeddings_are_frozen_shared_or_each_clients_own(small, watched, embeddings):
+    setting, channel = small.setting(), watched()
+    run = small.run(build_algorithm("fedper", setting, {"embeddings": embeddings}), channel)
+    parts = setting.model.groups
+    layers = parts.names - parts.head - parts.embeddings
+    assert channel.names == (layers | parts.embeddings if embeddings == "global" else layers)
+    kept = parts.head | (parts.embeddings if embeddings == "local" else frozenset())
+    assert all(run.state.clients.get(client.id).keys() == kept for client in small.clients)
+
+
+def test_one_client_alone_is_fedavg(small):
+    """Whose head stays where it is."""
+    alone = small.clients[:1]
+    runs = [
+        small.run(build_algorithm(name, small.setting(), {}), clients=alone, rounds=3) for name in ("fedper", "fedavg")
+    ]
+    assert runs[0].results == runs[1].results
