@@ -82,15 +82,17 @@ LABEL_SHARES_3: Mapping[str, tuple[tuple[float, ...], ...]] = {
 }
 
 
-# At the lite scale the four largest tasks are a random subset of so many examples, of all clients together.
-LARGE_TASKS = ("sst2", "qqp", "mnli", "qnli")
+# At the lite scale the largest tasks with long texts are a random subset of so many examples, of all clients together.
+LARGE_TASKS = ("sst2", "qqp", "mnli", "qnli", "stsb")
 LITE_EXAMPLES = 3000
+# A tenth or more of their test examples share their first sentence with an example that is trained on.
+REPEATING_TASKS = ("mnli", "qnli", "wnli")
 
 
 def partition_of(task: str, scale: Scale) -> dict[str, JSON]:
     """How the three clients share a task out: Table I, and for STS-B the text's sort by score (section IV-A)."""
     if task == "stsb":
-        return {"scheme": "sorted-by-score"}
+        return {"scheme": "sorted-by-score", **({"size": LITE_EXAMPLES // 3} if scale.id == "lite" else {})}
     return label_table(task, scale, LABEL_SHARES_3[task])
 
 
@@ -140,6 +142,7 @@ def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
         seed=seed,
         head="average" if scale.id == "lite" else "pooled",  # as this encoder was made
         validation_share=0.1 if scale.id == "lite" else 0.0,
+        grouped=scale.id == "lite" and column.task in REPEATING_TASKS,
     )
 
 
@@ -259,10 +262,16 @@ DEVIATIONS = (
     ),
     Deviation(
         "subset",
-        f"SST-2, QQP, MNLI and QNLI: a random subset of {LITE_EXAMPLES} examples of all clients together "
+        f"SST-2, QQP, MNLI, QNLI and STS-B: a random subset of {LITE_EXAMPLES} examples of all clients together "
         f"({LITE_EXAMPLES // 3} for each of three, {LITE_EXAMPLES // 10} for each of ten), drawn by the label table, a "
         f"fifth of it for testing ({LITE_EXAMPLES // 15} or {LITE_EXAMPLES // 50} a client); MNLI's mismatched set is "
         "a subset of the same size, and all of it is for testing.",
+        ("lite",),
+    ),
+    Deviation(
+        "grouped",
+        "WNLI, MNLI and QNLI repeat their first sentences: no sentence that is trained on, by any client, comes first "
+        "in a test or validation example.",
         ("lite",),
     ),
     Deviation(

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partitions import ScoreSummary, SortedByScore
+from partitions import PartitionError, ScoreSummary, SortedByScore
 
 
 @given(
@@ -39,3 +39,22 @@ def test_generator_is_left_alone():
     rng = np.random.default_rng(0)
     SortedByScore()(np.arange(9.0), 3, rng)
     assert rng.random() == np.random.default_rng(0).random()
+
+
+@given(scores=st.lists(st.integers(0, 10), min_size=4, max_size=60).map(np.array), data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_a_size_takes_a_random_part_in_the_same_order(check_partition, scores, data):
+    n_clients = data.draw(st.integers(1, 4))
+    size = data.draw(st.integers(1, scores.size // n_clients))
+    partition = SortedByScore(size)(scores, n_clients, np.random.default_rng(1))
+    check_partition(partition, scores, n_clients)
+    assert partition.report.sizes == (size,) * n_clients
+    ordered = [pair for part in partition.indices for pair in sorted((scores[i], i) for i in part)]
+    assert ordered == sorted(ordered)
+    again = SortedByScore(size)(scores, n_clients, np.random.default_rng(1))
+    assert all((one == other).all() for one, other in zip(partition.indices, again.indices, strict=True))
+
+
+def test_too_large_a_size_is_refused():
+    with pytest.raises(PartitionError, match="expected at least 12 examples, found 10; use a size of at most 3"):
+        SortedByScore(4)(np.arange(10.0), 3, np.random.default_rng(0))
