@@ -1,0 +1,126 @@
+"""Targets of claims, seed by seed, and what runs need until there: rounds, bytes, or points that are lacking."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmarks.claims import MAJORITY, At, Target
+from benchmarks.measures import metric
+from benchmarks.record import RunRecord
+from reports.claims.asked import Counted, counted
+from reports.claims.cells import Runs
+from reports.claims.paired import Paired, ratio_of
+from reports.evidence.inference import resampled
+from reports.evidence.records import PAPER
+from reports.evidence.scores import round_scores
+from reports.evidence.statistics import Estimate, mean
+from reports.evidence.targets import Attempt, attempt
+from reports.pages.text import number
+
+NO_MAJORITY = "the local majority was not run"
+MEANS_NOTHING = "with another encoder some level is one that all methods reach"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A target. by_seed: as recorded. text: in words. why_not: why nothing may be concluded from who reaches it."""
+
+    by_seed: Mapping[int, float]
+    text: str
+    why_not: str = ""
+
+
+def goal(runs: Runs, target: Target, task: str, score: str, seeds: Iterable[int]) -> Goal | None:
+    """The paper's target at its scale; elsewhere, of each seed, the best that a baseline scores after any round.
+
+    None where no seed has all baselines.
+    """
+    measured = metric(score)
+    if runs.scale.id == PAPER and task in target.percent:
+        wanted = target.percent[task]
+        by_seed, text = dict.fromkeys(seeds, wanted / measured.factor), f"target {wanted:g}"
+    else:
+        best = [_best(runs.of(at, task), score) for at in target.baselines]
+        shared = [seed for seed in seeds if all(seed in found for found in best)]
+        values = {seed: measured.best(found[seed] for found in best) for seed in shared}
+        by_seed = {seed: value for seed, value in values.items() if value is not None}
+        level = number(measured.shown(mean(list(by_seed.values())))) if by_seed else ""
+        one = len(target.baselines) == 1
+        whose = f"{runs.tables.row(target.baselines[0]).name}'s best" if one else "the best baseline's best"
+        text = f"target {level}, {whose} round"
+    if not by_seed:
+        return None
+    is_elsewhere = runs.scale.id != PAPER and target.only_printed
+    return Goal(by_seed, text, MEANS_NOTHING if is_elsewhere else _met_by_nothing(runs, target, task, score, by_seed))
+
+
+def _best(records: Sequence[RunRecord], score: str) -> dict[int, float]:
+    best = {record.cell.seed: metric(score).best(round_scores(record, score)) for record in records}
+    return {seed: value for seed, value in best.items() if value is not None}
+
+
+def _met_by_nothing(runs: Runs, target: Target, task: str, score: str, by_seed: Mapping[int, float]) -> str:
+    """Why a target says nothing: the majority reaches it, or is not known; "" where it says something."""
+    table = runs.tables.benchmark(target.baselines[0])
+    if MAJORITY not in {row.id for row in table.rows}:
+        return NO_MAJORITY
+    found = _best(runs.of(At(table.id, MAJORITY), task), score)
+    if not by_seed.keys() <= found.keys():
+        return NO_MAJORITY
+    met = sum(metric(score).reaches(found[seed], wanted) for seed, wanted in by_seed.items())
+    return f"the local majority, which sends nothing, meets it in {met} of {len(by_seed)} seeds" if met else ""
+
+
+def fewer_rounds(pairs: Paired, wanted: Goal, score: str) -> Counted:
+    """Rounds that the other needs to the target, less those that the row needs."""
+    bounds, late = [], False
+    for own, its in _with_goal(pairs, wanted):
+        (low, high), (least, most) = (_rounds(run, score, wanted) for run in (its, own))
+        bounds.append((low - most, high - least))
+        late = late or math.isinf(most)
+    note = f"not within {len(pairs[0][0].rounds)} rounds; {wanted.text}" if late else wanted.text
+    return counted(bounds, note)
+
+
+def _rounds(record: RunRecord, score: str, wanted: Goal) -> tuple[float, float]:
+    """The least and the largest number of rounds until the target."""
+    found = attempt(record, score, wanted.by_seed[record.cell.seed])
+    return (found.rounds, found.rounds) if found.is_reached else (found.rounds + 1, math.inf)
+
+
+def byte_ratio(pairs: Paired, wanted: Goal, score: str, directions: Sequence[str]) -> Counted:
+    """The other's bytes until the target over the row's; of those that never reach it, a bound."""
+    bounds, words = [], ([], [])  # type: tuple[list[tuple[float, float]], tuple[list[str], list[str]]]
+    for own, its in _with_goal(pairs, wanted):
+        mine, theirs = (attempt(run, score, wanted.by_seed[run.cell.seed], directions) for run in (own, its))
+        ratio = theirs.bytes / mine.bytes if mine.bytes else math.inf
+        bounds.append((ratio if mine.is_reached else 0.0, ratio if theirs.is_reached else math.inf))
+        words[0].append(theirs.when)
+        words[1].append(mine.when)
+    return counted(bounds, f"{in_words(words[0])} against {in_words(words[1])}; {wanted.text}")
+
+
+def above(runs: Sequence[RunRecord], limits: Sequence[int], wanted: Goal, score: str) -> Estimate:
+    """By how much the best score within so many rounds of each run is better than the target, in its unit."""
+    measured, values, tries = metric(score), [], []
+    for run, limit in zip(runs, limits, strict=True):
+        target = wanted.by_seed[run.cell.seed]
+        best = measured.best(round_scores(run, score)[:limit])
+        values.append(None if best is None else measured.shown(measured.gain(best, target)))
+        tries.append(attempt(run, score, target))
+    return resampled(values, ratio_of(runs, score), f"{in_words(_when(tries))}; {wanted.text}")
+
+
+def _when(tries: Iterable[Attempt]) -> list[str]:
+    return [found.when for found in tries]
+
+
+def _with_goal(pairs: Paired, wanted: Goal) -> Paired:
+    return [(own, its) for own, its in pairs if own.cell.seed in wanted.by_seed]
+
+
+def in_words(texts: Iterable[str]) -> str:
+    """Each text once."""
+    return ", ".join(dict.fromkeys(texts))
