@@ -8,6 +8,7 @@ times"), the two change places. Numbers without noise decide as they are, and ar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -39,6 +40,12 @@ class Part:
         return [case for case in self.cases if case.judged is not None]
 
     @property
+    def best(self) -> Case:
+        """The comparison that speaks most for it."""
+        known = self._judged or [case for case in self.cases if case.why_not] or self.cases
+        return max(known, key=lambda case: case.margin if math.isfinite(case.margin) else -math.inf)
+
+    @property
     def is_judged(self) -> bool:
         """Whether something is known of one of its comparisons."""
         return bool(self._judged)
@@ -50,9 +57,9 @@ class Part:
     @property
     def holds(self) -> float:
         """The p-value of evidence for it: that of its best comparison, corrected for their number."""
-        chances = [case.asked.holds(case.judged) for case in self._judged if case.judged is not None]
+        chances = [_holds(case) for case in self._judged]
         noisy = sum(is_noisy(case.judged) for case in self._judged if case.judged is not None)
-        return min((min(1.0, max(1, noisy) * chance) for chance in chances), default=1.0)
+        return min(1.0, max(1, noisy) * min(chances, default=1.0))
 
     @property
     def fails(self) -> tuple[float, ...]:
@@ -61,7 +68,17 @@ class Part:
             return _against(self.cases[0])
         if len(self._judged) < len(self.cases):
             return (1.0,)  # another comparison may hold
-        return (max(min(1.0, len(found) * min(found)) for found in map(_against, self.cases)),)
+        return (max(map(_fails, self.cases)),)
+
+
+def _holds(case: Case) -> float:
+    return 1.0 if case.judged is None else case.asked.holds(case.judged)
+
+
+def _fails(case: Case) -> float:
+    """The p-value of evidence against one comparison by itself, corrected for its sides."""
+    found = _against(case)
+    return min(1.0, len(found) * min(found))
 
 
 def _against(case: Case) -> tuple[float, ...]:
@@ -73,8 +90,9 @@ class Decision:
     """The verdict on a claim, and how each comparison fell.
 
     cases: in the claim's order, each with its state: YES where it holds on its own, NO where it decides against the
-    claim (where one is enough: where it fails on its own). some: whether one comparison is enough in every relation.
-    tests: how many ways to fail Holm's correction counts.
+    claim (where one is enough: where it fails on its own). Of several parts with several comparisons each, the best
+    comparison of each stands for it. some: whether one comparison is enough for the whole claim. tests: how many ways
+    to fail Holm's correction counts.
     """
 
     state: State
@@ -92,13 +110,16 @@ def decide(claimed: Claim | Iterable[Relation], source: Source) -> Decision:
     relations = tuple(claimed.relations if isinstance(claimed, Claim) else claimed)
     parts = [part for relation in relations for part in _parts(relation, source)]
     rejected = _rejected(parts)
-    some = bool(relations) and all(map(_one_is_enough, relations))
-    fallen = tuple((case, _state_of(case, part, part in rejected)) for part in parts for case in part.cases)
+    some = len(parts) == 1 and len(parts[0].cases) > 1
+    if some:
+        fallen = [(case, _state_of(case, _holds(case), _fails(case) <= LEVEL)) for case in parts[0].cases]
+    else:
+        fallen = [(part.best, _state_of(part.best, part.holds, part in rejected)) for part in parts]
     state = _together(parts, bool(rejected))
     deciding = [case for part in (rejected if state is State.NO else parts) for case in part.cases]
     derived = bool(deciding) and all(isinstance(case.estimate, Derivation) for case in deciding)
     tests = sum(len(part.fails) for part in parts if part.is_judged and part.is_noisy)
-    return Decision(state, fallen, some, derived and state in (State.YES, State.NO), tests)
+    return Decision(state, tuple(fallen), some, derived and state in (State.YES, State.NO), tests)
 
 
 def _one_is_enough(relation: Relation) -> bool:
@@ -107,7 +128,8 @@ def _one_is_enough(relation: Relation) -> bool:
 
 def _parts(relation: Relation, source: Source) -> Iterator[Part]:
     found = tuple(cases(relation, source))
-    yield from [Part(found)] if _one_is_enough(relation) else [Part((case,)) for case in found]
+    if found:
+        yield from [Part(found)] if _one_is_enough(relation) else [Part((case,)) for case in found]
 
 
 def _rejected(parts: Sequence[Part]) -> list[Part]:
@@ -127,12 +149,11 @@ def _together(parts: Sequence[Part], is_rejected: bool) -> State:
     return State.YES if all(part.is_judged and part.holds <= LEVEL for part in parts) else State.UNDECIDED
 
 
-def _state_of(case: Case, part: Part, is_rejected: bool) -> State:
+def _state_of(case: Case, holds: float, fails: bool) -> State:
     if case.why_not:
         return State.NOT_JUDGED
     if case.judged is None:
         return State.MISSING
-    if case.asked.holds(case.judged) <= LEVEL:
+    if holds <= LEVEL:
         return State.YES
-    alone = len(part.cases) > 1 and min(1.0, len(_against(case)) * min(_against(case))) <= LEVEL
-    return State.NO if alone or (is_rejected and len(part.cases) == 1) else State.UNDECIDED
+    return State.NO if fails else State.UNDECIDED

@@ -66,10 +66,11 @@ def _met_by_nothing(runs: Runs, target: Target, task: str, score: str, by_seed: 
     table = runs.tables.benchmark(target.baselines[0])
     if MAJORITY not in {row.id for row in table.rows}:
         return NO_MAJORITY
-    found = _best(runs.of(At(table.id, MAJORITY), task), score)
-    if not by_seed.keys() <= found.keys():
+    records = runs.of(At(table.id, MAJORITY), task)
+    if not by_seed.keys() <= {record.cell.seed for record in records}:
         return NO_MAJORITY
-    met = sum(metric(score).reaches(found[seed], wanted) for seed, wanted in by_seed.items())
+    found = _best(records, score)  # a constant answer's correlation is undefined, and reaches nothing
+    met = sum(metric(score).reaches(found[seed], by_seed[seed]) for seed in by_seed.keys() & found.keys())
     return f"the local majority, which sends nothing, meets it in {met} of {len(by_seed)} seeds" if met else ""
 
 

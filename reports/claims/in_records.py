@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -47,13 +47,17 @@ class InRecords:
     def directions(self, at: At) -> tuple[str, ...]:
         return self.tables.benchmark(at).paper.directions
 
-    def _as_evidence(self, found: Estimate | None, rows: Iterable[At], task: str, why: str = "") -> Estimate | None:
-        """What is found, or that nothing may be concluded from it: for a reason, or where a row's gate is not open."""
+    def _as_evidence(self, found: Estimate | None, rows: Sequence[At], task: str, why: str = "") -> Estimate | None:
+        """What is found, or that nothing may be concluded from it: where a row's gate is shut, or for a reason.
+
+        Of several reasons the one that more records would not remove.
+        """
         if found is None:
             return None
-        reasons = dict.fromkeys(filter(None, [*(self.runs.gate(at, task).why for at in rows), why]))
-        name = self.tables.task(next(iter(rows)), task)
-        return unjudged(found, [(name, reason) for reason in reasons]) if reasons else found
+        gates = [self.runs.gate(at, task) for at in rows]
+        shut = [gate.why for gate in gates if gate.is_known]
+        reasons = [reason for reason in (*shut, why, *(gate.why for gate in gates)) if reason]
+        return unjudged(found, [(self.tables.task(rows[0], task), reasons[0])]) if reasons else found
 
     # ---- scores ------------------------------------------------------------------------------------------------
 
