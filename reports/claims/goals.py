@@ -38,22 +38,33 @@ def goal(runs: Runs, target: Target, task: str, score: str, seeds: Iterable[int]
     None where no seed has all baselines.
     """
     measured = metric(score)
-    if runs.scale.id == PAPER and task in target.percent:
-        wanted = target.percent[task]
-        by_seed, text = dict.fromkeys(seeds, wanted / measured.factor), f"target {wanted:g}"
-    else:
-        best = [_best(runs.of(at, task), score) for at in target.baselines]
-        shared = [seed for seed in seeds if all(seed in found for found in best)]
-        values = {seed: measured.best(found[seed] for found in best) for seed in shared}
-        by_seed = {seed: value for seed, value in values.items() if value is not None}
-        level = number(measured.shown(mean(list(by_seed.values())))) if by_seed else ""
-        one = len(target.baselines) == 1
-        whose = f"{runs.tables.row(target.baselines[0]).name}'s best" if one else "the best baseline's best"
-        text = f"target {level}, {whose} round"
+    by_seed, text = _levels(runs, target, task, score, tuple(seeds))
     if not by_seed:
         return None
-    is_elsewhere = runs.scale.id != PAPER and target.only_printed
-    return Goal(by_seed, text, MEANS_NOTHING if is_elsewhere else _met_by_nothing(runs, target, task, score, by_seed))
+    if runs.scale.id != PAPER and target.only_printed:
+        return Goal(by_seed, text, MEANS_NOTHING)
+    majority = _majority(runs, target, task, score)
+    known = {seed: value for seed, value in by_seed.items() if seed in majority}
+    if not known:
+        return Goal(by_seed, text, NO_MAJORITY)
+    met = sum(own is not None and measured.reaches(own, known[seed]) for seed, own in majority.items() if seed in known)
+    why = f"the local majority, which sends nothing, meets it in {met} of {len(known)} seeds"
+    return Goal(known, text, why if met else "")
+
+
+def _levels(runs: Runs, target: Target, task: str, score: str, seeds: Sequence[int]) -> tuple[dict[int, float], str]:
+    """Seed -> what is to be reached there, as recorded, and the same in words."""
+    measured = metric(score)
+    if runs.scale.id == PAPER and task in target.percent:
+        wanted = target.percent[task]
+        return dict.fromkeys(seeds, wanted / measured.factor), f"target {wanted:g}"
+    best = [_best(runs.of(at, task), score) for at in target.baselines]
+    shared = [seed for seed in seeds if all(seed in found for found in best)]
+    values = {seed: measured.best(found[seed] for found in best) for seed in shared}
+    by_seed = {seed: value for seed, value in values.items() if value is not None}
+    level = number(measured.shown(mean(list(by_seed.values())))) if by_seed else ""
+    names = [runs.tables.row(at).name for at in target.baselines]
+    return by_seed, f"target {level}, {names[0] if len(names) == 1 else 'the best baseline'}'s best round"
 
 
 def _best(records: Sequence[RunRecord], score: str) -> dict[int, float]:
@@ -61,17 +72,13 @@ def _best(records: Sequence[RunRecord], score: str) -> dict[int, float]:
     return {seed: value for seed, value in best.items() if value is not None}
 
 
-def _met_by_nothing(runs: Runs, target: Target, task: str, score: str, by_seed: Mapping[int, float]) -> str:
-    """Why a target says nothing: the majority reaches it, or is not known; "" where it says something."""
+def _majority(runs: Runs, target: Target, task: str, score: str) -> dict[int, float | None]:
+    """What the local majority scores, by seed; None where it is undefined, as a constant answer's correlation."""
     table = runs.tables.benchmark(target.baselines[0])
     if MAJORITY not in {row.id for row in table.rows}:
-        return NO_MAJORITY
+        return {}
     records = runs.of(At(table.id, MAJORITY), task)
-    if not by_seed.keys() <= {record.cell.seed for record in records}:
-        return NO_MAJORITY
-    found = _best(records, score)  # a constant answer's correlation is undefined, and reaches nothing
-    met = sum(metric(score).reaches(found[seed], by_seed[seed]) for seed in by_seed.keys() & found.keys())
-    return f"the local majority, which sends nothing, meets it in {met} of {len(by_seed)} seeds" if met else ""
+    return {record.cell.seed: metric(score).best(round_scores(record, score)) for record in records}
 
 
 def fewer_rounds(pairs: Paired, wanted: Goal, score: str) -> Counted:
