@@ -20,7 +20,7 @@ BASELINES = tuple(with_head(_METHOD[name], "ordinary") for name in ("fedavg", "f
 SPLIT_FP16 = BASELINES[2].changed(
     {"codec": "fp16"},
     id="fedsplitbert-ordinary-fp16",
-    name="FedSplitBERT + fp16 · ordinary",
+    name="FedSplitBERT + fp16",
     printed=False,
     note="in half precision, as its authors offer; equation 3 halved. A cell that Table 3 does not have.",
 )
