@@ -72,8 +72,9 @@ class Better:
 
 @dataclass(frozen=True)
 class AverageBetter:
-    """A table's average is better by at least `by` points, at most `most`, than every rival's, mean over the rows.
+    """A table's average is better by at least `by` points, at most `most`, than every rival's.
 
+    Of several rows the mean is meant, table by table, and of several tables the mean of these.
     A row's rivals are those of its own table, or all where none is of it.
     """
 

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import safetensors.numpy
@@ -18,8 +19,10 @@ from safetensors import SafetensorError
 from benchmarks.errors import UserError
 from benchmarks.record import RunRecord, write_bytes
 from benchmarks.spec import JSON
-from fedsim.data import Client
-from fedsim.engine import Answers, part_name
+
+if TYPE_CHECKING:  # reports read these files without torch
+    from fedsim.data import Client
+    from fedsim.engine import Answers
 
 SUFFIX = ".predictions.safetensors"
 ROUNDS = ("last", "chosen")
@@ -50,6 +53,8 @@ def write_predictions(
 
     rounds: "last" and "chosen" -> their numbers.
     """
+    from fedsim.engine import part_name
+
     arrays: dict[str, np.ndarray] = {}
     for client in clients:
         for evaluation, subset in client.evaluation.items():

@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from benchmarks.spec import JSON, Cell, digest
 
 SCHEMA = 1
 CHECKSUM = "sha256"  # of the rest of the file's content, as canonical JSON
+POOLED = "pooled"  # the evaluation on all clients' test examples together: "pooled/pearson"
 
 
 class LedgerEntry(NamedTuple):
@@ -83,11 +84,13 @@ class RunRecord:
     chosen_by: str = ""  # the score by which a round is chosen, "validation/f1"; "" where the last one counts
     predictions: Mapping[str, JSON] = field(default_factory=dict)  # as benchmarks.predictions describes its file
     schema: int = SCHEMA
+    folder: Path | None = field(default=None, compare=False)  # where it was read, with its predictions; not in JSON
 
     def to_json(self) -> dict[str, JSON]:
         """The record as plain JSON values."""
         value = asdict(self)
         value["cell"] = self.cell.to_json()
+        del value["folder"]
         optional = (("pooled_scores", entry) for entry in value["rounds"])
         for name, owner in (("predictions", value), ("chosen_by", value), *optional):
             if not owner[name]:  # the first records know of none
@@ -106,12 +109,16 @@ class RunRecord:
     def by_round(self, name: str) -> tuple[float | None, ...]:
         """The clients' combined score ("test/f1") after every round, as recorded; or each round's TRAIN_LOSS.
 
-        None where it is undefined, or where the data of this run lacked its evaluation and had others; KeyError where
-        it is unknown.
+        "pooled/f1" is the score on all clients' test examples together. None where it is undefined, where the data of
+        this run lacked its evaluation and had others, or where an old record holds no pooled scores; KeyError where it
+        is unknown.
         """
         if name == TRAIN_LOSS:
             return tuple(entry.train_loss for entry in self.rounds)
         evaluation, measured = name.split("/")
+        if evaluation == POOLED:
+            pooled = [entry.pooled_scores for entry in self.rounds]
+            return tuple(scores["test"][measured] if scores else None for scores in pooled)
         if self.rounds[0].scores and evaluation not in self.rounds[0].scores:
             return (None,) * len(self.rounds)
         return tuple(entry.scores[evaluation][measured] for entry in self.rounds)
@@ -220,7 +227,7 @@ def read_record(path: Path) -> RunRecord:
         record = record_from_json(value)
         if checksum(value) != expected:
             raise ValueError("its content does not have its checksum: it was changed after the run")
-        return record
+        return replace(record, folder=path.parent)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"{path}: expected a record of a finished cell, found a damaged one ({type(error).__name__}: {error}). "

@@ -166,6 +166,7 @@ class Column:
     """A column of a table: a task, with the scores printed in it and the one that enters the average.
 
     evaluations: evaluation -> what stands behind a metric's label where it was measured there; "" for nothing.
+    beside: scores that are shown where records hold them, but that no paper prints and no claim or average takes.
     leak: what a random split lets test examples share with training examples, so that its scores are no evidence;
     "" for nothing. Splitting by group mends it.
     """
@@ -175,6 +176,7 @@ class Column:
     scores: tuple[str, ...]  # "<evaluation>/<metric>", such as "test/f1"
     averaged: str
     evaluations: Mapping[str, str] = field(default_factory=lambda: {"test": ""})
+    beside: tuple[str, ...] = ()
     leak: str = ""
 
     @property

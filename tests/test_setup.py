@@ -22,7 +22,7 @@ PACKAGES = ("benchmarks", "fedsim", "partitions", "reports")
 DISTRIBUTION_OF = {"sklearn": "scikit-learn"}  # where the name that is imported is not the one that is installed
 MAX_LINES = 400
 MAX_LINES_OF_SMALL = 300  # a file of the packages below
-MAX_LINES_TOGETHER = {"fedsim": 4199, "reports": 6999}  # 630 of fedsim are the packed layers
+MAX_LINES_TOGETHER = {"fedsim": 4199, "reports": 7499}  # 630 of fedsim are the packed layers
 # What each package of reports builds on, beside the standard library and benchmarks' pure data.
 REPORTS: Mapping[str, tuple[str, ...]] = {
     "evidence": (),
@@ -31,7 +31,9 @@ REPORTS: Mapping[str, tuple[str, ...]] = {
     "claims": ("evidence", "pages"),
     "audit": ("evidence", "pages", "claims"),
 }
-READ_BY_REPORTS = tuple(f"benchmarks.{name}" for name in ("spec", "record", "claims", "costs", "measures"))
+READ_BY_REPORTS = tuple(
+    f"benchmarks.{name}" for name in ("spec", "record", "predictions", "claims", "costs", "measures")
+)
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 RUNTIME = [Requirement(line) for line in PROJECT["dependencies"]]

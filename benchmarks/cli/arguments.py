@@ -84,7 +84,12 @@ def build_parser() -> Parser:
     command.add_argument("--readme", type=Path, help="also update the state of reproduction in this file")
     command.add_argument("--brief", action="store_true", help="there, the claims' verdicts without their numbers")
     command.add_argument("--pictures", type=Path, help="also write the plots into this folder, for that file to show")
-    command.add_argument("--score", choices=("last", "best"), default="last", help="score of the last or best round")
+    command.add_argument(
+        "--score",
+        choices=("chosen", "last", "best"),
+        default="chosen",
+        help="score of the round best on validation data (the default), of the last one, or of the best one by itself",
+    )
 
     command = commands.add_parser("import", help="take in records computed elsewhere, and mirror all to MLflow")
     command.add_argument("folder", type=Path, help="folder of records")

@@ -101,7 +101,7 @@ def _stages_of(part: Selection, records: Sequence[RunRecord]) -> list[RunRecord]
 
 
 def show_report(
-    chosen: Selection, records: Sequence[RunRecord], made: Settings, score_at: str = "last"
+    chosen: Selection, records: Sequence[RunRecord], made: Settings, score_at: str = "chosen"
 ) -> tuple[Page, list[Path]]:
     """Print a benchmark's page and write its files; returns both."""
     from rich.console import Console

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 
-from reports.evidence.inference import median_bounds, tail
+from reports.evidence.inference import LEVEL, median_bounds, sign_tail, tail
 from reports.evidence.statistics import Estimate, printed
 
 
@@ -15,9 +16,16 @@ class Counted(Estimate):
     """A median of whole numbers, or of what counts in whole rounds, judged by a sign test.
 
     bounds: one pair a seed, the least and the largest value that it may have; they differ where a run is censored.
+    ratio: n_test / n_train of the splits that seeds redraw.
     """
 
     bounds: tuple[tuple[float, float], ...] = ()
+    ratio: float = 0.0
+
+    @property
+    def needed(self) -> int:
+        """How many seeds that agree would decide."""
+        return next(n for n in count(1) if sign_tail(0, n, self.ratio) <= LEVEL)
 
 
 @dataclass(frozen=True)
@@ -42,13 +50,13 @@ def unjudged(found: Estimate, why: Sequence[tuple[str, str]]) -> Unjudged:
     return Unjudged(found.value, found.interval, found.n, found.note, found.error, found.freedom, tuple(why))
 
 
-def counted(bounds: list[tuple[float, float]], note: str = "") -> Counted:
-    """The median of one value a seed, and the order statistics that the sign test allows; none below five seeds."""
+def counted(bounds: Sequence[tuple[float, float]], ratio: float, note: str = "") -> Counted:
+    """The median of one value a seed, and the order statistics that the sign test allows, if there are enough."""
     lows, highs = ([pair[side] for pair in bounds] for side in (0, 1))
     shown = [high if math.isinf(low) else low for low, high in bounds]
-    least, most = median_bounds(lows).interval, median_bounds(highs).interval
+    least, most = (median_bounds(ends, test_over_train=ratio).interval for ends in (lows, highs))
     interval = None if least is None or most is None else (least[0], most[1])
-    return Counted(median_bounds(shown).value, interval, len(bounds), note, bounds=tuple(bounds))
+    return Counted(median_bounds(shown).value, interval, len(bounds), note, bounds=tuple(bounds), ratio=ratio)
 
 
 @dataclass(frozen=True)
@@ -98,7 +106,7 @@ class Asked:
         meets = self.is_above if side == "least" else self.is_within
         if isinstance(found, Counted):
             ends = [low if side == "least" else high for low, high in found.bounds]
-            return _sign_test(sum(map(meets, ends)), found.n)
+            return sign_tail(found.n - sum(map(meets, ends)), found.n, found.ratio)
         if not found.error:
             return 0.0 if meets(found.value or 0.0) else 1.0
         return tail(self._distance(found, side) / found.error, found.freedom)
@@ -106,12 +114,13 @@ class Asked:
     def _against(self, found: Estimate, side: str) -> float:
         if isinstance(found, Counted):
             ends = [high if side == "least" else low for low, high in found.bounds]
-            return _sign_test(sum(self._is_beyond(end, side) for end in ends), found.n)
+            beyond = sum(self._is_beyond(end, side) for end in ends)
+            return sign_tail(found.n - beyond, found.n, found.ratio)
         if not found.error:
             value = found.value or 0.0
             meets = self.is_above if side == "least" else self.is_within
-            beyond = self._is_beyond(value, side) if is_noisy(found) else not meets(value)
-            return 0.0 if beyond else 1.0
+            is_beyond = self._is_beyond(value, side) if is_noisy(found) else not meets(value)
+            return 0.0 if is_beyond else 1.0
         return tail(-self._distance(found, side) / found.error, found.freedom)
 
     def _distance(self, found: Estimate, side: str) -> float:
@@ -135,10 +144,3 @@ class Asked:
 def is_noisy(found: Estimate) -> bool:
     """Whether a number varies over seeds; what is printed, and bytes, do not."""
     return found.error is not None or isinstance(found, Counted) or found.interval is None
-
-
-def _sign_test(successes: int, n: int) -> float:
-    """The probability of so many successes or more where each is as likely as not."""
-    from scipy.special import bdtr
-
-    return float(bdtr(n - successes, n, 0.5)) if n else 1.0

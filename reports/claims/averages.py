@@ -1,34 +1,17 @@
-"""Averages over a table's tasks, over our records: sums of what single tasks give, by Satterthwaite's freedom."""
+"""Averages over a table's tasks, over our records: means of what single tasks give."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.claims import At
 from reports.claims.asked import unjudged
 from reports.claims.cells import Runs
-from reports.claims.paired import gains, ratio_of
-from reports.evidence.inference import estimate, resampled
+from reports.claims.paired import mean_difference
+from reports.evidence.inference import average_of
 from reports.evidence.statistics import Estimate, mean
 from reports.pages.text import number
-
-
-def weighted_sum(parts: Sequence[tuple[float, Estimate]], note: str = "") -> Estimate:
-    """A sum of independent means, each with a weight; its freedom by Satterthwaite (1946).
-
-    No interval where a part has no error.
-    """
-    known = [(weight, part.value, part.error, part.freedom) for weight, part in parts]
-    value = math.fsum(weight * (part or 0.0) for weight, part, _, _ in known)
-    n = min((part.n for _, part in parts), default=0)
-    squares = [((weight * error) ** 2, freedom) for weight, _, error, freedom in known if error is not None]
-    if len(squares) < len(parts):
-        return Estimate(value, None, n, note)
-    variance = math.fsum(square for square, _ in squares)
-    spread = math.fsum(square**2 / freedom for square, freedom in squares)
-    return estimate(value, math.sqrt(variance), variance**2 / spread if spread else math.inf, n, note)
 
 
 @dataclass(frozen=True)
@@ -70,27 +53,17 @@ class _Table:
         column = self.runs.tables.column(self.rows[0], task)
         if column is None or self.runs.tables.column(self.rival, task) is None:
             return None
-        by_row = []
-        records = []
-        for row in self.rows:
-            pairs = self.runs.paired(row, self.rival, task)
-            found = zip(pairs, gains(pairs, column.averaged), strict=True)
-            by_row.append({own.cell.seed: gain for (own, _), gain in found if gain is not None})
-            records += [own for own, _ in pairs]
-        seeds = sorted(set.intersection(*map(set, by_row)))
-        if not seeds:
-            return None
-        values = [mean([of[seed] for of in by_row]) for seed in seeds]
-        return resampled(values, ratio_of(records, column.averaged))
+        pairs = [self.runs.paired(row, self.rival, task) for row in self.rows]
+        return mean_difference(pairs, column.averaged) if all(pairs) else None
 
 
 def average_margin(runs: Runs, rows: Sequence[At], rivals: Mapping[str, At]) -> Estimate | None:
-    """The average above one rival of each table, mean over the rows.
+    """The average above one rival of each table, mean over the table's rows, then over the tables.
 
     rivals: by benchmark. Without what leaks by declaration; no interval unless every other task of the tables was run,
     and nothing is concluded unless all of them are evidence. Tables are independent, as their clients are others.
     """
-    parts: list[tuple[float, Estimate]] = []
+    averages: list[Estimate] = []
     texts: list[str] = []
     closed: dict[str, str] = {}
     is_whole = True
@@ -99,14 +72,12 @@ def average_margin(runs: Runs, rows: Sequence[At], rivals: Mapping[str, At]) -> 
         found = {task: gain for task in table.counted if (gain := table.gain(task)) is not None}
         is_whole = is_whole and len(found) == len(table.counted)
         if found:
-            weight = len(table.rows) / len(found)
-            parts += [(weight, gain) for gain in found.values()]
+            averages.append(average_of(tuple(found.values())))
             closed |= {table.name(task): why for task in found if (why := runs.gate(table.rows[0], task).why)}
             texts.append(table.in_words(found))
-    if not parts:
+    if not averages:
         return None
-    whole = math.fsum(weight for weight, _ in parts)
-    found_sum = weighted_sum([(weight / whole, part) for weight, part in parts], ", ".join(texts))
+    whole = average_of(averages, ", ".join(texts))
     if closed:
-        return unjudged(found_sum, list(closed.items()))
-    return found_sum if is_whole else replace(found_sum, interval=None, error=None)
+        return unjudged(whole, list(closed.items()))
+    return whole if is_whole else replace(whole, interval=None, error=None)

@@ -11,12 +11,13 @@ from benchmarks.measures import metric
 from benchmarks.record import RunRecord
 from reports.claims.asked import Counted, counted
 from reports.claims.cells import Runs
-from reports.claims.paired import Paired, ratio_of
-from reports.evidence.inference import resampled
+from reports.claims.paired import unpaired_error
+from reports.evidence.inference import resampled, with_sampling
+from reports.evidence.paired import Pairs, resplit_ratio
 from reports.evidence.records import PAPER
 from reports.evidence.scores import round_scores
 from reports.evidence.statistics import Estimate, mean
-from reports.evidence.targets import Attempt, attempt
+from reports.evidence.targets import attempt
 from reports.pages.text import number
 
 NO_MAJORITY = "the local majority was not run"
@@ -81,7 +82,7 @@ def _majority(runs: Runs, target: Target, task: str, score: str) -> dict[int, fl
     return {record.cell.seed: metric(score).best(round_scores(record, score)) for record in records}
 
 
-def fewer_rounds(pairs: Paired, wanted: Goal, score: str) -> Counted:
+def fewer_rounds(pairs: Pairs, wanted: Goal, score: str) -> Counted:
     """Rounds that the other needs to the target, less those that the row needs."""
     bounds, late = [], False
     for own, its in _with_goal(pairs, wanted):
@@ -89,7 +90,7 @@ def fewer_rounds(pairs: Paired, wanted: Goal, score: str) -> Counted:
         bounds.append((low - most, high - least))
         late = late or math.isinf(most)
     note = f"not within {len(pairs[0][0].rounds)} rounds; {wanted.text}" if late else wanted.text
-    return counted(bounds, note)
+    return counted(bounds, _ratio(pairs), note)
 
 
 def _rounds(record: RunRecord, score: str, wanted: Goal) -> tuple[float, float]:
@@ -98,7 +99,7 @@ def _rounds(record: RunRecord, score: str, wanted: Goal) -> tuple[float, float]:
     return (found.rounds, found.rounds) if found.is_reached else (found.rounds + 1, math.inf)
 
 
-def byte_ratio(pairs: Paired, wanted: Goal, score: str, directions: Sequence[str]) -> Counted:
+def byte_ratio(pairs: Pairs, wanted: Goal, score: str, directions: Sequence[str]) -> Counted:
     """The other's bytes until the target over the row's; of those that never reach it, a bound."""
     bounds, words = [], ([], [])  # type: tuple[list[tuple[float, float]], tuple[list[str], list[str]]]
     for own, its in _with_goal(pairs, wanted):
@@ -107,7 +108,7 @@ def byte_ratio(pairs: Paired, wanted: Goal, score: str, directions: Sequence[str
         bounds.append((ratio if mine.is_reached else 0.0, ratio if theirs.is_reached else math.inf))
         words[0].append(theirs.when)
         words[1].append(mine.when)
-    return counted(bounds, f"{in_words(words[0])} against {in_words(words[1])}; {wanted.text}")
+    return counted(bounds, _ratio(pairs), f"{in_words(words[0])} against {in_words(words[1])}; {wanted.text}")
 
 
 def above(runs: Sequence[RunRecord], limits: Sequence[int], wanted: Goal, score: str) -> Estimate:
@@ -118,14 +119,17 @@ def above(runs: Sequence[RunRecord], limits: Sequence[int], wanted: Goal, score:
         best = measured.best(round_scores(run, score)[:limit])
         values.append(None if best is None else measured.shown(measured.gain(best, target)))
         tries.append(attempt(run, score, target))
-    return resampled(values, ratio_of(runs, score), f"{in_words(_when(tries))}; {wanted.text}")
+    note, ratio = f"{in_words(found.when for found in tries)}; {wanted.text}", resplit_ratio(runs)
+    if ratio:
+        return resampled(values, ratio, note, floor=unpaired_error(runs, score))
+    return with_sampling(resampled(values, 0.0, note, floor=0.0), unpaired_error(runs, score))
 
 
-def _when(tries: Iterable[Attempt]) -> list[str]:
-    return [found.when for found in tries]
+def _ratio(pairs: Pairs) -> float:
+    return resplit_ratio([own for own, _ in pairs])
 
 
-def _with_goal(pairs: Paired, wanted: Goal) -> Paired:
+def _with_goal(pairs: Pairs, wanted: Goal) -> Pairs:
     return [(own, its) for own, its in pairs if own.cell.seed in wanted.by_seed]
 
 

@@ -62,9 +62,9 @@ class InPrint:
                 return None
             table = self.tables.benchmark(row)
             margins.setdefault(table.place, []).append(metric(table.columns[0].averaged).sign * (own - other))
-        every = [margin for found in margins.values() for margin in found]
-        parts = (f"{place} {number(float(sum(found) / len(found)), '+')}" for place, found in margins.items())
-        return exact(float(sum(every) / len(every)), note=", ".join(parts))
+        means = {place: sum(found, Decimal(0)) / len(found) for place, found in margins.items()}
+        parts = (f"{place} {number(float(margin), '+')}" for place, margin in means.items())
+        return exact(float(sum(means.values()) / len(means)), note=", ".join(parts))
 
     def above_target(self, relation: Reaches, row: At, task: str) -> Estimate | None:
         """By the printed cost where bytes are limited, else by the published score; rounds are in curves only."""

@@ -16,9 +16,9 @@ from reports.claims.asked import derivation, unjudged
 from reports.claims.averages import average_margin
 from reports.claims.cells import Pair, Runs, Tables
 from reports.claims.goals import Goal, above, byte_ratio, fewer_rounds, goal
-from reports.claims.paired import Paired, mean_gain, ratio_of, score_of
+from reports.claims.paired import relative_difference
 from reports.evidence.equations import Costs
-from reports.evidence.inference import resampled
+from reports.evidence.paired import Pairs, difference, level
 from reports.evidence.published import Numbers
 from reports.evidence.records import PAPER, Derive, machine, request_for
 from reports.evidence.scores import known, round_scores, score_label, scores_of
@@ -69,12 +69,12 @@ class InRecords:
         if isinstance(relation, Better) and relation.measure == "rounds":
             target = relation.target or Target({}, relation.than, pair.score)
             wanted = self._goal(target, pair.task, pair.score, pairs)
-            found = fewer_rounds(pairs, wanted, pair.score) if wanted else None
-            return self._as_evidence(found, rows, pair.task, wanted.why_not if wanted else "")
-        is_loss = isinstance(relation, Better) and relation.measure == "loss"
-        relative = isinstance(relation, Better) and relation.relative
-        gain = mean_gain(pairs, TRAIN_LOSS if is_loss else pair.score, relative)
-        return self._as_evidence(gain, rows, pair.task)
+            fewer = fewer_rounds(pairs, wanted, pair.score) if wanted else None
+            return self._as_evidence(fewer, rows, pair.task, wanted.why_not if wanted else "")
+        score = TRAIN_LOSS if isinstance(relation, Better) and relation.measure == "loss" else pair.score
+        is_relative = isinstance(relation, Better) and relation.relative
+        found = relative_difference(pairs, score) if is_relative else difference(pairs, score)
+        return self._as_evidence(found, rows, pair.task)
 
     def average_margin(self, relation: AverageBetter, rivals: Mapping[str, At]) -> Estimate | None:
         return average_margin(self.runs, relation.rows, rivals)
@@ -84,14 +84,12 @@ class InRecords:
         records, column = self.runs.of(row, task), self.tables.column(row, task)
         if not records or column is None:
             return None
-        note, measured = "", metric(relation.score)
+        note = ""
         if relation.beside:
             beside = scores_of(records, relation.beside)
             values, label = known(beside.at()), score_label(column, relation.beside)
             note = f"{label} {beside.metric.in_unit(number(mean(values)))}" if values else ""
-        scores = [score_of(record, relation.score) for record in records]
-        shown = [None if score is None else measured.shown(score) for score in scores]
-        return resampled(shown, ratio_of(records, relation.score), note)
+        return replace(level(records, relation.score), note=note)
 
     def gap(self, pair: Pair) -> Estimate | None:
         """Of every number of every round; no verdict across machines, whose last bits may differ."""
@@ -107,7 +105,7 @@ class InRecords:
 
     # ---- targets -----------------------------------------------------------------------------------------------
 
-    def _goal(self, target: Target, task: str, score: str, pairs: Paired) -> Goal | None:
+    def _goal(self, target: Target, task: str, score: str, pairs: Pairs) -> Goal | None:
         return goal(self.runs, target, task, score, [own.cell.seed for own, _ in pairs])
 
     def above_target(self, relation: Reaches, row: At, task: str) -> Estimate | None:

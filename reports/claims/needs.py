@@ -13,7 +13,7 @@ from reports.evidence.gate import CENTRAL, RIVALS, home
 from reports.evidence.records import PAPER
 from reports.evidence.statistics import mean
 
-SEEDS = 5  # as many as a sign test needs
+SEEDS = 5  # as many as a sign test needs; where seeds redraw the split it needs seven
 Asking = tuple[At, str]  # a row and a task
 
 

@@ -150,7 +150,7 @@ def _kind(case: Case, tests: int) -> str:
     if known.value is None:
         return "undefined"
     if isinstance(known, Counted) and known.interval is None:
-        return "in whole rounds, of which five seeds are needed"
+        return f"in whole rounds, of which {known.needed} seeds are needed"
     if known.interval is None:
         return "with one seed, which shows no error" if known.n == 1 else "not complete"
     if min(case.asked.fails(known)) <= LEVEL:

@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.measures import metric
-from benchmarks.record import RunRecord
+from benchmarks.record import POOLED, RunRecord
 from benchmarks.spec import Benchmark, Column, Scale
-from reports.evidence.inference import resampled
+from reports.evidence.paired import difference, level
 from reports.evidence.records import DEMO, Request, by_definition, select
+from reports.evidence.scores import known, scores_of
 from reports.evidence.statistics import mean, printed
 
 CENTRAL = "central"
 RIVALS = {"linear": "linear", "overall-majority": "overall majority"}  # row -> its name in a reason
 NOT_RUN = "reference rows not run"
+NO_ERROR = "reference rows show no error yet, as one seed does"
+Key = tuple[str, int]
 Index = Mapping[str, Sequence[RunRecord]]  # definition id -> records of one scale
 
 
@@ -32,15 +34,6 @@ class Gate:
 
 
 OPEN = Gate(True)
-
-
-def split_ratio(record: RunRecord, evaluation: str = "test") -> float:
-    """n_test / n_train of the splits that seeds redraw; 0 where they share one, or the test set is central."""
-    clients = record.clients
-    if record.cell.data_seed is not None or any(evaluation not in client for client in clients):
-        return 0.0
-    trained = sum(int(client["train"]) for client in clients)
-    return sum(record.own_examples(evaluation)) / trained if trained else 0.0
 
 
 def home(benchmark: Benchmark) -> Benchmark:
@@ -62,11 +55,8 @@ def gate_of(benchmark: Benchmark, column: Column, scale: Scale, index: Index) ->
     if judged is None or not has_references(benchmark) or scale.id not in {known.id for known in reference.scales}:
         return Gate(False, NOT_RUN, is_known=False)
     rows = {row.id: row for row in reference.rows}
-    scored = {
-        name: _pooled(select(reference, scale, rows[name], judged, index).records, judged.averaged)
-        for name in (CENTRAL, *RIVALS)
-    }
-    return _decided(scored, judged.averaged)
+    scored = {name: _pooled(select(reference, scale, rows[name], judged, index).records) for name in (CENTRAL, *RIVALS)}
+    return _decided(scored, f"{POOLED}/{judged.averaged.rpartition('/')[2]}")
 
 
 def gates(request: Request) -> dict[str, Gate]:
@@ -77,56 +67,43 @@ def gates(request: Request) -> dict[str, Gate]:
     return {column.task: gate_of(request.benchmark, column, request.scale, index) for column in request.columns}
 
 
-@dataclass(frozen=True)
-class _Pooled:
-    """The score of one seed on all clients' test examples together, in its unit, and the split's n_test / n_train."""
-
-    value: float
-    ratio: float
-
-
 def _leaks(benchmark: Benchmark, column: Column, scale: Scale) -> bool:
     """Whether a column's declared leak is there: a split by group has none."""
     if not column.leak:
         return False
-    return not benchmark.cell(benchmark.rows[0], column, scale, 0).partition.get("group")
+    # The field of cells whose split keeps first texts together, where they have it.
+    return not getattr(benchmark.cell(benchmark.rows[0], column, scale, 0), "grouped", False)
 
 
-def _pooled(records: Sequence[RunRecord], score: str) -> dict[tuple[str, int], _Pooled]:
-    """Data's digest and seed -> pooled score at the chosen round, of records that hold it.
-
-    A correlation that is undefined, as with constant answers, is none: 0.
-    """
-    evaluation, name = score.split("/")
-    found = {}
-    for record in records:
-        scores = record.rounds[record.chosen_round - 1].pooled_scores.get(evaluation, {})
-        if name in scores:
-            value = metric(name).shown(scores[name] or 0.0)
-            key = record.inputs["data"]["digest"], record.cell.seed
-            found[key] = _Pooled(value, split_ratio(record, evaluation))
-    return found
+def _pooled(records: Sequence[RunRecord]) -> dict[Key, RunRecord]:
+    """Data's digest and seed -> record, of those that hold pooled scores."""
+    return {
+        (record.inputs["data"]["digest"], record.cell.seed): record
+        for record in records
+        if record.rounds[-1].pooled_scores
+    }
 
 
-def _decided(scored: Mapping[str, Mapping[tuple[str, int], _Pooled]], score: str) -> Gate:
-    measured, central = metric(score), scored[CENTRAL]
+def _decided(scored: Mapping[str, Mapping[Key, RunRecord]], score: str) -> Gate:
     failing, seeds = [], []
     for name, words in RIVALS.items():
-        shared = sorted(central.keys() & scored[name].keys())
+        shared = sorted(scored[CENTRAL].keys() & scored[name].keys())
         if not shared:
             return Gate(False, NOT_RUN, is_known=False)
-        gains = [measured.gain(central[key].value, scored[name][key].value) for key in shared]
-        found = resampled(gains, max(central[key].ratio for key in shared))
+        central, its = ([scored[row][key] for key in shared] for row in (CENTRAL, name))
+        values = known(scores_of(its, score).at())
+        # A constant answer has no correlation: against it, central training has to have one.
+        found = difference(list(zip(central, its, strict=True)), score) if values else level(central, score)
         if found.interval is None:
-            return Gate(False, "reference rows have one seed, which shows no error", is_known=False)
+            return Gate(False, NO_ERROR, is_known=False)
         if found.interval[0] <= 0:
-            failing.append(f"{words} {_shown([scored[name][key].value for key in shared])}")
+            failing.append(f"{words} {_shown(values)}")
             seeds.append(len(shared))
     if not failing:
         return OPEN
-    level = _shown([entry.value for entry in central.values()])
-    return Gate(False, f"the encoder is too weak here: central {level}, {', '.join(failing)}, n = {min(seeds)}")
+    best = _shown(known(scores_of(list(scored[CENTRAL].values()), score).at()))
+    return Gate(False, f"the encoder is too weak here: central {best}, {', '.join(failing)}, n = {min(seeds)}")
 
 
 def _shown(values: Sequence[float]) -> str:
-    return f"{printed(mean(values), places=1)}".replace("-", "−")
+    return f"{printed(mean(values), places=1)}".replace("-", "−") if values else "undefined"

@@ -1,17 +1,20 @@
 """What may be concluded from paired differences over seeds. `docs/statistics.md` says why each rule is the one it is.
 
 A verdict is a one-sided test at LEVEL, so an interval's two ends are the two one-sided bounds: a 90 % interval. Of a
-true statement only "contradicted" is wrong, of a false one only "supported", and each is as rare as LEVEL.
+true statement only "contradicted" is wrong, of a false one only "supported", and each is as rare as LEVEL. Where a
+statement has several ways of being contradicted, these share the LEVEL.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from reports.evidence.statistics import Estimate, mean, sample_sd
 
 LEVEL = 0.05  # of wrong verdicts, at most
+_SAME = 1e-9  # equal scores may differ by last bits; no test set is so large that one example counts for less
 
 
 def quantile(freedom: float, level: float = LEVEL) -> float:
@@ -30,47 +33,171 @@ def tail(t: float, freedom: float) -> float:
 
 def estimate(value: float, error: float, freedom: float, n: int, note: str = "", level: float = LEVEL) -> Estimate:
     """A value with its standard error, and the interval between its one-sided bounds."""
-    half = quantile(freedom, level) * error
+    half = quantile(freedom, level) * error if error else 0.0
     return Estimate(value, (value - half, value + half), n, note, error, freedom)
 
 
+def at_level(found: Estimate, level: float) -> Estimate:
+    """The same estimate between its bounds at another level; one without a standard error stays as it is."""
+    if found.value is None or found.error is None or found.interval is None:
+        return found
+    return estimate(found.value, found.error, found.freedom, found.n, found.note, level)
+
+
+def moved(found: Estimate, by: float) -> Estimate:
+    """The same estimate of a value that is larger by so much."""
+    if found.value is None:
+        return found
+    interval = None if found.interval is None else (found.interval[0] + by, found.interval[1] + by)
+    return replace(found, value=found.value + by, interval=interval)
+
+
 def resampled(
-    differences: Sequence[float | None], test_over_train: float, note: str = "", level: float = LEVEL
+    differences: Sequence[float | None],
+    test_over_train: float,
+    note: str = "",
+    level: float = LEVEL,
+    floor: float | None = None,
 ) -> Estimate:
     """The mean of paired differences, one a seed: corrected resampled t (Nadeau and Bengio 2003, section 3).
 
     test_over_train: n_test / n_train of the splits that seeds redraw from one pool; the splits overlap, so the mean's
-    variance is (1 / n + n_test / n_train) s^2, and not s^2 / n. 0 where seeds do not redraw them. No interval below
-    two seeds; None is left out.
+    variance is (1 / n + n_test / n_train) s^2, and not s^2 / n. 0 where seeds do not redraw them.
+    floor: the sampling error of one seed's difference. Seeds that agree to the last digit do so by chance, as scores
+    move in steps of an example, so their spread says nothing, and this stands in for it. 0 of numbers that are exact;
+    None where it is unknown, and then there is no interval. No interval below two seeds either; None among the
+    differences is left out.
     """
     known = [value for value in differences if value is not None]
     if not known:
         return Estimate(None, None, 0, note)
-    sd = sample_sd(known)
+    sd, n = sample_sd(known), len(known)
     if sd is None:
         return Estimate(known[0], None, 1, note)
-    error = math.sqrt(1 / len(known) + test_over_train) * sd
-    return estimate(mean(known), error, len(known) - 1, len(known), note, level)
+    if sd > _SAME:
+        return estimate(mean(known), math.sqrt(1 / n + test_over_train) * sd, n - 1, n, note, level)
+    if floor is None:
+        return Estimate(mean(known), None, n, note)
+    # Test sets of redrawn splits share n_test of n_test + n_train examples; one that stays is shared whole.
+    share = (1 / n + test_over_train) / (1 + test_over_train) if test_over_train else 1.0
+    return estimate(mean(known), math.sqrt(share) * floor, math.inf, n, note, level)
 
 
-def median_bounds(values: Sequence[float], note: str = "", level: float = LEVEL) -> Estimate:
+def with_sampling(found: Estimate, error: float | None, level: float = LEVEL) -> Estimate:
+    """An estimate over seeds that share one test set, with the sampling error of that set added.
+
+    No interval where the error is unknown.
+    """
+    if found.value is None or found.error is None or error is None:
+        return replace(found, interval=None, error=None, freedom=math.inf)
+    total, freedom = _sum_of_variances([found.error, error], [found.freedom, math.inf])
+    return estimate(found.value, total, freedom, found.n, found.note, level)
+
+
+def _sum_of_variances(errors: Sequence[float], freedoms: Sequence[float]) -> tuple[float, float]:
+    """The standard error of a sum of independent parts, and its degrees of freedom (Satterthwaite 1946)."""
+    variance = math.fsum(error**2 for error in errors)
+    parts = math.fsum(error**4 / freedom for error, freedom in zip(errors, freedoms, strict=True))
+    return math.sqrt(variance), variance**2 / parts if parts else math.inf
+
+
+def average_of(found: Sequence[Estimate], note: str = "", level: float = LEVEL) -> Estimate:
+    """The mean of estimates on independent data, such as tasks: variances add, degrees of freedom by Satterthwaite.
+
+    Exact numbers count without an error. No interval where one has none, or has one of no standard error (a median).
+    """
+    values = [part.value for part in found if part.value is not None]
+    n = min((part.n for part in found), default=0)
+    if not found or len(values) < len(found):
+        return Estimate(None, None, n, note)
+    errors = [_error(part) for part in found]
+    known = [error for error in errors if error is not None]
+    if len(known) < len(errors):
+        return Estimate(mean(values), None, n, note)
+    total, freedom = _sum_of_variances(known, [part.freedom for part in found])
+    return estimate(mean(values), total / len(found), freedom, n, note, level)
+
+
+def _error(found: Estimate) -> float | None:
+    if found.error is None and found.interval is not None and found.interval[0] == found.interval[1]:
+        return 0.0
+    return found.error if found.interval is not None else None
+
+
+def above_every(found: Sequence[Estimate], note: str = "", level: float = LEVEL) -> Estimate:
+    """By how much something is above every one of its rivals (so above the best), from its differences to each.
+
+    To be above all is shown by every single lower bound (intersection-union, Berger 1982), so the smallest of them
+    counts at the full level. One upper bound is enough against it, and there are as many as rivals: each is one at
+    level / rivals (Bonferroni, Holm's first step). No interval where a difference has none.
+    """
+    values = [part.value for part in found if part.value is not None]
+    n = min((part.n for part in found), default=0)
+    if not found or len(values) < len(found):
+        return Estimate(None, None, n, note)
+    at_full, shared = (
+        [at_level(part, part_level).interval for part in found] for part_level in (level, level / len(found))
+    )
+    lows, highs = ([ends[side] for ends in each if ends is not None] for each, side in ((at_full, 0), (shared, 1)))
+    interval = (min(lows), min(highs)) if len(lows) == len(found) else None
+    return Estimate(min(values), interval, n, note)
+
+
+def similar(found: Estimate, margin: float, level: float = LEVEL) -> bool | None:
+    """Whether a value lies within ± margin: two one-sided tests (Schuirmann 1987); None where that is undecided.
+
+    Within: both bounds lie inside; an end on the margin itself decides nothing. Outside: one bound lies beyond it, at
+    half the level, as there are two sides to leave it by.
+    """
+    if found.interval is None:
+        return None
+    low, high = found.interval
+    if -margin < low and high < margin:
+        return True
+    low, high = at_level(found, level / 2).interval or found.interval
+    return False if low > margin or high < -margin else None
+
+
+def median_bounds(
+    values: Sequence[float], note: str = "", level: float = LEVEL, test_over_train: float = 0.0
+) -> Estimate:
     """The median, between the order statistics that a sign test allows (Conover 1999, section 3.2).
 
-    For whole numbers such as rounds, where seeds that agree prove less than a t test takes them for. No interval where
-    there are too few values for any: below five at a level of 0.05.
+    For whole numbers such as rounds, where seeds that agree prove less than a t test takes them for, and for ratios of
+    them: the median's bounds are the same on logarithms. test_over_train: as of `resampled`; the more the splits
+    overlap, the more often seeds fall on one side together. No interval where there are too few values for any: below
+    five at a level of 0.05, below seven where 20 % are redrawn for the test.
     """
     from statistics import median
-
-    from scipy.special import bdtr
 
     ordered, n = sorted(values), len(values)
     if not n:
         return Estimate(None, None, 0, note)
     cut = -1  # how many values may lie outside on each side
-    while cut + 1 <= (n - 1) // 2 and float(bdtr(cut + 1, n, 0.5)) <= level:
+    while cut + 1 <= (n - 1) // 2 and sign_tail(cut + 1, n, test_over_train) <= level:
         cut += 1
     interval = None if cut < 0 else (ordered[cut], ordered[n - 1 - cut])
     return Estimate(median(ordered), interval, n, note)
+
+
+def sign_tail(outside: int, n: int, test_over_train: float = 0.0) -> float:
+    """The probability that at most so many of n values lie below their median, when splits overlap.
+
+    Normal values that share a part of their variance: given that part, the others fall on a side independently.
+    """
+    from numpy.polynomial.hermite_e import hermegauss
+    from scipy.special import bdtr, ndtr
+
+    nodes, weights = hermegauss(80)  # the correlation is r / (1 + r), so its odds are r itself
+    return float(weights @ bdtr(outside, n, ndtr(math.sqrt(test_over_train) * nodes)) / weights.sum())
+
+
+def exponential(found: Estimate) -> Estimate:
+    """An estimate of logarithms as one of the ratio itself; it keeps no standard error."""
+    if found.value is None:
+        return found
+    interval = None if found.interval is None else (math.exp(found.interval[0]), math.exp(found.interval[1]))
+    return Estimate(math.exp(found.value), interval, found.n, found.note)
 
 
 def holm(p_values: Sequence[float], level: float = LEVEL) -> list[bool]:
@@ -88,3 +215,10 @@ def smallest_effect(found: Estimate, power: float = 0.8, level: float = LEVEL) -
     if found.error is None:
         return None
     return (quantile(found.freedom, level) + quantile(found.freedom, 1 - power)) * found.error
+
+
+def smallest_margin(found: Estimate, power: float = 0.8, level: float = LEVEL) -> float | None:
+    """The margin within which this many seeds show a value that truly is 0 with the given power: both tests decide."""
+    if found.error is None:
+        return None
+    return (quantile(found.freedom, level) + quantile(found.freedom, (1 - power) / 2)) * found.error

@@ -86,7 +86,7 @@ class Request:
     records: tuple[RunRecord, ...]
     rows: tuple[Row, ...]
     columns: tuple[Column, ...]
-    score_at: str = "last"
+    score_at: str = "chosen"
     derive: Derive | None = None  # where a view shows what the paper's own encoder would send
 
     @property
@@ -109,6 +109,12 @@ class Request:
     def records_of(self, row: Row, column: Column) -> tuple[RunRecord, ...]:
         return self.selections[row.id, column.task].records
 
+    @cached_property
+    def scored_at(self) -> str:
+        """`score_at`; "last" where it is "chosen" and no record chose its round."""
+        chosen = any(record.chosen_by for found in self.selections.values() for record in found.records)
+        return self.score_at if chosen or self.score_at != "chosen" else "last"
+
     def rows_named(self, option: str) -> tuple[Row, ...]:
         """The rows that an option of the view names, whether they are shown or not, in its order."""
         named = self.benchmark.view.options[option]
@@ -122,7 +128,7 @@ def request_for(
     records: Iterable[RunRecord],
     rows: Sequence[Row] = (),
     columns: Sequence[Column] = (),
-    score_at: str = "last",
+    score_at: str = "chosen",
     derive: Derive | None = None,
 ) -> Request:
     """A request for a part of a benchmark; no rows or columns means all of them."""

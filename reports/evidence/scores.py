@@ -11,7 +11,7 @@ from benchmarks.spec import Column
 from reports import ReportError
 from reports.evidence.statistics import mean, root_mean_square
 
-SCORE_AT = ("last", "best")
+SCORE_AT = ("chosen", "last", "best")
 # A mean of equal scores may miss them by a last bit; no test set is so large that one example counts for less.
 _ROUNDING = 1e-9
 
@@ -46,6 +46,7 @@ class Scores:
     seeds: tuple[int, ...]
     values: tuple[tuple[float | None, ...], ...]
     sampling: tuple[float | None, ...]  # one a seed, of the last round, as recorded: None if unknown
+    chosen_rounds: tuple[int, ...]  # one a seed: best on validation data, the last where none was held back
 
     @property
     def is_run(self) -> bool:
@@ -58,9 +59,15 @@ class Scores:
     def last(self) -> tuple[float | None, ...]:
         return tuple(values[-1] for values in self.values)
 
-    def at(self, which: str = "last") -> tuple[float | None, ...]:
-        """At the last round or at each seed's best one, in the metric's unit."""
-        return self._shown(self.last if which == "last" else [self.metric.best(values) for values in self.values])
+    @property
+    def chosen(self) -> tuple[float | None, ...]:
+        return tuple(values[number - 1] for values, number in zip(self.values, self.chosen_rounds, strict=True))
+
+    def at(self, which: str = "chosen") -> tuple[float | None, ...]:
+        """At the chosen round, at the last one or at each seed's best by the score itself, in the metric's unit."""
+        if which == "best":
+            return self._shown([self.metric.best(values) for values in self.values])
+        return self._shown(self.last if which == "last" else self.chosen)
 
     @property
     def errors(self) -> tuple[float | None, ...]:
@@ -88,7 +95,8 @@ def scores_of(records: Sequence[RunRecord], score: str) -> Scores:
     """A score ("test/f1"), or TRAIN_LOSS, of a cell's records; ReportError where one does not hold it."""
     values = tuple(round_scores(record, score) for record in records)
     sampling = tuple(record.sampling_error(score) for record in records)
-    return Scores(score, metric(score), tuple(record.cell.seed for record in records), values, sampling)
+    seeds, chosen = tuple(record.cell.seed for record in records), tuple(record.chosen_round for record in records)
+    return Scores(score, metric(score), seeds, values, sampling, chosen)
 
 
 def known(values: Sequence[float | None]) -> tuple[float, ...]:

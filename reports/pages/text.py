@@ -22,6 +22,11 @@ _LEVEL = {
     "lite": "published values are not comparable in level: other encoder/scale; judged by orderings",
     "paper": "published values are those that the paper prints",
 }
+_AT_ROUND = {
+    "chosen": "at the round that is best on validation data (the last one where a run held none back)",
+    "last": "at the last round",
+    "best": "at the best round, chosen on the test score itself",
+}
 
 
 def row_name(row: Row) -> str:
@@ -118,7 +123,7 @@ def over_clients(columns: Sequence[Column]) -> str:
 
 def at_round(score_at: str) -> str:
     """Which round the scores are of, in words."""
-    return "at the last round" if score_at == "last" else "at the best round, chosen on the test score itself"
+    return _AT_ROUND[score_at]
 
 
 def _records(request: Request, column: Column) -> list[RunRecord]:

@@ -1,54 +1,58 @@
-"""A comparison: a benchmark's definition joined with records and with what the paper prints, and judged by one rule."""
+"""A comparison: a benchmark's definition joined with records and with what the paper prints, and judged."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark, Column, Published, Row, Scale
+from benchmarks.spec import Benchmark, Column, Published, Row
 from reports import ReportError
+from reports.evidence.inference import LEVEL, average_of, smallest_margin
+from reports.evidence.paired import level
 from reports.evidence.published import AVERAGE, derivation_in_words, published_for
 from reports.evidence.records import DEMO, PAPER, Request, is_partial
-from reports.evidence.scores import SCORE_AT, known, scores_of
-from reports.evidence.statistics import NORMAL_975, average, mean, printed, sample_sd, stratified_bootstrap, t_interval
+from reports.evidence.scores import SCORE_AT, known, round_scores, score_label, scores_of
+from reports.evidence.statistics import Estimate, average, mean, printed, sample_sd
 from reports.evidence.traffic import Cost, measured_cost
-from reports.pages.text import DERIVED, at_round, in_units, notes_under, over_clients
+from reports.pages.text import DERIVED, at_round, in_units, notes_under, number, over_clients
+from reports.views.reproduced import RULE, UNDECIDED, is_comparable, verdict
 
-REPRODUCED, WITHIN, NOT_REPRODUCED = "reproduced", "within tolerance", "not reproduced"
-NOT_COMPARABLE = "not comparable"
-LEAST_SEEDS = 3  # below that, the t interval of a mean is too wide for "inside" to mean much
-TOLERANCE_POINTS = 1.0  # of scores in percent; plain ones have none
-RULE = (
-    f"Verdict: {REPRODUCED}: {LEAST_SEEDS} seeds or more, and the published value lies in the 95 % t interval of our "
-    f"mean; {WITHIN}: otherwise, if it is off by no more than {TOLERANCE_POINTS:g} point or {NORMAL_975} × √2 × the "
-    f"test sets' sampling error, by which two runs differ by chance; {NOT_REPRODUCED}: otherwise; {NOT_COMPARABLE}: "
-    "partial data, another encoder or changed settings."
-)
+INTERVAL = f"{100 * (1 - 2 * LEVEL):g} % interval"
 
 
 @dataclass(frozen=True)
 class ScoreResult:
     """One score of one cell: all numbers in its metric's unit; of percent, errors and differences are points.
 
-    ours: mean over seeds, None where not run or undefined; sd: over seeds (n - 1); interval: 95 % t interval.
+    ours: mean over seeds, None where not run or undefined; sd: over seeds (n - 1); estimate: what verdicts rest on.
     sampling_error: of the finite test sets, root mean square over seeds. difference: ours - published, of the two as
-    printed to two decimals. derivation: how `published` follows from the paper's text; "" where it is printed.
+    printed to two decimals; None where they are not comparable. derivation: how `published` follows from the paper's
+    text; "" where it is printed.
     """
 
     score: str
     ours: float | None = None
     seeds: int = 0
     sd: float | None = None
-    interval: tuple[float, float] | None = None
+    estimate: Estimate | None = None
     sampling_error: float | None = None
     published: float | None = None
     difference: float | None = None
     verdict: str | None = None  # by RULE; None where nothing was printed or run
-    values: tuple[float, ...] = ()  # one a seed, those that are defined
     derivation: str = ""
+    last: float | None = None  # at the last round, where `ours` is at the chosen one
+    is_held: bool = True  # False: its records are older than the score
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        return self.estimate.interval if self.estimate else None
+
+    @property
+    def margin(self) -> float | None:
+        """Of a verdict that is undecided: the smallest margin that these seeds could have shown."""
+        return smallest_margin(self.estimate) if self.estimate and self.verdict == UNDECIDED else None
 
     @property
     def is_derived(self) -> bool:
@@ -66,7 +70,7 @@ class CellResult:
 
     row: Row
     column: Column
-    scores: tuple[ScoreResult, ...]  # in the order of column.scores
+    scores: tuple[ScoreResult, ...]  # in the order of Comparison.scores_of
     seeds: tuple[int, ...] = ()
     cost: Cost | None = None
 
@@ -87,7 +91,7 @@ class AverageResult:
     ours: float | None = None
     published: float | None = None  # as printed
     difference: float | None = None
-    interval: tuple[float, float] | None = None  # 95 % stratified bootstrap over each column's seeds, of two or more
+    interval: tuple[float, float] | None = None  # of the mean over the columns, each of two seeds or more
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,9 @@ class Comparison:
     def has_average(self) -> bool:
         return len(self.request.columns) > 1 and any(result.ours is not None for result in self.averages)
 
+    def scores_of(self, column: Column) -> tuple[str, ...]:
+        return scores_shown(self.request, column)
+
     def cell(self, row: Row, column: Column) -> CellResult:
         return next(cell for cell in self.cells if (cell.row.id, cell.column.task) == (row.id, column.task))
 
@@ -130,33 +137,14 @@ class Comparison:
         return next(result for result in self.averages if result.row.id == row.id)
 
 
-def is_comparable(scale: Scale, records: Sequence[RunRecord]) -> bool:
-    """Whether records may be held against print: paper scale, as defined, on whole data without skipped rows."""
-    if scale.id != PAPER or scale.changed:
-        return False
-    data = [record.inputs["data"] for record in records]
-    return not any(entry.get("notes") or entry.get("skipped") for entry in data)
+def scores_shown(request: Request, column: Column) -> tuple[str, ...]:
+    """A column's scores, with those beside them that some of its records hold."""
+    records = [record for row in request.rows for record in request.records_of(row, column)]
+    return column.scores + tuple(score for score in column.beside if _holding(records, score))
 
 
-def verdict(
-    difference: float | None,
-    seeds: int,
-    interval: tuple[float, float] | None,
-    published: float | None,
-    sampling_error: float | None,
-    comparable: bool,
-    unit: str = "%",
-) -> str | None:
-    """The verdict on one score, by RULE; None where nothing was printed or run. All numbers in the metric's unit."""
-    if difference is None or published is None:
-        return None
-    if not comparable:
-        return NOT_COMPARABLE
-    if seeds >= LEAST_SEEDS and interval is not None and interval[0] <= published <= interval[1]:
-        return REPRODUCED
-    chance = NORMAL_975 * math.sqrt(2) * (sampling_error or 0.0)
-    tolerance = TOLERANCE_POINTS if unit == "%" else 0.0
-    return WITHIN if abs(difference) <= max(tolerance, chance) else NOT_REPRODUCED
+def _holding(records: Sequence[RunRecord], score: str) -> list[RunRecord]:
+    return [record for record in records if set(round_scores(record, score)) != {None}]
 
 
 def _difference(ours: float | None, published: float | None) -> float | None:
@@ -167,19 +155,22 @@ def _difference(ours: float | None, published: float | None) -> float | None:
 
 
 def _score(
-    records: Sequence[RunRecord], score: str, score_at: str, entry: Published | None, comparable: bool
+    records: Sequence[RunRecord], score: str, score_at: str, entry: Published | None, comparable: bool, beside: bool
 ) -> ScoreResult:
     published, derivation = (entry.value, entry.derivation) if entry else (None, "")
     found = scores_of(records, score)
     values = known(found.at(score_at))
     if not values:
-        return ScoreResult(score, published=published, derivation=derivation)
-    ours, interval, sampling_error = mean(values), t_interval(values), found.error
-    difference = _difference(ours, published)
-    n, sd, unit = len(values), sample_sd(values), found.metric.unit
-    judged = verdict(difference, n, interval, published, sampling_error, comparable, unit)
-    of_ours = (score, ours, n, sd, interval, sampling_error)
-    return ScoreResult(*of_ours, published, difference, judged, values, derivation)
+        is_held = not beside or bool(_holding(records, score))
+        return ScoreResult(score, published=published, derivation=derivation, is_held=is_held)
+    over = level(records, score, score_at)
+    ours, n, sd = mean(values), len(values), sample_sd(values)
+    difference = _difference(ours, published) if comparable else None
+    judged = verdict(over, published, comparable, found.metric.unit)
+    at_last = known(found.at("last"))
+    last = mean(at_last) if at_last and score_at == "chosen" else None
+    of_ours = (score, ours, n, sd, over, found.error)
+    return ScoreResult(*of_ours, published, difference, judged, derivation, last)
 
 
 def _average(benchmark: Benchmark, row: Row, cells: Sequence[CellResult], published: float | None) -> AverageResult:
@@ -190,16 +181,17 @@ def _average(benchmark: Benchmark, row: Row, cells: Sequence[CellResult], publis
         return AverageResult(row, published=published)
     exact = average([printed(headline.ours) for headline in found if headline.ours is not None], benchmark.average)
     ours = None if exact is None else float(exact)
-    interval = stratified_bootstrap([headline.values for headline in found], lambda means: means.mean(axis=0))
-    return AverageResult(row, ours, published, _difference(ours, published), interval)
+    difference = _difference(ours, published) if all(headline.difference is not None for headline in found) else None
+    interval = average_of([headline.estimate for headline in found if headline.estimate]).interval
+    return AverageResult(row, ours, published, difference, interval)
 
 
 def compare(request: Request, printed_in: str = "") -> Comparison:
     """Join a table's definition with records and published values.
 
-    request.score_at: "last" round, or "best" (the best round by the test score itself). printed_in: the table that
-    prints the values, where it is another one. ReportError for another word, for a record that lacks a score and for
-    published values that cannot be read.
+    request.score_at: the "chosen" round (best on validation data, the last one where none was held back), the "last"
+    one, or the "best" one by the test score itself. printed_in: the table that prints the values, where it is another
+    one. ReportError for another word, for a record that lacks a score and for published values that cannot be read.
     """
     benchmark, scale, score_at = request.benchmark, request.scale, request.score_at
     if score_at not in SCORE_AT:
@@ -208,14 +200,18 @@ def compare(request: Request, printed_in: str = "") -> Comparison:
     cells = []
     for row, column in product(request.rows, request.columns):
         records = request.records_of(row, column)
-        places = {score: published.get((row.id, column.task, score)) for score in column.scores}
+        places = {score: published.get((row.id, column.task, score)) for score in scores_shown(request, column)}
         comparable, seeds = is_comparable(scale, records), tuple(record.cell.seed for record in records)
-        scores = tuple(_score(records, score, score_at, entry, comparable) for score, entry in places.items())
+        scores = tuple(
+            _score(records, score, score_at, entry, comparable, score in column.beside)
+            for score, entry in places.items()
+        )
         cells.append(CellResult(row, column, scores, seeds, measured_cost(benchmark, column, records)))
     printed_averages = {row.id: published.get((row.id, AVERAGE, "")) for row in request.rows}
     known_averages = {name: entry.value if entry else None for name, entry in printed_averages.items()}
     averages = tuple(_average(benchmark, row, cells, known_averages[row.id]) for row in request.rows)
-    notes = notes_under(request, _method(request), _derivations(request, published), _undefined(request, cells))
+    about = (*_last_round(request, cells), *_undefined(request, cells))
+    notes = notes_under(request, _method(request), _derivations(request, published), about)
     return Comparison(request, tuple(cells), averages, tuple(notes))
 
 
@@ -225,10 +221,11 @@ _RULE_WORDS = {"truncate": "truncated", "round": "rounded"}
 def _method(request: Request) -> Iterator[str]:
     benchmark = request.benchmark
     yield (
-        f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {at_round(request.score_at)}, then over n "
-        "seeds; ± sd over seeds (n - 1); 95 % interval: Student's t over seeds (of the average: stratified bootstrap "
-        "over the seeds of each task); ± test set is the sampling error of the finite test sets of the last round, "
-        "root mean square over seeds; test: examples in all clients' test sets, partial where the data were."
+        f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {at_round(request.scored_at)}, then "
+        "over n seeds; ± sd over seeds (n - 1); {INTERVAL}: between the one-sided bounds of verdicts, Student's t over "
+        "seeds, corrected for splits that overlap (docs/statistics.md; of the average: variances of the tasks added); "
+        "± test set is the sampling error of the finite test sets of the last "
+        "round, root mean square over seeds; test: examples in all clients' test sets, partial where the data were."
     )
     if request.scale.id == PAPER:
         yield RULE
@@ -259,11 +256,29 @@ def _derivations(request: Request, published: Mapping[tuple[str, str, str], Publ
         )
 
 
+def _last_round(request: Request, cells: Sequence[CellResult]) -> Iterator[str]:
+    """How far scores at the last round lie from those at the chosen one, where some record chose its round."""
+    if request.scored_at != "chosen":
+        return
+    gaps = [
+        (
+            abs(result.last - result.ours),
+            f"{cell.row.name}, {cell.column.name} {score_label(cell.column, result.score)}",
+        )
+        for cell in cells
+        for result in cell.scores
+        if result.last is not None and result.ours is not None
+    ]
+    gap, where = max(gaps, default=(0.0, ""))
+    if gap:
+        yield f"The last round's means differ from these by {number(gap)} at most ({where}); the long form has each."
+
+
 def _undefined(request: Request, cells: Sequence[CellResult]) -> Iterator[str]:
     for column in request.columns:
         for cell in (cell for cell in cells if cell.column.task == column.task):
             for result in cell.scores:
-                undefined = len(cell.seeds) - len(result.values)
-                if undefined:
+                undefined = len(cell.seeds) - result.seeds
+                if undefined and result.is_held:
                     seeds = f"{undefined} of {len(cell.seeds)} seeds, which the mean leaves out"
                     yield f"{cell.row.name}, {column.name}: {result.score} undefined in {seeds}."

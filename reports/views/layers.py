@@ -19,7 +19,8 @@ from reports.evidence.statistics import mean
 from reports.evidence.traffic import derived_cost
 from reports.pages.page import Grid, Group
 from reports.pages.text import NOT_RUN, at_round, in_units, notes_under, number, over_clients, row_name
-from reports.views.comparison import RULE, AverageResult, Comparison, compare
+from reports.views.comparison import AverageResult, Comparison, compare
+from reports.views.reproduced import RULE
 from reports.views.scores import frame as scores_frame
 from reports.views.scores import score_lines
 
@@ -89,8 +90,8 @@ def join(request: Request) -> Layers:
 def _method(found: Layers) -> Iterator[str]:
     request = found.request
     yield (
-        f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {at_round(request.score_at)}, then over n "
-        "seeds; ± sd over seeds (n - 1); ± test set is the "
+        f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {at_round(request.scored_at)}, then "
+        "over n seeds; ± sd over seeds (n - 1); ± test set is the "
         "sampling error of the finite test sets of the last round, root mean square over seeds."
     )
     if found.comparison.shows_published:

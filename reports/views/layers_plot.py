@@ -85,8 +85,8 @@ def _caption(found: Layers) -> str:
     counts = sorted({len(cell.seeds) for cell in found.comparison.cells if cell.is_run})
     n = f", n = {' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))}" if counts else ""
     text = (
-        f"Scores: ours, mean over clients and seeds{n} ({found.request.score_at} round); no mark: not run. Whiskers: ± "
-        "sd over seeds; with one seed, ± sampling error of the test sets. Bytes: one direction, all clients."
+        f"Scores: ours, mean over clients and seeds{n} ({found.request.scored_at} round); no mark: not run. Whiskers: "
+        "± sd over seeds; with one seed, ± sampling error of the test sets. Bytes: one direction, all clients."
     )
     if found.request.scale.depth != found.request.paper_scale.depth:
         text += f" c counts the paper's {found.request.paper_scale.depth} layers; in brackets those of this encoder."

@@ -12,14 +12,14 @@ from reports.evidence.scores import score_label
 from reports.evidence.traffic import Cost
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
 from reports.pages.text import NOT_RUN, NOTHING, UNDEFINED, human_bytes, human_seconds, joined, marked, number, row_name
-from reports.views.comparison import AverageResult, CellResult, Comparison, ScoreResult, compare
+from reports.views.comparison import INTERVAL, AverageResult, CellResult, Comparison, ScoreResult, compare
 
-_OF_SCORE = ("sd", "sampling_error", "published", "derivation", "difference", "verdict")
+_OF_SCORE = ("sd", "sampling_error", "published", "derivation", "difference", "verdict", "margin")
 _OF_COST = ("round_bytes", "up_bytes", "down_bytes", "setup_bytes", "train_seconds")
 FIELDS = [
     *(*KEYS[:4], "score_at", *KEYS[4:], "score", "status", "ours", "n_seeds", "seeds"),
     *("sd", "interval_low", "interval_high", "sampling_error", "published", "derivation", "difference", "verdict"),
-    *("n_test", "rounds", *_OF_COST),
+    *("margin", "n_test", "rounds", *_OF_COST),
 ]
 
 join = compare
@@ -43,7 +43,7 @@ def _of_scores(text: Callable[[ScoreResult], str]) -> Callable[[CellResult], str
     return lambda cell: joined(map(text, cell.scores))
 
 
-_ours = _of_scores(lambda result: UNDEFINED if result.ours is None else number(result.ours))
+_ours = _of_scores(lambda result: UNDEFINED if result.ours is None and result.is_held else number(result.ours))
 _sd = _of_scores(lambda result: number(result.sd))
 _interval = _of_scores(lambda result: _bracketed(result.interval))
 _test_noise = _of_scores(lambda result: number(result.sampling_error))
@@ -51,8 +51,14 @@ _published = _of_scores(lambda result: marked(number(result.published), result.i
 _difference = _of_scores(lambda result: marked(number(result.difference, "+"), result.is_derived))
 
 
+def _judged(result: ScoreResult) -> str:
+    if result.margin is not None:
+        return f"{result.verdict} (± {number(result.margin)} could be shown)"
+    return result.verdict or NOTHING
+
+
 def _verdict(cell: CellResult) -> str:
-    return "/".join(dict.fromkeys(marked(result.verdict or NOTHING, result.is_derived) for result in cell.scores))
+    return "/".join(dict.fromkeys(marked(_judged(result), result.is_derived) for result in cell.scores))
 
 
 def cell_lines(
@@ -86,14 +92,14 @@ def cell_lines(
     elif has_seeds:
         lines.append(line("± sd", _sd))
     if has_seeds:
-        lines.append(line("95 % interval", _interval, lambda found: _bracketed(found.interval)))
+        lines.append(line(INTERVAL, _interval, lambda found: _bracketed(found.interval)))
     if is_run:
         lines.append(line("± test set", _test_noise))
     if shows_published:
         lines.append(line("published", _published, lambda found: number(found.published)))
+    if shows_published and comparison.shows_verdicts and is_run:
         lines.append(line("difference", _difference, lambda found: number(found.difference, "+")))
-        if comparison.shows_verdicts and is_run:
-            lines.append(line("verdict", _verdict, lambda _: NOTHING))
+        lines.append(line("verdict", _verdict, lambda _: NOTHING))
     return tuple(lines)
 
 
@@ -115,10 +121,14 @@ def examples(comparison: Comparison, column: Column) -> str:
 
 
 def scores_grid(comparison: Comparison) -> Grid:
-    """Rows are methods, columns tasks: ours, seed noise, test noise, published and difference."""
+    """Rows are methods, columns tasks: ours, seed noise, test noise, published; at the paper's scale, verdicts."""
     columns = comparison.columns_shown
     headers = [
-        (column.name, "/".join(score_label(column, score) for score in column.scores), examples(comparison, column))
+        (
+            column.name,
+            "/".join(score_label(column, score) for score in comparison.scores_of(column)),
+            examples(comparison, column),
+        )
         for column in columns
     ]
     if comparison.has_average:
@@ -160,7 +170,7 @@ def costs_grid(comparison: Comparison) -> Grid:
 
 def _cell_line(cell: CellResult, result: ScoreResult) -> dict[str, JSON]:
     low, high = result.interval or (None, None)
-    known: dict[str, JSON] = {name: getattr(result, name) for name in ("score", "ours", *_OF_SCORE)}
+    known: dict[str, JSON] = {name: getattr(result, name) for name in ("score", "ours", "last", *_OF_SCORE)}
     known |= {"status": "run" if cell.is_run else NOT_RUN, "interval_low": low, "interval_high": high}
     known |= {"n_seeds": result.seeds, "seeds": " ".join(map(str, cell.seeds))}
     if cell.cost is not None:
@@ -177,10 +187,15 @@ def _average_line(result: AverageResult) -> dict[str, JSON]:
 
 
 def frame(comparison: Comparison) -> pd.DataFrame:
-    """The comparison as a data frame of FIELDS: scores in their units, bytes and seconds as means over seeds."""
+    """The comparison as a data frame of FIELDS: scores in their units, bytes and seconds as means over seeds.
+
+    Where some record chose its round, a field `last` stands behind `ours`: the score at the last round.
+    """
     request = comparison.request
     pairs = [(cell, result) for cell in comparison.cells for result in cell.scores]
     lines = [keys_of(request, cell.row, cell.column) | _cell_line(cell, result) for cell, result in pairs]
     lines += [keys_of(request, result.row) | _average_line(result) for result in comparison.averages]
-    lines = [{"score_at": request.score_at} | line for line in lines]
-    return long_form(lines, FIELDS, {"Int64": ("n_seeds", "n_test", "rounds")})
+    lines = [{"score_at": request.scored_at} | line for line in lines]
+    place = FIELDS.index("ours") + 1
+    fields = [*FIELDS[:place], "last", *FIELDS[place:]] if request.scored_at == "chosen" else FIELDS
+    return long_form(lines, fields, {"Int64": ("n_seeds", "n_test", "rounds")})

@@ -70,7 +70,7 @@ def axis_label(unit: str) -> str:
 def caption(comparison: Comparison) -> str:
     """What bars, whiskers and diamonds are."""
     text = (
-        f"Bars: ours, mean over clients and seeds ({comparison.request.score_at} round); no bar: not run. "
+        f"Bars: ours, mean over clients and seeds ({comparison.request.scored_at} round); no bar: not run. "
         "Whiskers: ± sd over seeds; with one seed, ± sampling error of the test sets."
     )
     if comparison.shows_published:

@@ -286,7 +286,14 @@ def test_what_is_no_record_is_refused_with_its_name(content: str, tmp_path: Path
         read_record(path)
 
 
-@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(RunRecord)])
+REQUIRED = [
+    field.name
+    for field in dataclasses.fields(RunRecord)
+    if field.default is field.default_factory is dataclasses.MISSING
+]
+
+
+@pytest.mark.parametrize("name", [*REQUIRED, "schema"])
 def test_a_record_that_lacks_a_field_is_refused(name: str, record: RunRecord, tmp_path: Path) -> None:
     value = damaged(record)
     del value[name]

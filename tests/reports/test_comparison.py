@@ -40,11 +40,11 @@ def test_scores_over_two_seeds(mrpc: Comparison) -> None:
     assert f1.sd == pytest.approx(math.sqrt(2))  # deviations ±1, n - 1 = 1
     assert f1.sampling_error == pytest.approx(math.sqrt((9 + 16) / 2))
     assert f1.published == 76.65
-    assert f1.difference == -5.65
     assert accuracy.sd == pytest.approx(0)
-    assert accuracy.difference == -3.96
+    assert f1.difference is accuracy.difference is None  # another encoder: levels are not comparable
     assert f1.interval is not None
-    assert f1.interval[0] == pytest.approx(71 - 12.7062, abs=1e-3)  # t(0.975; 1) = 12.7062, sd/√n = 1
+    # t(0.95; 1) = 6.3138; the error is √(1/2 + 63/240) of the sd, as 63 of 303 examples are the redrawn test sets'.
+    assert f1.interval[0] == pytest.approx(71 - 6.3138 * math.sqrt((1 / 2 + 63 / 240) * 2), abs=1e-3)
     assert cell.headline is f1
 
 
@@ -86,7 +86,7 @@ def test_best_round_is_asked_for_and_named(table3: Benchmark, record_of: RecordO
     assert _cell(last, "fedavg", "cola").scores[0].ours == pytest.approx(-20)
     assert _cell(best, "fedavg", "cola").scores[0].ours == pytest.approx(-10)
     assert any("best round, chosen on the test score" in note for note in best.notes)
-    with pytest.raises(ReportError, match="expected one of last, best, found 'first'"):
+    with pytest.raises(ReportError, match="expected one of chosen, last, best, found 'first'"):
         compare(request_for(table3, table3.scale("lite"), [], score_at="first"))
 
 
@@ -98,7 +98,7 @@ def test_average_only_with_every_task(table3: Benchmark, record_of: RecordOf) ->
     result = comparison.average_of(table3.rows[0])
     assert result.ours == 51.55  # truncated
     assert result.published == 72.25
-    assert result.difference == -20.70
+    assert result.difference is None
     assert comparison.average_of(table3.rows[1]).ours is None
     assert comparison.has_average
     part = compare(request_for(table3, table3.scale("lite"), records, columns=table3.columns[:8]))
@@ -118,9 +118,15 @@ def test_an_average_has_an_interval_once_every_task_has_two_seeds(table3: Benchm
     assert averaged([*low, *high[1:]]).interval is None
     interval = averaged([*low, *high]).interval
     assert interval is not None
-    # Each task's resampled mean is 40, 50 or 60, with probabilities 1/4, 1/2, 1/4; the sd of nine tasks' mean is 2.36.
-    assert interval[0] == pytest.approx(50 - 1.96 * 2.36, abs=1.0)
-    assert interval[1] == pytest.approx(50 + 1.96 * 2.36, abs=1.0)
+    # Nine equal errors of √(1/2 + 63/240) × √200 points, one degree of freedom each: t(0.95; 9) = 1.8331.
+    half = 1.8331 * math.sqrt((1 / 2 + 63 / 240) * 200 / 9)
+    assert interval == (pytest.approx(50 - half, abs=1e-3), pytest.approx(50 + half, abs=1e-3))
+
+
+def test_at_the_papers_scale_an_average_has_its_difference(table3: Benchmark, record_of: RecordOf) -> None:
+    records = _every_task(table3, record_of, "fedavg", 0.5, "paper")
+    result = compare(request_for(table3, table3.scale("paper"), records)).average_of(table3.rows[0])
+    assert (result.ours, result.published, result.difference) == (50.0, 72.25, -22.25)
 
 
 def test_the_demo_scale_shows_nothing_published(table3: Benchmark, record_of: RecordOf) -> None:

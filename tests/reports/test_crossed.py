@@ -107,7 +107,7 @@ def test_published_values_stand_where_there_are_some(table: Benchmark, records: 
     scores, other, _ = shown(table, records).grids
     split = lines(scores, "FedSplitBERT")
     assert split["published"].cells == ("≈ 64.00", "80.00")
-    assert split["difference"].cells == ("≈ +7.00", "–")
+    assert "difference" not in split  # at this scale levels are not comparable
     assert "published" not in lines(scores, "FedAvg")
     assert "published" not in lines(other, "FedSplitBERT")
     demo = shown(table, [], scale="demo")

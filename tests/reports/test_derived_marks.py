@@ -57,7 +57,7 @@ def test_cells_differences_and_verdicts_are_marked(compared: Callable[[str], Com
     lines = {line.label: line.cells for line in fedavg.lines}
     assert lines["published"] == ("70.00/≈ 75.00",)
     assert lines["difference"] == ("+0.00/≈ +1.00",)
-    assert lines["verdict"] == ("within tolerance/≈ within tolerance",)
+    assert lines["verdict"] == ("undecided/≈ undecided",)
     assert DERIVED not in "".join(cell for line in split.lines for cell in line.cells)
 
 

@@ -70,17 +70,17 @@ def test_scores_stand_as_the_paper_prints_them(two_tasks: Comparison) -> None:
     assert _lines(two_tasks, "FedAvg") == {
         "ours": ("71.00/80.00", "50.00/60.00"),
         "± sd (n)": ("1.41/0.00 (2)", "– (1)"),  # numbers of seeds differ, so each cell has its own
-        "95 % interval": ("[58.29, 83.71]/[80.00, 80.00]", "–"),  # 71 ± 12.706 * 1 of one degree of freedom
+        # 71 ± 6.314 × √(1/2 + 63/240) × √2; 80 ± 1.645 × √0.604 × 1.00, as seeds that agree have their test sets' error
+        "90 % interval": ("[63.20, 78.80]/[78.72, 81.28]", "–"),
         "± test set": ("3.00/1.00", "2.00/2.00"),
         "published": ("76.65/83.96", "57.66/61.68"),
-        "difference": ("−5.65/−3.96", "−7.66/−1.68"),
     }
     assert _lines(two_tasks, "FedProx")["ours"] == ("71.00/80.00", "not run")
-    assert _lines(two_tasks, "FedProx")["difference"] == ("−5.67/−2.31", "–")
+    assert _lines(two_tasks, "FedProx")["published"] == ("76.67/82.31", "57.03/64.81")
 
 
 def test_unprinted_rows_bear_a_dagger_and_no_published_line(two_tasks: Comparison) -> None:
-    assert set(_lines(two_tasks, "Local majority †")) == {"ours", "± sd (n)", "95 % interval", "± test set"}
+    assert set(_lines(two_tasks, "Local majority †")) == {"ours", "± sd (n)", "90 % interval", "± test set"}
 
 
 def test_columns_without_records_are_dropped_where_others_have_some(two_tasks: Comparison, table3: Benchmark) -> None:
@@ -145,7 +145,7 @@ def test_markdown_tables_are_rectangular(two_tasks: Comparison) -> None:
     text = markdown(show("scores", two_tasks))
     assert text.startswith("# FedSplitBERT, Table III · scale lite: real data, MiniLM\n")
     tables = re.findall(r"(?:^\|.*\n)+", text, re.M)
-    assert [len(table.splitlines()) for table in tables] == [2 + 5 * 6 + 2 * 4, 2 + 7]
+    assert [len(table.splitlines()) for table in tables] == [2 + 5 * 5 + 2 * 4, 2 + 7]
     for table in tables:
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
     assert "| **FedAvg** | ours | **71.00/80.00** | **50.00/60.00** |" in text
@@ -193,7 +193,7 @@ def test_csv_is_long_and_complete(two_tasks: Comparison) -> None:
     assert line["ours"] == pytest.approx(71)
     assert line["seeds"] == "0 1"
     assert line["published"] == 76.65
-    assert line["difference"] == -5.65
+    assert pd.isna(line["difference"])
     assert (line["n_test"], line["rounds"], line["round_bytes"]) == (63, 2, 1_030_000_000)
     assert (line["scale"], line["scale_label"]) == ("lite", "real data, MiniLM")
     missing = table.query("row == 'fedprox' and column == 'rte'")

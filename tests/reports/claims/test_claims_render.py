@@ -33,10 +33,11 @@ def test_a_line_for_each_claim_with_both_verdicts(
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert len(lines) == 2 + len(claims)
     assert lines[2].startswith(
-        r"| 1a | “c \< 6 is better” | section I | not printed | supported | FedSplitBERT − FedAvg, QQP +5.00 | 2 |  |"
+        r"| 1a | “c \< 6 is better” | section I | not printed | supported | "
+        r"FedSplitBERT − FedAvg, QQP +5.00 \[+4.10, +5.90\] | 2 |  |"
     )
     assert lines[3].endswith("| not printed | not run |  |  |  |  |")
-    assert "- 1a: print: no numbers; ours: n = 2; FedSplitBERT − FedAvg, QQP +5.00\n" in text
+    assert "- 1a: print: no numbers; ours: n = 2; FedSplitBERT − FedAvg, QQP +5.00" in text
     assert text.startswith("### FedSplitBERT, claims · scale lite: real data, MiniLM\n")
     assert "- 1a: less than 6 layers." in text
     assert text.count("Rule (docs/statistics.md says why). In print:") == 1
@@ -85,7 +86,7 @@ def test_one_line_says_what_keeps_a_claim_open(
     assert cells[5].startswith("FedSplitBERT − FedAvg, QQP +3.00")
     assert cells[6:8] == [
         "3",
-        "QNLI not judged: the encoder is too weak here: central 90.0, linear 95.0, n = 5; 1 of 2 on both sides of "
+        "QNLI not judged: the encoder is too weak here: central 90.0, linear 95.0, n = 8; 1 of 2 on both sides of "
         r"\> 0; a small encoder",
     ]
     assert float(cells[8]) > 3

@@ -23,13 +23,13 @@ TARGET = Target({"qqp": 84.0}, (FEDAVG,))
 SIZES = Printed("Table VI", "parameter_gb")
 ROUNDS = Better((SPLIT,), (FEDAVG,), tasks=("qqp",), measure="rounds")
 TWICE = Cheaper((SPLIT,), (FEDAVG,), 2.0, ("qqp",), TARGET)
-SEEDS = range(5)
-MEETS = "QQP not judged: the local majority, which sends nothing, meets it in 5 of 5 seeds"
+SEEDS = range(7)  # redrawn splits: fewer decide nothing
+MEETS = "QQP not judged: the local majority, which sends nothing, meets it in 7 of 7 seeds"
 
 
 @pytest.fixture(scope="session")
 def runs_of(run_of: RunOf) -> Callable[..., list[RunRecord]]:
-    """Five seeds of a row with one curve, which a hundredth of a point tells apart."""
+    """Seven seeds of a row with one curve, which a hundredth of a point tells apart."""
 
     def build(row: str, curve: tuple[float, ...], seeds: range = SEEDS, **values: object) -> list[RunRecord]:
         return [run_of(row, curve=[each + seed / 100 for each in curve], seed=seed, **values) for seed in seeds]
@@ -45,7 +45,7 @@ Runs = Callable[..., list[RunRecord]]
 def test_fewer_rounds_to_the_rivals_best(runs_of: Runs, judge_of: JudgeOf) -> None:
     quick, slow = runs_of("fedsplitbert", (66, 71, 72)), runs_of("fedavg", (50, 65, 60))
     found = judge_of(ROUNDS, quick + slow)  # 65 after round 2, not the last one's 60
-    assert (found.ours, "rounds on QQP +1.00 (target 65.02, FedAvg's best round)" in found.effect) == (
+    assert (found.ours, "rounds on QQP +1.00 (target 65.03, FedAvg's best round)" in found.effect) == (
         "supported",
         True,
     )
@@ -54,13 +54,13 @@ def test_fewer_rounds_to_the_rivals_best(runs_of: Runs, judge_of: JudgeOf) -> No
     assert "[−∞, −1.00] (not within 3 rounds" in never.ours_numbers
 
 
-def test_four_seeds_are_too_few_for_rounds(runs_of: Runs, judge_of: JudgeOf) -> None:
+def test_six_seeds_are_too_few_for_rounds(runs_of: Runs, judge_of: JudgeOf) -> None:
     """Two seeds that happen to agree prove nothing of whole numbers."""
     records = runs_of("fedsplitbert", (66, 71, 72)) + runs_of("fedavg", (50, 65, 60))
-    for seeds in (2, 4):
+    for seeds in (2, 6):
         some = [record for record in records if record.cell.seed < seeds]
         found = judge_of(ROUNDS, some)
-        assert (found.ours, found.why) == ("undecided", "in whole rounds, of which five seeds are needed")
+        assert (found.ours, found.why) == ("undecided", "in whole rounds, of which 7 seeds are needed")
 
 
 def test_ties_in_rounds_decide_nothing(runs_of: Runs, judge_of: JudgeOf) -> None:
@@ -71,10 +71,10 @@ def test_ties_in_rounds_decide_nothing(runs_of: Runs, judge_of: JudgeOf) -> None
 
 def test_each_seed_has_a_target_of_its_own(run_of: RunOf, judge_of: JudgeOf) -> None:
     """Seeds of 40 and of 80: against their mean one method would be late in half of them."""
-    quick = [run_of("fedsplitbert", curve=(level + 1, level + 2), seed=s) for s, level in enumerate((40, 80) * 3)]
-    slow = [run_of("fedavg", curve=(level - 9, level), seed=s) for s, level in enumerate((40, 80) * 3)]
+    quick = [run_of("fedsplitbert", curve=(level + 1, level + 2), seed=s) for s, level in enumerate((40, 80) * 5)]
+    slow = [run_of("fedavg", curve=(level - 9, level), seed=s) for s, level in enumerate((40, 80) * 5)]
     found = judge_of(ROUNDS, quick + slow)
-    assert (found.ours, found.n) == ("supported", "5")  # the sixth seed has no local majority
+    assert (found.ours, found.n) == ("supported", "8")  # the last two have no local majority
 
 
 def test_the_best_baseline_sets_the_target(runs_of: Runs, judge_of: JudgeOf) -> None:
@@ -92,7 +92,7 @@ def test_a_target_is_our_own_below_the_papers_scale(runs_of: Runs, judge_of: Jud
     relation = Reaches((SPLIT,), TARGET, within_rounds=2)
     records = runs_of("fedsplitbert", (62, 65, 66)) + runs_of("fedavg", (50, 55, 60))
     found = judge_of(relation, records)
-    assert (found.ours, "(round 1; target 60.02, FedAvg's best round)" in found.effect) == ("supported", True)
+    assert (found.ours, "(round 1; target 60.03, FedAvg's best round)" in found.effect) == ("supported", True)
     curves = {"fedsplitbert": (62, 65, 66), "fedavg": (50, 55, 60)}
     at_paper = [record for row, curve in curves.items() for record in runs_of(row, curve, scale="paper")]
     found = judge_of(relation, at_paper, "paper")
@@ -132,7 +132,7 @@ def test_bytes_to_a_target_hang_on_the_seeds(runs_of: Runs, judge_of: JudgeOf) -
     slow, quick = runs_of("fedavg", (50, 55, 60), up=1000), runs_of("fedsplitbert", (65, 66, 67), up=500)
     found = judge_of(TWICE, slow + quick)  # 3 rounds × 1000 against 1 × 500
     assert (found.ours, " 6.00 × (round 3 against round 1;" in found.ours_numbers) == ("supported", True)
-    assert judge_of(TWICE, [record for record in slow + quick if record.cell.seed < 4]).ours == "undecided"
+    assert judge_of(TWICE, [record for record in slow + quick if record.cell.seed < 6]).ours == "undecided"
     assert judge_of(replace(TWICE, factor=6.1), slow + quick).ours == "contradicted"
     assert judge_of(replace(TWICE, factor=6.04, places=1), slow + quick).ours == "contradicted"
     assert judge_of(replace(TWICE, factor=6.0, places=1), slow + quick).ours == "supported"

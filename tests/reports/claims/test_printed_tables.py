@@ -77,7 +77,8 @@ def _record(like: RunRecord, cell: Cell, levels: Mapping[str, float]) -> RunReco
         scores.setdefault(evaluation, {})[name] = level / 100
     rounds = (replace(like.rounds[0], scores=scores, pooled_scores=scores),)
     identity = cell.cell_id({key: entry["digest"] for key, entry in like.inputs.items()})
-    return replace(like, cell=cell, cell_id=identity, rounds=rounds, ledger=())
+    exact = {evaluation: dict.fromkeys(found, 0.0) for evaluation, found in scores.items()}
+    return replace(like, cell=cell, cell_id=identity, rounds=rounds, ledger=(), sampling_errors=exact)
 
 
 def _on_scores(claim: Claim) -> bool:

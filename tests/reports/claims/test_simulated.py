@@ -17,10 +17,9 @@ import pytest
 from benchmarks.claims import At, AverageBetter, Better, Relation, Similar
 from benchmarks.spec import Benchmark
 from reports.claims.asked import counted
-from reports.claims.averages import weighted_sum
 from reports.claims.cells import Pair, Tables
 from reports.claims.decide import State, decide
-from reports.evidence.inference import LEVEL, resampled
+from reports.evidence.inference import LEVEL, average_of, resampled
 from reports.evidence.statistics import Estimate
 
 TABLE = "fedsplitbert-table3"
@@ -54,12 +53,12 @@ class Drawn:
     def difference(self, relation: Better | Similar, pair: Pair) -> Estimate:
         gains = self.gains(pair.row.row, pair.other.row, pair.task)
         if isinstance(relation, Better) and relation.measure == "rounds":
-            return counted([(round(gain), round(gain)) for gain in gains])
+            return counted([(round(gain), round(gain)) for gain in gains], RATIO)
         return resampled(list(gains), RATIO)
 
     def average_margin(self, relation: AverageBetter, rivals: Mapping[str, At]) -> Estimate:
         parts = [resampled(list(self.gains(SPLIT.row, rivals[TABLE].row, task)), RATIO) for task in TASKS]
-        return weighted_sum([(1 / len(TASKS), part) for part in parts])
+        return average_of(parts)
 
     above_target = ratio = gigabytes = level = gap = None
 
@@ -116,7 +115,7 @@ def test_wrong_verdicts_are_rare(
     assert is_rare(rates(table3, relations, true, seeds=seeds)[State.NO])
 
 
-@pytest.mark.parametrize("seeds", [5, 10])
+@pytest.mark.parametrize("seeds", [7, 10])
 def test_wrong_verdicts_on_rounds_are_rare(table3: Benchmark, seeds: int) -> None:
     found = rates(table3, ROUNDS, lambda *_: 0.0, seeds=seeds, spread=3.0)
     assert is_rare(found[State.YES])
@@ -131,7 +130,7 @@ def test_what_is_plain_is_found(table3: Benchmark) -> None:
     assert rates(table3, SIMILAR, lambda *_: 0.0)[State.YES] > 0.8
     assert rates(table3, SIMILAR, lambda *_: 8.0)[State.NO] > 0.9
     assert rates(table3, AVERAGE, lambda *_: 1.5)[State.YES] > 0.9
-    assert rates(table3, ROUNDS, lambda *_: 6.0, seeds=5)[State.YES] > 0.9
+    assert rates(table3, ROUNDS, lambda *_: 6.0, seeds=7)[State.YES] > 0.9
 
 
 def test_without_the_corrections_they_would_not_be(table3: Benchmark) -> None:

@@ -1,0 +1,141 @@
+"""By how much one cell's scores are better than another's, paired by seed: which rule of inference its data allow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from benchmarks.measures import TRAIN_LOSS
+from benchmarks.predictions import read_predictions
+from benchmarks.record import POOLED, RunRecord
+from reports.evidence.inference import resampled, with_sampling
+from reports.evidence.resampling import MEASURES, Answered, hierarchical, sampling_error
+from reports.evidence.scores import Scores, scores_of
+from reports.evidence.statistics import Estimate, root_mean_square
+
+Pairs = Sequence[tuple[RunRecord, RunRecord]]
+UNPAIRED = "no answers kept: test sets' errors unpaired"
+
+
+def resplit_ratio(records: Sequence[RunRecord], evaluation: str = "test") -> float:
+    """n_test / n_train of the splits that seeds redraw, over all clients; validation examples count as trained on.
+
+    0 where they redraw none: the set is no part of the pool that clients train on (central, or held out apart), or
+    every cell has a data seed, so that the partition stays.
+    """
+    if not records or all(record.cell.data_seed is not None for record in records):
+        return 0.0
+    if evaluation not in ("test", POOLED) or not any(sum(record.own_examples("test")) for record in records):
+        return 0.0
+    clients = [client for record in records for client in record.clients]
+    train = sum(int(client["train"]) + int(client.get("validation", 0)) for client in clients)
+    return sum(sum(record.own_examples("test")) for record in records) / train
+
+
+def difference(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
+    """By how much the first records of pairs are better than the second ones, in the metric's unit; above 0 is better.
+
+    pairs: one a seed, on the same data. score: "test/f1", "pooled/pearson", …, or TRAIN_LOSS.
+    Redrawn splits: corrected resampled t. Test examples that all seeds share: the paired bootstrap over seeds and
+    examples, or, without kept answers, the t of the seeds with the test set's unpaired error added, which is wider.
+    """
+    own, its = _scores(pairs, score)
+    values, records = _gains(own, its, "last" if score == TRAIN_LOSS else at), [pair[0] for pair in pairs]
+    if score == TRAIN_LOSS:
+        return resampled(values, resplit_ratio(records), floor=0.0)  # without a test set
+    ratio = resplit_ratio(records, score.partition("/")[0])
+    if ratio:
+        found = resampled(values, ratio)
+        is_flat = found.interval is None and found.n > 1  # seeds that agree: only then is the test sets' error asked
+        return resampled(values, ratio, floor=paired_error(pairs, score, at)) if is_flat else found
+    factor = own.metric.sign * own.metric.factor
+    sides = _answers(pairs, score, at)
+    if sides is not None and None not in values:
+        return hierarchical(*sides, MEASURES[own.metric.name], factor=factor, is_common=_is_common(pairs, score))
+    error = _unpaired(own, its)
+    return with_sampling(resampled(values, 0.0, UNPAIRED, floor=0.0), error)
+
+
+def _gains(own: Scores, its: Scores, at: str) -> list[float | None]:
+    both = zip(own.at(at), its.at(at), strict=True)
+    return [None if one is None or other is None else own.metric.gain(one, other) for one, other in both]
+
+
+def paired_error(pairs: Pairs, score: str, at: str = "chosen") -> float | None:
+    """The sampling error of one seed's difference, in the metric's unit: the `floor` of `resampled`.
+
+    Of the answers where they were kept, else of both scores as if they were of other examples; None where unknown.
+    """
+    own, its = _scores(pairs, score)
+    sides = _answers(pairs, score, at)
+    if sides is None:
+        return _unpaired(own, its)
+    measure, is_common = MEASURES[own.metric.name], _is_common(pairs, score)
+    errors = [sampling_error(measure, *pair, is_common) for pair in zip(*sides, strict=True)]
+    return own.metric.shown(root_mean_square(errors) or 0.0)
+
+
+def _scores(pairs: Pairs, score: str) -> tuple[Scores, Scores]:
+    own, its = (scores_of([pair[side] for pair in pairs], score) for side in (0, 1))
+    return own, its
+
+
+def _unpaired(own: Scores, its: Scores) -> float | None:
+    """Root of both squared errors: conservative, as the two answer the same examples. None where one is unknown."""
+    errors = [*own.errors, *its.errors]
+    known = [error for error in errors if error is not None]
+    return (root_mean_square(known) or 0.0) * 2**0.5 if known and len(known) == len(errors) else None
+
+
+def _is_common(pairs: Pairs, score: str) -> bool:
+    """Whether clients share one test set."""
+    evaluation = score.partition("/")[0]
+    return not any(pairs[0][0].own_examples("test" if evaluation == POOLED else evaluation))
+
+
+def _answers(pairs: Pairs, score: str, at: str) -> tuple[list[Answered], list[Answered]] | None:
+    """What both sides answered, a seed each; None where an answer was not kept, or is none that is scored here."""
+    if at not in ("last", "chosen") or score.rpartition("/")[2] not in MEASURES:
+        return None
+    found: tuple[list[Answered], list[Answered]] = ([], [])
+    for pair in pairs:
+        for record, side in zip(pair, found, strict=True):
+            answered = answered_by(record, score.partition("/")[0], at)
+            if answered is None:
+                return None
+            side.append(answered)
+    return found if all(_same_examples(own, its) for own, its in zip(*found, strict=True)) else None
+
+
+def _same_examples(own: Answered, its: Answered) -> bool:
+    return len(own.gold) == len(its.gold) and all(map(np.array_equal, own.gold, its.gold))
+
+
+def answered_by(record: RunRecord, evaluation: str, at: str) -> Answered | None:
+    """What a record's clients answered on their test sets, or together ("pooled"), after the last or the chosen round.
+
+    None without a file of answers beside the record, or where one example has several; UserError where it is damaged.
+    """
+    if record.folder is None or not record.predictions:
+        return None
+    if not (record.folder / str(record.predictions["file"])).exists():
+        return None  # as of records that were taken in from elsewhere
+    known = sorted(read_predictions(record.folder, record).items())
+    parts = [part for (_, name), part in known if name == ("test" if evaluation == POOLED else evaluation)]
+    outputs, gold = tuple(part.outputs[at] for part in parts), tuple(part.gold for part in parts)
+    if not parts or any(one.ndim != 1 for one in gold):
+        return None
+    if evaluation == POOLED:
+        outputs, gold = (np.concatenate(outputs),), (np.concatenate(gold),)
+    return Answered(outputs, gold)
+
+
+def level(records: Sequence[RunRecord], score: str, at: str = "chosen") -> Estimate:
+    """A score itself, the mean over seeds in the metric's unit, by the rule that its test sets ask for."""
+    found = scores_of(records, score)
+    values, ratio = found.at(at), resplit_ratio(records, score.partition("/")[0])
+    error = found.error if None not in found.errors else None
+    if ratio:
+        return resampled(values, ratio, floor=error)
+    return with_sampling(resampled(values, 0.0, floor=0.0), error)

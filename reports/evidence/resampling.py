@@ -1,0 +1,147 @@
+"""Examples that every seed is scored on: a paired bootstrap over seeds and examples.
+
+A resample of examples is a row of weights, how often each was drawn, so that every metric here is a function of
+weighted sums and all resamples are scored at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+
+import numpy as np
+
+from reports.evidence.inference import LEVEL, estimate
+from reports.evidence.statistics import Estimate, sample_sd
+
+RESAMPLES = 1000
+# (outputs [m, ...], gold [m], weights [B, m]) -> the metric of each resample, float64 [B]; NaN where it is undefined.
+Measure = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
+def _labels(outputs: np.ndarray) -> np.ndarray:
+    """Label ids [m] of logits [m, C], or what is label ids already."""
+    return outputs.argmax(axis=-1) if outputs.ndim > 1 else outputs
+
+
+def accuracy(outputs: np.ndarray, gold: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The share of right answers."""
+    return np.asarray(weights @ (_labels(outputs) == gold) / weights.sum(axis=1))
+
+
+def f1(outputs: np.ndarray, gold: np.ndarray, weights: np.ndarray, labels: Sequence[int] = (1,)) -> np.ndarray:
+    """F1 of label 1, or the mean over several labels; 0 where a label occurs nowhere."""
+    predicted, found = _labels(outputs), []
+    for label in labels:
+        hits = weights @ ((predicted == label) & (gold == label))
+        named = weights @ (predicted == label) + weights @ (gold == label)
+        found.append(2 * hits / np.maximum(named, 1))
+    return np.asarray(np.mean(found, axis=0))
+
+
+def matthews_correlation(outputs: np.ndarray, gold: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The correlation of predicted and true membership in label 1; 0 of a constant."""
+    found = _correlation(_labels(outputs) == 1, gold == 1, weights)
+    return np.where(np.isnan(found), 0.0, found)
+
+
+def pearson(outputs: np.ndarray, gold: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The correlation of predicted scores, [m] or [m, 1], and true ones; NaN of a constant."""
+    return _correlation(outputs.reshape(len(gold)), gold, weights)
+
+
+def _correlation(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    x, y = (np.asarray(values, np.float64) - np.mean(values, dtype=np.float64) for values in (x, y))
+    n, sums = weights.sum(axis=1), [weights @ column for column in (x, y, x * x, y * y, x * y)]
+    mean_x, mean_y, xx, yy, xy = (total / n for total in sums)
+    spread_x, spread_y = xx - mean_x**2, yy - mean_y**2
+    constant = (spread_x <= 1e-12 * np.mean(x * x)) | (spread_y <= 1e-12 * np.mean(y * y))
+    spread = np.sqrt(np.where(constant, 1.0, spread_x * spread_y))
+    return np.where(constant, np.nan, (xy - mean_x * mean_y) / spread)
+
+
+MEASURES: Mapping[str, Measure] = {
+    "accuracy": accuracy,
+    "f1": f1,
+    "f1_pn": partial(f1, labels=(0, 2)),
+    "matthews_correlation": matthews_correlation,
+    "pearson": pearson,
+}
+
+
+@lru_cache(maxsize=4)
+def drawn(examples: int, resamples: int = RESAMPLES, seed: int = 0) -> np.ndarray:
+    """Bootstrap weights of so many examples, float64 [B, m] (integers have no fast products); always the same ones."""
+    counts = np.random.default_rng(seed).multinomial(examples, [1 / examples] * examples, size=resamples)
+    return counts.astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What one seed answered: outputs [m, ...] and gold [m] for each client's test set, or for the one they share."""
+
+    outputs: tuple[np.ndarray, ...]
+    gold: tuple[np.ndarray, ...]
+
+    @property
+    def smallest(self) -> int:
+        return min(map(len, self.gold))
+
+
+def _weights(answered: Answered, is_common: bool) -> list[np.ndarray]:
+    """Resamples of every client's test set; the same of the one that they share."""
+    return [drawn(len(gold), seed=0 if is_common else part) for part, gold in enumerate(answered.gold)]
+
+
+def _difference(measure: Measure, own: Answered, other: Answered, weights: Sequence[np.ndarray]) -> np.ndarray:
+    """The mean over clients of the metric, less the other's, under each resample; [B]."""
+    first, second = (
+        np.mean([measure(*part) for part in zip(side.outputs, side.gold, weights, strict=True)], axis=0)
+        for side in (own, other)
+    )
+    return np.asarray(first - second)
+
+
+def sampling_error(measure: Measure, own: Answered, other: Answered, is_common: bool = False) -> float:
+    """Of a seed's paired difference, from the finite test sets (is_common: one); never less than one example counts."""
+    spread = np.nanstd(_difference(measure, own, other, _weights(own, is_common)), ddof=1)
+    return max(float(spread), _one_example(own, is_common))
+
+
+def _one_example(answered: Answered, is_common: bool) -> float:
+    return 1 / (answered.smallest * (1 if is_common else len(answered.gold)))
+
+
+def hierarchical(
+    own: Sequence[Answered],
+    other: Sequence[Answered],
+    measure: Measure,
+    note: str = "",
+    level: float = LEVEL,
+    factor: float = 1.0,
+    is_common: bool = True,
+) -> Estimate:
+    """The mean difference over n seeds that are scored on the same examples: how it varies over both.
+
+    own, other: what each seed answered, of two methods. is_common: whether clients share one test set, or each has its
+    own. factor: of the metric's unit, 100 for percent; negative where less is better.
+    Seeds and examples are crossed, so both are resampled (Owen 2007). The part of examples is bootstrapped, all seeds
+    under the same resample. The part of seeds is exact, s^2 / n: resampling a few seeds makes it (n - 1) / n of that,
+    and percentiles would take it for normal. The two add up, with Satterthwaite's degrees of freedom. Never less than
+    one example counts. No interval below two seeds.
+    """
+    n, pairs = len(own), list(zip(own, other, strict=True))
+    if not pairs:
+        return Estimate(None, None, 0, note)
+    whole, weights = [np.ones((1, len(gold))) for gold in own[0].gold], _weights(own[0], is_common)
+    values = [factor * float(_difference(measure, *pair, whole)[0]) for pair in pairs]
+    value, sd = float(np.mean(values)), sample_sd(values)
+    if math.isnan(value) or sd is None:
+        return Estimate(None if math.isnan(value) else value, None, n, note)
+    means = factor * np.mean([_difference(measure, *pair, weights) for pair in pairs], axis=0)
+    least = factor * _one_example(own[0], is_common)
+    seeds, examples = sd**2 / n, max(float(np.nanvar(means, ddof=1)), least**2)
+    freedom = (seeds + examples) ** 2 / (seeds**2 / (n - 1) + examples**2 / (own[0].smallest - 1))
+    return estimate(value, math.sqrt(seeds + examples), freedom, n, note, level)

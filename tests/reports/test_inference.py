@@ -1,0 +1,230 @@
+"""Rules of inference: against printed tables of quantiles, against each other, and against what must not decide."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reports.evidence.inference import (
+    LEVEL,
+    above_every,
+    at_level,
+    average_of,
+    estimate,
+    exponential,
+    holm,
+    median_bounds,
+    moved,
+    quantile,
+    resampled,
+    sign_tail,
+    similar,
+    smallest_effect,
+    smallest_margin,
+    tail,
+    with_sampling,
+)
+from reports.evidence.statistics import Estimate, exact, t_interval
+
+VALUES = st.lists(st.floats(-50, 50), min_size=2, max_size=10).filter(lambda values: max(values) - min(values) > 1e-3)
+ESTIMATES = st.builds(
+    lambda value, error, n: estimate(value, error, n - 1, n),
+    st.floats(-20, 20),
+    st.floats(0.01, 10),
+    st.integers(2, 10),
+)
+
+
+# ---- one comparison ----------------------------------------------------------------------------------------------
+
+
+def test_quantiles_are_those_of_printed_tables() -> None:
+    assert quantile(1) == pytest.approx(6.3138, abs=1e-4)
+    assert quantile(4) == pytest.approx(2.1318, abs=1e-4)
+    assert quantile(math.inf) == pytest.approx(1.6449, abs=1e-4)
+    assert tail(2.1318, 4) == pytest.approx(LEVEL, abs=1e-5)
+    assert tail(1.6449, math.inf) == pytest.approx(LEVEL, abs=1e-5)
+
+
+def test_overlapping_splits_widen_the_t_interval() -> None:
+    # Mean 2, sd 1: √(1/3 + 1/4) = 0.7638, t(0.95; 2) = 2.9200.
+    found = resampled([1.0, 2.0, 3.0], 0.25)
+    assert found.error == pytest.approx(math.sqrt(1 / 3 + 1 / 4))
+    assert found.interval == (pytest.approx(2 - 2.92 * 0.7638, abs=1e-3), pytest.approx(2 + 2.92 * 0.7638, abs=1e-3))
+    assert (found.value, found.n, found.freedom) == (2.0, 3, 2)
+
+
+@given(VALUES)
+def test_without_overlap_it_is_students_interval(values: list[float]) -> None:
+    assert resampled(values, 0.0).interval == pytest.approx(t_interval(values, 0.9))
+
+
+def test_one_seed_and_none_have_no_interval() -> None:
+    assert resampled([], 0.25) == resampled([None], 0.25) == Estimate(None, None, 0)
+    assert resampled([3.0, None], 0.25) == Estimate(3.0, None, 1)
+
+
+def test_seeds_that_agree_decide_no_more_than_their_test_sets() -> None:
+    same = [1.0, 1.0, 1.0]
+    assert resampled(same, 0.25).interval is None  # an unknown error decides nothing
+    floored = resampled(same, 0.25, floor=2.0)
+    share = (1 / 3 + 1 / 4) / (1 + 1 / 4)  # three sets of 20 % that overlap
+    assert floored.error == pytest.approx(2 * math.sqrt(share))
+    assert floored.freedom == math.inf
+    assert resampled(same, 0.0, floor=2.0).error == 2.0  # one set for all seeds: more seeds do not shrink its error
+    assert resampled(same, 0.25, floor=0.0).interval == (1.0, 1.0)  # exact numbers
+    nearly = [0.1 + 0.2, 0.3, 0.3]  # equal but for a last bit
+    assert resampled(nearly, 0.25).interval is None
+    # Seeds that differ have their spread, and are not asked for another error.
+    assert (
+        resampled([1.0, 2.0], 0.25, floor=None) == resampled([1.0, 2.0], 0.25, floor=9.0) == resampled([1.0, 2.0], 0.25)
+    )
+
+
+def test_a_shared_test_set_adds_its_error() -> None:
+    found = with_sampling(estimate(1.0, 0.3, 2, 3), 0.4)
+    assert found.error == pytest.approx(0.5)
+    assert found.freedom == pytest.approx(0.5**4 / (0.3**4 / 2))
+    assert with_sampling(estimate(1.0, 0.3, 2, 3), None).interval is None
+    assert with_sampling(Estimate(1.0, None, 1), 0.4).interval is None
+
+
+# ---- several comparisons -----------------------------------------------------------------------------------------
+
+
+def test_an_average_adds_variances() -> None:
+    parts = [estimate(1.0, 0.3, 2, 3), estimate(3.0, 0.4, 4, 5)]
+    found = average_of(parts)
+    assert (found.value, found.n) == (2.0, 3)
+    assert found.error == pytest.approx(0.25)
+    assert found.freedom == pytest.approx(0.25**2 / (0.09**2 / 2 + 0.16**2 / 4))
+    assert average_of([exact(1.0), exact(4.0)]).interval == (2.5, 2.5)
+    with_exact = average_of([parts[0], exact(5.0)])
+    assert (with_exact.error, with_exact.freedom) == (pytest.approx(0.15), pytest.approx(2))
+    assert average_of([parts[0], Estimate(2.0, None, 1)]).interval is None
+    assert average_of([parts[0], Estimate(2.0, (1.0, 3.0), 7)]).interval is None  # a median has no standard error
+    assert average_of([parts[0], Estimate(None)]).value is None
+    assert average_of([]).value is None
+
+
+@given(ESTIMATES)
+def test_an_average_of_one_is_itself(found: Estimate) -> None:
+    assert average_of([found]).interval == pytest.approx(found.interval)
+
+
+@given(st.lists(ESTIMATES, min_size=1, max_size=6))
+def test_above_every_is_decided_as_its_parts_are(parts: list[Estimate]) -> None:
+    found = above_every(parts)
+    assert found.interval is not None
+    lows = [part.interval[0] for part in parts if part.interval]
+    assert found.interval[0] == min(lows)  # supported only where every part is, at the full level
+    is_against = [tail(-part.value / part.error, part.freedom) <= LEVEL / len(parts) for part in parts]
+    assert (found.interval[1] <= 0) == any(is_against)  # Bonferroni, Holm's first step
+    assert any(holm([tail(-part.value / part.error, part.freedom) for part in parts])) == any(is_against)
+
+
+def test_above_every_needs_every_part() -> None:
+    assert above_every([estimate(1.0, 0.1, 2, 3), Estimate(2.0, None, 1)]).interval is None
+    assert above_every([estimate(1.0, 0.1, 2, 3), Estimate(None)]).value is None
+    assert above_every([]).value is None
+    assert above_every([exact(2.0), exact(1.0)]).interval == (1.0, 1.0)
+
+
+@given(ESTIMATES, st.floats(0.001, 0.2))
+def test_a_level_is_a_level(found: Estimate, level: float) -> None:
+    assert at_level(found, LEVEL).interval == pytest.approx(found.interval)
+    interval = at_level(found, level).interval
+    assert interval is not None
+    t = (interval[1] - found.value) / found.error
+    assert tail(t, found.freedom) == pytest.approx(level, rel=1e-6)
+
+
+# ---- similar -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("interval", "expected"),
+    [
+        ((-0.9, 0.9), True),
+        ((-1.0, 0.9), None),  # an end on the margin decides nothing
+        ((-0.5, 1.5), None),
+        ((-3.0, 3.0), None),
+        ((1.0, 2.0), None),
+        ((1.1, 2.0), False),
+        ((-2.0, -1.1), False),
+        (None, None),
+    ],
+)
+def test_similar(interval: tuple[float, float] | None, expected: bool | None) -> None:
+    assert similar(Estimate(0.0, interval, 3), 1.0) is expected
+
+
+@given(ESTIMATES, st.floats(0, 5))
+def test_similar_is_two_one_sided_tests(found: Estimate, margin: float) -> None:
+    above, below = (tail((side * found.value + margin) / found.error, found.freedom) for side in (1, -1))
+    assert (similar(found, margin) is True) == (max(above, below) < LEVEL)
+    beyond = min(tail((side * found.value - margin) / found.error, found.freedom) for side in (1, -1))
+    assert (similar(found, margin) is False) == (beyond < LEVEL / 2)
+
+
+@given(ESTIMATES, st.floats(-5, 5))
+def test_moving_moves_everything_but_the_error(found: Estimate, by: float) -> None:
+    other = moved(found, by)
+    assert other.interval == pytest.approx((found.interval[0] + by, found.interval[1] + by))
+    assert (other.error, other.freedom) == (found.error, found.freedom)
+    assert moved(Estimate(None), by) == Estimate(None)
+
+
+# ---- whole numbers -----------------------------------------------------------------------------------------------
+
+
+def test_the_median_lies_between_order_statistics() -> None:
+    assert median_bounds([3, 1, 2, 5]).interval is None  # 1 / 16 is more than 5 %
+    assert median_bounds([3, 1, 2, 5, 4]).interval == (1, 5)  # 1 / 32
+    assert median_bounds(range(8)).interval == (1, 6)  # 9 / 256
+    assert median_bounds([2, 2, 2, 2, 2]).interval == (2, 2)
+    assert median_bounds([]).value is None
+
+
+def test_seeds_of_overlapping_splits_agree_more_often() -> None:
+    """Two values that share half of their variance fall on one side of the median with probability 1/3, not 1/4.
+
+    The orthant probability of a correlation r is 1/4 + asin(r) / 2π, that of three 1/8 + 3 asin(r) / 4π.
+    """
+    assert sign_tail(0, 2, 1.0) == pytest.approx(1 / 3, abs=1e-6)
+    assert sign_tail(0, 3, 0.25) == pytest.approx(1 / 8 + 3 * math.asin(0.2) / (4 * math.pi), abs=1e-6)
+    assert sign_tail(1, 5, 0.0) == pytest.approx(6 / 32)
+    assert median_bounds(range(6), test_over_train=0.25).interval is None
+    assert median_bounds(range(7), test_over_train=0.25).interval == (0, 6)
+
+
+@given(VALUES)
+def test_bounds_of_ratios_are_those_of_their_logarithms(logs: list[float]) -> None:
+    ratios = [math.exp(value / 10) for value in logs]
+    found, other = median_bounds(ratios), median_bounds([math.log(ratio) for ratio in ratios])
+    if len(logs) % 2:
+        assert exponential(other).value == pytest.approx(found.value)
+    assert (found.interval is None) == (other.interval is None)
+    if found.interval is not None:
+        assert exponential(other).interval == pytest.approx(found.interval)
+
+
+def test_exponential_keeps_what_is_undefined() -> None:
+    assert exponential(Estimate(None, None, 2)) == Estimate(None, None, 2)
+    assert exponential(estimate(0.0, 0.1, 3, 4)).error is None
+
+
+# ---- what could have been seen -----------------------------------------------------------------------------------
+
+
+def test_the_smallest_effect_and_margin_have_their_power() -> None:
+    """With a known error: an effect of z(0.95) + z(0.8), a margin of z(0.95) + z(0.9) errors."""
+    found = estimate(0.0, 2.0, math.inf, 9)
+    assert smallest_effect(found) == pytest.approx(2 * (1.6449 + 0.8416), abs=1e-3)
+    assert smallest_margin(found) == pytest.approx(2 * (1.6449 + 1.2816), abs=1e-3)
+    assert smallest_effect(Estimate(1.0)) is smallest_margin(Estimate(1.0)) is None
+    assert similar(replace(found, value=0.0), smallest_margin(found) or 0.0) is True

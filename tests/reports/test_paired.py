@@ -1,0 +1,250 @@
+"""Which rule a comparison is judged by: redrawn splits, one test set, answers kept or not, numbers without noise."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.measures import TRAIN_LOSS
+from benchmarks.predictions import write_predictions
+from benchmarks.record import RunRecord
+from benchmarks.scoring import _value
+from benchmarks.spec import Benchmark
+from fedsim.data import Client, Examples, Subset
+from reports.evidence.inference import resampled, with_sampling
+from reports.evidence.paired import UNPAIRED, answered_by, difference, level, resplit_ratio
+from reports.evidence.records import by_definition, select
+from reports.evidence.resampling import MEASURES, Answered, hierarchical, sampling_error
+
+ACC, F1, MISMATCHED = "test/accuracy", "test/f1", "mismatched/accuracy"
+RecordOf = Callable[..., RunRecord]
+M = 40  # examples of a central test set
+
+
+def central(record: RunRecord) -> RunRecord:
+    """The record as one of a task whose test set all clients are scored on."""
+    inputs = {**record.inputs, "data": {**record.inputs["data"], "central": {"test": M}}}
+    clients = tuple({**client, "test": M} for client in record.clients)
+    return dataclasses.replace(record, inputs=inputs, clients=clients)
+
+
+def fixed(record: RunRecord) -> RunRecord:
+    return dataclasses.replace(record, cell=dataclasses.replace(record.cell, data_seed=7))
+
+
+def pairs_of(record_of: RecordOf, own: Sequence[float], its: Sequence[float], error: float = 0.01) -> list[tuple]:
+    sides = (
+        [record_of(row, "qqp", {ACC: value}, seed=seed, errors={ACC: error}) for seed, value in enumerate(values)]
+        for row, values in (("fedsplitbert", own), ("fedavg", its))
+    )
+    return list(zip(*sides, strict=True))
+
+
+# ---- the ratio of splits -----------------------------------------------------------------------------------------
+
+
+def test_the_ratio_counts_all_clients_and_validation_as_trained_on(record_of: RecordOf) -> None:
+    record = record_of("fedavg", "mnli", {ACC: 0.5, MISMATCHED: 0.5})
+    assert resplit_ratio([record]) == resplit_ratio([record, record]) == 63 / 240
+    held = tuple({**client, "train": client["train"] - 16, "validation": 16} for client in record.clients)
+    assert resplit_ratio([dataclasses.replace(record, clients=held)]) == 63 / 240
+    assert resplit_ratio([record], "pooled") == 63 / 240
+    assert resplit_ratio([record], "mismatched") == 0  # no part of what clients train on
+    assert resplit_ratio([central(record)]) == resplit_ratio([fixed(record)]) == resplit_ratio([]) == 0
+    assert resplit_ratio([fixed(record), record]) == 63 / 240
+
+
+# ---- rules -------------------------------------------------------------------------------------------------------
+
+
+def test_redrawn_splits_are_judged_by_the_corrected_t(record_of: RecordOf) -> None:
+    pairs = pairs_of(record_of, [0.80, 0.82, 0.85], [0.70, 0.75, 0.74])
+    found = difference(pairs, ACC)
+    assert found.interval == pytest.approx(resampled([10, 7, 11], 63 / 240).interval)
+    assert difference([pair[::-1] for pair in pairs], ACC).value == pytest.approx(-found.value)
+
+
+def test_seeds_that_agree_fall_back_on_the_test_sets_error(record_of: RecordOf) -> None:
+    pairs = pairs_of(record_of, [0.8, 0.8], [0.7, 0.7])
+    found = difference(pairs, ACC)
+    share = (1 / 2 + 63 / 240) / (1 + 63 / 240)
+    assert found.error == pytest.approx(math.sqrt(2) * 1.0 * math.sqrt(share))  # each score's is 1 point
+    unknown = [tuple(dataclasses.replace(one, sampling_errors={}) for one in pair) for pair in pairs]
+    assert difference(unknown, ACC).interval is None
+
+
+def test_a_central_set_without_answers_adds_its_unpaired_error(record_of: RecordOf) -> None:
+    pairs = [tuple(map(central, pair)) for pair in pairs_of(record_of, [0.80, 0.82], [0.70, 0.75])]
+    found = difference(pairs, ACC)
+    by_hand = with_sampling(resampled([10.0, 7.0], 0.0, UNPAIRED), math.sqrt(2))  # each score's error is 1 point
+    assert found.error == pytest.approx(by_hand.error) == pytest.approx(math.hypot(1.5, math.sqrt(2)))
+    assert found.interval == pytest.approx(by_hand.interval)
+    assert found.note == UNPAIRED
+
+
+def test_a_loss_has_no_test_set(record_of: RecordOf) -> None:
+    pairs = pairs_of(record_of, [0.8, 0.8], [0.7, 0.7])
+    assert difference(pairs, TRAIN_LOSS).interval == (0.0, 0.0)  # the records' losses are equal
+
+
+def test_a_level_is_judged_by_its_own_test_sets(record_of: RecordOf) -> None:
+    records = [pair[0] for pair in pairs_of(record_of, [0.80, 0.82, 0.85], [0.7] * 3)]
+    assert level(records, ACC).interval == pytest.approx(resampled([80, 82, 85], 63 / 240).interval)
+    over = level([central(record) for record in records], ACC)
+    assert over.error == pytest.approx(math.hypot(resampled([80, 82, 85], 0.0).error or 0, 1.0))
+
+
+def test_printed_numbers_without_noise_keep_their_order(
+    table3: Benchmark, printed_records: Callable[..., list[RunRecord]]
+) -> None:
+    """Every difference of Table III, from records that say the same for every seed, is exactly the printed one."""
+    index, scale = by_definition(printed_records()), table3.scale("lite")
+    rows = [row for row in table3.rows if row.printed]
+    compared = 0
+    for column in table3.columns:
+        records = {row.id: select(table3, scale, row, column, index).records for row in rows}
+        for row, other in permutations(records, 2):
+            pairs = list(zip(records[row], records[other], strict=True))
+            for score in column.scores:
+                found, compared = difference(pairs, score), compared + 1
+                exact = 100 * (records[row][0].by_round(score)[-1] - records[other][0].by_round(score)[-1])
+                assert found.interval == (pytest.approx(exact, abs=1e-9),) * 2
+                assert found.error == 0
+    assert compared == 5 * 4 * sum(len(column.scores) for column in table3.columns)
+
+
+# ---- answers that were kept --------------------------------------------------------------------------------------
+
+
+def client(number: int, gold: np.ndarray) -> Client:
+    offsets = np.arange(len(gold) + 1)
+    tokens = np.zeros(len(gold), dtype=np.int32)
+    examples = Examples(tokens, tokens, offsets, gold, padding_id=0)
+    whole = Subset(examples, np.arange(len(gold)))
+    return Client(number, whole, {"test": whole})
+
+
+def keep(folder: Path, record: RunRecord, gold: Sequence[np.ndarray], logits: Sequence[np.ndarray]) -> RunRecord:
+    """The record with a file of answers, the same after the last and the chosen round."""
+    clients = [client(number, one) for number, one in enumerate(gold)]
+    answers = {f"{number}/test": one for number, one in enumerate(logits)}
+    path = folder / f"{record.cell_id}.safetensors"
+    kept = write_predictions(path, clients, answers, answers, {"last": 2, "chosen": 2})
+    return dataclasses.replace(record, predictions=kept, folder=folder)
+
+
+def logits_of(labels: np.ndarray) -> np.ndarray:
+    return np.eye(2, dtype=np.float32)[labels]
+
+
+@pytest.fixture
+def kept(record_of: RecordOf, tmp_path: Path) -> list[tuple[RunRecord, RunRecord]]:
+    """Three seeds on one test set, scored on all clients alike: right on all but 4 to 6, and on all but 12 examples."""
+    rng, gold = np.random.default_rng(0), np.arange(M) % 2
+    pairs = []
+    for seed, wrong in enumerate((4, 5, 6)):
+        both = []
+        for row, count in (("fedsplitbert", wrong), ("fedavg", 12)):
+            labels = gold.copy()
+            labels[rng.choice(M, count, replace=False)] ^= 1
+            record = record_of(row, "qqp", {ACC: 1 - count / M}, seed=seed, errors={ACC: 0.05})
+            both.append(keep(tmp_path, central(record), [gold] * 3, [logits_of(labels)] * 3))
+        pairs.append(tuple(both))
+    return pairs
+
+
+def test_one_test_set_is_resampled_with_the_seeds(kept: list[tuple[RunRecord, RunRecord]]) -> None:
+    found = difference(kept, ACC)
+    assert found.value == pytest.approx(100 * (8 + 7 + 6) / 3 / M)
+    hits = np.array(
+        [[answered_by(one, "test", "last").outputs[0].argmax(1) == np.arange(M) % 2 for one in pair] for pair in kept]
+    )
+    by_example = (hits[:, 0].astype(float) - hits[:, 1]).mean(axis=0)
+    seeds, examples = (100 / M) ** 2 / 3, 100**2 * by_example.var() / M
+    assert found.error == pytest.approx(math.sqrt(seeds + examples), rel=0.05)  # 1 000 resamples: 2 to 3 %
+    assert found.note == ""
+    alone = difference([tuple(dataclasses.replace(one, folder=None) for one in pair) for pair in kept], ACC)
+    assert alone.value == pytest.approx(found.value)
+    assert alone.error > found.error  # unpaired
+    assert alone.note == UNPAIRED
+
+
+def test_answers_are_found_by_client_and_together(kept: list[tuple[RunRecord, RunRecord]], tmp_path: Path) -> None:
+    record = kept[0][0]
+    found = answered_by(record, "test", "chosen")
+    assert found is not None
+    assert [len(gold) for gold in found.gold] == [M] * 3
+    together = answered_by(record, "pooled", "last")
+    assert together is not None
+    assert [len(gold) for gold in together.gold] == [3 * M]
+    assert answered_by(record, "mismatched", "last") is None
+    assert answered_by(dataclasses.replace(record, folder=tmp_path / "elsewhere"), "test", "last") is None
+    assert answered_by(dataclasses.replace(record, predictions={}), "test", "last") is None
+
+
+def test_redrawn_sets_of_equal_seeds_ask_the_answers(record_of: RecordOf, tmp_path: Path) -> None:
+    """Equal answers have no paired error, so one example counts; the recorded errors would have said 7 points."""
+    rng, pairs = np.random.default_rng(1), []
+    for seed in range(2):
+        gold = [rng.integers(0, 2, size) for size in (20, 21, 22)]
+        records = [
+            record_of(row, "qqp", {ACC: 0.8}, seed=seed, errors={ACC: 0.05}) for row in ("fedsplitbert", "fedavg")
+        ]
+        pairs.append(tuple(keep(tmp_path, record, gold, [logits_of(one) for one in gold]) for record in records))
+    found = difference(pairs, ACC)
+    share = (1 / 2 + 63 / 240) / (1 + 63 / 240)
+    assert found.error == pytest.approx(100 / (3 * 20) * math.sqrt(share))
+
+
+# ---- metrics of resamples ----------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(MEASURES)), st.integers(2, 60))
+@settings(max_examples=60, deadline=None)
+def test_metrics_of_weights_are_those_of_the_modules(seed: int, name: str, m: int) -> None:
+    """On the whole set, and on a resample written out."""
+    rng = np.random.default_rng(seed)
+    is_score = name == "pearson"
+    gold = rng.standard_normal(m) if is_score else rng.integers(0, 3 if name == "f1_pn" else 2, m)
+    outputs = rng.standard_normal((m, 1 if is_score else 3 if name == "f1_pn" else 2))
+    answers = outputs[:, 0] if is_score else outputs.argmax(axis=1)
+    weights = rng.multinomial(m, [1 / m] * m, size=2).astype(float)
+    weights[0] = 1
+    for row, value in zip(weights, MEASURES[name](outputs, gold, weights), strict=True):
+        drawn = np.repeat(np.arange(m), row.astype(int))
+        assert value == pytest.approx(_value(name, answers[drawn], gold[drawn]), nan_ok=True, abs=1e-6)
+
+
+def test_the_bootstrap_needs_two_seeds_and_a_defined_score() -> None:
+    gold, constant = (np.arange(10.0),), Answered((np.ones(10),), (np.arange(10.0),))
+    own = Answered((np.arange(10.0) ** 2,), gold)
+    accuracy = MEASURES["accuracy"]
+    assert hierarchical([own], [own], accuracy).interval is None
+    assert hierarchical([], [], accuracy).value is None
+    assert hierarchical([constant] * 2, [own] * 2, MEASURES["pearson"]).value is None
+    same = hierarchical([own] * 2, [own] * 2, accuracy)
+    assert same.error == pytest.approx(1 / 10)  # one example
+    assert sampling_error(accuracy, own, own) == pytest.approx(1 / 10)
+
+
+def test_clients_with_sets_of_their_own_are_resampled_apart() -> None:
+    """The error of a mean over four independent sets is half of one's; of one set that all share it is the whole."""
+    rng = np.random.default_rng(2)
+    gold = tuple(np.zeros(400, dtype=np.int64) for _ in range(4))
+    own = Answered(tuple(rng.integers(0, 2, 400) for _ in range(4)), gold)
+    other = Answered(tuple(np.zeros(400, dtype=np.int64) for _ in range(4)), gold)
+    one = sampling_error(
+        MEASURES["accuracy"], Answered(own.outputs[:1], gold[:1]), Answered(other.outputs[:1], gold[:1])
+    )
+    assert one == pytest.approx(math.sqrt(0.25 / 400), rel=0.1)
+    assert sampling_error(MEASURES["accuracy"], own, other) == pytest.approx(one / 2, rel=0.1)
+    alike = Answered(own.outputs[:1] * 4, gold)
+    assert sampling_error(MEASURES["accuracy"], alike, other, is_common=True) == pytest.approx(one, rel=0.01)

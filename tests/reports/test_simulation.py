@@ -1,0 +1,92 @@
+"""The rules against known truth: few replicates here, many in docs/statistics.json, whose table the page shows."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import math
+import runpy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reports.evidence.inference import LEVEL
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOL = runpy.run_path(str(ROOT / "tools" / "simulate.py"))
+RESULT = json.loads((ROOT / "docs" / "statistics.json").read_text(encoding="utf-8"))
+FORMER = "the same by the former rule"
+
+
+def chance(replicates: int, sigmas: float) -> float:
+    """The share of wrong verdicts that a rule of exactly LEVEL shows at most, by chance."""
+    return LEVEL + sigmas * math.sqrt(LEVEL * (1 - LEVEL) / replicates)
+
+
+@pytest.fixture(scope="module")
+def simulated() -> dict[str, Any]:
+    return TOOL["simulate"](160, seeds=(2, 5, 10))
+
+
+def test_wrong_verdicts_are_rare(simulated: dict[str, Any]) -> None:
+    wrong = {name: max(wrong for wrong, _ in cells) for name, cells in simulated["rows"].items()}
+    assert {name: share for name, share in wrong.items() if share > chance(80, 3.5)} == {}
+    assert np.mean(list(wrong.values())) <= LEVEL
+
+
+def test_more_seeds_decide_more(simulated: dict[str, Any]) -> None:
+    for name, cells in simulated["rows"].items():
+        if name.startswith("beyond a bound"):
+            assert cells[0][1] <= cells[-1][1] + 0.05, name
+
+
+def test_the_simulation_would_notice_a_rule_that_is_wrong() -> None:
+    """Student's t without the correction for overlapping splits: three times as many wrong verdicts at ten seeds."""
+    found = TOOL["redrawn"](TOOL["WORLDS"][2], 300)
+    resampled, at_bound = TOOL["resampled"], TOOL["at_bound"]
+    plain = [resampled(list(map(float, row)), 0.0) for row in found.differences[:, :, 0] - found.truth[0]]
+    assert at_bound(plain)[0] > chance(300, 2)
+    assert at_bound(TOOL["of_differences"](found, 10))[0] < chance(300, 2)
+
+
+def test_seeds_of_one_pool_are_correlated_as_their_splits_overlap() -> None:
+    """What the correction rests on is there: between pools the mean varies by more than s^2 / n, by about a fifth."""
+    found = TOOL["redrawn"](TOOL["WORLDS"][2], 400).differences[:, :, 0]
+    shared = found.mean(axis=1).var(ddof=1) - found.var(axis=1, ddof=1).mean() / found.shape[1]
+    share = shared / found.var()
+    assert 0.08 < share < 0.32
+
+
+def test_the_table_is_of_many_replicates_and_holds_what_it_promises() -> None:
+    assert RESULT["replicates"] >= 2000
+    assert RESULT["seeds"] == list(range(2, 11))
+    for name, cells in RESULT["rows"].items():
+        assert max(wrong for wrong, _ in cells) <= LEVEL, name
+
+
+def test_the_former_rule_decided_nothing() -> None:
+    shares = [right for name, cells in RESULT["rows"].items() if name.startswith(FORMER) for _, right in cells]
+    assert shares
+    assert max(shares) < 0.05
+
+
+def test_worked_numbers_are_what_the_code_gives() -> None:
+    found = doctest.testfile(str(ROOT / "docs" / "statistics.md"), module_relative=False)
+    assert (found.failed, found.attempted) == (0, 15)
+
+
+def test_the_page_shows_the_table() -> None:
+    page = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
+    _, _, rest = page.partition(TOOL["BEGIN"])
+    block, end, _ = rest.partition(TOOL["END"])
+    assert end
+    assert block.strip() == TOOL["table"](RESULT)
+
+
+def test_the_table_is_of_these_statements(simulated: dict[str, Any]) -> None:
+    """Names carry the spread between seeds, which is measured."""
+    assert [name.partition(", sd")[0] for name in simulated["rows"]] == [
+        name.partition(", sd")[0] for name in RESULT["rows"]
+    ]
