@@ -25,18 +25,18 @@ HEADERS = (
 BRIEF = 5  # of the headers: the verdicts alone
 RULE = (
     "Rule (docs/statistics.md says why). In print: exact arithmetic on the printed numbers, or on the paper's "
-    "equations with its printed parameters. Ours: differences A − B are paired by seed, in the round that is best on "
-    "validation data (the last one where none is held back); every test is one-sided at 5 %, so an interval of 90 % "
-    "shows both bounds. Scores: corrected resampled t, or the bootstrap where seeds share a test set, two seeds "
-    "at least; rounds, and bytes until a target: sign test, five at least, seven where seeds redraw the split, and ties "
-    "decide nothing. A claim of several comparisons is supported where each one is, and "
+    "equations with its printed parameters. Ours: differences A − B are paired by seed, in the round that is best "
+    "on validation data (the last one where none is held back); every test is one-sided at 5 %, so an interval of "
+    "90 % shows both bounds. Scores: corrected resampled t, or the bootstrap where seeds share a test set, two "
+    "seeds at least; rounds, and bytes until a target: sign test, five at least, seven where seeds redraw the "
+    "split, and ties decide nothing. A claim of several comparisons is supported where each one is, and "
     "contradicted where one is after Holm's correction for their number; where one is enough, the reverse. Similar: "
-    "two one-sided tests. Averages: above every rival, task by task. A target off the paper's "
-    "scale is, seed by seed, the best round of the best baseline; where the local majority meets a target, nothing is "
-    "judged. Scores are evidence only where the encoder learns the task: on all clients' test examples together, "
-    "central training beats a linear model and the overall majority. What follows from shapes, or from what a method "
-    "is, holds or fails by derivation. Would have seen: the distance from what is asked that these seeds decide four "
-    "times of five."
+    "two one-sided tests. Averages: above every rival, task by task. A target off the paper's scale is, seed by "
+    "seed, the best round of the best baseline; where the local majority meets a target, nothing is judged. Scores "
+    "are evidence only where the encoder learns the task: on all clients' test examples together, central training "
+    "beats a linear model and the overall majority. What follows from shapes, or from what a method is, holds or "
+    "fails by derivation. Would have seen: the distance from what is asked that these seeds decide four times of "
+    "five."
 )
 
 
