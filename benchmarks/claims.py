@@ -6,8 +6,10 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Literal, TypeAlias
+
+MAJORITY = "local-majority"  # the row, of any table, that answers each client's most frequent label and sends nothing
 
 
 @dataclass(frozen=True)
@@ -32,23 +34,28 @@ class Target:
     """A score to be reached.
 
     percent: task -> the target that the paper names, in its metric's unit, for the paper's scale. With another encoder
-    it means nothing: elsewhere the target is what `reference` scores after its last round, mean over seeds.
+    it means nothing: elsewhere the target is, seed by seed, the best that one of the baselines scores after any round.
+    Where the local majority scores as much, at any scale, the target says nothing.
+    baselines: the first is the one by whose round a limit in bytes is scaled.
+    only_printed: no other target may stand in for the paper's, as any scale has one that all methods reach.
     """
 
     percent: Mapping[str, float]
-    reference: At
+    baselines: tuple[At, ...]
     score: str = "test/accuracy"
+    only_printed: bool = False
 
 
 @dataclass(frozen=True)
 class Better:
-    """Every row is better than every rival on every task and score, in the last round.
+    """Every row is better than every rival on every task and score, in the round that counts.
 
-    by: least gain that counts, in the metric's unit (or percent of the rival where `relative`); 0: any above 0.
+    by: least gain that counts, in the metric's unit (or percent of the rival where `relative`); 0: any above 0; below
+    0: no more than so much worse.
     most: the largest one that counts ("a little").
     tasks, scores: () means all that both tables print. some: one case is enough ("sometimes").
-    measure: "score"; "loss", the training loss, lower is better; "rounds" until the rival's last score of the same
-    seed is reached, fewer is better.
+    measure: "score"; "loss", the training loss, lower is better; "rounds" until the target, fewer is better.
+    target: of "rounds"; without one, the best that a rival scores after any round.
     """
 
     rows: tuple[At, ...]
@@ -60,15 +67,27 @@ class Better:
     measure: Literal["score", "loss", "rounds"] = "score"
     relative: bool = False
     some: bool = False
+    target: Target | None = None
 
 
 @dataclass(frozen=True)
 class AverageBetter:
-    """A table's average rises by at least `by` points over the best rival of that table, mean over the rows."""
+    """A table's average is better by at least `by` points, at most `most`, than every rival's.
+
+    Of several rows the mean is meant, table by table, and of several tables the mean of these.
+    A row's rivals are those of its own table, or all where none is of it.
+    """
 
     rows: tuple[At, ...]
     than: tuple[At, ...]
     by: float
+    most: float = math.inf
+
+    def choices(self) -> Iterator[Mapping[str, At]]:
+        """Every choice of one rival for each table (its benchmark's id): the best one of each is among them."""
+        tables = tuple(dict.fromkeys(row.benchmark for row in self.rows))
+        own = {name: tuple(at for at in self.than if at.benchmark == name) or self.than for name in tables}
+        return (dict(zip(tables, chosen, strict=True)) for chosen in product(*own.values()))
 
 
 @dataclass(frozen=True)
@@ -86,7 +105,7 @@ class Similar:
 class Reaches:
     """Every row reaches the target on every task: within so many rounds, below so many uploaded bytes, or at all.
 
-    Bytes are the paper's at its scale; elsewhere the same share of a round of the target's reference, by `sizes`.
+    Bytes are the paper's at its scale; elsewhere the same share of a round of the target's first baseline, by `sizes`.
     costs: where the paper prints the bytes until the target; sizes: where it prints those of a round.
     """
 
@@ -102,8 +121,9 @@ class Reaches:
 class Cheaper:
     """Every row sends `factor` times fewer bytes than every rival: in a round, or until it reaches a target (uploads).
 
-    whole_run: in all rounds, not in one, with the paper's own encoder, whose shapes give them at every scale; both
-    count the directions of the paper's convention.
+    most: the largest factor that counts ("not by a great factor").
+    whole_run: in all rounds, not in one. Bytes of rounds and runs are those of the paper's own encoder, whose shapes
+    give them at every scale, in the directions of the paper's convention.
     places: decimals to which the paper rounds the ratio; None: it has to be reached exactly.
     costs: where the paper prints those bytes.
     """
@@ -112,6 +132,7 @@ class Cheaper:
     than: tuple[At, ...]
     factor: float
     tasks: tuple[str, ...]
+    most: float = field(kw_only=True, default=math.inf)
     target: Target | None = None
     places: int | None = None
     costs: Printed | None = None
@@ -119,8 +140,23 @@ class Cheaper:
 
 
 @dataclass(frozen=True)
+class Sends:
+    """So many rounds of every row send from `least` to `most` bytes, with the paper's own encoder, by its shapes.
+
+    sizes: where the paper prints the bytes of a round.
+    """
+
+    rows: tuple[At, ...]
+    tasks: tuple[str, ...]
+    rounds: int
+    least: float
+    most: float = math.inf
+    sizes: Printed | None = None
+
+
+@dataclass(frozen=True)
 class AtMost:
-    """A score of no row is above so many percent (or a plain number, by its metric's unit), in the last round.
+    """A score of no row is above so many percent (or a plain number, by its metric's unit), in the round that counts.
 
     beside: a score that is shown with it and decides nothing.
     """
@@ -141,17 +177,17 @@ class Same:
     tasks: tuple[str, ...] = ()
 
 
-Relation: TypeAlias = Better | AverageBetter | Similar | Reaches | Cheaper | AtMost | Same
+Relation: TypeAlias = Better | AverageBetter | Similar | Reaches | Cheaper | Sends | AtMost | Same
 
 
 def rows_named(relation: Relation) -> Iterator[At]:
-    """Every row that a relation names, with its target's reference."""
+    """Every row that a relation names, with its target's baselines."""
     for entry in (getattr(relation, each.name) for each in fields(relation)):
         for value in entry if isinstance(entry, tuple) else (entry,):
             if isinstance(value, At):
                 yield value
             elif isinstance(value, Target):
-                yield value.reference
+                yield from value.baselines
 
 
 @dataclass(frozen=True)
@@ -159,6 +195,8 @@ class Claim:
     """A sentence of a paper, or a part of one, and what it asserts: all of its relations.
 
     is_source: published values were derived from its own words. They prove nothing of it and are left out in print.
+    otherwise: other readings of its words, by name: judged and shown beside it, and deciding nothing.
+    caveats: scale -> what a reader of the verdict has to know there.
     """
 
     id: str  # "1a": its number, and a letter where one sentence asserts several things
@@ -167,6 +205,13 @@ class Claim:
     relations: tuple[Relation, ...]
     reading: str = field(kw_only=True, default="")  # how its words became numbers
     is_source: bool = field(kw_only=True, default=False)
+    otherwise: Mapping[str, tuple[Relation, ...]] = field(kw_only=True, default_factory=dict)
+    caveats: Mapping[str, str] = field(kw_only=True, default_factory=dict)
+
+    @property
+    def every_relation(self) -> tuple[Relation, ...]:
+        """Those that it asserts, and those of other readings."""
+        return (*self.relations, *(relation for other in self.otherwise.values() for relation in other))
 
     @property
     def number(self) -> int:
@@ -179,7 +224,7 @@ class Claim:
     @property
     def benchmarks(self) -> frozenset[str]:
         """The ids of the benchmarks that it speaks of, which may be another paper's."""
-        return frozenset(at.benchmark for relation in self.relations for at in rows_named(relation))
+        return frozenset(at.benchmark for relation in self.every_relation for at in rows_named(relation))
 
 
 def rising(rows: tuple[At, ...], tasks: tuple[str, ...] = (), scores: tuple[str, ...] = ()) -> tuple[Better, ...]:

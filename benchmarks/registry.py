@@ -49,6 +49,11 @@ def _defines(module: Path, name: str) -> bool:
     return any(isinstance(target, ast.Name) and target.id == name for target in assigned)
 
 
+def folder_of(paper_id: str) -> Path:
+    """The folder of a paper, with its committed records."""
+    return _ROOT / paper_id
+
+
 def claims_of(paper_id: str) -> tuple[Claim, ...]:
     """What a paper asserts, as its folder's claims.py states it; empty where there is none."""
     if not (_ROOT / paper_id / "claims.py").is_file():

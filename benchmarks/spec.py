@@ -175,6 +175,8 @@ class Column:
 
     evaluations: evaluation -> what stands behind a metric's label where it was measured there; "" for nothing.
     beside: scores that are shown where records hold them, but that no paper prints and no claim or average takes.
+    leak: what a random split lets test examples share with training examples, so that its scores are no evidence;
+    "" for nothing. Splitting by group mends it.
     """
 
     task: str
@@ -183,6 +185,7 @@ class Column:
     averaged: str
     evaluations: Mapping[str, str] = field(default_factory=lambda: {"test": ""})
     beside: tuple[str, ...] = ()
+    leak: str = ""
 
     @property
     def evaluation(self) -> str:
@@ -275,6 +278,7 @@ class Benchmark:
     closed_forms: Mapping[str, ClosedForm] = field(default_factory=dict)  # row -> the paper's equation of its cost
     keeps_weights: bool = False  # whether its cells keep their weights, as other cells begin from them
     average: str = "truncate"  # the paper's rule for its average column: "truncate" or "round" to two decimals
+    gate: Benchmark | None = None  # whose reference rows say which columns are evidence; None: its own, if any
     version: int = 1
     overrides: tuple[tuple[str, JSON], ...] = ()  # a user's changes to every cell
 

@@ -23,7 +23,8 @@ def rendered() -> Iterator[tuple[str, str]]:
     from benchmarks.record import read_records
     from benchmarks.registry import benchmark, benchmark_ids, claims_of
     from reports.audit.checks import Material, audit_markdown
-    from reports.claims.judge import claims_markdown, judge
+    from reports.claims.judge import judge
+    from reports.claims.tables import claims_markdown
     from reports.evidence.records import request_for
     from reports.pages.render import markdown
     from reports.views import page

@@ -46,8 +46,11 @@ def build_parser() -> Parser:
     command = commands.add_parser("show", help="one benchmark: methods, tasks, scales, deviations")
     command.add_argument("id")
 
-    command = commands.add_parser("plan", help="cells, and bytes derived without training")
-    _selection(command, required=True)
+    command = commands.add_parser("plan", help="cells, and bytes derived without training; what claims still need")
+    _selection(command, required=True, what="a benchmark's id; with --claims a paper's")
+    command.add_argument(
+        "--claims", action="store_true", help="what each claim of a paper still needs: cells, seeds (default: 5), hours"
+    )
     command.add_argument(
         "--tflops",
         type=float,

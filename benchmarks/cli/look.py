@@ -66,6 +66,15 @@ def show_command(words: argparse.Namespace) -> int:
 
 
 def plan_command(words: argparse.Namespace) -> int:
+    """What would run, or what claims still need."""
+    if words.claims:
+        from benchmarks.cli.needs import show_needs
+
+        return show_needs(words)
+    return _show_plan(words)
+
+
+def _show_plan(words: argparse.Namespace) -> int:
     """What would run, and what it would send: derived from the backbone's shapes, without training."""
     from rich.console import Console
     from rich.table import Table

@@ -37,7 +37,8 @@ def show_claims(paper: str, scale: Scale, records: Sequence[RunRecord], made: Se
 
     Returns Markdown: with the numbers, or, if `brief`, the verdicts alone.
     """
-    from reports.claims.judge import claims_markdown, judge, print_claims, verdicts_markdown
+    from reports.claims.judge import judge
+    from reports.claims.tables import claims_markdown, print_claims, verdicts_markdown
 
     tables = benchmarks_of(paper)
     name = next(table.paper.name for table in tables.values() if table.paper.id == paper)

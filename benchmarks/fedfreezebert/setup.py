@@ -113,6 +113,17 @@ DEVIATIONS = (
         ("lite",),
     ),
     Deviation(
+        "optimiser",
+        "“Adam Optimizer” is AdamW without weight decay, here with a constant rate, no warm-up and no clipping, of "
+        "which the text says nothing.",
+        ("lite", "paper"),
+    ),
+    Deviation(
+        "precision",
+        "Matrix products are in bf16 where the device has it, which the text does not say; each record names its own.",
+        ("lite", "paper"),
+    ),
+    Deviation(
         "ordinary",
         "The ordinary aggregator is [CLS] and one linear layer, as the text says, without BERT's pooler; it is fresh, "
         "as all heads are.",

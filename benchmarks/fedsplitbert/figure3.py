@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.fedsplitbert import table3
 from benchmarks.fedsplitbert.setup import (
     COLUMNS,
     DEVIATIONS,
@@ -66,4 +67,5 @@ BENCHMARK = Benchmark(
         ),
     ),
     view=View("curves", {"quantity": "score", "references": (LOCAL_MAJORITY.id,)}),
+    gate=table3.BENCHMARK,
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from benchmarks.fedsplitbert import table4
+from benchmarks.fedsplitbert import table3, table4
 from benchmarks.fedsplitbert.setup import DEVIATIONS, LOCAL_MAJORITY, PAPER, SCALES, base_cell
 from benchmarks.spec import Benchmark, Column, Deviation, View
 
@@ -54,4 +54,5 @@ BENCHMARK = Benchmark(
         ),
     ),
     view=View("layers", {"critical_layers": CRITICAL_LAYERS, "printed_in": table4.BENCHMARK.place}),
+    gate=table3.BENCHMARK,
 )

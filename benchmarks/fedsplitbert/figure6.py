@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.fedsplitbert import table3
 from benchmarks.fedsplitbert.setup import (
     COLUMNS,
     DEVIATIONS,
@@ -80,4 +81,5 @@ BENCHMARK = Benchmark(
         ),
     ),
     view=View("targets", {"targets": TARGETS, "baseline": FEDAVG.id}),
+    gate=table3.BENCHMARK,
 )

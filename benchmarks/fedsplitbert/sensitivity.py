@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.fedsplitbert import table3
 from benchmarks.fedsplitbert.setup import (
     COLUMNS,
     DEVIATIONS,
@@ -42,4 +43,5 @@ BENCHMARK = Benchmark(
     base=base_cell,
     published_csv=Path(__file__).parent / "published" / "table3.csv",
     deviations=DEVIATIONS,
+    gate=table3.BENCHMARK,
 )

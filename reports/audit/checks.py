@@ -9,8 +9,9 @@ from decimal import ROUND_DOWN, Decimal
 from benchmarks.claims import Claim
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
-from reports.claims.cases import State
-from reports.claims.judge import judge_in_print, printed_numbers
+from reports.claims.decide import State
+from reports.claims.judge import judge_in_print
+from reports.claims.wording import printed_numbers
 from reports.evidence.published import AVERAGE, Numbers
 from reports.evidence.records import PAPER, Derive, Request, request_for
 from reports.evidence.statistics import RULES, printed

@@ -12,6 +12,7 @@ from benchmarks.spec import Benchmark
 from reports.audit.checks import Finding, Material, against_exact, digits, listed, sentences, show
 from reports.evidence.equations import Costs
 from reports.evidence.published import MEGABYTE, PARAMETERS, Numbers, places_of
+from reports.evidence.records import Request
 from reports.evidence.statistics import NORMAL_975, welch_test
 from reports.pages.text import number
 
@@ -30,6 +31,7 @@ COST_BASELINES = {"fedavg-ordinary": "FedAvg", "fedsplitbert-ordinary": "FedSpli
 SIZES = "Sizes and counts"
 LABELS, PATHS = 3, 4  # sentiments; paths of P-SUM and H-SUM, each with a classifier
 FLOAT_BYTES = 4
+_CHAIN = (TEXT, "hsum", "chain", "stated/layers")
 _MILLIONS = (TEXT, "bert", "parameters", "stated/millions")
 EQUATIONS = "Table 4 by the paper's equations"
 BYTES = "Table 4 by exact bytes"
@@ -45,7 +47,12 @@ def findings(material: Material) -> tuple[Finding, ...]:
     numbers = material.numbers
     found = [
         *(both_statements(numbers), between_runs(numbers), of_the_test_set(numbers), stated(numbers)),
-        *(aggregator(numbers), by_equations(numbers, table4.benchmark), sentences(material)),
+        *(
+            aggregator(numbers),
+            chain_of_layers(numbers, table4),
+            by_equations(numbers, table4.benchmark),
+            sentences(material),
+        ),
     ]
     if material.derive is not None:
         derived = Costs(table4)
@@ -159,6 +166,18 @@ def aggregator(numbers: Numbers) -> Iterator[Finding]:
     found = against_exact("W_s", SIZES, statement, size, exact, 2, ("round",))
     shared = show(PATHS * layer + classifier)
     yield replace(found, explanation=f"{found.explanation}; with one classifier for all paths {shared}")
+
+
+def chain_of_layers(numbers: Numbers, table4: Request) -> Iterator[Finding]:
+    """The layers that a token crosses on H-SUM's longest way: the encoder's, and one of each path."""
+    value, depth = numbers.at(*_CHAIN), table4.scale.depth
+    statement = "H-SUM “has a long chain of 14 BERT layers to be fine-tuned”".replace("14", digits(value))
+    how = (
+        f"the encoder's {depth} and then the {PATHS} of the paths, each of which adds its output to the next one's "
+        f"input; the shortest way, into the last path, has {depth - PATHS + 1} + 1"
+    )
+    given = f"{depth} + {PATHS} = {depth + PATHS}"
+    yield Finding("chain", SIZES, statement, digits(value), given, value == depth + PATHS, how)
 
 
 def by_shapes(numbers: Numbers, table4: Costs) -> Iterator[Finding]:

@@ -1,102 +1,83 @@
-"""A table's average against the best rival's, over our records."""
+"""Averages over a table's tasks, over our records: means of what single tasks give."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import numpy as np
-
-from benchmarks.claims import At, AverageBetter
+from benchmarks.claims import At
+from reports.claims.asked import unjudged
 from reports.claims.cells import Runs
-from reports.evidence.scores import known
-from reports.evidence.statistics import NORMAL_975, Estimate, mean, stratified_bootstrap
+from reports.claims.paired import mean_difference
+from reports.evidence.inference import average_of
+from reports.evidence.statistics import Estimate, mean
 from reports.pages.text import number
-
-Stratum = tuple[At, str]  # a row and a task: one value a seed
-Values = Mapping[Stratum, np.ndarray]
 
 
 @dataclass(frozen=True)
-class _Margin:
-    """A row, the rivals of its table, and the tasks on which all of them were run."""
+class _Table:
+    """The rows of one table, and their rival there: on each of its tasks the rows' mean gain."""
 
-    row: At
-    rivals: tuple[At, ...]
-    tasks: tuple[str, ...]
+    runs: Runs
+    rows: tuple[At, ...]
+    rival: At
 
     @property
-    def strata(self) -> tuple[Stratum, ...]:
-        return tuple((at, task) for at in (self.row, *self.rivals) for task in self.tasks)
+    def place(self) -> str:
+        return self.runs.tables.benchmark(self.rows[0]).place
 
-    def average(self, at: At, values: Values) -> np.ndarray:
-        return np.stack([values[at, task] for task in self.tasks]).mean(axis=0)
+    def name(self, task: str) -> str:
+        return self.runs.tables.task(self.rows[0], task)
 
-    def above_best(self, values: Values) -> np.ndarray:
-        return self.average(self.row, values) - np.max([self.average(at, values) for at in self.rivals], axis=0)
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """The tasks that enter: all but those whose split leaks, as scores measure no learning there."""
+
+        def leaks(task: str) -> bool:
+            column, gate = self.runs.tables.column(self.rows[0], task), self.runs.gate(self.rows[0], task)
+            return bool(column and column.leak and column.leak in gate.why)
+
+        return tuple(task for task in self.runs.tables.tasks(self.rows[0]) if not leaks(task))
+
+    def in_words(self, found: Mapping[str, Estimate]) -> str:
+        """The table's part of the sum, and of which tasks it is."""
+        every, value = self.runs.tables.tasks(self.rows[0]), mean([gain.value or 0.0 for gain in found.values()])
+        left_out = ", ".join(self.name(task) for task in every if task not in self.counted)
+        part = f" without {left_out}" if left_out else ""
+        if len(found) < len(self.counted):
+            part = f" on {len(found)} of {len(every)} tasks"
+        return f"{self.place} {number(value, '+')}{part}"
+
+    def gain(self, task: str) -> Estimate | None:
+        """The rows' mean gain on a task, paired by seed; None unless all of them ran."""
+        column = self.runs.tables.column(self.rows[0], task)
+        if column is None or self.runs.tables.column(self.rival, task) is None:
+            return None
+        pairs = [self.runs.paired(row, self.rival, task) for row in self.rows]
+        return mean_difference(pairs, column.averaged) if all(pairs) else None
 
 
-def average_margin(runs: Runs, relation: AverageBetter) -> Estimate | None:
-    """Above the best rival's average, mean over the rows; of the tasks that were run, where some were not.
+def average_margin(runs: Runs, rows: Sequence[At], rivals: Mapping[str, At]) -> Estimate | None:
+    """The average above one rival of each table, mean over the table's rows, then over the tables.
 
-    The interval is the wider of a stratified bootstrap over seeds and the test sets' sampling error; none unless
-    every task of the tables was run with two seeds or more.
+    rivals: by benchmark. Without what leaks by declaration; no interval unless every other task of the tables was run,
+    and nothing is concluded unless all of them are evidence. Tables are independent, as their clients are others.
     """
-    margins, whole = [], True
-    for row in relation.rows:
-        rivals = tuple(at for at in relation.than if at.benchmark == row.benchmark)
-        every = runs.tables.tasks(row)
-        tasks = tuple(task for task in every if all(_values(runs, at, task) for at in (row, *rivals)))
-        whole = whole and tasks == every
-        if tasks:
-            margins.append(_Margin(row, rivals, tasks))
-    if not margins:
+    averages: list[Estimate] = []
+    texts: list[str] = []
+    closed: dict[str, str] = {}
+    is_whole = True
+    for name, rival in rivals.items():
+        table = _Table(runs, tuple(row for row in rows if row.benchmark == name), rival)
+        found = {task: gain for task in table.counted if (gain := table.gain(task)) is not None}
+        is_whole = is_whole and len(found) == len(table.counted)
+        if found:
+            averages.append(average_of(tuple(found.values())))
+            closed |= {table.name(task): why for task in found if (why := runs.gate(table.rows[0], task).why)}
+            texts.append(table.in_words(found))
+    if not averages:
         return None
-    strata = tuple(dict.fromkeys(stratum for margin in margins for stratum in margin.strata))
-    values = [_values(runs, *stratum) for stratum in strata]
-    points = {stratum: np.array([mean(seeds)]) for stratum, seeds in zip(strata, values, strict=True)}
-
-    def statistic(means: np.ndarray) -> np.ndarray:
-        of = dict(zip(strata, means, strict=True))
-        return np.mean([margin.above_best(of) for margin in margins], axis=0)
-
-    value = float(statistic(np.stack([points[stratum] for stratum in strata]))[0])
-    drawn = stratified_bootstrap(values, statistic) if whole else None
-    errors = [_sampling_error(runs, margin, points) for margin in margins] if drawn else [None]
-    interval = None
-    if drawn is not None and None not in errors:
-        half = NORMAL_975 * mean(known(errors))  # the rows share their test sets: their errors do not cancel
-        interval = min(drawn[0], value - half), max(drawn[1], value + half)
-    return Estimate(value, interval, min(map(len, values)), _parts(runs, margins, points))
-
-
-def _values(runs: Runs, at: At, task: str) -> list[float]:
-    """The score that enters the average, one a seed, in its unit; its sign turned where less is better."""
-    found = runs.scores(at, task)
-    return [] if found is None else [found.metric.sign * value for value in known(found.at())]
-
-
-def _sampling_error(runs: Runs, margin: _Margin, points: Values) -> float | None:
-    best = max(margin.rivals, key=lambda at: float(margin.average(at, points)[0]))
-    squares = []
-    for at in (margin.row, best):
-        for task in margin.tasks:
-            found = runs.scores(at, task)
-            if found is None or found.error is None or None in found.errors:
-                return None
-            squares.append(found.error**2)
-    return math.sqrt(math.fsum(squares)) / len(margin.tasks)
-
-
-def _parts(runs: Runs, margins: Sequence[_Margin], points: Values) -> str:
-    tables: dict[str, list[_Margin]] = {}
-    for margin in margins:
-        tables.setdefault(runs.tables.benchmark(margin.row).place, []).append(margin)
-    texts = []
-    for place, found in tables.items():
-        value = mean([float(margin.above_best(points)[0]) for margin in found])
-        tasks, every = found[0].tasks, runs.tables.tasks(found[0].row)
-        part = "" if tasks == every else f" on {len(tasks)} of {len(every)} tasks"
-        texts.append(f"{place} {number(value, '+')}{part}")
-    return ", ".join(texts)
+    whole = average_of(averages, ", ".join(texts))
+    if closed:
+        return unjudged(whole, list(closed.items()))
+    return whole if is_whole else replace(whole, interval=None, error=None)

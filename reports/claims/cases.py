@@ -1,82 +1,21 @@
-"""The comparisons that a claim's relations assert, and whether each is met, whoever's numbers decide."""
+"""The comparisons that a claim's relations assert, whoever's numbers decide them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from itertools import product
 from typing import Any, Literal, Protocol
 
-from benchmarks.claims import At, AtMost, AverageBetter, Better, Cheaper, Reaches, Relation, Same, Similar
+from benchmarks.claims import At, AtMost, AverageBetter, Better, Cheaper, Reaches, Relation, Same, Sends, Similar
 from benchmarks.measures import TRAIN_LOSS, metric
+from reports.claims.asked import Asked, Unjudged
 from reports.claims.cells import Pair, Tables
-from reports.evidence.statistics import Estimate, printed
+from reports.evidence.statistics import Estimate
 from reports.pages.text import number
 
 Measure = Literal["score", "loss", "rounds"]
-
-
-class State(Enum):
-    """What is known of a statement."""
-
-    YES = "yes"
-    NO = "no"
-    UNDECIDED = "undecided"
-    MISSING = "missing"  # neither run nor printed
-
-
-def every(states: Iterable[State], deciding: State = State.NO) -> State:
-    """Of statements that are all asserted, one that is wrong decides; where one is enough, one that is right."""
-    known = set(states)
-    if deciding in known:
-        return deciding
-    return known.pop() if len(known) == 1 else State.UNDECIDED if known else State.MISSING
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Which values meet a comparison: from least to most; strict: more than the least."""
-
-    least: float
-    most: float = math.inf
-    strict: bool = False
-    places: int | None = None  # decimals to which a value is rounded first
-    unit: str = ""
-    is_signed: bool = True  # shown with its sign, as differences are
-
-    def _seen(self, value: float) -> float:
-        rounds = self.places is not None and math.isfinite(value)
-        return float(printed(value, "round", self.places or 0)) if rounds else value
-
-    def _is_above(self, value: float) -> bool:
-        return self._seen(value) > self.least if self.strict else self._seen(value) >= self.least
-
-    def meets(self, value: float) -> bool:
-        return self._is_above(value) and self._seen(value) <= self.most
-
-    def state(self, estimate: Estimate | None) -> State:
-        if estimate is None:
-            return State.MISSING
-        if estimate.interval is None:
-            return State.UNDECIDED
-        low, high = estimate.interval
-        if self.meets(low) and self.meets(high):
-            return State.YES
-        return State.NO if not self._is_above(high) or self._seen(low) > self.most else State.UNDECIDED
-
-    def margin(self, value: float) -> float:
-        return min(self._seen(value) - self.least, self.most - self._seen(value))
-
-    @property
-    def text(self) -> str:
-        if math.isinf(self.least):
-            return f"≤ {self.most:g}{self.unit}"
-        if self.most == -self.least:
-            return "0" if self.most == 0 else f"within ± {self.most:g}"
-        least = f"{'>' if self.strict else '≥'} {self.least:g}{self.unit}"
-        return least if math.isinf(self.most) else f"{least}, ≤ {self.most:g}{self.unit}"
 
 
 @dataclass(frozen=True)
@@ -90,8 +29,14 @@ class Case:
     estimate: Estimate | None  # None where it is neither run nor printed
 
     @property
-    def state(self) -> State:
-        return self.asked.state(self.estimate)
+    def why_not(self) -> tuple[tuple[str, str], ...]:
+        """Columns and why nothing is concluded from the number; empty where something is, or where there is none."""
+        return self.estimate.why if isinstance(self.estimate, Unjudged) else ()
+
+    @property
+    def judged(self) -> Estimate | None:
+        """The number, where something may be concluded from it."""
+        return None if self.why_not else self.estimate
 
     @property
     def margin(self) -> float:
@@ -123,17 +68,20 @@ class Source(Protocol):
     def tables(self) -> Tables:
         """The benchmarks."""
 
-    def difference(self, pair: Pair, measure: Measure, relative: bool) -> Estimate | None:
-        """By how much the row is better than the other, in the metric's unit, or percent of the other's."""
+    def difference(self, relation: Better | Similar, pair: Pair) -> Estimate | None:
+        """By how much the row is better than the other by what the relation measures: in its unit, or percent."""
 
-    def average_margin(self, relation: AverageBetter) -> Estimate | None:
-        """By how much the average is better than the best rival's, mean over the rows."""
+    def average_margin(self, relation: AverageBetter, rivals: Mapping[str, At]) -> Estimate | None:
+        """By how much the average is better than those rivals', one a table, mean over the rows."""
 
     def above_target(self, relation: Reaches, row: At, task: str) -> Estimate | None:
         """By how much the best score is better than the target (or, by printed costs, GB below the limit)."""
 
     def ratio(self, relation: Cheaper, pair: Pair) -> Estimate | None:
         """The rival's bytes over the row's."""
+
+    def gigabytes(self, relation: Sends, row: At, task: str) -> Estimate | None:
+        """What the rounds send, in the paper's GB."""
 
     def level(self, relation: AtMost, row: At, task: str) -> Estimate | None:
         """The score itself, in its metric's unit."""
@@ -153,7 +101,6 @@ def _better(relation: Better, source: Source) -> Iterator[Case]:
     asked = Asked(relation.by, relation.most, strict=relation.by == 0, unit=unit)
     seen = set()
     for pair in tables.pairs(relation.rows, relation.than, relation.tasks, relation.scores):
-        estimate = source.difference(pair, relation.measure, relation.relative)
         if relation.measure == "score":
             name = f"{_names(tables, pair.row, pair.other, pair.score)}, {tables.score_name(pair)}"
         elif relation.measure == "rounds":
@@ -162,17 +109,16 @@ def _better(relation: Better, source: Source) -> Iterator[Case]:
             name = f"{_names(tables, pair.row, pair.other, TRAIN_LOSS)}, loss on {tables.task(pair.row, pair.task)}"
         if name not in seen:  # a task has one loss, however many scores
             seen.add(name)
+            estimate = source.difference(relation, pair)
             yield Case(tables.benchmark(pair.row).place, (pair.task,), name, asked, estimate)
 
 
 def _similar(relation: Similar, source: Source) -> Iterator[Case]:
-    tables = source.tables
+    tables, asked = source.tables, Asked(-relation.within, relation.within)
     for pair in tables.pairs((relation.row,), (relation.other,), relation.tasks, relation.scores):
         name = f"{_names(tables, pair.row, pair.other, pair.score)}, {tables.score_name(pair)}"
-        estimate = source.difference(pair, "score", False)
-        yield Case(
-            tables.benchmark(pair.row).place, (pair.task,), name, Asked(-relation.within, relation.within), estimate
-        )
+        estimate = source.difference(relation, pair)
+        yield Case(tables.benchmark(pair.row).place, (pair.task,), name, asked, estimate)
 
 
 def _reaches(relation: Reaches, source: Source) -> Iterator[Case]:
@@ -183,11 +129,21 @@ def _reaches(relation: Reaches, source: Source) -> Iterator[Case]:
 
 
 def _cheaper(relation: Cheaper, source: Source) -> Iterator[Case]:
-    tables, asked = source.tables, Asked(relation.factor, places=relation.places, unit=" ×", is_signed=False)
+    tables = source.tables
+    asked = Asked(relation.factor, relation.most, places=relation.places, unit=" ×", is_signed=False)
     for row, than, task in product(relation.rows, relation.than, relation.tasks):
         name = f"{tables.row(than).name} / {tables.row(row).name}, {tables.task(row, task)}"
         estimate = source.ratio(relation, Pair(row, than, task))
         yield Case(tables.benchmark(row).place, (task,), name, asked, estimate)
+
+
+def _sends(relation: Sends, source: Source) -> Iterator[Case]:
+    tables = source.tables
+    for row, task in product(relation.rows, relation.tasks):
+        gigabyte = tables.benchmark(row).paper.gigabyte
+        asked = Asked(relation.least / gigabyte, relation.most / gigabyte, unit=" GB", is_signed=False)
+        name = f"{tables.row(row).name}, {relation.rounds} rounds on {tables.task(row, task)}"
+        yield Case(tables.benchmark(row).place, (task,), name, asked, source.gigabytes(relation, row, task))
 
 
 def _at_most(relation: AtMost, source: Source) -> Iterator[Case]:
@@ -200,18 +156,25 @@ def _at_most(relation: AtMost, source: Source) -> Iterator[Case]:
 
 
 def _same(relation: Same, source: Source) -> Iterator[Case]:
-    tables = source.tables
+    """Of the tasks that are known: code that makes two runs one makes them one wherever it runs."""
+    tables, found = source.tables, []
     for task in tables.tasks(relation.row, relation.tasks):
         name = f"{_names(tables, relation.row, relation.other)}, {tables.task(relation.row, task)}"
         estimate = source.gap(Pair(relation.row, relation.other, task))
-        yield Case(tables.benchmark(relation.row).place, (task,), name, Asked(0, 0), estimate)
+        found.append(Case(tables.benchmark(relation.row).place, (task,), name, Asked(0, 0), estimate))
+    yield from [case for case in found if case.estimate is not None] or found
 
 
 def _average_better(relation: AverageBetter, source: Source) -> Iterator[Case]:
-    places = dict.fromkeys(source.tables.benchmark(row).place for row in relation.rows)
-    tasks = tuple(dict.fromkeys(task for row in relation.rows for task in source.tables.tasks(row)))
-    asked = Asked(relation.by, strict=relation.by == 0)
-    yield Case(" and ".join(places), tasks, "averages", asked, source.average_margin(relation))
+    tables = source.tables
+    places = dict.fromkeys(tables.benchmark(row).place for row in relation.rows)
+    tasks = tuple(dict.fromkeys(task for row in relation.rows for task in tables.tasks(row)))
+    asked = Asked(relation.by, relation.most, strict=relation.by == 0)
+    own = ", ".join(dict.fromkeys(tables.row(row).name for row in relation.rows))
+    for rivals in relation.choices():
+        others = [tables.row(at).name for at in rivals.values()]
+        name = f"averages of {own} over {', '.join(others if len(set(others)) > 1 else others[:1])}"
+        yield Case(" and ".join(places), tasks, name, asked, source.average_margin(relation, rivals))
 
 
 _CASES: dict[type, Callable[[Any, Source], Iterator[Case]]] = {
@@ -220,6 +183,7 @@ _CASES: dict[type, Callable[[Any, Source], Iterator[Case]]] = {
     AverageBetter: _average_better,
     Reaches: _reaches,
     Cheaper: _cheaper,
+    Sends: _sends,
     AtMost: _at_most,
     Same: _same,
 }

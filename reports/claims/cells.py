@@ -11,6 +11,7 @@ from benchmarks.claims import At
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, Column, Row, Scale
 from reports import ReportError
+from reports.evidence.gate import OPEN, Gate, gate_of
 from reports.evidence.records import by_definition, digests, is_partial, select
 from reports.evidence.scores import Scores, score_label, scores_of
 from reports.evidence.traffic import Cost, measured_cost
@@ -95,6 +96,18 @@ class Runs:
     def _found(self) -> dict[tuple[At, str], tuple[RunRecord, ...]]:
         return {}
 
+    @cached_property
+    def _gates(self) -> dict[tuple[str, str], Gate]:
+        return {}
+
+    def gate(self, at: At, task: str) -> Gate:
+        """Whether scores of a row's table on a task are evidence at this scale."""
+        if (at.benchmark, task) not in self._gates:
+            benchmark, column = self.tables.benchmark(at), self.tables.column(at, task)
+            found = OPEN if column is None else gate_of(benchmark, column, self.scale, self._index)
+            self._gates[at.benchmark, task] = found
+        return self._gates[at.benchmark, task]
+
     def partial(self, tasks: Iterable[str]) -> list[str]:
         found = {record.cell.task for records in self._index.values() for record in records if is_partial(record)}
         columns = [column for benchmark in self.tables.benchmarks.values() for column in benchmark.columns]
@@ -111,6 +124,11 @@ class Runs:
                 found = select(benchmark, scale, self.tables.row(at), column, self._index).records
             self._found[at, task] = found
         return self._found[at, task]
+
+    def of_method(self, algorithm: str, task: str) -> tuple[RunRecord, ...]:
+        """All records of an algorithm on a task, whatever the row."""
+        every = (record for found in self._index.values() for record in found)
+        return tuple(record for record in every if (record.cell.algorithm, record.cell.task) == (algorithm, task))
 
     def paired(self, row: At, other: At, task: str) -> list[tuple[RunRecord, RunRecord]]:
         others = {record.cell.seed: record for record in self.of(other, task)}

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from benchmarks.claims import At, AtMost, AverageBetter, Cheaper, Printed, Reaches
+from benchmarks.claims import At, AtMost, AverageBetter, Better, Cheaper, Printed, Reaches, Sends, Similar
 from benchmarks.measures import metric
-from reports.claims.cases import Measure
 from reports.claims.cells import Pair, Tables
 from reports.evidence.published import AVERAGE, Numbers, Place
 from reports.evidence.statistics import Estimate, exact
@@ -43,27 +42,29 @@ class InPrint:
             return estimate
         return replace(estimate, note="; ".join(filter(None, (estimate.note, FROM_PROSE))))
 
-    def difference(self, pair: Pair, measure: Measure, relative: bool) -> Estimate | None:
+    def difference(self, relation: Better | Similar, pair: Pair) -> Estimate | None:
+        if isinstance(relation, Better) and relation.measure != "score":
+            return None
+        return self._difference(pair, isinstance(relation, Better) and relation.relative)
+
+    def _difference(self, pair: Pair, relative: bool = False) -> Estimate | None:
         own, other = (self._at(at, pair.task, pair.score) for at in (pair.row, pair.other))
-        if measure != "score" or own is None or other is None:
+        if own is None or other is None:
             return None
         value = exact(float(metric(pair.score).sign * (100 * (own / other - 1) if relative else own - other)))
         return self._marked(value, (pair.row, pair.other), pair.task, pair.score)
 
-    def average_margin(self, relation: AverageBetter) -> Estimate | None:
+    def average_margin(self, relation: AverageBetter, rivals: Mapping[str, At]) -> Estimate | None:
         margins: dict[str, list[Decimal]] = {}
         for row in relation.rows:
-            rivals = [at for at in relation.than if at.benchmark == row.benchmark]
-            own, *others = (self._at(at, AVERAGE, "") for at in (row, *rivals))
-            known = [other for other in others if other is not None]
-            if own is None or len(known) < len(others):
+            own, other = (self._at(at, AVERAGE, "") for at in (row, rivals[row.benchmark]))
+            if own is None or other is None:
                 return None
-            sign = metric(self.tables.benchmark(row).columns[0].averaged).sign
-            best = max(sign * other for other in known)
-            margins.setdefault(self.tables.benchmark(row).place, []).append(sign * own - best)
-        every = [margin for found in margins.values() for margin in found]
-        parts = (f"{place} {number(float(sum(found) / len(found)), '+')}" for place, found in margins.items())
-        return exact(float(sum(every) / len(every)), note=", ".join(parts))
+            table = self.tables.benchmark(row)
+            margins.setdefault(table.place, []).append(metric(table.columns[0].averaged).sign * (own - other))
+        means = {place: sum(found, Decimal(0)) / len(found) for place, found in margins.items()}
+        parts = (f"{place} {number(float(margin), '+')}" for place, margin in means.items())
+        return exact(float(sum(means.values()) / len(means)), note=", ".join(parts))
 
     def above_target(self, relation: Reaches, row: At, task: str) -> Estimate | None:
         """By the printed cost where bytes are limited, else by the published score; rounds are in curves only."""
@@ -98,12 +99,16 @@ class InPrint:
         ratio = other.cost_gb(terms, gigabyte) / own.cost_gb(terms, gigabyte)
         return exact(ratio, note=f"equations {other.equation} and {own.equation} with the printed parameters")
 
+    def gigabytes(self, relation: Sends, row: At, task: str) -> Estimate | None:
+        size = self._gigabytes(relation.sizes, row)
+        return None if size is None else exact(float(relation.rounds * size), note=f"{relation.rounds} × {size} GB")
+
     def level(self, relation: AtMost, row: At, task: str) -> Estimate | None:
         score = self._at(row, task, relation.score)
         return None if score is None else self._marked(exact(float(score)), (row,), task, relation.score)
 
     def gap(self, pair: Pair) -> Estimate | None:
         scores = self.tables.pairs((pair.row,), (pair.other,), (pair.task,))
-        found = [self.difference(score, "score", False) for score in scores]
+        found = [self._difference(score) for score in scores]
         values = [estimate for estimate in found if estimate is not None and estimate.value is not None]
         return max(values, key=lambda value: abs(value.value or 0.0)) if values and len(values) == len(found) else None

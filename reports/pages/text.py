@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from benchmarks.measures import metric
 from benchmarks.record import RunRecord
 from benchmarks.spec import ENGINE_VERSION, Column, Row, Scale
+from reports.evidence.gate import gates
 from reports.evidence.records import Request, digests, machine
 from reports.evidence.scores import score_label, unit_of
 from reports.evidence.statistics import printed
@@ -88,7 +89,22 @@ def notes_under(
         yield dagger
     yield from (f"{row.name}: {row.note}" for row in request.rows if row.note)
     yield from of_print
+    yield from gate_notes(request)
     yield from data_notes(request, about)
+
+
+def gate_notes(request: Request) -> Iterator[str]:
+    """Which columns are evidence of an ordering, and which are none: where rows could judge them."""
+    found = gates(request)
+    names = {column.task: column.name for column in request.columns}
+    is_open = [names[task] for task, gate in found.items() if gate.is_open]
+    if is_open:
+        yield f"Orderings are evidence on {', '.join(is_open)}: there the encoder learns the task."
+    shut: dict[str, list[str]] = {}
+    for task, gate in found.items():
+        if not gate.is_open:
+            shut.setdefault(gate.why, []).append(names[task])
+    yield from (f"Orderings are no evidence on {', '.join(columns)}: {why}." for why, columns in shut.items())
 
 
 def in_units(columns: Sequence[Column]) -> str:

@@ -56,4 +56,4 @@ def test_targets_are_the_captions_and_the_claims() -> None:
     (relation,) = next(claim for claim in claims_of("fedsplitbert") if claim.id == "12").relations
     assert isinstance(relation, Reaches)
     assert relation.target.percent == targets
-    assert {found.view.options["baseline"] for found in FOUND.values()} == {relation.target.reference.row}
+    assert {found.view.options["baseline"] for found in FOUND.values()} == {relation.target.baselines[0].row}

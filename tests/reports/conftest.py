@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.measures import metric
 from benchmarks.record import LedgerEntry, RoundRecord, RunRecord
 from benchmarks.spec import Benchmark, Cell, Column, Deviation, Paper, Row, Scale, Training
 
@@ -148,6 +150,57 @@ def record_of(table3: Benchmark) -> RecordOf:
             timing=timing or {},
             finished=finished,
         )
+
+    return build
+
+
+REFERENCES = (
+    Row("central", "Central training", {"algorithm": "central"}, printed=False),
+    Row("linear", "Linear model", {"algorithm": "linear"}, printed=False),
+    Row("overall-majority", "Overall majority", {"algorithm": "overall_majority"}, printed=False),
+    Row("local-majority", "Local majority", {"algorithm": "local_majority"}, printed=False),
+)
+LEVELS = {"central": 90.0, "linear": 60.0, "overall-majority": 50.0, "local-majority": 0.0}
+Opened = Callable[..., tuple[Benchmark, list[RunRecord]]]
+
+
+@pytest.fixture(scope="session")
+def opened() -> Opened:
+    """A table with the rows that judge its columns, and their records of eight seeds beside some others.
+
+    levels: of rows that score otherwise, in percent (of plain numbers the distance from 100), or None for no record.
+    shut: tasks whose linear model is better than central training.
+    """
+
+    def reference(table: Benchmark, row: Row, like: RunRecord, seed: int, level: float) -> RunRecord:
+        column = next(column for column in table.columns if column.task == like.cell.task)
+        cell = table.cell(row, column, table.scale(like.cell.scale), seed)
+        nested: dict[str, dict[str, float | None]] = {}
+        for score in {*column.scores, column.averaged}:
+            evaluation, name = score.split("/")
+            value = (level if metric(score).higher_is_better else 100 - level) / metric(score).factor
+            nested.setdefault(evaluation, {})[name] = value + (seed * len(row.id) % 7) * 1e-6
+        rounds = (replace(like.rounds[0], scores=nested, pooled_scores=nested, up_bytes=0, down_bytes=0),)
+        identity = cell.cell_id({name: entry["digest"] for name, entry in like.inputs.items()})
+        return replace(like, cell=cell, cell_id=identity, rounds=rounds, ledger=(), chosen_by="")
+
+    def build(
+        table: Benchmark,
+        records: Sequence[RunRecord],
+        levels: Mapping[str, float | None] | None = None,
+        shut: Collection[str] = (),
+    ) -> tuple[Benchmark, list[RunRecord]]:
+        whole = replace(table, rows=(*table.rows, *REFERENCES))
+        by_task = {(record.cell.task, record.cell.scale): record for record in records}
+        wanted = {**LEVELS, **(levels or {})}
+        made = [
+            reference(whole, row, like, seed, level)
+            for like in by_task.values()
+            for row in REFERENCES
+            for seed in range(8)
+            if (level := 95.0 if row.id == "linear" and like.cell.task in shut else wanted[row.id]) is not None
+        ]
+        return whole, [*records, *made]
 
     return build
 

@@ -156,7 +156,16 @@ def test_printed_sizes_are_those_of_shapes(exact: dict[str, Finding]) -> None:
 
 def test_sentences_are_judged_as_claims() -> None:
     judged = {key.removeprefix("claim "): f.agrees for key, f in FOUND.items() if key.startswith("claim ")}
-    assert judged == dict.fromkeys(("1c", "1d", "1e", "3a", "5a", "8a", "8b", "8c", "8d", "8e", "10"), True)
+    holding = ("1c", "1d", "1e", "3a", "5a", "8a", "8b", "8c", "8d", "8e", "8f", "10", "12", "15")
+    assert judged == dict.fromkeys(holding, True)
+
+
+def test_h_sums_chain_is_counted() -> None:
+    # h12 crosses 12 layers, then E1, and what E1 adds crosses E2, E3 and E4.
+    found = FOUND["chain"]
+    assert (found.printed, found.recomputed, found.agrees) == ("14", "12 + 4 = 16", False)
+    assert "has 9 + 1" in found.explanation
+    assert findings(changed("Text", "hsum", "chain", 16))["chain"].agrees
 
 
 def test_what_is_missing_is_named() -> None:

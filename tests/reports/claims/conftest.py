@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -60,18 +60,21 @@ def run_of(record_of: RunOf) -> RunOf:
 
 
 @pytest.fixture(scope="session")
-def judge_of(table3: Benchmark) -> JudgeOf:
-    """The judgement of one relation, alone in a claim, on records at a scale."""
+def judge_of(table3: Benchmark, opened: Callable[..., tuple[Benchmark, list[RunRecord]]]) -> JudgeOf:
+    """The judgement of relations, alone in a claim, on records at a scale, beside reference rows of these levels."""
 
     def build(
-        relation: Relation,
+        relation: Relation | tuple[Relation, ...],
         records: Sequence[RunRecord],
         scale: str = "lite",
         numbers: Numbers | None = None,
         table: Benchmark = table3,
+        levels: Mapping[str, float | None] | None = None,
+        shut: Collection[str] = (),
     ) -> Judgement:
-        claim = Claim("1", "A sentence", "section I", (relation,))
+        claim = Claim("1", "A sentence", "section I", relation if isinstance(relation, tuple) else (relation,))
         published = {} if numbers is None else {table.paper.id: numbers}
+        table, records = opened(table, records, levels, shut)
         return judge(table.paper.name, (claim,), published, records, {table.id: table}, table.scale(scale))[0]
 
     return build

@@ -1,18 +1,21 @@
-"""When an interval decides, and how statements are put together."""
+"""When a number decides what is asked of it, by p-values that are computed here in another way, and texts."""
 
 from __future__ import annotations
 
 import math
+from math import comb
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from scipy import stats
 
-from reports.claims.cases import Asked, Case, State, every
-from reports.evidence.statistics import Estimate, censored, exact, over_seeds, ratio_over_seeds, t_interval
+from reports.claims.asked import Asked, Counted, counted
+from reports.claims.cases import Case
+from reports.evidence.inference import LEVEL, estimate, resampled
+from reports.evidence.statistics import Estimate, exact
 
-NUMBERS = st.floats(-50, 50)
-STATES = st.lists(st.sampled_from(State), max_size=6)
+VALUES = st.lists(st.floats(-50, 50), min_size=2, max_size=8)
 
 
 @pytest.mark.parametrize(
@@ -34,65 +37,76 @@ STATES = st.lists(st.sampled_from(State), max_size=6)
 )
 def test_an_exact_value_meets_it_or_not(asked: Asked, value: float, meets: bool) -> None:
     assert asked.meets(value) is meets
-    assert asked.state(exact(value)) is (State.YES if meets else State.NO)
+    assert asked.holds(exact(value)) == (0.0 if meets else 1.0)
+    assert (min(asked.fails(exact(value))) == 0.0) is not meets
 
 
-@given(NUMBERS, NUMBERS, st.floats(-10, 10), st.floats(0, 10))
-def test_an_interval_decides_only_as_a_whole(first: float, second: float, least: float, width: float) -> None:
-    low, high = sorted((first, second))
-    for asked in (Asked(least), Asked(least, strict=True), Asked(least, least + width)):
-        state = asked.state(Estimate((low + high) / 2, (low, high), 2))
-        inside = [asked.meets(value) for value in (low, high)]
-        if state is State.YES:
-            assert all(inside)
-        elif state is State.NO:
-            assert not any(inside)
-            assert not asked.meets((low + high) / 2)
-        else:
-            assert not all(inside)
+@given(VALUES, st.floats(-5, 5), st.floats(0, 0.5))
+def test_p_values_are_those_of_the_corrected_t_test(values: list[float], least: float, ratio: float) -> None:
+    found = resampled(values, ratio)
+    assume(found.error is not None and found.error > 1e-4)
+    t = (found.value - least) / found.error  # type: ignore[operator]
+    assert Asked(least).holds(found) == pytest.approx(stats.t.sf(t, len(values) - 1), abs=1e-9)
+    (against,) = Asked(least).fails(found)
+    assert against == pytest.approx(stats.t.cdf(t, len(values) - 1), abs=1e-9)
+
+
+@given(VALUES, st.floats(-5, 5), st.floats(0, 10))
+def test_the_interval_and_the_p_values_say_the_same(values: list[float], least: float, width: float) -> None:
+    """Both ends of an interval are the bounds of two one-sided tests."""
+    found = resampled(values, 0.25)
+    assume(found.interval is not None and found.interval[1] - found.interval[0] > 1e-6)
+    asked = Asked(least, least + width)
+    low, high = found.interval  # type: ignore[misc]
+    assume(min(abs(end - bound) for end in (low, high) for bound in (least, least + width)) > 1e-9)
+    assert (asked.holds(found) <= LEVEL) is (least < low and high < least + width)
+    below, above = asked.fails(found)
+    assert (below <= LEVEL) is (high < least)
+    assert (above <= LEVEL) is (low > least + width)
+
+
+def test_values_that_agree_decide_and_a_tie_does_not() -> None:
+    """Seeds that agree, of numbers that have no sampling error either."""
+    agreeing, tied = resampled([2.0, 2.0], 0.25, floor=0.0), resampled([0.0, 0.0], 0.25, floor=0.0)
+    assert (Asked(0, strict=True).holds(agreeing), Asked(0, strict=True).fails(agreeing)) == (0.0, (1.0,))
+    assert (Asked(3).holds(agreeing), Asked(3).fails(agreeing)) == (1.0, (0.0,))
+    assert (Asked(0, strict=True).holds(tied), Asked(0, strict=True).fails(tied)) == (1.0, (1.0,))
+    assert Asked(2).holds(agreeing) == 0.0  # the bound meets what is asked
 
 
 def test_no_interval_decides_nothing() -> None:
-    assert Asked(0).state(Estimate(99.0, None, 1)) is State.UNDECIDED
-    assert Asked(0).state(None) is State.MISSING
+    for found in (
+        Estimate(99.0, None, 1),
+        Estimate(None),
+        counted([(3.0, 3.0)] * 4, 0.0),
+        counted([(3.0, 3.0)] * 6, 0.25),
+    ):
+        assert (Asked(0).holds(found), Asked(0).fails(found)) == (1.0, (1.0,))
 
 
-@given(STATES)
-def test_one_that_is_asserted_mirrors_all_that_are(states: list[State]) -> None:
-    mirror = {State.YES: State.NO, State.NO: State.YES}
-    assert every(states, State.YES) is mirror.get(found := every(mirror.get(s, s) for s in states), found)
+@given(st.lists(st.integers(-3, 3), min_size=5, max_size=9))
+def test_whole_numbers_are_judged_by_a_sign_test(values: list[int]) -> None:
+    found = counted([(value, value) for value in values], 0.0)
+    above, below, n = sum(value > 0 for value in values), sum(value < 0 for value in values), len(values)
+
+    def chance(successes: int) -> float:
+        return sum(comb(n, k) for k in range(successes, n + 1)) / 2**n
+
+    asked = Asked(0, strict=True)
+    assert asked.holds(found) == pytest.approx(chance(above))
+    assert asked.fails(found) == pytest.approx((chance(below),))  # ties are neither
 
 
-@given(STATES)
-def test_together(states: list[State]) -> None:
-    found = every(states)
-    assert (found is State.NO) == (State.NO in states)
-    assert (found is State.YES) == (bool(states) and set(states) == {State.YES})
-    assert (found is State.MISSING) == (set(states) <= {State.MISSING})
-
-
-def test_the_wider_interval_counts() -> None:
-    seeds = [1.0, 2.0, 3.0]
-    by_seeds = t_interval(seeds)
-    assert by_seeds is not None
-    assert over_seeds(seeds, [0.1] * 3).interval == pytest.approx(by_seeds)
-    assert over_seeds(seeds, [3.0, 4.0, math.sqrt(25 / 2)]).interval == pytest.approx(  # quadratic mean √12.5
-        (2 - 1.96 * math.sqrt(12.5), 2 + 1.96 * math.sqrt(12.5))
-    )
-    assert over_seeds(seeds, [None, 1.0, 1.0]).interval is None
-    assert over_seeds([None, 4.0], [1.0, 1.0]) == Estimate(4.0, None, 1)
-    assert over_seeds([None]).value is None
-
-
-def test_ratios_are_geometric() -> None:
-    found = ratio_over_seeds([2.0, 8.0])
-    logs = t_interval([math.log(2), math.log(8)])
-    assert logs is not None
-    assert found.value == pytest.approx(4)
-    assert found.interval == pytest.approx((math.exp(logs[0]), math.exp(logs[1])))
-    assert ratio_over_seeds([math.inf, 2.0]).value is None  # one of them sent nothing
-    assert censored(found, below=False, above=True).interval == pytest.approx((math.exp(logs[0]), math.inf))
-    assert censored(found, below=True, above=True).interval == (-math.inf, math.inf)
+def test_a_censored_run_is_a_bound_on_one_side() -> None:
+    found = counted([(2.0, math.inf)] * 5, 0.0)
+    assert found.interval == (2.0, math.inf)
+    assert Asked(2.0).holds(found) == pytest.approx(1 / 32)
+    assert Asked(3.0).holds(found) == pytest.approx(1.0)
+    assert Asked(3.0).fails(found) == pytest.approx((1.0,))
+    late = counted([(-math.inf, -1.0)] * 5, 0.0)
+    assert (late.value, Asked(0, strict=True).fails(late)) == (-1.0, pytest.approx((1 / 32,)))
+    assert isinstance(found, Counted)
+    assert (found.needed, counted([], 0.25).needed) == (5, 7)  # splits that overlap agree more often by chance
 
 
 def test_texts() -> None:
@@ -104,3 +118,4 @@ def test_texts() -> None:
     asked = (Asked(0, strict=True), Asked(2, unit=" ×"), Asked(-1, 1), Asked(0, 0), Asked(-math.inf, 1, unit=" %"))
     assert [each.text for each in asked] == ["> 0", "≥ 2 ×", "within ± 1", "0", "≤ 1 %"]
     assert Asked(0, 2, strict=True).text == "> 0, ≤ 2"
+    assert estimate(1.0, 0.0, 4, 5).interval == (1.0, 1.0)

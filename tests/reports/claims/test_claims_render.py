@@ -10,29 +10,37 @@ from rich.console import Console
 from benchmarks.claims import At, Better, Claim
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
-from reports.claims.judge import RULE, claims_markdown, judge, print_claims, summary, verdicts_markdown
+from reports.claims.judge import judge
+from reports.claims.tables import RULE, claims_markdown, print_claims, summary, verdicts_markdown
 
 TABLE = "fedsplitbert-table3"
 
 
-def test_a_line_for_each_claim_with_both_verdicts(seeds_of: Callable[..., list[RunRecord]], table3: Benchmark) -> None:
+def test_a_line_for_each_claim_with_both_verdicts(
+    seeds_of: Callable[..., list[RunRecord]],
+    table3: Benchmark,
+    opened: Callable[..., tuple[Benchmark, list[RunRecord]]],
+) -> None:
     better = Better((At(TABLE, "fedsplitbert"),), (At(TABLE, "fedavg"),), tasks=("qqp",))
     claims = (
         Claim("1a", "c < 6 is better", "section I", (better,), reading="less than 6 layers."),
         Claim("1b", "and this too", "section II", (Better((At(TABLE, "fedprox"),), better.than),)),
     )
     records = seeds_of("fedsplitbert", "qqp", [65.0, 65.0]) + seeds_of("fedavg", "qqp", [60.0, 60.0])
-    judged = judge("FedSplitBERT", claims, {}, records, {TABLE: table3}, table3.scale("lite"))
+    table, records = opened(table3, records)
+    judged = judge("FedSplitBERT", claims, {}, records, {TABLE: table}, table3.scale("lite"))
     text = claims_markdown(judged)
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert len(lines) == 2 + len(claims)
     assert lines[2].startswith(
-        r"| 1a | “c \< 6 is better” | section I | not printed | supported | print: no numbers<br>ours: n = 2; "
+        r"| 1a | “c \< 6 is better” | section I | not printed | supported | "
+        r"FedSplitBERT − FedAvg, QQP +5.00 \[+4.10, +5.90\] | 2 |  |"
     )
-    assert lines[3].endswith("| not printed | not run | print: no numbers<br>ours: not run |")
+    assert lines[3].endswith("| not printed | not run |  |  |  |  |")
+    assert "- 1a: print: no numbers; ours: n = 2; FedSplitBERT − FedAvg, QQP +5.00" in text
     assert text.startswith("### FedSplitBERT, claims · scale lite: real data, MiniLM\n")
     assert "- 1a: less than 6 layers." in text
-    assert text.count("Rule. In print:") == 1
+    assert text.count("Rule (docs/statistics.md says why). In print:") == 1
     assert summary(judged) == "2 claims: in print 2 not printed; in our records 1 supported, 1 not run."
     brief = [line for line in verdicts_markdown(judged).splitlines() if line.startswith("|")]
     assert brief[2:] == [
@@ -51,3 +59,39 @@ def test_no_claims_no_table() -> None:
     print_claims((), console)
     assert verdicts_markdown(()) == ""
     assert (claims_markdown(()), console.file.getvalue()) == ("", "")  # type: ignore[attr-defined]
+
+
+def test_one_line_says_what_keeps_a_claim_open(
+    seeds_of: Callable[..., list[RunRecord]],
+    table3: Benchmark,
+    opened: Callable[..., tuple[Benchmark, list[RunRecord]]],
+) -> None:
+    """Effect with interval, seeds, why, the smallest effect that they would have seen, and what to know besides."""
+    better = Better((At(TABLE, "fedsplitbert"),), (At(TABLE, "fedavg"),), tasks=("qqp", "qnli"))
+    claim = Claim(
+        "1",
+        "A sentence",
+        "section I",
+        (better,),
+        caveats={"lite": "a small encoder", "paper": "a large one"},
+        otherwise={"QQP alone": (Better(better.rows, better.than, tasks=("qqp",)),)},
+    )
+    records = seeds_of("fedsplitbert", "qqp", [61.0, 63.0, 65.0]) + seeds_of("fedavg", "qqp", [60.0] * 3)
+    records += seeds_of("fedsplitbert", "qnli", [61.0, 63.0, 65.0]) + seeds_of("fedavg", "qnli", [60.0] * 3)
+    table, records = opened(table3, records, shut=("qnli",))
+    judged = judge("FedSplitBERT", (claim,), {}, records, {TABLE: table}, table3.scale("lite"))
+    line = next(line for line in claims_markdown(judged).splitlines() if line.startswith("| 1 |"))
+    cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+    assert cells[3:5] == ["not printed", "undecided"]
+    assert cells[5].startswith("FedSplitBERT − FedAvg, QQP +3.00")
+    assert cells[6:8] == [
+        "3",
+        "QNLI not judged: the encoder is too weak here: central 90.0, linear 95.0, n = 8; 1 of 2 on both sides of "
+        r"\> 0; a small encoder",
+    ]
+    assert float(cells[8]) > 3
+    console = Console(file=io.StringIO(), width=2000)
+    print_claims(judged, console)
+    terminal = console.file.getvalue()  # type: ignore[attr-defined]
+    for part in ("; a small encoder; would have seen ", "read as QQP alone: in print not printed (no numbers); ours "):
+        assert part in terminal

@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from decimal import Decimal
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
-from benchmarks.claims import At, AverageBetter, Better, Cheaper, Claim, Printed, Reaches, Same, Similar, Target
+from benchmarks.claims import At, AverageBetter, Better, Cheaper, Claim, Same, Similar
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
 from reports import ReportError
 from reports.claims.judge import Judgement, judge
-from reports.evidence.published import Numbers
 
 ACC, TABLE = "test/accuracy", "fedsplitbert-table3"
 SPLIT, QAT, FEDAVG, FEDPROX = (At(TABLE, row) for row in ("fedsplitbert", "fedsplitbert-qat", "fedavg", "fedprox"))
@@ -25,8 +24,7 @@ SeedsOf = Callable[..., list[RunRecord]]
 JudgeOf = Callable[..., Judgement]
 
 BETTER = Better((SPLIT,), (FEDAVG,), tasks=("qqp",))
-# Sampling errors of 0.5 points each: 1.96 × √2 × 0.5 = 1.386 around a difference, where seeds agree.
-HALF = 1.96 * math.sqrt(2) * 0.5
+RATIO = (20 + 21 + 22) / (3 * 80)  # test over training examples of the clients in these records
 
 
 # ---- better ----------------------------------------------------------------------------------------------------
@@ -35,65 +33,118 @@ HALF = 1.96 * math.sqrt(2) * 0.5
 @pytest.mark.parametrize(
     ("ours", "verdict"),
     [
-        ([62.0, 62.0], "supported"),  # 2 ± 1.386
-        ([58.0, 58.0], "contradicted"),
-        ([61.0, 61.0], "inconclusive"),  # 1 ± 1.386
-        ([61.0, 65.0], "inconclusive"),  # 3 ± 12.706 × 2.83 / √2: two seeds that differ say little
-        ([90.0], "inconclusive"),  # one seed has no interval
+        ([62.0, 62.25, 61.75], "supported"),  # 2 ± 2.92 × √(1/3 + 0.2625) × 0.25 = 0.56
+        ([58.0, 58.25, 57.75], "contradicted"),
+        ([60.5, 60.75, 60.25], "undecided"),
+        ([61.0, 65.0], "undecided"),  # two seeds that differ say little
+        ([90.0], "undecided"),  # one seed shows no error
+        ([60.0, 60.0, 60.0], "undecided"),  # a tie
     ],
 )
 def test_better_needs_its_whole_interval(seeds_of: SeedsOf, judge_of: JudgeOf, ours: list[float], verdict: str) -> None:
-    records = seeds_of("fedsplitbert", "qqp", ours) + seeds_of("fedavg", "qqp", [60.0, 60.0])
+    records = seeds_of("fedsplitbert", "qqp", ours) + seeds_of("fedavg", "qqp", [60.0] * 3)
     assert judge_of(BETTER, records).ours == verdict
 
 
 def test_numbers_show_difference_interval_and_seeds(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
-    records = seeds_of("fedsplitbert", "qqp", [62.0, 62.0]) + seeds_of("fedavg", "qqp", [60.0, 60.0])
-    text = judge_of(BETTER, records).ours_numbers
-    assert text == f"n = 2; FedSplitBERT − FedAvg, QQP +2.00 [+{2 - HALF:.2f}, +{2 + HALF:.2f}]"
-    single = judge_of(BETTER, [records[0], records[2]]).ours_numbers
-    assert single == "n = 1; FedSplitBERT − FedAvg, QQP +2.00"
+    records = seeds_of("fedsplitbert", "qqp", [61.0, 63.0, 65.0]) + seeds_of("fedavg", "qqp", [60.0] * 3)
+    half = stats.t.ppf(0.95, 2) * math.sqrt(1 / 3 + RATIO) * 2.0
+    found = judge_of(BETTER, records)
+    difference = f"FedSplitBERT − FedAvg, QQP +3.00 [−{half - 3:.2f}, +{3 + half:.2f}]"
+    assert (found.ours_numbers, found.effect, found.n) == (f"n = 3; {difference}", difference, "3")
+    assert found.why == "on both sides of > 0"
+    seen = (stats.t.ppf(0.95, 2) + stats.t.ppf(0.8, 2)) * math.sqrt(1 / 3 + RATIO) * 2.0
+    assert found.seen == f"{seen:.2f}"
+    single = judge_of(BETTER, [records[0], records[3]])
+    assert (single.ours_numbers, single.seen) == ("n = 1; FedSplitBERT − FedAvg, QQP +1.00", "")
+    assert single.why == "with one seed, which shows no error"
 
 
 def test_differences_are_paired_by_seed(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
-    """Seeds move both methods by 20 points; the difference is 2 in each."""
-    ours, theirs = seeds_of("fedsplitbert", "qqp", [42.0, 62.0, 52.0]), seeds_of("fedavg", "qqp", [40.0, 60.0, 50.0])
+    """Seeds move both methods by 20 points; the difference is about 2 in each."""
+    ours, theirs = seeds_of("fedsplitbert", "qqp", [42.0, 62.5, 52.0]), seeds_of("fedavg", "qqp", [40.0, 60.0, 50.0])
     assert judge_of(BETTER, ours + theirs).ours == "supported"
     assert judge_of(BETTER, [*ours[:1], *theirs[1:]]).ours == "not run"  # no seed in common
 
 
+def test_scores_are_those_of_the_round_that_is_best_on_validation(run_of: RunOf, judge_of: JudgeOf) -> None:
+    def run(row: str, curve: tuple[float, ...], validation: tuple[float, ...], seed: int) -> RunRecord:
+        record = run_of(row, curve=curve, seed=seed)
+        rounds = tuple(
+            replace(entry, scores={**entry.scores, "validation": {"accuracy": value}})
+            for entry, value in zip(record.rounds, validation, strict=True)
+        )
+        return replace(record, rounds=rounds, chosen_by="validation/accuracy")
+
+    records = [run("fedsplitbert", (70, 60), (0.9, 0.8), seed) for seed in (0, 1)]
+    records += [run("fedavg", (50, 65), (0.7, 0.8), seed) for seed in (0, 1)]
+    found = judge_of(BETTER, records)
+    assert (found.ours, "QQP +5.00" in found.ours_numbers) == ("supported", True)  # 70 − 65, not 60 − 65
+
+
 def test_margin_is_part_of_the_comparison(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
-    records = seeds_of("fedsplitbert", "qqp", [63.0, 63.0]) + seeds_of("fedavg", "qqp", [60.0, 60.0])
-    verdicts = {by: judge_of(replace(BETTER, by=by), records).ours for by in (1.6, 2.0, 4.0, 4.4)}
-    assert verdicts == {1.6: "supported", 2.0: "inconclusive", 4.0: "inconclusive", 4.4: "contradicted"}
+    records = seeds_of("fedsplitbert", "qqp", [62.5, 63.5, 63.0]) + seeds_of("fedavg", "qqp", [60.0] * 3)
+    verdicts = {by: judge_of(replace(BETTER, by=by), records).ours for by in (1.6, 2.5, 3.5, 4.4)}
+    assert verdicts == {1.6: "supported", 2.5: "undecided", 3.5: "undecided", 4.4: "contradicted"}
 
 
 def test_partly_run_is_said_and_never_supported(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
     relation = replace(BETTER, tasks=("qqp", "qnli"))
     records = seeds_of("fedsplitbert", "qqp", [62.0, 62.0]) + seeds_of("fedavg", "qqp", [60.0, 60.0])
     found = judge_of(relation, records)
-    assert (found.ours, "1 of 2 run: 1 for" in found.ours_numbers) == ("inconclusive", True)
+    assert (found.ours, "1 of 2 run: 1 for" in found.ours_numbers) == ("undecided", True)
+    assert found.why == "1 of 2 not run"
     against = seeds_of("fedsplitbert", "qnli", [50.0, 50.0]) + seeds_of("fedavg", "qnli", [60.0, 60.0])
     found = judge_of(relation, records + against)
     assert (found.ours, "2 of 2 run: 1 for, 1 against" in found.ours_numbers) == ("contradicted", True)
     assert judge_of(relation, []).ours == "not run"
 
 
+def test_one_against_of_several_needs_holm(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
+    """By itself −2 ± 1.9 is wholly below 0; as one of six it is not enough."""
+    losing = seeds_of("fedsplitbert", "qqp", [57.15, 58.0, 58.85]) + seeds_of("fedavg", "qqp", [60.0] * 3)
+    assert judge_of(BETTER, losing).ours == "contradicted"
+    tasks = ("qqp", "qnli", "rte", "wnli", "sst2", "mrpc")
+    winning = [
+        record
+        for task in tasks[1:]
+        for record in seeds_of("fedsplitbert", task, [70.0, 70.5, 71.0]) + seeds_of("fedavg", task, [60.0] * 3)
+    ]
+    found = judge_of(replace(BETTER, tasks=tasks, scores=(ACC,)), losing + winning)
+    assert (found.ours, "6 of 6 run: 5 for, 1 undecided" in found.ours_numbers) == ("undecided", True)
+    assert found.why == "1 of 6 against by itself, not after Holm's correction for 6"
+
+
 def test_sometimes_needs_one_case(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
     relation = replace(BETTER, tasks=("qqp", "qnli"), some=True)
     lower = seeds_of("fedsplitbert", "qqp", [50.0, 50.0]) + seeds_of("fedavg", "qqp", [60.0, 60.0])
-    assert judge_of(relation, lower).ours == "inconclusive"  # the other task may still be one
+    assert judge_of(relation, lower).ours == "undecided"  # the other task may still be one
     higher = seeds_of("fedsplitbert", "qnli", [70.0, 70.0]) + seeds_of("fedavg", "qnli", [60.0, 60.0])
     assert judge_of(relation, lower + higher).ours == "supported"
     both = lower + seeds_of("fedsplitbert", "qnli", [50.0, 50.0]) + seeds_of("fedavg", "qnli", [60.0, 60.0])
     assert judge_of(relation, both).ours == "contradicted"
 
 
+def test_enough_on_every_task_is_one_of_several_on_each(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
+    relations = tuple(Better((SPLIT, QAT), (FEDAVG,), tasks=(task,), some=True) for task in ("qqp", "qnli"))
+    records = [
+        *seeds_of("fedsplitbert", "qqp", [70.0, 70.0]),
+        *seeds_of("fedsplitbert-qat", "qqp", [50.0, 50.0]),
+        *seeds_of("fedavg", "qqp", [60.0, 60.0]),
+        *seeds_of("fedsplitbert", "qnli", [50.0, 50.0]),
+        *seeds_of("fedavg", "qnli", [60.0, 60.0]),
+    ]
+    assert judge_of(relations, records).ours == "undecided"
+    found = judge_of(relations, records + seeds_of("fedsplitbert-qat", "qnli", [70.0, 70.0]))
+    assert (found.ours, "2 of 2 run: 2 for" in found.ours_numbers) == ("supported", True)
+    assert judge_of(relations, records + seeds_of("fedsplitbert-qat", "qnli", [50.0, 50.0])).ours == "contradicted"
+
+
 def test_relative_margins_are_percent_of_the_rival(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
     relation = replace(BETTER, by=10.0, relative=True)  # 50 to 60 points are 20 %
-    records = seeds_of("fedsplitbert", "qqp", [60.0, 60.0]) + seeds_of("fedavg", "qqp", [50.0, 50.0])
+    records = seeds_of("fedsplitbert", "qqp", [60.0, 60.1]) + seeds_of("fedavg", "qqp", [50.0, 50.0])
     found = judge_of(relation, records)
-    assert (found.ours, "QQP +20.00 % [" in found.ours_numbers) == ("supported", True)
+    assert (found.ours, "QQP +20.10 % [" in found.ours_numbers) == ("supported", True)
     assert judge_of(replace(relation, by=25.0), records).ours == "contradicted"
 
 
@@ -103,18 +154,7 @@ def test_losses_are_better_when_lower(run_of: RunOf, judge_of: JudgeOf) -> None:
     higher = [run_of("fedavg", losses=(0.3, 0.4), seed=seed) for seed in (0, 1)]
     assert judge_of(relation, lower + higher).ours == "supported"
     assert judge_of(replace(relation, rows=(FEDAVG,), than=(SPLIT,)), lower + higher).ours == "contradicted"
-    assert judge_of(relation, [lower[0], higher[0]]).ours == "inconclusive"
-
-
-def test_fewer_rounds_to_the_rivals_last_score(run_of: RunOf, judge_of: JudgeOf) -> None:
-    relation = replace(BETTER, measure="rounds")
-    quick = [run_of("fedsplitbert", curve=(70, 71, 72), seed=seed) for seed in (0, 1)]
-    slow = [run_of("fedavg", curve=(50, 60, 65), seed=seed) for seed in (0, 1)]
-    found = judge_of(relation, quick + slow)
-    assert (found.ours, "rounds on QQP +2.00" in found.ours_numbers) == ("supported", True)
-    never = judge_of(replace(relation, rows=(FEDAVG,), than=(SPLIT,)), quick + slow)
-    assert never.ours == "contradicted"  # 3 rounds of the rival less at least 4
-    assert "[−∞, −1.00] (not within 3 rounds)" in never.ours_numbers
+    assert judge_of(relation, [lower[0], higher[0]]).ours == "undecided"
 
 
 def test_partial_data_are_marked(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
@@ -123,22 +163,17 @@ def test_partial_data_are_marked(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
     assert judge_of(BETTER, records).ours_numbers.endswith("; partial data: QQP")
 
 
-def test_an_unknown_sampling_error_leaves_no_interval(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
-    records = seeds_of("fedsplitbert", "qqp", [62.0, 62.0], error=None) + seeds_of("fedavg", "qqp", [60.0, 60.0])
-    assert judge_of(BETTER, records).ours == "inconclusive"
-
-
 def test_an_undefined_score_is_run_and_undecided(run_of: RunOf, judge_of: JudgeOf) -> None:
     records = [run_of("fedsplitbert", curve=(None, None)), run_of("fedavg")]
     found = judge_of(BETTER, records)
-    assert (found.ours, "undefined" in found.ours_numbers) == ("inconclusive", True)
+    assert (found.ours, "undefined" in found.ours_numbers, found.why) == ("undecided", True, "undefined")
 
 
 LASTS = st.lists(st.integers(0, 400).map(lambda value: value / 4), min_size=2, max_size=3)
-OPPOSITE = {"supported": "contradicted", "contradicted": "supported", "inconclusive": "inconclusive"}
+OPPOSITE = {"supported": "contradicted", "contradicted": "supported", "undecided": "undecided"}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(LASTS, LASTS)
 def test_the_verdict_flips_when_the_rows_are_exchanged(
     run_of: RunOf, judge_of: JudgeOf, ours: list[float], theirs: list[float]
@@ -149,33 +184,23 @@ def test_the_verdict_flips_when_the_rows_are_exchanged(
     assert back == OPPOSITE[there]
 
 
-@settings(max_examples=40, deadline=None)
-@given(LASTS, LASTS, st.sampled_from(["fedsplitbert", "fedavg"]), st.floats(0, 100))
-def test_another_run_never_unmakes_one(
-    run_of: RunOf, judge_of: JudgeOf, ours: list[float], theirs: list[float], row: str, last: float
-) -> None:
-    records = [run_of("fedsplitbert", curve=(0.0, value), seed=seed) for seed, value in enumerate(ours)]
-    records += [run_of("fedavg", curve=(0.0, value), seed=seed) for seed, value in enumerate(theirs)]
-    assert judge_of(BETTER, records).ours != "not run"
-    assert judge_of(BETTER, [*records, run_of(row, curve=(0.0, last), seed=7)]).ours != "not run"
-
-
 # ---- similar ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("difference", "verdict"),
-    [(0.5, "supported"), (1.0, "inconclusive"), (3.5, "contradicted"), (-0.5, "supported"), (-3.5, "contradicted")],
+    [(0.5, "supported"), (1.7, "undecided"), (3.5, "contradicted"), (-0.5, "supported"), (-3.5, "contradicted")],
 )
-def test_similar_is_an_equivalence(seeds_of: SeedsOf, judge_of: JudgeOf, difference: float, verdict: str) -> None:
-    # within ± 2 points, intervals ± 1.386: 0.5 lies inside, 1 leaves, 3.5 is outside.
-    records = seeds_of("fedsplitbert-qat", "qqp", [60.0 + difference] * 2) + seeds_of("fedsplitbert", "qqp", [60.0] * 2)
+def test_similar_is_two_one_sided_tests(seeds_of: SeedsOf, judge_of: JudgeOf, difference: float, verdict: str) -> None:
+    # within ± 2 points, intervals ± 2.92 × √(1/3 + 0.2625) × 0.25 = 0.56
+    lasts = [60.0 + difference + step for step in (-0.25, 0.0, 0.25)]
+    records = seeds_of("fedsplitbert-qat", "qqp", lasts) + seeds_of("fedsplitbert", "qqp", [60.0] * 3)
     assert judge_of(Similar(QAT, SPLIT, within=2.0, tasks=("qqp",)), records).ours == verdict
 
 
 def test_one_seed_shows_no_equivalence(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
     records = seeds_of("fedsplitbert-qat", "qqp", [60.0]) + seeds_of("fedsplitbert", "qqp", [60.0])
-    assert judge_of(Similar(QAT, SPLIT, within=5.0, tasks=("qqp",)), records).ours == "inconclusive"
+    assert judge_of(Similar(QAT, SPLIT, within=5.0, tasks=("qqp",)), records).ours == "undecided"
 
 
 # ---- averages --------------------------------------------------------------------------------------------------
@@ -185,107 +210,64 @@ def _table(seeds_of: SeedsOf, table3: Benchmark, row: str, lasts: list[float]) -
     return [record for column in table3.columns for record in seeds_of(row, column.task, lasts, score=column.averaged)]
 
 
-def test_averages_need_the_whole_table(seeds_of: SeedsOf, judge_of: JudgeOf, table3: Benchmark) -> None:
+def test_averages_need_the_whole_table_and_every_rival(seeds_of: SeedsOf, judge_of: JudgeOf, table3: Benchmark) -> None:
     relation = AverageBetter((SPLIT,), (FEDAVG, FEDPROX), by=3.5)
     records = _table(seeds_of, table3, "fedsplitbert", [64.9, 65.1])
     records += _table(seeds_of, table3, "fedavg", [60.0, 60.0]) + _table(seeds_of, table3, "fedprox", [50.0, 50.0])
     found = judge_of(relation, records)
-    # 65 against the better rival's 60; the sampling error of nine tasks' mean is √18 × 0.5 / 9, far below 0.5.
-    assert (found.ours, "averages +5.00 [" in found.ours_numbers) == ("supported", True)
-    assert judge_of(replace(relation, by=6.0), records).ours == "contradicted"
+    # Nine tasks with √(1/2 + 0.2625) × 0.1414 each: the sum's error is a third of that, with 9 degrees of freedom.
+    half = stats.t.ppf(0.95, 9) * math.sqrt(1 / 2 + RATIO) * math.sqrt(0.02) / 3
+    margin = f"averages of FedSplitBERT over FedAvg +5.00 [+{5 - half:.2f}, +{5 + half:.2f}]"
+    assert (found.ours, margin in found.ours_numbers) == ("supported", True)
+    assert judge_of(replace(relation, by=6.0), records).ours == "contradicted"  # above FedProx, not above FedAvg
+    assert judge_of(replace(relation, most=20.0), records).ours == "supported"
+    assert judge_of(replace(relation, most=10.0), records).ours == "contradicted"
     part = [record for record in records if record.cell.task in ("qqp", "rte")]
     found = judge_of(relation, part)
-    assert (found.ours, "+5.00 on 2 of 9 tasks" in found.ours_numbers) == ("inconclusive", True)
+    assert (found.ours, "+5.00 (Table III +5.00 on 2 of 9 tasks)" in found.ours_numbers) == ("undecided", True)
     first = [record for record in records if record.cell.seed == 0]
-    assert judge_of(relation, first).ours == "inconclusive"
+    assert judge_of(relation, first).ours == "undecided"
     assert judge_of(relation, records[:2]).ours == "not run"
 
 
-# ---- targets and bytes -----------------------------------------------------------------------------------------
-
-TARGET = Target({"qqp": 84.0}, FEDAVG)
-SIZES = Printed("Table VI", "parameter_gb")
-
-
-def test_targets_are_scale_free_below_the_papers_scale(run_of: RunOf, judge_of: JudgeOf) -> None:
-    relation = Reaches((SPLIT, FEDAVG), TARGET, within_rounds=2)
-    curves = {"fedsplitbert": (62, 65, 66), "fedavg": (50, 55, 60)}
-    records = [run_of(row, curve=curve, seed=seed) for row, curve in curves.items() for seed in (0, 1)]
-    found = judge_of(relation, records)
-    assert found.ours == "supported"  # 65 by round 2 against FedAvg's 60
-    assert "FedSplitBERT, QQP +5.00" in found.ours_numbers
-    assert "(round 1; target 60.00, FedAvg's last)" in found.ours_numbers
-    assert "FedAvg, QQP +0.00 (sets the target)" in found.ours_numbers
-    paper = [replace(record, cell=replace(record.cell, scale="paper")) for record in records]
-    assert judge_of(relation, paper, "lite").ours == "not run"
-    at_paper = [run_of(row, curve=curve, seed=s, scale="paper") for row, curve in curves.items() for s in (0, 1)]
-    found = judge_of(replace(relation, rows=(SPLIT,)), at_paper, "paper")
-    assert (found.ours, "(not within 3 rounds; target 84)" in found.ours_numbers) == ("contradicted", True)
+def test_rows_of_one_table_share_their_seeds(seeds_of: SeedsOf, judge_of: JudgeOf, table3: Benchmark) -> None:
+    """What one row gains by a seed the other loses: their mean is steady, though neither is."""
+    one = replace(table3, columns=tuple(column for column in table3.columns if column.task == "qqp"))
+    records = seeds_of("fedsplitbert", "qqp", [60.0, 70.1]) + seeds_of("fedsplitbert-qat", "qqp", [70.0, 60.0])
+    records += seeds_of("fedavg", "qqp", [60.0, 60.0])
+    assert judge_of(AverageBetter((SPLIT, QAT), (FEDAVG,), by=3.5), records, table=one).ours == "supported"
+    assert judge_of(AverageBetter((SPLIT,), (FEDAVG,), by=3.5), records, table=one).ours == "undecided"
 
 
-def test_a_limit_in_bytes_scales_with_the_encoder(run_of: RunOf, judge_of: JudgeOf) -> None:
-    """1 GB beside a printed round of 1 GB is one round of FedAvg here: two rounds of FedSplitBERT at 400 bytes."""
-    numbers = Numbers({("Table VI", "fedavg", "parameter_gb", ""): Decimal(1)})
-    relation = Reaches((SPLIT,), TARGET, below_bytes=1e9, sizes=SIZES)
-    fedavg = [run_of("fedavg", curve=(50, 55, 60), up=1000, seed=seed) for seed in (0, 1)]
-    late = [run_of("fedsplitbert", curve=(50, 52, 66), up=400, seed=seed) for seed in (0, 1)]
-    assert judge_of(relation, fedavg + late, numbers=numbers).ours == "contradicted"  # 66 comes with round 3
-    early = [run_of("fedsplitbert", curve=(50, 66, 52), up=400, seed=seed) for seed in (0, 1)]
-    assert judge_of(relation, fedavg + early, numbers=numbers).ours == "supported"
-    big = [run_of("fedsplitbert", curve=(66, 66, 66), up=1000, seed=seed) for seed in (0, 1)]
-    found = judge_of(relation, fedavg + big, numbers=numbers)
-    assert (found.ours, "one round is above the limit" in found.ours_numbers) == ("contradicted", True)
+# ---- bytes -----------------------------------------------------------------------------------------------------
 
 
-def test_bytes_of_a_round_are_exact(run_of: RunOf, judge_of: JudgeOf) -> None:
+def test_bytes_of_a_round_are_a_derivation(run_of: RunOf, judge_of: JudgeOf) -> None:
     relation = Cheaper((QAT,), (FEDAVG,), 4.0, ("qqp",))
     records = [run_of("fedavg", up=1030), run_of("fedsplitbert-qat", up=260)]  # 3.96
-    assert judge_of(relation, records).ours == "contradicted"
+    assert judge_of(relation, records).ours == "fails by derivation"
     rounded = judge_of(replace(relation, places=0), records)
-    assert (rounded.ours, rounded.ours_numbers) == ("supported", "n = 1; FedAvg / FedSplitBERT + qat, QQP 3.96 ×")
-    assert judge_of(relation, records[:1]).ours == "not run"
-
-
-def test_bytes_to_a_target_hang_on_the_seeds(run_of: RunOf, judge_of: JudgeOf) -> None:
-    relation = Cheaper((SPLIT,), (FEDAVG,), 2.0, ("qqp",), TARGET)
-    slow = [run_of("fedavg", curve=(50, 55, 60), up=1000, seed=seed) for seed in (0, 1)]
-    quick = [run_of("fedsplitbert", curve=(65, 66, 67), up=500, seed=seed) for seed in (0, 1)]
-    found = judge_of(relation, slow + quick)  # 3 rounds × 1000 against 1 × 500
-    assert (found.ours, " 6.00 × (round 3 against round 1;" in found.ours_numbers) == ("supported", True)
-    assert judge_of(relation, [slow[0], quick[0]]).ours == "inconclusive"
-    assert judge_of(replace(relation, factor=6.1), slow + quick).ours == "contradicted"
-
-
-def test_a_target_never_reached_is_censored(run_of: RunOf, judge_of: JudgeOf) -> None:
-    relation = Cheaper((SPLIT,), (FEDPROX,), 2.0, ("qqp",), TARGET)
-    fedavg = [run_of("fedavg", curve=(50, 55, 60), seed=seed) for seed in (0, 1)]
-    never = [run_of("fedprox", curve=(50, 50, 50), up=1000, seed=seed) for seed in (0, 1)]
-    quick = [run_of("fedsplitbert", curve=(65, 66, 67), up=500, seed=seed) for seed in (0, 1)]
-    found = judge_of(relation, fedavg + never + quick)
-    assert (found.ours, "6.00 × [6.00, ∞] (not within 3 rounds against round 1" in found.ours_numbers) == (
-        "supported",
-        True,
+    assert (rounded.ours, rounded.ours_numbers) == (
+        "holds by derivation",
+        "n = 1; FedAvg / FedSplitBERT + qat, QQP 3.96 ×",
     )
-    assert judge_of(replace(relation, factor=7.0), fedavg + never + quick).ours == "inconclusive"  # it may be 7
-    back = replace(relation, rows=(FEDPROX,), than=(SPLIT,))
-    assert judge_of(back, fedavg + never + quick).ours == "contradicted"
-    neither = [run_of("fedsplitbert", curve=(50, 50, 50), up=500, seed=seed) for seed in (0, 1)]
-    assert judge_of(relation, fedavg + never + neither).ours == "inconclusive"
+    assert judge_of(replace(relation, factor=1.0, most=2.0), records).ours == "fails by derivation"
+    assert judge_of(relation, records[:1]).ours == "not run"
 
 
 # ---- the same run ----------------------------------------------------------------------------------------------
 
 
-def test_same_is_exact(run_of: RunOf, judge_of: JudgeOf) -> None:
-    relation = Same(SPLIT, FEDAVG, tasks=("qqp",))
+def test_same_is_exact_wherever_it_was_run(run_of: RunOf, judge_of: JudgeOf) -> None:
+    relation = Same(SPLIT, FEDAVG, tasks=("qqp", "qnli"))  # one task is enough
     first, second = run_of("fedsplitbert"), run_of("fedavg")
-    assert judge_of(relation, [first, second]).ours == "supported"
+    assert judge_of(relation, [first, second]).ours == "holds by derivation"
     other = judge_of(relation, [first, run_of("fedavg", curve=(50.25, 60.0))])
-    assert (other.ours, "QQP −0.25" in other.ours_numbers) == ("contradicted", True)
+    assert (other.ours, "QQP −0.25" in other.ours_numbers) == ("fails by derivation", True)
     loss = judge_of(relation, [first, run_of("fedavg", losses=(0.5, 0.6))])
-    assert (loss.ours, "equal scores, but other losses or bytes" in loss.ours_numbers) == ("contradicted", True)
+    assert (loss.ours, "equal scores, but other losses or bytes" in loss.ours_numbers) == ("fails by derivation", True)
     away = judge_of(relation, [first, run_of("fedavg", curve=(50.25, 60.0), device="cuda")])
-    assert (away.ours, "run on different machines" in away.ours_numbers) == ("inconclusive", True)
+    assert (away.ours, "run on different machines" in away.ours_numbers) == ("undecided", True)
     assert judge_of(relation, [first]).ours == "not run"
 
 

@@ -1,0 +1,74 @@
+"""`plan --claims`: what each claim of a paper still needs, and the commands that compute it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from benchmarks.cli.paper import benchmarks_of
+from benchmarks.errors import UserError
+from benchmarks.record import RunRecord, read_records
+from benchmarks.registry import claims_of, folder_of, scale_of
+from benchmarks.spec import Benchmark
+
+if TYPE_CHECKING:
+    from reports.claims.needs import Missing, Needs
+
+
+def show_needs(words: argparse.Namespace) -> int:
+    """Print, claim by claim, the cells that have no record, then all of them as commands."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from reports.claims.cells import Runs, Tables
+    from reports.claims.needs import SEEDS, needs
+
+    claims = claims_of(words.id)
+    if not claims:
+        raise UserError(f"{words.id}: expected a paper with claims, such as fedsplitbert, found none of that name")
+    tables = benchmarks_of(words.id)
+    scale = scale_of(next(table for table in tables.values() if table.paper.id == words.id), words.scale or "lite")
+    runs = Runs(Tables(tables), scale, tuple(_records(words, tables.values())))
+    seeds = range(words.seeds if words.seeds > 1 else SEEDS)
+    found = [needs(claim, runs, seeds) for claim in claims]
+    shown = Table(title=f"{words.id}, claims · scale {scale.id}: what {len(seeds)} seeds of everything still need")
+    for heading in ("Claim", "Rows × tasks", "Complete", "Cells missing", "Hours *", "Left out †"):
+        shown.add_column(heading, justify="left" if heading in ("Claim", "Left out †") else "right")
+    for each in found:
+        complete = str(each.places - len(each.missing))
+        shown.add_row(each.claim.id, str(each.places), complete, *_amount(each), ", ".join(each.closed))
+    Console().print(shown)
+    print("* of one process, by the mean of the records of the same row and task, or of its method there; ? unknown.")
+    for text in dict.fromkeys(f"† {name}: {why}." for each in found for name, why in each.closed.items()):
+        print(text)
+    for line in commands((entry for each in found for entry in each.missing), scale.id, len(seeds)):
+        print(line)
+    return 0
+
+
+def _records(words: argparse.Namespace, tables: Iterable[Benchmark]) -> list[RunRecord]:
+    """Those of the results folder, and the committed ones of the papers."""
+    folders = {folder_of(table.paper.id) / "records" for table in tables} | {words.results_dir / "records"}
+    return [record for folder in sorted(folders) if folder.is_dir() for record in read_records(folder)]
+
+
+def _amount(found: Needs) -> tuple[str, str]:
+    cells = sum(len(entry.seeds) for entry in found.missing)
+    hours = sum(len(entry.seeds) * (entry.hours or 0.0) for entry in found.missing)
+    unknown = any(entry.hours is None for entry in found.missing)
+    return str(cells), f"{hours:.1f}{' + ?' if unknown else ''}" if cells else "0"
+
+
+def commands(missing: Iterable[Missing], scale: str, seeds: int) -> list[str]:
+    """What make runs to fill the gaps, a line for each benchmark and tasks that lack the same rows."""
+    rows: dict[tuple[str, str], dict[str, None]] = {}  # (benchmark, task) -> rows
+    for entry in missing:
+        rows.setdefault((entry.at.benchmark, entry.task), {})[entry.at.row] = None
+    tasks: dict[tuple[str, tuple[str, ...]], list[str]] = {}  # (benchmark, rows) -> tasks
+    for (benchmark, task), names in rows.items():
+        tasks.setdefault((benchmark, tuple(sorted(names))), []).append(task)
+    return [
+        f"make {benchmark} SCALE={scale} TASKS={','.join(names)} METHODS={','.join(methods)} SEEDS={seeds}"
+        for (benchmark, methods), names in tasks.items()
+    ]

@@ -1,0 +1,138 @@
+"""Targets of claims, seed by seed, and what runs need until there: rounds, bytes, or points that are lacking."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmarks.claims import MAJORITY, At, Target
+from benchmarks.measures import metric
+from benchmarks.record import RunRecord
+from reports.claims.asked import Counted, counted
+from reports.claims.cells import Runs
+from reports.claims.paired import unpaired_error
+from reports.evidence.inference import resampled, with_sampling
+from reports.evidence.paired import Pairs, resplit_ratio
+from reports.evidence.records import PAPER
+from reports.evidence.scores import round_scores
+from reports.evidence.statistics import Estimate, mean
+from reports.evidence.targets import attempt
+from reports.pages.text import number
+
+NO_MAJORITY = "the local majority was not run"
+MEANS_NOTHING = "with another encoder some level is one that all methods reach"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A target. by_seed: as recorded. text: in words. why_not: why nothing may be concluded from who reaches it."""
+
+    by_seed: Mapping[int, float]
+    text: str
+    why_not: str = ""
+
+
+def goal(runs: Runs, target: Target, task: str, score: str, seeds: Iterable[int]) -> Goal | None:
+    """The paper's target at its scale; elsewhere, of each seed, the best that a baseline scores after any round.
+
+    None where no seed has all baselines.
+    """
+    measured = metric(score)
+    by_seed, text = _levels(runs, target, task, score, tuple(seeds))
+    if not by_seed:
+        return None
+    if runs.scale.id != PAPER and target.only_printed:
+        return Goal(by_seed, text, MEANS_NOTHING)
+    majority = _majority(runs, target, task, score)
+    known = {seed: value for seed, value in by_seed.items() if seed in majority}
+    if not known:
+        return Goal(by_seed, text, NO_MAJORITY)
+    met = sum(own is not None and measured.reaches(own, known[seed]) for seed, own in majority.items() if seed in known)
+    why = f"the local majority, which sends nothing, meets it in {met} of {len(known)} seeds"
+    return Goal(known, text, why if met else "")
+
+
+def _levels(runs: Runs, target: Target, task: str, score: str, seeds: Sequence[int]) -> tuple[dict[int, float], str]:
+    """Seed -> what is to be reached there, as recorded, and the same in words."""
+    measured = metric(score)
+    if runs.scale.id == PAPER and task in target.percent:
+        wanted = target.percent[task]
+        return dict.fromkeys(seeds, wanted / measured.factor), f"target {wanted:g}"
+    best = [_best(runs.of(at, task), score) for at in target.baselines]
+    shared = [seed for seed in seeds if all(seed in found for found in best)]
+    values = {seed: measured.best(found[seed] for found in best) for seed in shared}
+    by_seed = {seed: value for seed, value in values.items() if value is not None}
+    level = number(measured.shown(mean(list(by_seed.values())))) if by_seed else ""
+    names = [runs.tables.row(at).name for at in target.baselines]
+    return by_seed, f"target {level}, {names[0] if len(names) == 1 else 'the best baseline'}'s best round"
+
+
+def _best(records: Sequence[RunRecord], score: str) -> dict[int, float]:
+    best = {record.cell.seed: metric(score).best(round_scores(record, score)) for record in records}
+    return {seed: value for seed, value in best.items() if value is not None}
+
+
+def _majority(runs: Runs, target: Target, task: str, score: str) -> dict[int, float | None]:
+    """What the local majority scores, by seed; None where it is undefined, as a constant answer's correlation."""
+    table = runs.tables.benchmark(target.baselines[0])
+    if MAJORITY not in {row.id for row in table.rows}:
+        return {}
+    records = runs.of(At(table.id, MAJORITY), task)
+    return {record.cell.seed: metric(score).best(round_scores(record, score)) for record in records}
+
+
+def fewer_rounds(pairs: Pairs, wanted: Goal, score: str) -> Counted:
+    """Rounds that the other needs to the target, less those that the row needs."""
+    bounds, late = [], False
+    for own, its in _with_goal(pairs, wanted):
+        (low, high), (least, most) = (_rounds(run, score, wanted) for run in (its, own))
+        bounds.append((low - most, high - least))
+        late = late or math.isinf(most)
+    note = f"not within {len(pairs[0][0].rounds)} rounds; {wanted.text}" if late else wanted.text
+    return counted(bounds, _ratio(pairs), note)
+
+
+def _rounds(record: RunRecord, score: str, wanted: Goal) -> tuple[float, float]:
+    """The least and the largest number of rounds until the target."""
+    found = attempt(record, score, wanted.by_seed[record.cell.seed])
+    return (found.rounds, found.rounds) if found.is_reached else (found.rounds + 1, math.inf)
+
+
+def byte_ratio(pairs: Pairs, wanted: Goal, score: str, directions: Sequence[str]) -> Counted:
+    """The other's bytes until the target over the row's; of those that never reach it, a bound."""
+    bounds, words = [], ([], [])  # type: tuple[list[tuple[float, float]], tuple[list[str], list[str]]]
+    for own, its in _with_goal(pairs, wanted):
+        mine, theirs = (attempt(run, score, wanted.by_seed[run.cell.seed], directions) for run in (own, its))
+        ratio = theirs.bytes / mine.bytes if mine.bytes else math.inf
+        bounds.append((ratio if mine.is_reached else 0.0, ratio if theirs.is_reached else math.inf))
+        words[0].append(theirs.when)
+        words[1].append(mine.when)
+    return counted(bounds, _ratio(pairs), f"{in_words(words[0])} against {in_words(words[1])}; {wanted.text}")
+
+
+def above(runs: Sequence[RunRecord], limits: Sequence[int], wanted: Goal, score: str) -> Estimate:
+    """By how much the best score within so many rounds of each run is better than the target, in its unit."""
+    measured, values, tries = metric(score), [], []
+    for run, limit in zip(runs, limits, strict=True):
+        target = wanted.by_seed[run.cell.seed]
+        best = measured.best(round_scores(run, score)[:limit])
+        values.append(None if best is None else measured.shown(measured.gain(best, target)))
+        tries.append(attempt(run, score, target))
+    note, ratio = f"{in_words(found.when for found in tries)}; {wanted.text}", resplit_ratio(runs)
+    if ratio:
+        return resampled(values, ratio, note, floor=unpaired_error(runs, score))
+    return with_sampling(resampled(values, 0.0, note, floor=0.0), unpaired_error(runs, score))
+
+
+def _ratio(pairs: Pairs) -> float:
+    return resplit_ratio([own for own, _ in pairs])
+
+
+def _with_goal(pairs: Pairs, wanted: Goal) -> Pairs:
+    return [(own, its) for own, its in pairs if own.cell.seed in wanted.by_seed]
+
+
+def in_words(texts: Iterable[str]) -> str:
+    """Each text once."""
+    return ", ".join(dict.fromkeys(texts))

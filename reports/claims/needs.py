@@ -1,0 +1,124 @@
+"""What claims still need before a verdict may hang on it: cells of rows and columns, a seed each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from benchmarks.claims import MAJORITY, At, AtMost, AverageBetter, Better, Cheaper, Claim, Reaches, Sends, Similar
+from benchmarks.record import RunRecord
+from reports.claims.cells import Pair, Runs, Tables
+from reports.claims.decide import decide
+from reports.evidence.gate import CENTRAL, RIVALS, home
+from reports.evidence.records import PAPER
+from reports.evidence.statistics import mean
+
+SEEDS = 5  # as many as a sign test needs; where seeds redraw the split it needs seven
+Asking = tuple[At, str]  # a row and a task
+
+
+@dataclass(frozen=True)
+class _Questions:
+    """A Source that knows nothing and notes what it is asked for; bytes that follow from shapes need no record.
+
+    ordered: rows and tasks whose scores are compared; other: those whose records are looked at in another way.
+    """
+
+    tables: Tables
+    is_paper: bool
+    ordered: dict[Asking, None] = field(default_factory=dict)
+    other: dict[Asking, None] = field(default_factory=dict)
+
+    def _order(self, rows: Iterable[At], task: str) -> None:
+        self.ordered.update(dict.fromkeys((at, task) for at in rows if self.tables.column(at, task) is not None))
+
+    def _with_majority(self, baselines: Sequence[At], task: str) -> None:
+        table = self.tables.benchmark(baselines[0])
+        rows = [At(table.id, MAJORITY)] if MAJORITY in {row.id for row in table.rows} else []
+        self._order([*baselines, *rows], task)
+
+    def difference(self, relation: Better | Similar, pair: Pair) -> None:
+        self._order((pair.row, pair.other), pair.task)
+        if isinstance(relation, Better) and relation.measure == "rounds":
+            self._with_majority(relation.target.baselines if relation.target else relation.than, pair.task)
+
+    def average_margin(self, relation: AverageBetter, rivals: Mapping[str, At]) -> None:
+        for row in relation.rows:
+            for task in self.tables.tasks(row):
+                self._order((row, rivals[row.benchmark]), task)
+
+    def above_target(self, relation: Reaches, row: At, task: str) -> None:
+        if self.is_paper or not relation.target.only_printed:
+            self._order((row,), task)
+            self._with_majority(relation.target.baselines, task)
+
+    def ratio(self, relation: Cheaper, pair: Pair) -> None:
+        if relation.target is not None:
+            self._order((pair.row, pair.other), pair.task)
+            self._with_majority(relation.target.baselines, pair.task)
+
+    def gigabytes(self, relation: Sends, row: At, task: str) -> None:
+        """Follows from shapes."""
+
+    def level(self, relation: AtMost, row: At, task: str) -> None:
+        self.other[row, task] = None
+
+    def gap(self, pair: Pair) -> None:
+        """One task is enough: two runs are one by what their code is."""
+        if not any(at == pair.row for at, _ in self.other):
+            self.other.update({(pair.row, pair.task): None, (pair.other, pair.task): None})
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A row on a task whose seeds were not all run. hours: of one seed, where a record tells; None where none does."""
+
+    at: At
+    task: str
+    seeds: tuple[int, ...]
+    hours: float | None
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a claim needs. places: rows on tasks. closed: a column's name -> why no further record decides there."""
+
+    claim: Claim
+    places: int
+    missing: tuple[Missing, ...]
+    closed: Mapping[str, str]
+
+
+def needs(claim: Claim, runs: Runs, seeds: Sequence[int] = range(SEEDS)) -> Needs:
+    """The cells of a claim that have no record yet, with the rows that set its targets and judge its columns."""
+    asked = _Questions(runs.tables, runs.scale.id == PAPER)
+    decide(claim.every_relation, asked)
+    wanted, closed = dict(asked.other), {}
+    for at, task in asked.ordered:
+        gate = runs.gate(at, task)
+        if gate.is_known and not gate.is_open:
+            closed[runs.tables.task(at, task)] = gate.why
+        else:
+            wanted |= dict.fromkeys([(at, task), *_references(runs.tables, at, task)])
+    found = (_missing(runs, at, task, seeds) for at, task in wanted)
+    return Needs(claim, len(wanted), tuple(entry for entry in found if entry.seeds), closed)
+
+
+def _references(tables: Tables, at: At, task: str) -> list[Asking]:
+    """The rows that say whether a column is evidence, of those that there are."""
+    judging = home(tables.benchmark(at))
+    rows, tasks = {row.id for row in judging.rows}, {column.task for column in judging.columns}
+    return [(At(judging.id, name), task) for name in (CENTRAL, *RIVALS) if name in rows and task in tasks]
+
+
+def _missing(runs: Runs, at: At, task: str, seeds: Sequence[int]) -> Missing:
+    records = runs.of(at, task)
+    lacking = tuple(seed for seed in seeds if seed not in {record.cell.seed for record in records})
+    alike = records or runs.of_method(runs.tables.row(at).algorithm, task)
+    return Missing(at, task, lacking, _hours(alike) if lacking else None)
+
+
+def _hours(records: Sequence[RunRecord]) -> float | None:
+    """Of one cell, by the mean of these that say how long they trained."""
+    known = [record.timing["train_seconds"] for record in records if "train_seconds" in record.timing]
+    return mean(known) / 3600 if known else None

@@ -1,0 +1,67 @@
+"""Two rows' records, paired by seed: by how much one is better, also in percent of the other, and several together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from benchmarks.record import RunRecord
+from reports.evidence.inference import estimate, resampled
+from reports.evidence.paired import Pairs, difference, paired_error, resplit_ratio
+from reports.evidence.scores import known, scores_of
+from reports.evidence.statistics import Estimate, mean
+
+
+def relative_difference(pairs: Pairs, score: str) -> Estimate:
+    """By how much the first records of pairs are better, in percent of the second ones' mean, as if that was known."""
+    found, values = difference(pairs, score), known(scores_of([its for _, its in pairs], score).at())
+    level = abs(mean(values)) if values else 0.0
+    return _scaled(found, 100 / level) if level else Estimate(None, None, found.n, found.note)
+
+
+def _scaled(found: Estimate, by: float) -> Estimate:
+    return replace(
+        found,
+        value=None if found.value is None else found.value * by,
+        interval=None if found.interval is None else (found.interval[0] * by, found.interval[1] * by),
+        error=None if found.error is None else found.error * by,
+    )
+
+
+def mean_difference(of_rows: Sequence[Pairs], score: str) -> Estimate | None:
+    """By how much several rows are better than one rival on average, over the seeds that all of them have.
+
+    Rows that share seeds and rival go together: redrawn splits are averaged seed by seed; where seeds share their test
+    set, errors are added as if they went together wholly, which is wider. None without a seed.
+    """
+    shared = set.intersection(*({own.cell.seed for own, _ in pairs} for pairs in of_rows))
+    if not shared:
+        return None
+    kept = [[pair for pair in pairs if pair[0].cell.seed in shared] for pairs in of_rows]
+    found = [difference(pairs, score) for pairs in kept]
+    if len(found) == 1:
+        return found[0]
+    ratio = resplit_ratio([own for pairs in kept for own, _ in pairs])
+    if ratio:
+        gains = [_gains(pairs, score) for pairs in kept]
+        floors = [paired_error(pairs, score) for pairs in kept]
+        floor = None if None in floors else mean(known(floors))
+        return resampled(
+            [None if None in row else mean(known(row)) for row in zip(*gains, strict=True)], ratio, floor=floor
+        )
+    values, errors = known([part.value for part in found]), known([part.error for part in found])
+    if len(errors) < len(found) or len(values) < len(found):
+        return Estimate(mean(values) if values else None, None, len(shared))
+    return estimate(mean(values), mean(errors), min(part.freedom for part in found), len(shared))
+
+
+def _gains(pairs: Pairs, score: str) -> list[float | None]:
+    own, its = (scores_of([pair[side] for pair in pairs], score) for side in (0, 1))
+    both = zip(own.at(), its.at(), strict=True)
+    return [None if one is None or other is None else own.metric.gain(one, other) for one, other in both]
+
+
+def unpaired_error(records: Sequence[RunRecord], score: str) -> float | None:
+    """The sampling error of a difference to another score on the same test sets, as if that had other examples."""
+    found = scores_of(records, score)
+    return None if found.error is None or None in found.errors else found.error * 2**0.5

@@ -1,0 +1,117 @@
+"""Judged claims as tables: Markdown, and the terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from reports.claims.judge import Judgement
+from reports.pages.render import escape, table_line
+
+HEADERS = (
+    "Claim",
+    "The paper says",
+    "Place",
+    "In print",
+    "Ours",
+    "Effect and 90 % interval",
+    "n",
+    "Undecided or not judged, as",
+    "Would have seen",
+)
+BRIEF = 5  # of the headers: the verdicts alone
+RULE = (
+    "Rule (docs/statistics.md says why). In print: exact arithmetic on the printed numbers, or on the paper's "
+    "equations with its printed parameters. Ours: differences A − B are paired by seed, in the round that is best "
+    "on validation data (the last one where none is held back); every test is one-sided at 5 %, so an interval of "
+    "90 % shows both bounds. Scores: corrected resampled t, or the bootstrap where seeds share a test set, two "
+    "seeds at least; rounds, and bytes until a target: sign test, five at least, seven where seeds redraw the "
+    "split, and ties decide nothing. A claim of several comparisons is supported where each one is, and "
+    "contradicted where one is after Holm's correction for their number; where one is enough, the reverse. Similar: "
+    "two one-sided tests. Averages: above every rival, task by task. A target off the paper's scale is, seed by "
+    "seed, the best round of the best baseline; where the local majority meets a target, nothing is judged. Scores "
+    "are evidence only where the encoder learns the task: on all clients' test examples together, central training "
+    "beats a linear model and the overall majority. What follows from shapes, or from what a method is, holds or "
+    "fails by derivation. Would have seen: the distance from what is asked that these seeds decide four times of "
+    "five."
+)
+
+
+def _cells(judgement: Judgement) -> tuple[str, ...]:
+    claim = judgement.claim
+    why = "; ".join(filter(None, (judgement.why, judgement.caveat)))
+    verdicts = (judgement.in_print, judgement.ours)
+    rest = (judgement.effect, judgement.n, why, judgement.seen)
+    return (claim.id, f"“{claim.quotation}”", claim.place, *verdicts, *rest)
+
+
+def _numbers(judgement: Judgement) -> Iterator[str]:
+    """All numbers of a claim, and of its other readings."""
+    yield f"print: {judgement.in_print_numbers}; ours: {judgement.ours_numbers}"
+    for name, (in_print, its, ours, own) in judgement.otherwise.items():
+        yield f"read as {name}: in print {in_print} ({its}); ours {ours} ({own})"
+
+
+def _heading(judgements: Sequence[Judgement]) -> str:
+    first = judgements[0]
+    return f"{first.paper}, claims · scale {first.scale.id}: {first.scale.label}"
+
+
+def summary(judgements: Sequence[Judgement]) -> str:
+    """How many claims got which verdict, in print and in our records."""
+    verdicts = {
+        "in print": [found.in_print for found in judgements],
+        "in our records": [found.ours for found in judgements],
+    }
+    counts = {where: Counter(found).most_common() for where, found in verdicts.items()}
+    parts = (f"{where} {', '.join(f'{n} {verdict}' for verdict, n in found)}" for where, found in counts.items())
+    return f"{len(judgements)} claims: {'; '.join(parts)}."
+
+
+def _markdown(judgements: Sequence[Judgement], level: int, columns: int, rest: Sequence[str]) -> str:
+    """A table of the claims under a heading of that level, and what comes after it; empty without claims."""
+    if not judgements:
+        return ""
+    lines = [table_line(HEADERS[:columns]), table_line([":--"] * columns)]
+    lines += [table_line([escape(text) for text in _cells(found)[:columns]]) for found in judgements]
+    heading = f"{'#' * level} {escape(_heading(judgements))}"
+    return "\n\n".join([heading, summary(judgements), "\n".join(lines), *rest]) + "\n"
+
+
+def _folded(title: str, texts: Sequence[str]) -> str:
+    listed = "\n".join(f"- {escape(text)}" for text in texts)
+    return f"<details><summary>{title}</summary>\n\n{listed}\n\n</details>"
+
+
+def claims_markdown(judgements: Sequence[Judgement], level: int = 3) -> str:
+    """The claims, all their numbers, how each is read, and the rule; empty without claims."""
+    numbers = [f"{found.claim.id}: {text}" for found in judgements for text in _numbers(found)]
+    readings = [f"{found.claim.id}: {found.claim.reading}" for found in judgements if found.claim.reading]
+    rest = [_folded("All numbers", numbers), _folded("How the claims are read and judged", [*readings, RULE])]
+    return _markdown(judgements, level, len(HEADERS), rest)
+
+
+def verdicts_markdown(judgements: Sequence[Judgement], level: int = 3) -> str:
+    """The claims with their two verdicts alone; empty without claims."""
+    return _markdown(judgements, level, BRIEF, [])
+
+
+def print_claims(judgements: Sequence[Judgement], console: Console | None = None) -> None:
+    """Print the claims, one after the other, and how they are judged; nothing without claims."""
+    if not judgements:
+        return
+    console = console or Console()
+    console.print(Text(_heading(judgements), style="bold"))
+    for judgement in judgements:
+        claim_id, quotation, place, in_print, ours, _, _, why, seen = _cells(judgement)
+        console.print(Text(f"\n{claim_id}  {quotation} ({place})"))
+        console.print(Text(f"in print: {in_print}; ours: {ours}", style="bold"))
+        if why:
+            console.print(Text(why + (f"; would have seen {seen}" if seen else "")))
+        for text in _numbers(judgement):
+            console.print(Text(text, style="dim"))
+    console.print(Text(f"\n{RULE}"))
+    console.print(Text(summary(judgements), style="bold"))

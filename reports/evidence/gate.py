@@ -1,0 +1,109 @@
+"""Whether scores on a column are evidence of an ordering: only where the encoder learns the task.
+
+On all clients' test examples together, as means over clients reward knowing a client's label shares, central training
+has to beat a linear model and the overall majority by more than the error of the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmarks.record import POOLED, RunRecord
+from benchmarks.spec import Benchmark, Column, Scale
+from reports.evidence.paired import difference, level
+from reports.evidence.records import DEMO, Request, by_definition, select
+from reports.evidence.scores import known, scores_of
+from reports.evidence.statistics import mean, printed
+
+CENTRAL = "central"
+RIVALS = {"linear": "linear", "overall-majority": "overall majority"}  # row -> its name in a reason
+NOT_RUN = "reference rows not run"
+NO_ERROR = "reference rows show no error yet, as one seed does"
+Key = tuple[str, int]
+Index = Mapping[str, Sequence[RunRecord]]  # definition id -> records of one scale
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Whether a column's scores are evidence. why: in words, where they are not. is_known: whether that is settled."""
+
+    is_open: bool
+    why: str = ""
+    is_known: bool = True
+
+
+OPEN = Gate(True)
+
+
+def home(benchmark: Benchmark) -> Benchmark:
+    """The benchmark whose reference rows judge a benchmark's columns."""
+    return benchmark.gate or benchmark
+
+
+def has_references(benchmark: Benchmark) -> bool:
+    """Whether there are rows that could judge its columns."""
+    return {CENTRAL, *RIVALS} <= {row.id for row in home(benchmark).rows}
+
+
+def gate_of(benchmark: Benchmark, column: Column, scale: Scale, index: Index) -> Gate:
+    """The gate of a column at a scale. index: the scale's records by definition."""
+    reference = home(benchmark)
+    if _leaks(benchmark, column, scale):
+        return Gate(False, f"its test examples {column.leak}")
+    judged = next((own for own in reference.columns if own.task == column.task), None)
+    if judged is None or not has_references(benchmark) or scale.id not in {known.id for known in reference.scales}:
+        return Gate(False, NOT_RUN, is_known=False)
+    rows = {row.id: row for row in reference.rows}
+    scored = {name: _pooled(select(reference, scale, rows[name], judged, index).records) for name in (CENTRAL, *RIVALS)}
+    return _decided(scored, f"{POOLED}/{judged.averaged.rpartition('/')[2]}")
+
+
+def gates(request: Request) -> dict[str, Gate]:
+    """Task -> gate of a request's columns; none at the demo scale, and where no rows could judge them."""
+    if request.scale.id == DEMO or not has_references(request.benchmark):
+        return {}
+    index = by_definition(record for record in request.records if record.cell.scale == request.scale.id)
+    return {column.task: gate_of(request.benchmark, column, request.scale, index) for column in request.columns}
+
+
+def _leaks(benchmark: Benchmark, column: Column, scale: Scale) -> bool:
+    """Whether a column's declared leak is there: a split by group has none."""
+    if not column.leak:
+        return False
+    # The field of cells whose split keeps first texts together, where they have it.
+    return not getattr(benchmark.cell(benchmark.rows[0], column, scale, 0), "grouped", False)
+
+
+def _pooled(records: Sequence[RunRecord]) -> dict[Key, RunRecord]:
+    """Data's digest and seed -> record, of those that hold pooled scores."""
+    return {
+        (record.inputs["data"]["digest"], record.cell.seed): record
+        for record in records
+        if record.rounds[-1].pooled_scores
+    }
+
+
+def _decided(scored: Mapping[str, Mapping[Key, RunRecord]], score: str) -> Gate:
+    failing, seeds = [], []
+    for name, words in RIVALS.items():
+        shared = sorted(scored[CENTRAL].keys() & scored[name].keys())
+        if not shared:
+            return Gate(False, NOT_RUN, is_known=False)
+        central, its = ([scored[row][key] for key in shared] for row in (CENTRAL, name))
+        values = known(scores_of(its, score).at())
+        # A constant answer has no correlation: against it, central training has to have one.
+        found = difference(list(zip(central, its, strict=True)), score) if values else level(central, score)
+        if found.interval is None:
+            return Gate(False, NO_ERROR, is_known=False)
+        if found.interval[0] <= 0:
+            failing.append(f"{words} {_shown(values)}")
+            seeds.append(len(shared))
+    if not failing:
+        return OPEN
+    best = _shown(known(scores_of(list(scored[CENTRAL].values()), score).at()))
+    return Gate(False, f"the encoder is too weak here: central {best}, {', '.join(failing)}, n = {min(seeds)}")
+
+
+def _shown(values: Sequence[float]) -> str:
+    return f"{printed(mean(values), places=1)}".replace("-", "−") if values else "undefined"

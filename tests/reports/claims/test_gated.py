@@ -1,0 +1,127 @@
+"""No verdict on scores of a column that is no evidence; what needs no gate is judged all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+from benchmarks.claims import At, AtMost, AverageBetter, Better, Cheaper, Reaches, Relation, Same, Similar, Target
+from benchmarks.record import RunRecord
+from benchmarks.spec import Benchmark, Cell, Column, Row, Scale
+from reports.claims.judge import Judgement
+
+TABLE = "fedsplitbert-table3"
+SPLIT, QAT, FEDAVG = (At(TABLE, row) for row in ("fedsplitbert", "fedsplitbert-qat", "fedavg"))
+RunOf = Callable[..., RunRecord]
+JudgeOf = Callable[..., Judgement]
+TARGET = Target({"qqp": 84.0}, (FEDAVG,))
+SHUT = {"linear": 95.0}
+WEAK = "QQP not judged: the encoder is too weak here: central 90.0, linear 95.0, n = 8"
+ORDERINGS: tuple[Relation, ...] = (
+    Better((SPLIT,), (FEDAVG,), tasks=("qqp",)),
+    Better((SPLIT,), (FEDAVG,), tasks=("qqp",), measure="loss"),
+    Better((SPLIT,), (FEDAVG,), tasks=("qqp",), measure="rounds"),
+    Better((SPLIT,), (FEDAVG,), tasks=("qqp",), some=True),
+    AverageBetter((SPLIT,), (FEDAVG,), by=1.0),
+    Similar(SPLIT, FEDAVG, within=1.0, tasks=("qqp",)),
+    Similar(QAT, SPLIT, within=1.0, tasks=("qqp",)),
+    Reaches((SPLIT,), TARGET),
+    Cheaper((SPLIT,), (FEDAVG,), 2.0, ("qqp",), TARGET),
+)
+
+
+@pytest.fixture(scope="module")
+def records(run_of: RunOf) -> list[RunRecord]:
+    """Seven seeds of three rows, all of them plain: FedSplitBERT is above FedAvg, quicker, and of lower loss."""
+    curves = {"fedsplitbert": (65, 70), "fedsplitbert-qat": (65, 70.1), "fedavg": (50, 60)}
+    return [
+        run_of(
+            row, curve=[each + seed / 50 for each in curve], seed=seed, losses=(0.9, 0.2 if row != "fedavg" else 0.5)
+        )
+        for (row, curve), seed in product(curves.items(), range(7))
+    ]
+
+
+@pytest.fixture(scope="module")
+def one_task(table3: Benchmark) -> Benchmark:
+    return replace(table3, columns=tuple(column for column in table3.columns if column.task == "qqp"))
+
+
+@pytest.mark.parametrize("relation", ORDERINGS, ids=lambda relation: type(relation).__name__)
+def test_every_ordering_asks_the_gate(
+    judge_of: JudgeOf, one_task: Benchmark, records: list[RunRecord], relation: Relation
+) -> None:
+    assert judge_of(relation, records, table=one_task).ours in ("supported", "contradicted")
+    shut = judge_of(relation, records, table=one_task, levels=SHUT)
+    assert (shut.ours, shut.why) == ("not judged", WEAK)
+    assert shut.effect  # the number is shown
+    unknown = judge_of(relation, records, table=one_task, levels={"central": None})
+    assert (unknown.ours, unknown.why) == ("not judged", "QQP not judged: reference rows not run")
+
+
+@pytest.mark.parametrize(
+    "relation",
+    [
+        AtMost((SPLIT,), "test/accuracy", percent=1.0, tasks=("qqp",)),
+        Same(SPLIT, FEDAVG, tasks=("qqp",)),
+        Cheaper((SPLIT,), (FEDAVG,), 2.0, ("qqp",)),
+    ],
+    ids=lambda relation: type(relation).__name__,
+)
+def test_what_orders_no_scores_needs_none(
+    judge_of: JudgeOf, one_task: Benchmark, records: list[RunRecord], relation: Relation
+) -> None:
+    verdicts = {judge_of(relation, records, table=one_task, levels=levels).ours for levels in (None, SHUT)}
+    assert len(verdicts) == 1
+    assert verdicts <= {"contradicted", "fails by derivation"}
+
+
+def test_an_open_column_may_contradict_beside_a_shut_one(run_of: RunOf, judge_of: JudgeOf) -> None:
+    relation = Better((SPLIT,), (FEDAVG,), tasks=("qqp", "qnli"))
+    for ours, verdict in ((70.0, "undecided"), (50.0, "contradicted")):
+        records = [
+            run_of(row, task, (0, level + seed / 50), seed=seed)
+            for (row, level), task, seed in product(
+                (("fedsplitbert", ours), ("fedavg", 60.0)), ("qqp", "qnli"), range(7)
+            )
+        ]
+        assert judge_of(relation, records).ours == ("supported" if ours > 60 else "contradicted")
+        mixed = judge_of(relation, records, shut=("qnli",))
+        assert mixed.ours == verdict
+        assert mixed.why.startswith("QNLI not judged: the encoder is too weak") is (verdict == "undecided")
+        assert judge_of(relation, records, shut=("qqp", "qnli")).ours == "not judged"
+
+
+def test_leaking_columns_count_once_their_split_is_by_group(
+    judge_of: JudgeOf, one_task: Benchmark, records: list[RunRecord]
+) -> None:
+    (column,) = one_task.columns
+    leaking = replace(one_task, columns=(replace(column, leak="share sentences with training"),))
+    relation = Better((SPLIT,), (FEDAVG,), tasks=("qqp",))
+    found = judge_of(relation, records, table=leaking)
+    assert (found.ours, found.why) == ("not judged", "QQP not judged: its test examples share sentences with training")
+
+    class Grouped(Cell):
+        """A cell whose split keeps texts together."""
+
+        grouped = True
+
+    def base(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+        return Grouped(**vars(one_task.base(row, column, scale, seed)))
+
+    assert judge_of(relation, records, table=replace(leaking, base=base)).ours == "supported"
+
+
+def test_averages_leave_out_what_leaks(run_of: RunOf, judge_of: JudgeOf, table3: Benchmark) -> None:
+    columns = {column.task: column for column in table3.columns}
+    leak = replace(columns["qnli"], leak="share sentences with training")
+    two = replace(table3, columns=(columns["qqp"], leak))
+    records = [
+        run_of(row, task, (0, level + seed / 50), seed=seed)
+        for (row, level), task, seed in product((("fedsplitbert", 70.0), ("fedavg", 60.0)), ("qqp", "qnli"), range(7))
+    ]
+    found = judge_of(AverageBetter((SPLIT,), (FEDAVG,), by=1.0), records, table=two)
+    assert (found.ours, "(Table III +10.00 without QNLI)" in found.effect) == ("supported", True)

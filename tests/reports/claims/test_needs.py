@@ -1,0 +1,109 @@
+"""What a claim still needs: the cells that its judgement would ask for, less those that have a record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.claims import At, AtMost, Better, Cheaper, Claim, Reaches, Relation, Same, Sends, Target
+from benchmarks.cli.main import main
+from benchmarks.cli.needs import commands
+from benchmarks.record import RunRecord
+from benchmarks.spec import Benchmark
+from reports.claims.cells import Runs, Tables
+from reports.claims.needs import Missing, Needs, needs
+
+TABLE = "fedsplitbert-table3"
+SPLIT, FEDAVG, FEDPROX = (At(TABLE, row) for row in ("fedsplitbert", "fedavg", "fedprox"))
+RunOf = Callable[..., RunRecord]
+Opened = Callable[..., tuple[Benchmark, list[RunRecord]]]
+JUDGING = {"central", "linear", "overall-majority"}
+BETTER = Better((SPLIT,), (FEDAVG,), tasks=("qqp",))
+TARGET = Target({"qqp": 84.0}, (FEDAVG, FEDPROX))
+
+
+@pytest.fixture(scope="module")
+def table(table3: Benchmark, opened: Opened) -> Benchmark:
+    return opened(table3, [])[0]
+
+
+def needed(table: Benchmark, relation: Relation, records: list[RunRecord], scale: str = "lite") -> Needs:
+    runs = Runs(Tables({table.id: table}), table.scale(scale), tuple(records))
+    return needs(Claim("1", "A sentence", "section I", (relation,)), runs)
+
+
+def rows(found: Needs) -> set[str]:
+    return {entry.at.row for entry in found.missing}
+
+
+def test_rows_with_those_that_judge_the_column(table: Benchmark) -> None:
+    found = needed(table, BETTER, [])
+    assert rows(found) == {"fedsplitbert", "fedavg", *JUDGING}
+    assert {entry.seeds for entry in found.missing} == {(0, 1, 2, 3, 4)}
+    assert {entry.hours for entry in found.missing} == {None}
+    without = replace(table, rows=tuple(row for row in table.rows if row.id not in JUDGING))
+    assert rows(needed(without, BETTER, [])) == {"fedsplitbert", "fedavg"}
+
+
+def test_what_was_run_is_not_needed(table: Benchmark, run_of: RunOf) -> None:
+    timed = [replace(run_of("fedavg", seed=seed), timing={"train_seconds": 1800.0 * seed}) for seed in (1, 3)]
+    found = {entry.at.row: entry for entry in needed(table, BETTER, timed).missing}
+    assert (found["fedavg"].seeds, found["fedavg"].hours) == ((0, 2, 4), 1.0)
+    assert found["fedsplitbert"].hours is None  # another method
+    alike = {
+        entry.at.row: entry for entry in needed(table, replace(BETTER, than=(At(TABLE, "fedavg-fp16"),)), timed).missing
+    }
+    assert (alike["fedavg-fp16"].seeds, alike["fedavg-fp16"].hours) == ((0, 1, 2, 3, 4), 1.0)
+    complete = [run_of("fedavg", seed=seed) for seed in range(5)]
+    assert "fedavg" not in rows(needed(table, BETTER, complete))
+
+
+def test_targets_need_their_baselines_and_the_majority(table: Benchmark) -> None:
+    every = {"fedsplitbert", "fedavg", "fedprox", "local-majority", *JUDGING}
+    assert rows(needed(table, Reaches((SPLIT,), TARGET), [])) == every
+    assert rows(needed(table, Cheaper((SPLIT,), (FEDPROX,), 2.0, ("qqp",), TARGET), [])) == every
+    assert rows(needed(table, replace(BETTER, measure="rounds"), [])) == every - {"fedprox"}
+    only = Reaches((SPLIT,), replace(TARGET, only_printed=True))
+    assert needed(table, only, []).places == 0
+    assert needed(table, only, [], "paper").places == len(every)
+
+
+def test_what_follows_needs_little(table: Benchmark) -> None:
+    for relation in (Cheaper((SPLIT,), (FEDAVG,), 4.0, ("qqp",)), Sends((SPLIT,), ("qqp",), 3, 1e9)):
+        assert needed(table, relation, []).places == 0
+    same = needed(table, Same(SPLIT, FEDAVG), [])
+    assert [(entry.at.row, entry.task) for entry in same.missing] == [("fedsplitbert", "mrpc"), ("fedavg", "mrpc")]
+    attack = needed(table, AtMost((SPLIT,), "test/accuracy", 1.0, ("qqp",)), [])
+    assert rows(attack) == {"fedsplitbert"}  # no gate
+
+
+def test_closed_columns_are_left_out(table3: Benchmark, run_of: RunOf, opened: Opened) -> None:
+    table, records = opened(table3, [run_of("fedavg")], {"linear": 95.0})
+    found = needed(table, BETTER, records)
+    assert (found.places, list(found.closed)) == (0, ["QQP"])
+    assert found.closed["QQP"].startswith("the encoder is too weak here")
+
+
+def test_commands_are_a_line_for_rows_that_lack_the_same() -> None:
+    missing = [
+        Missing(At("a-table1", row), task, (0,), None)
+        for row, task in (("x", "rte"), ("y", "rte"), ("x", "qqp"), ("y", "qqp"), ("x", "mrpc"))
+    ]
+    assert commands([*missing, *missing, Missing(At("b-table2", "z"), "rte", (4,), 2.0)], "lite", 5) == [
+        "make a-table1 SCALE=lite TASKS=rte,qqp METHODS=x,y SEEDS=5",
+        "make a-table1 SCALE=lite TASKS=mrpc METHODS=x SEEDS=5",
+        "make b-table2 SCALE=lite TASKS=rte METHODS=z SEEDS=5",
+    ]
+
+
+def test_plan_shows_every_claim_of_a_paper(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "fedfreezebert", "--claims", "--scale", "paper", "--results-dir", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "what 5 seeds of everything still need" in " ".join(out.split())
+    assert "make fedfreezebert-table3 SCALE=paper TASKS=arsarcasm METHODS=" in out
+    assert all(f"│ {key} " in out for key in ("1a", "8f", "15"))
+    assert main(["plan", "nobody", "--claims", "--results-dir", str(tmp_path)]) == 2
+    assert "expected a paper with claims, such as fedsplitbert" in capsys.readouterr().err

@@ -1,0 +1,130 @@
+"""Which columns are evidence: by differences on pooled test examples, paired by seed, against their error."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from benchmarks.record import RunRecord
+from benchmarks.spec import Benchmark, Row
+from reports.evidence.gate import NO_ERROR, NOT_RUN, Gate, gate_of, gates
+from reports.evidence.records import by_definition, request_for
+from reports.pages.text import gate_notes
+
+ACC = "test/accuracy"
+RATIO = (20 + 21 + 22) / (3 * 80)
+RecordOf = Callable[..., RunRecord]
+REFERENCES = ("central", "linear", "overall-majority")
+
+
+@pytest.fixture(scope="module")
+def table(table3: Benchmark) -> Benchmark:
+    rows = tuple(Row(name, name, {"algorithm": name.replace("-", "_")}, printed=False) for name in REFERENCES)
+    return replace(table3, rows=(*table3.rows, *rows), columns=tuple(c for c in table3.columns if c.task == "qqp"))
+
+
+@pytest.fixture(scope="module")
+def runs(table: Benchmark, record_of: RecordOf) -> Callable[..., list[RunRecord]]:
+    """Records of a reference row whose pooled accuracy is that, in percent, one a seed; its clients' mean is 99."""
+    like = record_of("fedavg", "qqp", {ACC: 0.99})
+
+    def build(name: str, levels: Sequence[float | None], **changes: object) -> list[RunRecord]:
+        row = next(row for row in table.rows if row.id == name)
+        made = []
+        for seed, level in enumerate(levels):
+            cell = replace(table.cell(row, table.columns[0], table.scale("lite"), seed), **changes)  # type: ignore[arg-type]
+            pooled = {"test": {"accuracy": None if level is None else level / 100}}
+            rounds = (replace(like.rounds[1], pooled_scores=pooled),)
+            identity = cell.cell_id({key: entry["digest"] for key, entry in like.inputs.items()})
+            made.append(replace(like, cell=cell, cell_id=identity, rounds=rounds))
+        return made
+
+    return build
+
+
+Runs = Callable[..., list[RunRecord]]
+
+
+def decided(table: Benchmark, records: Sequence[RunRecord]) -> Gate:
+    return gate_of(table, table.columns[0], table.scale("lite"), by_definition(records))
+
+
+def test_the_encoder_has_to_beat_both_by_more_than_the_error(table: Benchmark, runs: Runs) -> None:
+    central = runs("central", [80.0, 81.0, 82.0])
+    low = runs("overall-majority", [50.0] * 3)
+    assert decided(table, [*central, *runs("linear", [70.0, 71.0, 70.5]), *low]) == Gate(True)
+    shut = decided(table, [*central, *runs("linear", [84.0, 85.5, 85.5]), *low])
+    assert shut == Gate(False, "the encoder is too weak here: central 81.0, linear 85.0, n = 3")
+    close = decided(table, [*central, *runs("linear", [78.0, 84.0, 78.0]), *low])
+    assert not close.is_open  # above by 1 on average, and by less than the error
+    both = decided(table, [*central, *runs("linear", [90.0] * 3), *runs("overall-majority", [85.0] * 3)])
+    assert both.why.endswith("central 81.0, linear 90.0, overall majority 85.0, n = 3")
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(-40, 60).map(lambda value: value / 8), min_size=2, max_size=5))
+def test_it_opens_where_the_corrected_t_test_rejects(table: Benchmark, runs: Runs, gains: list[float]) -> None:
+    levels = [70 + gain for gain in gains]
+    records = runs("central", levels) + runs("linear", [70.0] * len(gains))
+    low = [10.0 + seed for seed, _ in enumerate(gains)]
+    found = decided(table, [*records, *runs("overall-majority", low)])
+    if len(set(levels)) == 1:  # seeds that agree by chance show no error
+        assert (found.is_open, found.is_known) == (False, False)
+        return
+    mean = sum(gains) / len(gains)
+    error = math.sqrt(1 / len(gains) + RATIO) * statistics.stdev(gains)
+    lower = mean - stats.t.ppf(0.95, len(gains) - 1) * error
+    if abs(lower) > 1e-6:
+        assert found.is_open is bool(lower > 0)
+
+
+def test_what_is_not_known_is_no_judgement(table: Benchmark, runs: Runs, record_of: RecordOf) -> None:
+    central, linear = runs("central", [80.0, 81.0]), runs("linear", [70.0, 70.5])
+    assert decided(table, [*central, *linear]) == Gate(False, NOT_RUN, is_known=False)
+    one = decided(table, [central[0], linear[0], *runs("overall-majority", [50.0])])
+    assert (one.is_known, one.why) == (False, NO_ERROR)
+    old = [replace(record, rounds=(replace(record.rounds[0], pooled_scores={}),)) for record in central]
+    assert decided(table, [*old, *linear, *runs("overall-majority", [50.0, 50.5])]).why == NOT_RUN
+    plain = replace(table, rows=table.rows[:3])
+    assert decided(plain, [record_of("fedavg", "qqp", {ACC: 0.5})]) == Gate(False, NOT_RUN, is_known=False)
+
+
+def test_another_table_may_judge_a_column(table: Benchmark, runs: Runs) -> None:
+    records = [
+        record
+        for name, level in zip(REFERENCES, (90, 70, 50), strict=True)
+        for record in runs(name, [level, level + level / 90])
+    ]
+    other = replace(table, id="fedsplitbert-table9", rows=table.rows[:3], gate=table)
+    assert decided(other, records).is_open
+    assert not decided(replace(other, gate=None), records).is_open
+
+
+def test_constant_answers_have_no_correlation_to_beat(table: Benchmark, runs: Runs) -> None:
+    records = runs("central", [80.0, 81.0]) + runs("linear", [70.0, 70.5])
+    assert decided(table, [*records, *runs("overall-majority", [None, None])]).is_open
+    assert not decided(
+        table, [*runs("central", [-1.0, 1.0]), *records[2:], *runs("overall-majority", [None] * 2)]
+    ).is_open
+
+
+def test_tables_say_which_columns_are_evidence(table: Benchmark, runs: Runs) -> None:
+    def notes(records: Sequence[RunRecord], shown: Benchmark = table, scale: str = "lite") -> list[str]:
+        return list(gate_notes(request_for(shown, shown.scale(scale), records)))
+
+    low = runs("overall-majority", [50.0, 50.5])
+    opened = [*runs("central", [90.0, 91.0]), *runs("linear", [70.0, 70.5]), *low]
+    assert notes(opened) == ["Orderings are evidence on QQP: there the encoder learns the task."]
+    shut = [*runs("central", [90.0, 91.0]), *runs("linear", [95.5, 95.5]), *low]
+    weak = "the encoder is too weak here: central 90.5, linear 95.5, n = 2"
+    assert notes(shut) == [f"Orderings are no evidence on QQP: {weak}."]
+    assert notes([]) == [f"Orderings are no evidence on QQP: {NOT_RUN}."]
+    assert notes(opened, replace(table, rows=table.rows[:3])) == []
+    assert gates(request_for(table, table.scale("demo"), opened)) == {}
