@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 
 def benchmarks_of(paper: str) -> dict[str, Benchmark]:
-    """Every benchmark of a paper, and every other one that its claims speak of, by id."""
+    """Every benchmark of a paper, every other one that its claims speak of, and those that judge their columns, by id."""
     own = [name for name in benchmark_ids() if name.startswith(f"{paper}-")]
     named = sorted({name for claim in claims_of(paper) for name in claim.benchmarks})
-    return {name: benchmark(name) for name in dict.fromkeys([*own, *named])}
+    found = [benchmark(name) for name in dict.fromkeys([*own, *named])]
+    return {table.id: table for table in [*found, *(table.gate for table in found if table.gate is not None)]}
 
 
 def published_of(tables: Iterable[Benchmark]) -> Mapping[str, Numbers]:

@@ -72,7 +72,7 @@ def _leaks(benchmark: Benchmark, column: Column, scale: Scale) -> bool:
     if not column.leak:
         return False
     # The field of cells whose split keeps first texts together, where they have it.
-    return not getattr(benchmark.cell(benchmark.rows[0], column, scale, 0), "grouped", False)
+    return not benchmark.cell(benchmark.rows[0], column, scale, 0).grouped
 
 
 def _pooled(records: Sequence[RunRecord]) -> dict[Key, RunRecord]:

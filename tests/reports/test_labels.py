@@ -31,7 +31,7 @@ def labelled() -> RecordOf:
     """A local majority's record of examples with these labels, shared out and split as the definition says."""
 
     def build(
-        task: str, labels: np.ndarray, *, clients: int = 3, seed: int = 0, scale: str = "lite", digest: str = "d0"
+        task: str, labels: np.ndarray, *, clients: int = 3, seed: int = 0, scale: str = "literal", digest: str = "d0"
     ) -> RunRecord:
         table = TABLES[clients]
         column = next(column for column in table.columns if column.task == task)
@@ -69,7 +69,7 @@ def labelled() -> RecordOf:
     return build
 
 
-def page_of(records: Sequence[RunRecord], clients: int = 3, scale: str = "lite", tasks: Sequence[str] = ()) -> Page:
+def page_of(records: Sequence[RunRecord], clients: int = 3, scale: str = "literal", tasks: Sequence[str] = ()) -> Page:
     table = TABLES[clients]
     return page(
         request_for(
