@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def benchmarks_of(paper: str) -> dict[str, Benchmark]:
-    """Every benchmark of a paper, every other one that its claims speak of, and those that judge their columns, by id."""
+    """Every benchmark of a paper, others that its claims speak of, and those that judge their columns, by id."""
     own = [name for name in benchmark_ids() if name.startswith(f"{paper}-")]
     named = sorted({name for claim in claims_of(paper) for name in claim.benchmarks})
     found = [benchmark(name) for name in dict.fromkeys([*own, *named])]
