@@ -33,10 +33,10 @@ FIXED_WIDTH = 128  # tokens to which the papers pad
 
 @dataclass(frozen=True)
 class Job:
-    """MRPC of Table III at the lite scale where there are data, else random texts of its lengths.
+    """MRPC of Table III at the literal scale where there are data, else random texts of its lengths.
 
     batches: that each client trains on in a round, at most; None: all that it has. encoder: a backbone in place of the
-    lite scale's, and width: tokens to which the literal way pads, both of random texts.
+    literal scale's, and width: tokens to which the literal way pads, both of random texts.
     """
 
     settings: Settings
@@ -95,11 +95,11 @@ def prepare(job: Job, literal: bool = False, kernels: str = "packed") -> Ready:
 
 
 def mrpc_cell(seed: int, literal: bool = False, kernels: str = "packed") -> Cell:
-    """FedAvg on MRPC as Table III has it at the lite scale."""
+    """FedAvg on MRPC as Table III has it at the literal scale."""
     table = benchmark("fedsplitbert-table3")
     row = next(row for row in table.rows if row.id == "fedavg")
     column = next(column for column in table.columns if column.task == "mrpc")
-    cell = table.cell(row, column, table.scale("lite"), seed)
+    cell = table.cell(row, column, table.scale("literal"), seed)
     if not literal:
         return replace(cell, training=replace(cell.training, kernels=kernels))
     changed = replace(cell.training, kernels="reference", precision="fp32", padding="fixed", max_length=FIXED_WIDTH)
