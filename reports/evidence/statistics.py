@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING
 
 from reports import ReportError
 
 if TYPE_CHECKING:
-    import numpy as np
+    pass
 
 RESAMPLES = 10_000
 NORMAL_975 = 1.96  # normal quantile, for sampling errors of test sets
@@ -55,28 +55,6 @@ def welch_test(difference: float, sds: Sequence[float], runs: Sequence[float]) -
     parts = math.fsum(variance**2 / (n - 1) for variance, n in zip(variances, runs, strict=True))
     freedom = math.fsum(variances) ** 2 / parts
     return t, freedom, 2 * float(stdtr(freedom, -abs(t)))
-
-
-def stratified_bootstrap(
-    strata: Sequence[Sequence[float]],
-    statistic: Callable[[np.ndarray], np.ndarray],
-    confidence: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> tuple[float, float] | None:
-    """Percentile interval of a statistic of means, each resampled within its stratum; None below two values in one.
-
-    strata: for each method and task, its scores over seeds. statistic: means of shape (strata, resamples) to
-    (resamples,). The same seed draws the same resamples.
-    """
-    if not strata or any(len(values) < 2 for values in strata):
-        return None
-    import numpy as np
-
-    generator = np.random.default_rng(seed)
-    means = np.stack([generator.choice(values, (resamples, len(values))).mean(axis=1) for values in strata])
-    low, high = np.quantile(statistic(means), [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high)
 
 
 def root_mean_square(values: Sequence[float]) -> float | None:
@@ -136,22 +114,3 @@ def over_seeds(values: Sequence[float | None], errors: Sequence[float | None] = 
         return Estimate(centre, None, len(known), note)
     half = max(interval[1] - centre, NORMAL_975 * error)
     return Estimate(centre, (centre - half, centre + half), len(known), note)
-
-
-def ratio_over_seeds(ratios: Sequence[float], note: str = "") -> Estimate:
-    """The geometric mean over seeds, with the t interval of the logarithms."""
-    if any(not math.isfinite(ratio) or ratio <= 0 for ratio in ratios):
-        return Estimate(None, None, len(ratios), note)  # nothing was sent
-    logs = over_seeds([math.log(ratio) for ratio in ratios], note=note)
-    if logs.value is None:
-        return logs
-    interval = None if logs.interval is None else (math.exp(logs.interval[0]), math.exp(logs.interval[1]))
-    return Estimate(math.exp(logs.value), interval, logs.n, note)
-
-
-def censored(estimate: Estimate, below: bool, above: bool) -> Estimate:
-    """The estimate where some values are only bounds: below, the true one may be lower; above, higher."""
-    if estimate.interval is None:
-        return estimate
-    low, high = estimate.interval
-    return replace(estimate, interval=(-math.inf if below else low, math.inf if above else high))

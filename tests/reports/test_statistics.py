@@ -15,7 +15,6 @@ from reports.evidence.statistics import (
     printed,
     root_mean_square,
     sample_sd,
-    stratified_bootstrap,
     t_interval,
 )
 
@@ -41,31 +40,6 @@ def test_t_interval_of_three_seeds() -> None:
     low, high = t_interval([1.0, 2.0, 3.0]) or (0.0, 0.0)
     assert low == pytest.approx(2 - 4.302653 / math.sqrt(3), abs=1e-6)
     assert high == pytest.approx(2 + 4.302653 / math.sqrt(3), abs=1e-6)
-
-
-def test_bootstrap_of_two_values_in_a_stratum() -> None:
-    """Means 0, ½, 1 with chances ¼, ½, ¼: 95 % reach from 0 to 1, the middle 40 % are ½. A constant adds itself."""
-    strata = [[0.0, 1.0], [10.0, 10.0, 10.0]]
-    assert stratified_bootstrap(strata, lambda means: means.sum(axis=0)) == (10.0, 11.0)
-    assert stratified_bootstrap(strata, lambda means: means.sum(axis=0), confidence=0.4) == (10.5, 10.5)
-
-
-def test_bootstrap_of_many_values_has_their_standard_error() -> None:
-    # 100 values from 0 to 99: sd √((100² - 1) / 12) = 28.87, of the mean 2.887; ± 1.96 of that.
-    low, high = stratified_bootstrap([[float(value) for value in range(100)]], lambda means: means[0]) or (0.0, 0.0)
-    assert (low, high) == (pytest.approx(49.5 - 1.96 * 2.887, abs=0.2), pytest.approx(49.5 + 1.96 * 2.887, abs=0.2))
-
-
-def test_bootstrap_is_repeatable_and_needs_two_values_everywhere() -> None:
-    strata = [[1.0, 2.0, 4.0], [3.0, 5.0]]
-
-    def total(means: np.ndarray) -> np.ndarray:
-        return means.sum(axis=0)
-
-    assert stratified_bootstrap(strata, total) == stratified_bootstrap(strata, total)
-    assert stratified_bootstrap(strata, total, resamples=9) != stratified_bootstrap(strata, total, resamples=9, seed=1)
-    assert stratified_bootstrap([*strata, [1.0]], total) is None
-    assert stratified_bootstrap([], total) is None
 
 
 def test_sampling_errors_combine_as_root_mean_square() -> None:
