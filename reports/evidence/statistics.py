@@ -13,7 +13,6 @@ from reports import ReportError
 if TYPE_CHECKING:
     pass
 
-RESAMPLES = 10_000
 NORMAL_975 = 1.96  # normal quantile, for sampling errors of test sets
 
 # A paper computes with the digits that it prints: decimal, where binary floats would cut 77.94 to 77.93.
