@@ -8,6 +8,7 @@ from benchmarks.measures import metric
 from benchmarks.record import RunRecord
 from benchmarks.spec import ENGINE_VERSION, Column, Row, Scale
 from reports.evidence.gate import gates
+from reports.evidence.overlap import overlap_note
 from reports.evidence.records import Request, digests, machine
 from reports.evidence.scores import score_label, unit_of
 from reports.evidence.statistics import printed
@@ -143,11 +144,17 @@ def data_notes(request: Request, about: Iterable[str] = ()) -> Iterator[str]:
         skipped = max((rows if isinstance(rows, int) else len(rows) for rows in lists), default=0)
         if skipped:
             yield f"Data of {column.name}: malformed rows skipped: {skipped}."
+        yield from filter(None, (overlap_note(column.name, name, _records(request, column)) for name in _tests(column)))
     yield from _selection_notes(request)
     yield from about
     for deviation in request.benchmark.deviations:
         if request.scale.id in deviation.scales:
             yield f"Deviation {deviation.id}: {deviation.text}"
+
+
+def _tests(column: Column) -> list[str]:
+    """The evaluations whose scores a column shows."""
+    return list(dict.fromkeys(score.partition("/")[0] for score in column.scores))
 
 
 def _selection_notes(request: Request) -> Iterator[str]:

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from benchmarks.record import RunRecord
+from benchmarks.spec import Benchmark
 from reports.evidence.overlap import overlap_note
+from reports.evidence.records import request_for
+from reports.pages.text import data_notes
 
 RecordOf = Callable[..., RunRecord]
 
@@ -34,3 +37,9 @@ def test_without_overlap_there_is_no_note(record_of: RecordOf) -> None:
     assert overlap_note("WNLI", "test", [old]) == ""
     assert overlap_note("WNLI", "mismatched", [record_with(record_of, 1)]) == ""
     assert overlap_note("WNLI", "test", []) == ""
+
+
+def test_it_stands_under_a_table_that_shows_the_column(record_of: RecordOf, table3: Benchmark) -> None:
+    record = record_with(record_of, 24)
+    notes = list(data_notes(request_for(table3, table3.scale("lite"), [record])))
+    assert overlap_note("WNLI", "test", [record]) in notes
