@@ -38,7 +38,8 @@ OPTIONS = $(SELECTION) $(call flag,--workers,WORKERS) $(ARGS)
 help:
 	@echo 'make demo             FedSplitBERT, table III, on generated data: minutes on 2 cores, no download'
 	@echo 'make <benchmark>      run a table or figure and show it, e.g. make fedsplitbert-table3 SCALE=lite TASKS=mrpc'
-	@echo 'make sweep-<benchmark>  tune what the paper tunes, on validation data'
+	@echo 'make sweep-<benchmark>  tune on validation data: what the paper tunes; SCALE=lite: every method with one budget,'
+	@echo '                      and ARGS=--adopt makes what is best the settings that the definition reads'
 	@echo 'make report           render everything that has been run'
 	@echo 'make ui               look at the runs in MLflow'
 	@echo 'make bench            speed and memory: against the machine, peers, and as clients grow; ARGS=engine: one part'
@@ -50,7 +51,7 @@ help:
 	@echo 'make lock             newest versions into requirements.lock and environment.yml'
 	@echo
 	@echo 'Variables of every target that runs or reports benchmarks:'
-	@echo '  SCALE=demo|lite|paper   TASKS=mrpc,rte   METHODS=fedavg,fedsplitbert   SEEDS=3 (how many)'
+	@echo '  SCALE=demo|lite|literal|paper   TASKS=mrpc,rte   METHODS=fedavg,fedsplitbert   SEEDS=3 (how many)'
 	@echo '  DATA_DIR=folder   RESULTS_DIR=folder   BACKBONE=folder or hub name   WORKERS=2 (processes)'
 	@echo '  ARGS="more for the command line"   PORT=5000 (ui)   PYTHON=python3.12 (for the first set-up)'
 	@echo
@@ -104,7 +105,7 @@ lock: $(CREATED)
 
 # ---- benchmarks ------------------------------------------------------------------------------------------------
 
-ifeq ($(SCALE)$(BACKBONE),lite)
+ifneq ($(filter lite literal,$(SCALE)$(BACKBONE)),)
 $(RUNS) $(SWEEPS): $(ENCODER)
 endif
 
