@@ -15,6 +15,7 @@ from benchmarks.spec import Benchmark, Cell, Column, Deviation, Row, Scale
 EVEN = replace(
     FEDAVG,
     id="fedavg-iid",
+    tuned_as="fedavg",
     name="FedAvg, labels shared out evenly",
     printed=False,
     note="every client has the mean of the three clients' label shares, so as many examples of each label are used",

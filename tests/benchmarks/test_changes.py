@@ -92,10 +92,10 @@ def test_all_options_at_once_are_each_of_them() -> None:
 def test_a_value_may_depend_on_the_scale() -> None:
     row = FEDAVG.changed({"training.rounds": ByScale({"demo": 1}, otherwise=8)})
     rounds = [cell_of(row, scale=scale).training.rounds for scale in TABLE.scales]
-    assert rounds == [1, 8, 8]
+    assert rounds == [1, 8, 8, 8]
     layers = {"options.critical_layer": ByScale({"demo": 12}, otherwise=6)}
     found = [cell_of(FEDSPLITBERT.changed(layers), scale=scale).options["critical_layer"] for scale in TABLE.scales]
-    assert found == [4, 3, 6]
+    assert found == [4, 3, 3, 6]
     (value,) = layers.values()
     assert TABLE.shown("options.critical_layer", value, LITE) == "c = 6 of 12 (3 of 6 layers)"
     assert TABLE.shown("options.critical_layer", value) == "critical_layer=6 (12 at demo)"
@@ -161,7 +161,7 @@ def test_later_fields_can_be_set_at_every_depth() -> None:
 
 
 def test_a_cells_own_later_fields_decide_its_id_only_when_they_are_set() -> None:
-    cell = cell_of(FEDAVG)
+    cell = cell_of(FEDAVG, scale=TABLE.scale("literal"))
     assert "head" not in cell.to_json()
     assert Cell.from_json(cell.to_json()) == dataclasses.replace(cell, partition=cell.to_json()["partition"])
     assert Cell.from_json({**cell.to_json(), "head": "psum"}).head == "psum"

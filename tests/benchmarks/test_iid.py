@@ -23,7 +23,7 @@ def test_both_rows_use_as_many_examples_of_each_label(task: str) -> None:
     rng = np.random.default_rng(0)
     found = cells(task)
     n_labels = len(found["fedavg"].partition["shares"][0])
-    labels = rng.choice(n_labels, 3000, p=np.arange(2, n_labels + 2) / sum(range(2, n_labels + 2)))
+    labels = rng.choice(n_labels, 12000, p=np.arange(2, n_labels + 2) / sum(range(2, n_labels + 2)))
     skewed, even = (
         from_description(found[row].partition)(labels, 3, np.random.default_rng(1)) for row in ("fedavg", "fedavg-iid")
     )

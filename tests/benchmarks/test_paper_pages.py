@@ -15,8 +15,7 @@ from benchmarks.errors import DependsOnTextsError
 from benchmarks.fedfreezebert.setup import METHODS, SENTIMENT, training_of
 from benchmarks.planning import wire_plan
 from benchmarks.registry import benchmark as benchmark_of
-from benchmarks.registry import benchmark_ids, scale_of
-from benchmarks.spec import SCALES
+from benchmarks.registry import benchmark_ids
 from reports.pages.files import BEGIN, END
 
 PAGES = sorted((Path(__file__).resolve().parents[2] / "benchmarks").glob("*/README.md"))
@@ -70,8 +69,7 @@ def test_hyper_parameters_are_those_of_the_definitions() -> None:
     stated = {line[0]: line[1:4] for line in lines if len(line) == 5}
     table = benchmark_of("fedfreezebert-table3")
     by_id = {row.id: row.changed({"head": "psum"}) for row in METHODS}
-    for place, scale_id in enumerate(SCALES):
-        scale = scale_of(table, scale_id)
+    for place, scale in enumerate(table.scales):
         for label, methods in (
             ("FedAvg, FedProx", ("fedavg", "fedprox")),
             ("FedSplitBERT", ("fedsplitbert",)),

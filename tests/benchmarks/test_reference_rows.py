@@ -139,13 +139,13 @@ def test_answers_are_fedavgs_and_the_prior(finished: dict[str, RunRecord], modul
         plain = fedavg[client, evaluation]
         assert own.indices.tolist() == plain.indices.tolist()
         shares = (trained[client] + 1) / (trained[client] + 1).sum()
-        expected = plain.outputs["last"] + np.log(shares / (everyone / everyone.sum()))
-        np.testing.assert_allclose(own.outputs["last"].astype(float), expected, atol=1e-2)
+        expected = plain.last.astype(float) + np.log(shares / (everyone / everyone.sum()))
+        np.testing.assert_allclose(own.last.astype(float), expected, atol=1e-2)
 
 
 def test_the_overall_majority_is_one_answer(finished: dict[str, RunRecord], module_settings: Settings) -> None:
     answers = read_predictions(module_settings.records_dir, finished["overall-majority"])
-    assert len({tuple(row) for own in answers.values() for row in own.outputs["last"].tolist()}) == 1
+    assert len({tuple(row) for own in answers.values() for row in own.last.tolist()}) == 1
 
 
 def test_the_linear_model_learns_the_generated_data(finished: dict[str, RunRecord]) -> None:

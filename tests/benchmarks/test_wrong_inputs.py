@@ -37,7 +37,7 @@ WORDS = {
     "misspelled task": ([*RUN, "--tasks", "mrcp,rte"], "Did you mean 'mrpc'?"),
     "unknown method": ([*RUN, "--methods", "scaffold"], "unknown method 'scaffold': expected one of"),
     "misspelled method": ([*RUN, "--methods", "fedavgg"], "Did you mean 'fedavg'?"),
-    "unknown scale": ([*RUN, "--scale", "huge"], "unknown scale 'huge': expected one of demo, lite, paper"),
+    "unknown scale": ([*RUN, "--scale", "huge"], "unknown scale 'huge': expected one of demo, lite, literal, paper"),
     "misspelled scale": (["plan", TABLE, "--scale", "Lite"], "Did you mean 'lite'?"),
     "no seeds": ([*RUN, "--seeds", "0"], "--seeds: expected a whole number above 0, found '0'"),
     "seeds in words": ([*RUN, "--seeds", "abc"], "--seeds: expected a whole number above 0, found 'abc'"),

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from fedsim import objectives
 from fedsim.algorithms import build_algorithm
 from fedsim.algorithms.inversion import known_texts
 from fedsim.checkpoint import Checkpoint
 from fedsim.data import IGNORED, Client, Examples, Subset
 from fedsim.engine import run_federation
 from fedsim.errors import FederationError
+from fedsim.objectives import tokens
 from fedsim.training import LocalTraining
 from fedsim.wire import Channel
 
@@ -214,7 +214,7 @@ def test_a_finished_round_is_taken_up_without_training(attacked, assert_same_run
 
 def test_the_vocabulary_is_searched_in_pieces_of_any_size(attacked, monkeypatch):
     _, answers = attacked(epochs=2)
-    monkeypatch.setattr(objectives, "ROWS", 7)
+    monkeypatch.setattr(tokens, "ROWS", 7)
     _, pieces = attacked(epochs=2)
     assert np.array_equal(answers, pieces)
 

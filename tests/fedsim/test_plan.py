@@ -65,7 +65,7 @@ def test_algorithms_are_found_by_their_files():
         ),
         ("fedavg", {"setting": None}, r"unknown options \['setting'\]"),
         ("fedsplitbert", {}, r"missing options \['critical_layer'\]"),
-        ("local_majority", {"x": 1}, r"unknown options \['x'\].*takes none"),
+        ("local_majority", {"x": 1}, r"unknown options \['x'\].*takes whose"),
         ("fedavg", {"embeddings": "shared"}, "expected one of frozen, global, local, found 'shared'"),
         ("fedsplitbert", {"critical_layer": -1}, "critical layer -1: expected 0 to 3"),
         ("fedsplitbert", {"critical_layer": 4}, "critical layer 4: expected 0 to 3"),
