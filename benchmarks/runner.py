@@ -144,7 +144,7 @@ def _compute(
         on_round=on_round,
     )
     ended = time.perf_counter()
-    last = answer(federation.algorithm, run.state, clients)
+    last = run.last or answer(federation.algorithm, run.state, clients)  # none where the last round was found finished
     chosen, answers = run.best or (run.state.round, last)
     predictions = pack_predictions(clients, last, answers if chosen != run.state.round else None)
     record = RunRecord(

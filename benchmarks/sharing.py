@@ -45,7 +45,7 @@ def share_out(
     """
     _check(cell, loaded)
     stratify = of.labels is not None
-    texts = first_texts(loaded)
+    texts = first_texts(loaded) if cell.grouped or of_pairs(loaded.pool) else {}
     labels = loaded.pool.labels
 
     def generator(client: int, purpose: str) -> np.random.Generator:

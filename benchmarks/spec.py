@@ -195,6 +195,12 @@ class Benchmark:
         """How settings are chosen at a scale: as it says, or as the paper did."""
         return scale.search or Search(self.tuned)
 
+    def untuned(self, column: Column, scale: Scale) -> tuple[Row, ...]:
+        """The rows for which a scale's search has still to choose settings on a task."""
+        search = self.search(scale)
+        names = {row.id: row.tuned_as or row.id for row in self.rows}
+        return tuple(row for row in self.rows if search.is_open(column.task, names[row.id]))
+
     def changes(self, row: Row, column: Column, scale: Scale) -> tuple[tuple[str, JSON], ...]:
         """What makes a row's cell of the base cell: its own changes and what was chosen for it, then the user's.
 

@@ -105,8 +105,7 @@ def outcomes(tuning: Tuning, records: Mapping[str, RunRecord]) -> list[Outcome]:
 
 def _outcome(tuning: Tuning, trial: Trial, records: Mapping[str, RunRecord], rung: int | None) -> Outcome:
     done = [records[cell.spec_id] for cell in trial.cells_at(rung) if cell.spec_id in records]
-    at = "best" if trial.cells[0].validation_share else "last"  # as tables score the cells
-    scores = tuple(record.score(tuning.column.averaged, at) for record in done)
+    scores = tuple(record.score(tuning.column.averaged, tuning.scored_at) for record in done)
     return Outcome(trial, tuple(record.cell_id for record in done), scores, rung)
 
 
@@ -126,13 +125,13 @@ def write_sweep(
     with locked(results_dir):
         entries = {(entry["task"], entry["method"]): entry for entry in read_sweep(path)}
         for tuning, results in tried:
-            chosen = best(results, tuning.metric)
+            chosen, score = best(results, tuning.metric), tuning.column.averaged.partition("/")[2]
             entries[tuning.column.task, tuning.row.id] = {
                 "task": tuning.column.task,
                 "method": tuning.row.id,
                 "scale": scale.label,
                 "seeds": list(seeds),
-                "score": f"{tuning.column.averaged.partition('/')[2]} on validation data {scored_after(tuning)}",
+                "score": f"{score} on validation data after the {tuning.scored_at} round",
                 "study": tuning.study,
                 "grid": tuning.grid,
                 "budget": len(tuning.trials),
@@ -152,11 +151,6 @@ def _described(one: Outcome) -> dict[str, JSON]:
         "mean": one.mean,
         "sd": one.deviation,
     } | ({"given_up_after": one.rung} if one.rung is not None else {})
-
-
-def scored_after(tuning: Tuning) -> str:
-    """At which round trials are scored, in words: that at which tables score their cells."""
-    return "after the best round" if tuning.trials[0].cells[0].validation_share else "after the last round"
 
 
 def _named(benchmark: Benchmark, scale: Scale, row: Row, values: Values) -> Row:

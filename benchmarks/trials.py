@@ -48,6 +48,11 @@ class Tuning:
     rungs: tuple[int, ...] = ()
 
     @property
+    def scored_at(self) -> str:
+        """The round at which trials are scored: that at which tables score their cells, "best" or "last"."""
+        return "best" if self.trials[0].cells[0].validation_share else "last"
+
+    @property
     def metric(self) -> Metric:
         """What decides between trials: the metric that enters the column's average."""
         return metric(self.column.averaged)

@@ -38,6 +38,10 @@ class Search:
             return {}
         return _choices(self.chosen, self.chosen.stat().st_mtime_ns).get((task, row), {})
 
+    def is_open(self, task: str, row: str) -> bool:
+        """Whether definitions read choices, this row is tuned, and nothing was chosen for it on a task yet."""
+        return self.chosen is not None and row in self.grids and not self.settings(task, row)
+
 
 KEPT = 4  # of so many trials, one goes on at a rung
 

@@ -85,12 +85,14 @@ class Run:
     """A federation in progress: its state, what crossed the wire, and every round's result.
 
     best: of the best round so far, its number and what was answered after it; None before, and where none is chosen.
+    last: what was answered after the last round that this process ran; None before.
     """
 
     state: FederationState
     channel: Channel
     results: list[RoundResult] = field(default_factory=list)
     best: tuple[int, Answers] | None = None
+    last: Answers | None = None
 
 
 def _ignore(run: Run) -> None:
@@ -210,7 +212,7 @@ def run_federation(
         number = channel.round = run.state.round + 1
         cohort = draw_cohort(clients, participation, seed, number)
         run.state, metrics = algorithm.round(run.state, cohort, channel)
-        answers = answer(algorithm, run.state, clients)
+        run.last = answers = answer(algorithm, run.state, clients)
         scores = client_scores(answers, clients, score), pooled_scores(answers, clients, score)
         run.results.append(RoundResult(number, tuple(client.id for client in cohort), metrics, *scores))
         if is_best(run.results):

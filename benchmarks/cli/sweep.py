@@ -15,7 +15,7 @@ from benchmarks.measures import Metric
 from benchmarks.record import RunRecord
 from benchmarks.spec import JSON, Cell, Column, Row
 from benchmarks.studies import Studies
-from benchmarks.sweep import best, budget, outcomes, plan_tuning, scored_after, stage_cells, tuned_rows, write_sweep
+from benchmarks.sweep import best, budget, outcomes, plan_tuning, stage_cells, tuned_rows, write_sweep
 from benchmarks.trials import Tried, Tuning
 from benchmarks.tuning import read_sweep
 
@@ -50,6 +50,10 @@ def sweep_command(words: argparse.Namespace) -> int:
     chosen = selection(words)
     search = chosen.benchmark.search(chosen.scale)
     rows = tuned_rows(chosen.benchmark, chosen.scale, chosen.rows if words.methods else ())
+    if words.adopt and search.chosen is None:
+        raise UserError(f"--adopt: {chosen.benchmark.id} reads no choices at the scale {chosen.scale.id}; leave it out")
+    if words.seeds > 1 and search.seeds:
+        warn(f"this search has seeds of its own, which no table uses ({', '.join(map(str, search.seeds))})")
     grids = [search.grids[row.id] for row in rows]
     _refuse_tuned({name for grid in grids for name in grid}, words.set)
     seeds = search.seeds or tuple(chosen.seeds)
@@ -76,7 +80,7 @@ def sweep_command(words: argparse.Namespace) -> int:
         raise UserError(problem)
     tried = [(tuning, outcomes(tuning, by_spec)) for tuning in tunings]
     Studies(made.results_dir).tell(tried)
-    written = (path, *([search.chosen] if words.adopt and search.chosen else ()))
+    written = (path, search.chosen) if words.adopt and search.chosen else (path,)
     for place in written:
         write_sweep(place, chosen.benchmark, chosen.scale, seeds, tried, made.results_dir)
     print_sweep(sweep, tried)
@@ -110,7 +114,7 @@ def print_sweep(sweep: SweepSelection, tried: Tried) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"{sweep.title}: validation scores {scored_after(tried[0][0])}")
+    table = Table(title=f"{sweep.title}: validation scores after the {tried[0][0].scored_at} round")
     for heading in ("Task", "Method", "Tried", "Score", "sd", "n", ""):
         table.add_column(heading, justify="right" if heading in ("Score", "sd", "n") else "left")
     for tuning, results in tried:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from benchmarks.record import RunRecord
 from reports.evidence.inference import estimate, resampled
-from reports.evidence.paired import Pairs, difference, paired_error, resplit_ratio
+from reports.evidence.paired import Pairs, difference, gains, paired_error, resplit_ratio
 from reports.evidence.scores import known, scores_of
 from reports.evidence.statistics import Estimate, mean
 
@@ -43,22 +43,16 @@ def mean_difference(of_rows: Sequence[Pairs], score: str) -> Estimate | None:
         return found[0]
     ratio = resplit_ratio([own for pairs in kept for own, _ in pairs])
     if ratio:
-        gains = [_gains(pairs, score) for pairs in kept]
+        by_row = [gains(pairs, score) for pairs in kept]
         floors = [paired_error(pairs, score) for pairs in kept]
         floor = None if None in floors else mean(known(floors))
         return resampled(
-            [None if None in row else mean(known(row)) for row in zip(*gains, strict=True)], ratio, floor=floor
+            [None if None in row else mean(known(row)) for row in zip(*by_row, strict=True)], ratio, floor=floor
         )
     values, errors = known([part.value for part in found]), known([part.error for part in found])
     if len(errors) < len(found) or len(values) < len(found):
         return Estimate(mean(values) if values else None, None, len(shared))
     return estimate(mean(values), mean(errors), min(part.freedom for part in found), len(shared))
-
-
-def _gains(pairs: Pairs, score: str) -> list[float | None]:
-    own, its = (scores_of([pair[side] for pair in pairs], score) for side in (0, 1))
-    both = zip(own.at(), its.at(), strict=True)
-    return [None if one is None or other is None else own.metric.gain(one, other) for one, other in both]
 
 
 def unpaired_error(records: Sequence[RunRecord], score: str) -> float | None:

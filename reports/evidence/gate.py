@@ -19,6 +19,7 @@ from reports.evidence.statistics import mean, printed
 CENTRAL = "central"
 RIVALS = {"linear": "linear", "overall-majority": "overall majority"}  # row -> its name in a reason
 NOT_RUN = "reference rows not run"
+NOT_TUNED = "not every method is tuned there yet"
 NO_ERROR = "reference rows show no error yet, as one seed does"
 Key = tuple[str, int]
 Index = Mapping[str, Sequence[RunRecord]]  # definition id -> records of one scale
@@ -56,6 +57,10 @@ def gate_of(benchmark: Benchmark, column: Column, scale: Scale, index: Index) ->
         return Gate(False, NOT_RUN, is_known=False)
     rows = {row.id: row for row in reference.rows}
     scored = {name: _pooled(select(reference, scale, rows[name], judged, index).records) for name in (CENTRAL, *RIVALS)}
+    if not all(scored.values()):
+        return Gate(False, NOT_RUN, is_known=False)
+    if reference.untuned(judged, scale):
+        return Gate(False, NOT_TUNED, is_known=False)
     return _decided(scored, f"{POOLED}/{judged.averaged.rpartition('/')[2]}")
 
 

@@ -41,7 +41,7 @@ def difference(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
     examples, or, without kept answers, the t of the seeds with the test set's unpaired error added, which is wider.
     """
     own, its = _scores(pairs, score)
-    values, records = _gains(own, its, "last" if score == TRAIN_LOSS else at), [pair[0] for pair in pairs]
+    values, records = gains(pairs, score, "last" if score == TRAIN_LOSS else at), [pair[0] for pair in pairs]
     if score == TRAIN_LOSS:
         return resampled(values, resplit_ratio(records), floor=0.0)  # without a test set
     ratio = resplit_ratio(records, score.partition("/")[0])
@@ -57,7 +57,9 @@ def difference(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
     return with_sampling(resampled(values, 0.0, UNPAIRED, floor=0.0), error)
 
 
-def _gains(own: Scores, its: Scores, at: str) -> list[float | None]:
+def gains(pairs: Pairs, score: str, at: str = "chosen") -> list[float | None]:
+    """By how much each pair's first record is better, in the metric's unit; None where one is undefined."""
+    own, its = _scores(pairs, score)
     both = zip(own.at(at), its.at(at), strict=True)
     return [None if one is None or other is None else own.metric.gain(one, other) for one, other in both]
 

@@ -145,11 +145,21 @@ def data_notes(request: Request, about: Iterable[str] = ()) -> Iterator[str]:
         if skipped:
             yield f"Data of {column.name}: malformed rows skipped: {skipped}."
         yield from filter(None, (overlap_note(column.name, name, _records(request, column)) for name in _tests(column)))
+    yield from _untuned_notes(request)
     yield from _selection_notes(request)
     yield from about
     for deviation in request.benchmark.deviations:
         if request.scale.id in deviation.scales:
             yield f"Deviation {deviation.id}: {deviation.text}"
+
+
+def _untuned_notes(request: Request) -> Iterator[str]:
+    """Which cells were run before their settings were chosen, where the scale's are to be."""
+    for column in request.columns:
+        open_rows = {row.id for row in request.benchmark.untuned(column, request.scale)}
+        names = [row.name for row in request.rows if row.id in open_rows and request.records_of(row, column)]
+        if names:
+            yield f"{column.name}: run before settings were chosen by the scale's search: {', '.join(names)}."
 
 
 def _tests(column: Column) -> list[str]:

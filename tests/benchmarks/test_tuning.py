@@ -164,3 +164,23 @@ def test_what_is_adopted_is_what_definitions_read(swept: tuple[Path, Benchmark])
 def test_one_in_so_many_goes_on(trials: int, left: int) -> None:
     assert KEPT == 4
     assert survivors(trials) == left
+
+
+def test_seeds_and_choices_that_are_not_the_searchs_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert sweep(tmp_path, "--adopt") == 2
+    assert "--adopt: fedsplitbert-table3 reads no choices at the scale demo" in capsys.readouterr().err
+    table, _ = searched(Search({"fedavg": {"training.learning_rate": (1e-3,)}}, seeds=(77,)))
+    monkeypatch.setattr(table3, "BENCHMARK", table)
+    assert sweep(tmp_path, "--seeds", "3") == 0
+    assert "this search has seeds of its own, which no table uses (77)" in capsys.readouterr().err
+    assert [record.cell.seed for record in records(tmp_path)] == [77]
+
+
+def test_rows_without_a_choice_are_known(tmp_path: Path) -> None:
+    path = choices(tmp_path / "chosen.json", fedavg={"training.learning_rate": 3e-3})
+    table, demo = searched(Search({"fedavg": {}, "fedsplitbert": {}}, chosen=path))
+    assert [row.id for row in table.untuned(MRPC, demo)] == ["fedsplitbert", "fedsplitbert-chosen", "fedsplitbert-qat"]
+    paper = scale_of(table, "paper")
+    assert table.untuned(MRPC, paper) == ()  # where definitions read no choices, none is lacking

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -14,9 +16,10 @@ from scipy import stats
 
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, Row
-from reports.evidence.gate import NO_ERROR, NOT_RUN, Gate, gate_of, gates
+from benchmarks.tuning import Search
+from reports.evidence.gate import NO_ERROR, NOT_RUN, NOT_TUNED, Gate, gate_of, gates
 from reports.evidence.records import by_definition, request_for
-from reports.pages.text import gate_notes
+from reports.pages.text import data_notes, gate_notes
 
 ACC = "test/accuracy"
 RATIO = (20 + 21 + 22) / (3 * 80)
@@ -128,3 +131,24 @@ def test_tables_say_which_columns_are_evidence(table: Benchmark, runs: Runs) -> 
     assert notes([]) == [f"Orderings are no evidence on QQP: {NOT_RUN}."]
     assert notes(opened, replace(table, rows=table.rows[:3])) == []
     assert gates(request_for(table, table.scale("demo"), opened)) == {}
+
+
+def test_nothing_is_judged_before_every_method_is_tuned(table: Benchmark, runs: Runs, tmp_path: Path) -> None:
+    records = [
+        *runs("central", [80.0, 81.0, 82.0]),
+        *runs("linear", [70.0, 71.0, 70.5]),
+        *runs("overall-majority", [50.0] * 3),
+    ]
+    path = tmp_path / "chosen.json"
+    search = Search({"central": {"training.learning_rate": (1e-4,)}}, chosen=path)
+    lite = replace(table.scale("lite"), search=search)
+    asked = replace(table, scales=tuple(lite if scale.id == "lite" else scale for scale in table.scales))
+    request = request_for(asked, lite, records)
+    note = "QQP: run before settings were chosen by the scale's search: central."
+    assert gates(request)["qqp"] == Gate(False, NOT_TUNED, is_known=False)
+    assert note in list(data_notes(request))
+    values = table.cell(next(row for row in table.rows if row.id == "central"), table.columns[0], lite, 0).training
+    best = {"values": {"training.learning_rate": values.learning_rate}}
+    path.write_text(json.dumps({"tunings": [{"task": "qqp", "method": "central", "best": best}]}), encoding="utf-8")
+    assert gates(request)["qqp"] == Gate(True)
+    assert note not in list(data_notes(request))
