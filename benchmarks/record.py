@@ -75,7 +75,7 @@ class RunRecord:
     partition: Mapping[str, JSON]  # partitions.PartitionReport.to_json()
     clients: tuple[Mapping[str, JSON], ...]  # per client: {"client", "train", "test", …} numbers of examples
     rounds: tuple[RoundRecord, ...]
-    sampling_errors: Mapping[str, Mapping[str, float | None]]  # of the last round's scores, from the finite test set
+    sampling_errors: Mapping[str, Mapping[str, float | None]]  # of the chosen round's scores, from the finite test set
     setup_bytes: int
     ledger: tuple[LedgerEntry, ...]
     environment: Mapping[str, JSON]  # versions, device, precision, threads, git revision: never part of identity
@@ -136,7 +136,7 @@ class RunRecord:
         return chosen_round([entry.scores for entry in self.rounds], self.chosen_by)
 
     def sampling_error(self, name: str) -> float | None:
-        """Of the last round's score, from the finite test set; None where it is unknown, 0 of a training loss."""
+        """Of the chosen round's score, from the finite test set; None where it is unknown, 0 of a training loss."""
         if name == TRAIN_LOSS:
             return 0.0
         evaluation, measured = name.split("/")

@@ -158,7 +158,7 @@ def _compute(
             for client in clients
         ),
         rounds=tuple(round_record(result, channel.ledger) for result in run.results),
-        sampling_errors=sampling_errors(federation, run, last, clients, inputs.task, cell.seed),
+        sampling_errors=sampling_errors(federation, chosen, answers, clients, inputs.task, cell.seed),
         setup_bytes=channel.ledger.setup_bytes,
         ledger=tuple(LedgerEntry(*row) for row in channel.ledger.rows),
         environment=describe_environment(federation.precision, settings.threads) | {"kernels": federation.kernels},
@@ -205,13 +205,13 @@ def mean_scores(client_scores: Sequence[Mapping[str, Scores]]) -> dict[str, dict
 
 
 def sampling_errors(
-    federation: Federation, run: Run, last: Answers, clients: Sequence[Client], of: Task, seed: int
+    federation: Federation, round: int, answers: Answers, clients: Sequence[Client], of: Task, seed: int
 ) -> dict[str, dict[str, float | None]]:
-    """Standard errors of the last round's mean scores that come from the finite test sets.
+    """Standard errors of a round's mean scores that come from the finite test sets.
 
     Clients' own test sets are independent. One on which all are scored is the same for all, so that its error does not
     shrink with their number: the mean over clients, which is the error itself where all clients have one model.
-    last: what was answered after it.
+    answers: what was answered after it.
     """
     algorithm, objective = federation.algorithm, federation.setting.objective
     found: dict[str, dict[str, float | None]] = {}
@@ -221,10 +221,10 @@ def sampling_errors(
         errors: dict[str, list[float | None]] = {}
         for client in asked:
             part = client.evaluation[name]
-            answers = last[part_name(client, name)]
-            generator = numpy_generator(seed, run.state.round, client.id, f"bootstrap-{name}")
+            outputs = answers[part_name(client, name)]
+            generator = numpy_generator(seed, round, client.id, f"bootstrap-{name}")
             for each in of.metrics:
-                errors.setdefault(each, []).append(sampling_error(each, objective, answers, part, generator))
+                errors.setdefault(each, []).append(sampling_error(each, objective, outputs, part, generator))
         combine = mean_error if common else combine_errors
         found[name] = {each: combine(values) for each, values in errors.items()}
     return found

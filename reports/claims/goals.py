@@ -15,7 +15,7 @@ from reports.claims.paired import unpaired_error
 from reports.evidence.inference import resampled, with_sampling
 from reports.evidence.paired import Pairs, resplit_ratio
 from reports.evidence.records import PAPER
-from reports.evidence.scores import round_scores
+from reports.evidence.scores import best_by_seed, round_scores
 from reports.evidence.statistics import Estimate, mean
 from reports.evidence.targets import attempt
 from reports.pages.text import number
@@ -59,18 +59,13 @@ def _levels(runs: Runs, target: Target, task: str, score: str, seeds: Sequence[i
     if runs.scale.id == PAPER and task in target.percent:
         wanted = target.percent[task]
         return dict.fromkeys(seeds, wanted / measured.factor), f"target {wanted:g}"
-    best = [_best(runs.of(at, task), score) for at in target.baselines]
+    best = [best_by_seed(runs.of(at, task), score) for at in target.baselines]
     shared = [seed for seed in seeds if all(seed in found for found in best)]
     values = {seed: measured.best(found[seed] for found in best) for seed in shared}
     by_seed = {seed: value for seed, value in values.items() if value is not None}
     level = number(measured.shown(mean(list(by_seed.values())))) if by_seed else ""
     names = [runs.tables.row(at).name for at in target.baselines]
     return by_seed, f"target {level}, {names[0] if len(names) == 1 else 'the best baseline'}'s best round"
-
-
-def _best(records: Sequence[RunRecord], score: str) -> dict[int, float]:
-    best = {record.cell.seed: metric(score).best(round_scores(record, score)) for record in records}
-    return {seed: value for seed, value in best.items() if value is not None}
 
 
 def _majority(runs: Runs, target: Target, task: str, score: str) -> dict[int, float | None]:

@@ -17,6 +17,7 @@ Labels = Sequence[tuple[int, str]]  # (id, name), in the order of print
 _Printed = Mapping[tuple[str, str, str], float]
 MEAN_SCORE = "mean_score"
 SORTED = "sorted-by-score"
+VALIDATION = "validation"
 
 
 @dataclass(frozen=True)
@@ -42,13 +43,14 @@ class Part:
     number: int  # from 1, as in print
     values: tuple[Value, ...]
     train: int
+    validation: int
     test: int
     score_range: Range | None = None
     test_gap: float | None = None  # see `_test_gap`
 
     @property
     def size(self) -> int:
-        return self.train + self.test
+        return self.train + self.validation + self.test
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,9 @@ def distribution(record: RunRecord, column: Column, labels: Labels, published: _
             scores = None if report["scores"] is None else report["scores"][client]
             score_range = None if scores is None else (scores[0], scores[2])
             gap = _test_gap(record, client, column.evaluation, n_test)
-            parts.append(Part(client + 1, values, record.clients[client]["train"], n_test, score_range, gap))
+            held = record.clients[client]
+            sizes = held["train"], held.get(VALIDATION, 0), n_test
+            parts.append(Part(client + 1, values, *sizes, score_range, gap))
         ranges = () if report["scores"] is not None else tuple(label_range(report, label) for label, _ in labels)
         return Distribution(column, report["scheme"], tuple(parts), report["n_examples"], ranges)
     except (KeyError, IndexError, TypeError, ValueError) as error:

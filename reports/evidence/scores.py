@@ -45,7 +45,7 @@ class Scores:
     metric: Metric
     seeds: tuple[int, ...]
     values: tuple[tuple[float | None, ...], ...]
-    sampling: tuple[float | None, ...]  # one a seed, of the last round, as recorded: None if unknown
+    sampling: tuple[float | None, ...]  # one a seed, of the chosen round, as recorded: None if unknown
     chosen_rounds: tuple[int, ...]  # one a seed: best on validation data, the last where none was held back
 
     @property
@@ -104,10 +104,10 @@ def known(values: Sequence[float | None]) -> tuple[float, ...]:
     return tuple(value for value in values if value is not None)
 
 
-def last_mean(records: Sequence[RunRecord], score: str) -> float | None:
-    """A score after the last round, mean over seeds, as recorded; None where no seed has one."""
-    values = known(scores_of(records, score).last)
-    return mean(values) if values else None
+def best_by_seed(records: Sequence[RunRecord], score: str) -> dict[int, float]:
+    """Seed -> the best score after any round, as recorded; seeds without any are left out."""
+    best = {record.cell.seed: metric(score).best(round_scores(record, score)) for record in records}
+    return {seed: value for seed, value in best.items() if value is not None}
 
 
 def round_reaching(record: RunRecord, score: str, target: float) -> int | None:

@@ -1,8 +1,8 @@
-"""Bytes to a score: every method on every task against the printed target, and what the baseline reaches at last."""
+"""Bytes to a score: every method on every task against the printed target, and the best that the baseline reaches."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -15,7 +15,8 @@ from reports import ReportError
 from reports.evidence.equations import Derived, derive_costs
 from reports.evidence.published import published_for
 from reports.evidence.records import PAPER, Request
-from reports.evidence.scores import last_mean, round_reaching
+from reports.evidence.scores import best_by_seed, round_reaching
+from reports.evidence.statistics import mean
 from reports.evidence.traffic import Cost, Gain, Sent, bytes_until, gain_over, measured_cost, values_until
 
 Kind = Literal["printed", "baseline"]
@@ -58,14 +59,14 @@ def mean_sent(attempts: Sequence[Attempt]) -> Sent | None:
 class Outcome:
     """One method on one task and target.
 
-    target: as recorded; None where the baseline that sets it was not run. attempts: one a seed, empty without a
+    targets: by seed, as recorded; empty where the baseline that sets them was not run. attempts: one a seed that has a
     target. gain: over the baseline, None where the method or the baseline was not run, or the method is censored.
     """
 
     row: Row
     column: Column
     kind: Kind
-    target: float | None
+    targets: Mapping[int, float]
     seeds: tuple[int, ...]
     cost: Cost | None
     attempts: tuple[Attempt, ...]
@@ -78,7 +79,8 @@ class Outcome:
 
     @property
     def target_shown(self) -> float | None:
-        return None if self.target is None else metric(self.column.averaged).shown(self.target)
+        """The mean over seeds, in the metric's unit."""
+        return metric(self.column.averaged).shown(mean(list(self.targets.values()))) if self.targets else None
 
     @property
     def reached(self) -> int:
@@ -131,27 +133,31 @@ class Targets:
         return next(found for found in self.of(kind, column) if found.row.id == row.id)
 
 
-def _target(request: Request, column: Column, kind: Kind, baseline: Sequence[RunRecord]) -> float | None:
+def _targets(request: Request, column: Column, kind: Kind, baseline: Sequence[RunRecord]) -> Mapping[int, float]:
+    """Of each seed: the printed target, or the best that the baseline scores after any round."""
     if kind == "baseline":
-        return last_mean(baseline, column.averaged)
+        return best_by_seed(baseline, column.averaged)
     try:
-        return float(request.benchmark.view.options["targets"][column.task]) / metric(column.averaged).factor
+        wanted = float(request.benchmark.view.options["targets"][column.task]) / metric(column.averaged).factor
     except KeyError:
         raise ReportError(f"{request.benchmark.id}: expected a target for {column.task}, found none.") from None
+    rows = (baseline, *(request.records_of(row, column) for row in request.rows))
+    return {record.cell.seed: wanted for records in rows for record in records}
 
 
 def _outcomes(request: Request, column: Column, kind: Kind, baseline: Sequence[RunRecord]) -> tuple[Outcome, ...]:
-    target, directions = _target(request, column, kind, baseline), request.benchmark.paper.directions
+    targets, directions = _targets(request, column, kind, baseline), request.benchmark.paper.directions
 
     def attempts(records: Sequence[RunRecord]) -> tuple[Attempt, ...]:
-        return tuple(attempt(record, column.averaged, target, directions) for record in records if target is not None)
+        seeds = ((record, targets.get(record.cell.seed)) for record in records)
+        return tuple(attempt(one, column.averaged, target, directions) for one, target in seeds if target is not None)
 
     its = attempts(baseline)
     found = []
     for row in request.rows:
         records = request.records_of(row, column)
         seeds, cost = tuple(record.cell.seed for record in records), measured_cost(request.benchmark, column, records)
-        outcome = Outcome(row, column, kind, target, seeds, cost, attempts(records))
+        outcome = Outcome(row, column, kind, targets, seeds, cost, attempts(records))
         own, base = outcome.sent, mean_sent(its)
         if outcome.is_complete and own is not None and base is not None:
             is_bound = not all(entry.is_reached for entry in its)

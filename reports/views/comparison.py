@@ -222,10 +222,11 @@ def _method(request: Request) -> Iterator[str]:
     benchmark = request.benchmark
     yield (
         f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {at_round(request.scored_at)}, then "
-        "over n seeds; ± sd over seeds (n - 1); {INTERVAL}: between the one-sided bounds of verdicts, Student's t over "
+        "over n seeds; ± sd over seeds (n - 1); "
+        f"{INTERVAL}: between the one-sided bounds of verdicts, Student's t over "
         "seeds, corrected for splits that overlap (docs/statistics.md; of the average: variances of the tasks added); "
-        "± test set is the sampling error of the finite test sets of the last "
-        "round, root mean square over seeds; test: examples in all clients' test sets, partial where the data were."
+        "± test set is the sampling error of the finite test sets, root mean square over "
+        "seeds; test: examples in all clients' test sets, partial where the data were."
     )
     if request.scale.id == PAPER:
         yield RULE

@@ -20,7 +20,7 @@ from reports.pages.text import NOT_RUN, NOTHING, data_notes, joined, number, sca
 WHOLE = "all"  # stands for every client together
 FIELDS = [
     *(*KEYS[:4], "client", *KEYS[7:], "score", "label", "status", "requested", "obtained", "published", "difference"),
-    *("lowest", "highest", "examples", "train", "test", "available", "data_low", "data_high"),
+    *("lowest", "highest", "examples", "train", "validation", "test", "available", "data_low", "data_high"),
 ]
 
 join = shared
@@ -38,7 +38,7 @@ def _scale(request: Request) -> Iterator[str]:
 
 def _method(found: Sequence[Distribution]) -> Iterator[str]:
     yield (
-        "Obtained: each client's training and test part together; shares in percent, in the order of print (each "
+        "Obtained: all parts of each client together; shares in percent, in the order of print (each "
         "column's header). The cells are those of the local majority, which trains nothing; its scores are no part of "
         "this table."
     )
@@ -121,7 +121,13 @@ def _short(value: float | None) -> str:
     return NOTHING if value is None else f"{printed(value).normalize():f}"
 
 
-def _part_texts(entry: Distribution, part: Part) -> dict[str, str]:
+def _held(entries: Sequence[Distribution | None]) -> list[str]:
+    """The parts that some client has: "train", and what is kept back of it."""
+    parts = [part for entry in entries if entry is not None for part in entry.parts]
+    return ["train", *(name for name in ("validation", "test") if any(getattr(part, name) for part in parts))]
+
+
+def _part_texts(entry: Distribution, part: Part, held: Sequence[str]) -> dict[str, str]:
     """A client's lines: shares, or a place in the order of scores and the mean score with the lowest and highest."""
     is_shares, place = part.score_range is None, f"part {part.number} of {len(entry.parts)}"
     shares = joined(_short(value.requested) for value in part.values)
@@ -132,15 +138,16 @@ def _part_texts(entry: Distribution, part: Part) -> dict[str, str]:
         "obtained": obtained + range_,
         "published": joined((_short if is_shares else number)(value.published) for value in part.values),
         "difference": joined(number(value.difference, "+") for value in part.values),
-        "train + test": f"{part.train} + {part.test}" if part.test else str(part.train),
+        " + ".join(held): " + ".join(str(getattr(part, name)) for name in held),
     }
 
 
 def _client_lines(place: int, entries: Sequence[Distribution | None]) -> Iterator[Line]:
-    texts = [entry and _part_texts(entry, entry.parts[place]) for entry in entries]
+    held = _held(entries)
+    texts = [entry and _part_texts(entry, entry.parts[place], held) for entry in entries]
     values = [value for entry in entries if entry is not None for value in entry.parts[place].values]
     in_print = ["published", "difference"] if any(value.published is not None for value in values) else []
-    for label in ("requested", "obtained", *in_print, "train + test"):
+    for label in ("requested", "obtained", *in_print, " + ".join(held)):
         is_main = label == "obtained"
         missing = NOT_RUN if is_main else NOTHING
         yield Line(label, tuple(known[label] if known else missing for known in texts), is_main)
@@ -175,7 +182,8 @@ def grids(found: Shared) -> tuple[Grid, ...]:
 def _part_lines(entry: Distribution) -> Iterator[dict[str, JSON]]:
     for part in entry.parts:
         low, high = part.score_range or (None, None)
-        sizes = {"lowest": low, "highest": high, "examples": part.size, "train": part.train, "test": part.test}
+        held = {name: getattr(part, name) for name in ("train", "validation", "test")}
+        sizes = {"lowest": low, "highest": high, "examples": part.size} | held
         for value in part.values:
             known = {name: getattr(value, name) for name in ("requested", "obtained", "published", "difference")}
             yield {"client": str(part.number), "score": value.score, "label": value.name} | known | sizes
@@ -195,4 +203,4 @@ def frame(found: Shared) -> pd.DataFrame:
             lines.append(common | {"status": NOT_RUN})
         else:
             lines += [common | {"status": "run"} | line for line in _part_lines(entry)]
-    return long_form(lines, FIELDS, {"Int64": ("examples", "train", "test", "available")})
+    return long_form(lines, FIELDS, {"Int64": ("examples", "train", "validation", "test", "available")})

@@ -92,7 +92,7 @@ def _method(found: Layers) -> Iterator[str]:
     yield (
         f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {at_round(request.scored_at)}, then "
         "over n seeds; ± sd over seeds (n - 1); ± test set is the "
-        "sampling error of the finite test sets of the last round, root mean square over seeds."
+        "sampling error of the finite test sets, root mean square over seeds."
     )
     if found.comparison.shows_published:
         yield f"published: {found.printed_in}; the figure itself is printed without numbers."

@@ -1,6 +1,6 @@
 """The view of bytes until a target: rounds and bytes, the gain over a baseline, and what the gain comes from.
 
-Options: targets, task -> printed target in its metric's unit; baseline, the row that gains are over and whose last
+Options: targets, task -> printed target in its metric's unit; baseline, the row that gains are over and whose best
 round is the scale-free target; not_derivable, rows whose printed sizes no reading of the method yields.
 """
 
@@ -34,7 +34,7 @@ join = find_targets
 
 def _kind_label(found: Targets, kind: Kind) -> str:
     if kind == "baseline":
-        return f"what {found.baseline.name} reaches after its last round"
+        return f"the best that {found.baseline.name} reaches after any round"
     return f"the printed target, set for {found.request.paper_scale.backbone}"
 
 
@@ -55,7 +55,7 @@ def _method(found: Targets) -> Iterator[str]:
     )
     is_above = {metric(column.averaged).higher_is_better for column in request.columns} == {True}
     yield (
-        f"Two targets: {_kind_label(found, 'baseline')}, mean over its seeds, for any encoder; and the printed one "
+        f"Two targets: {_kind_label(found, 'baseline')}, seed by seed, for any encoder; and the printed one "
         f"({named}), which was set for {request.paper_scale.backbone} and means little for another encoder."
     )
     yield (

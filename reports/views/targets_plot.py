@@ -51,7 +51,7 @@ def _title(found: Targets, column: Column) -> str:
     target = found.of(kind, column)[0].target_shown
     if target is None:
         return f"{column.name}: {found.baseline.name}, which sets the target, was not run"
-    whose = "printed" if kind == "printed" else f"{found.baseline.name}'s last round"
+    whose = "printed" if kind == "printed" else f"{found.baseline.name}'s best round"
     return f"{column.name}: {target_text(column, target)} ({whose})"
 
 

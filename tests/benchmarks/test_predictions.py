@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from benchmarks import runner
 from benchmarks.errors import UserError
 from benchmarks.federation import build_clients, load_inputs
 from benchmarks.predictions import halved, pack_predictions, read_predictions
-from benchmarks.record import RunRecord, chosen_round, read_records
+from benchmarks.record import RoundRecord, RunRecord, chosen_round, read_records
 from benchmarks.runner import is_chosen, run_cell, run_stage
 from benchmarks.scoring import scores
 from benchmarks.settings import Settings
@@ -120,6 +121,22 @@ def test_the_chosen_round_is_the_first_best_on_validation(finished: tuple[Path, 
         assert record.chosen_round == values.index(max(value for value in values if value is not None)) + 1
         assert record.score(f"test/{name}", "chosen") == record.rounds[record.chosen_round - 1].scores["test"][name]
     assert any(record.chosen_round < len(record.rounds) for record in finished[1].values())  # or little was tested
+
+
+def test_the_test_sets_error_is_that_of_the_chosen_rounds_score(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "is_chosen", lambda results, by: len(results) == 1)
+    record = run(replace(CELL, training=replace(CELL.training, batch_size=16, local_epochs=4), **PERSONAL), tmp_path)
+
+    def error(entry: RoundRecord) -> float:
+        shares = [scores["test"]["accuracy"] or 0.0 for scores in entry.client_scores]
+        parts = [share * (1 - share) / client["test"] for share, client in zip(shares, record.clients, strict=True)]
+        return math.sqrt(sum(parts)) / len(parts)
+
+    first, *_, last = record.rounds
+    assert record.sampling_error("test/accuracy") == pytest.approx(error(first))
+    assert error(first) != pytest.approx(error(last))
 
 
 @given(values=st.lists(st.none() | st.sampled_from([0.1, 0.2, 0.3]), min_size=1, max_size=8))

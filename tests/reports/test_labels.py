@@ -87,6 +87,16 @@ def note_with(shown: Page, start: str) -> str:
     return note
 
 
+def test_what_is_held_back_for_validation_is_held(labelled: RecordOf) -> None:
+    whole = labelled("mrpc", MRPC)
+    held = replace(
+        whole, clients=tuple(each | {"train": each["train"] - 100, "validation": 100} for each in whole.clients)
+    )
+    (before,), (grid,) = page_of([whole]).grids, page_of([held]).grids
+    assert lines_of(grid.groups[0])["train + validation + test"] == ("908 + 100 + 252",)
+    assert lines_of(grid.groups[3]) == lines_of(before.groups[3])
+
+
 def test_a_client_has_what_was_requested_obtained_and_printed(labelled: RecordOf) -> None:
     shown = page_of([labelled("mrpc", MRPC)])
     (grid,) = shown.grids

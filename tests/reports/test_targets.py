@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from benchmarks.record import LedgerEntry, RoundRecord, RunRecord
 from benchmarks.spec import Cell, Training
 from reports import ReportError
-from reports.evidence.scores import last_mean, round_reaching, round_scores
+from reports.evidence.scores import best_by_seed, round_reaching, round_scores
 from reports.evidence.targets import attempt
 from reports.evidence.traffic import Sent, bytes_until, gain_over, values_until
 
@@ -36,6 +36,7 @@ def run(scores: Sequence[float | None], up: Sequence[int] = (), values: Sequence
     return RunRecord(CELL, "id", {}, {}, (), entries, {}, 28, tuple(ledger), {}, {}, "")
 
 
+ROUNDS: Sequence[Sequence[float | None]] = ([0.9, 0.6], [0.1, 0.8], [None])
 SCORES = st.lists(st.one_of(st.none(), st.floats(0, 1)), min_size=1, max_size=8)
 
 
@@ -72,19 +73,16 @@ def test_a_censored_run_is_never_counted_as_reached(scores: list[float | None], 
         assert (found.rounds, found.bytes, found.values) == (len(scores), 40 * len(scores), 10 * len(scores))
 
 
-@given(st.floats(0, 1), st.integers(1, 12))
-def test_equal_seeds_reach_their_own_mean(score: float, seeds: int) -> None:
-    records = [run([0.0, score])] * seeds
-    target = last_mean(records, ACC)
-    assert target is not None
-    assert round_reaching(records[0], ACC, target) is not None
-
-
-def test_the_scale_free_target_is_the_mean_of_last_rounds() -> None:
-    records = [run([0.9, 0.6]), run([0.1, 0.8]), run([0.9, None])]
-    assert last_mean(records, ACC) == pytest.approx(0.7)
-    assert last_mean(records[2:], ACC) is None
-    assert last_mean([], ACC) is None
+def test_the_scale_free_target_is_each_seeds_best_round() -> None:
+    records = [replace(run(scores), cell=replace(CELL, seed=seed)) for seed, scores in enumerate(ROUNDS)]
+    assert best_by_seed(records, ACC) == {0: 0.9, 1: 0.8}
+    assert best_by_seed([], ACC) == {}
+    assert [
+        round_reaching(record, ACC, best_by_seed([record], ACC)[seed]) for seed, record in enumerate(records[:2])
+    ] == [
+        1,
+        2,
+    ]
 
 
 def test_bytes_and_values_are_those_of_the_first_rounds_one_way() -> None:
