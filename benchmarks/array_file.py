@@ -9,12 +9,14 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
 import numpy as np
+
+from fedsim.stored import Numbers, Stored
 
 DTYPES: dict[str, np.dtype] = {"I32": np.dtype(np.int32), "I64": np.dtype(np.int64), "F32": np.dtype(np.float32)}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
@@ -63,20 +65,17 @@ def write_arrays(file: IO[bytes], pieces: Iterable[Mapping[str, np.ndarray]], fo
     return hashing.state.hexdigest()
 
 
-def mapped(path: Path, start: int) -> dict[str, np.ndarray]:
-    """The arrays in a file that holds them from the byte `start` on, read-only.
+def read_arrays(path: Path, start: int, stored: Collection[str] = ()) -> dict[str, Numbers]:
+    """The arrays in a file that holds them from the byte `start` on.
 
-    Large ones stay on the disk until they are read, in memory that need not be aligned: what is computed with has to
-    be a copy. The system may take their pages back at any time, and a file that is removed stays until they are gone.
+    stored: names of those that stay in the file where they are large, and are read where they are asked for.
     """
+    found: dict[str, Numbers] = {}
     with path.open("rb") as file:
         file.seek(start)
         length = int.from_bytes(file.read(LENGTH_BYTES), "little")
-        header = json.loads(file.read(length))
-    content = np.memmap(path, np.uint8, "r", start + LENGTH_BYTES + length).view(np.ndarray)
-    found = {}
-    for name, entry in header.items():
-        begin, end = entry["data_offsets"]
-        array = content[begin:end].view(DTYPES[entry["dtype"]])
-        found[name] = array if array.nbytes > LARGE_BYTES else array.copy()
+        for name, entry in json.loads(file.read(length)).items():
+            begin, end = (start + LENGTH_BYTES + length + offset for offset in entry["data_offsets"])
+            array = Stored(file, DTYPES[entry["dtype"]], begin, *entry["shape"])
+            found[name] = array if name in stored and end - begin > LARGE_BYTES else array[:].copy()
     return found

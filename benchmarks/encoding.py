@@ -14,9 +14,11 @@ from benchmarks.tasks.base import Examples, Task
 from fedsim import data
 from fedsim.data import IGNORED, Subset
 from fedsim.objectives import Vocabulary
+from fedsim.stored import Numbers
 
 AT_ONCE = 8192  # texts: a tokenizer's answer takes a hundred times the memory of what is kept of it
-CHARACTERS_AT_ONCE = 2 * 10**6
+CHARACTERS_AT_ONCE = 10**6
+OF_TOKENS = ("tokens", "types", "targets")  # arrays as long as all texts; the others have a number for each example
 
 
 @dataclass(frozen=True)
@@ -64,13 +66,13 @@ def encoded_pieces(
         found = encoded.examples
         assert isinstance(found, data.Examples)
         pieces = {
-            "tokens": found.tokens,
-            "types": found.types,
+            "tokens": np.asarray(found.tokens),
+            "types": np.asarray(found.types),
             "offsets": found.offsets[number > 0 :] + tokens,
             "labels": found.labels,
         }
         if found.targets is not None:
-            pieces["targets"] = found.targets
+            pieces["targets"] = np.asarray(found.targets)
         if encoded.starts is not None:
             pieces["starts"] = encoded.starts[number > 0 :] + blocks
         if number == 0:
@@ -79,17 +81,18 @@ def encoded_pieces(
         tokens, blocks = tokens + len(found.tokens), blocks + len(found)
 
 
-def from_arrays(arrays: Mapping[str, np.ndarray]) -> Encoded:
-    """What `encode` made, from its whole arrays."""
+def from_arrays(arrays: Mapping[str, Numbers]) -> Encoded:
+    """What `encode` made, from its whole arrays; those OF_TOKENS may be in a file."""
+    in_memory = {name: np.asarray(array) for name, array in arrays.items() if name not in OF_TOKENS}
     examples = data.Examples(
         tokens=arrays["tokens"],
         types=arrays["types"],
-        offsets=arrays["offsets"],
-        labels=arrays["labels"],
-        padding_id=int(arrays["padding_id"][0]),
+        offsets=in_memory["offsets"],
+        labels=in_memory["labels"],
+        padding_id=int(in_memory["padding_id"][0]),
         targets=arrays.get("targets"),
     )
-    return Encoded(examples, arrays.get("starts"))
+    return Encoded(examples, in_memory.get("starts"))
 
 
 def _some_at_once(examples: Examples) -> Iterator[Examples]:

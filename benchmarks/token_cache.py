@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.array_file import mapped, write_arrays
-from benchmarks.encoding import TARGETS, Encoded, encode, encoded_pieces, from_arrays
+from benchmarks.array_file import read_arrays, write_arrays
+from benchmarks.encoding import OF_TOKENS, TARGETS, Encoded, encode, encoded_pieces, from_arrays
 from benchmarks.errors import UserError
 from benchmarks.settings import require_writable
 from benchmarks.spec import canonical_json
 from benchmarks.tasks.base import Examples, Task
+from fedsim.stored import Numbers
 
 logger = logging.getLogger(__name__)
 LIMIT_BYTES = 4 * 10**9
@@ -56,14 +57,14 @@ class TokenCache:
             if _is_whole(path):
                 with suppress(OSError):
                     os.utime(path)
-                return from_arrays(mapped(path, DIGEST_BYTES))
+                return from_arrays(read_arrays(path, DIGEST_BYTES, OF_TOKENS))
             try:
                 return from_arrays(self._kept(path, encoded_pieces(examples, tokenizer, max_length, task)))
             except OSError as error:
                 logger.warning("tokens could not be kept in %s (%s)", path, error.strerror)
         return encode(examples, tokenizer, max_length, task)
 
-    def _kept(self, path: Path, pieces: Iterable[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    def _kept(self, path: Path, pieces: Iterable[Mapping[str, np.ndarray]]) -> dict[str, Numbers]:
         """The pieces' arrays in a file, once there is room for it; one larger than the limit goes with its readers."""
         partial = path.with_suffix(PARTIAL)
         try:
@@ -74,7 +75,7 @@ class TokenCache:
                 file.write(f"{digest}\n".encode())
                 file.flush()
                 os.fsync(file.fileno())
-            arrays = mapped(partial, DIGEST_BYTES)
+            arrays = read_arrays(partial, DIGEST_BYTES, OF_TOKENS)
             size = partial.stat().st_size
             if size <= self.limit_bytes:
                 self._make_room(size, path)

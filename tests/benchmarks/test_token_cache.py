@@ -1,6 +1,7 @@
 """The cache of tokenised examples: the same tokens, whatever happened to the files."""
 
 import logging
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,8 @@ from benchmarks.encoding import encode, encoded_pieces
 from benchmarks.tasks import task
 from benchmarks.tasks.base import Examples
 from benchmarks.token_cache import TokenCache, key_of
+from fedsim.errors import FederationError
+from fedsim.stored import Stored
 
 WORDS = ("one", "two", "three", "four", "five")
 TAGGED = replace(task("arsarcasm-texts"), id="tagged", objective="token_classification", long_texts="blocks")
@@ -133,8 +136,7 @@ def test_large_arrays_stay_on_the_disk_and_batches_are_the_same(pairs, tagged, t
         cold, cached = (TokenCache(tmp_path).encode(examples, tokenizer, length, of) for _ in range(2))
         for found in (cold, cached):
             assert_same(found, expected)
-            assert not found.examples.tokens.flags.owndata
-            assert not found.examples.tokens.flags.writeable
+            assert isinstance(found.examples.tokens, Stored)
             for width in (None, 20):
                 batch, same = (each.examples.collate(np.array([3, 1]), width) for each in (found, expected))
                 assert all(torch.equal(batch[name], same[name]) for name in same)
@@ -149,6 +151,15 @@ def test_a_file_that_goes_while_it_is_read_stays_for_its_readers(pairs, tokenize
     assert_same(found, encode(pairs, tokenizer, 12))
     assert_same(TokenCache(tmp_path, limit_bytes=10).encode(pairs, tokenizer, 12), found)
     assert files(tmp_path) == []
+
+
+def test_a_file_that_loses_its_end_while_it_is_read_is_an_error(pairs, tokenizer, tmp_path, monkeypatch):
+    monkeypatch.setattr(array_file, "LARGE_BYTES", 0)
+    found = TokenCache(tmp_path).encode(pairs, tokenizer, 12)
+    (path,) = files(tmp_path)
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(FederationError, match=r"expected \d+ bytes .* found \d+; run again"):
+        found.examples.types[:], found.examples.tokens[:]
 
 
 def test_files_are_safetensors_behind_their_digest(pairs, tokenizer, tmp_path):
