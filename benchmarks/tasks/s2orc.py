@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,13 +22,14 @@ from benchmarks.tasks.rows import RowError
 FOLDER = "s2orc"
 FIELDS = ("title", "abstract", "mag_field_of_study")
 ENDINGS = (".jsonl", ".jsonl.gz")
+NUMBER = re.compile("([0-9]+)")
 PARSES = "pdf_parses"  # the release's other half: full texts without their field
 
 
 def metadata_files(folder: Path) -> list[Path]:
     """The files of metadata in a folder and below, in the order of their numbers."""
     files = [path for path in folder.rglob("*") if path.name.endswith(ENDINGS) and PARSES not in str(path)]
-    return sorted(files, key=lambda path: (len(path.name), str(path)))
+    return sorted(files, key=lambda path: [int(part) if part.isdigit() else part for part in NUMBER.split(str(path))])
 
 
 def papers(files: Sequence[Path], root: Path, field: str, lenient: bool, notes: Notes) -> Iterator[str]:
