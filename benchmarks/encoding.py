@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -13,8 +14,11 @@ from benchmarks.tasks.base import Examples, Task
 from fedsim import data
 from fedsim.data import IGNORED, Subset
 from fedsim.objectives import Vocabulary
+from fedsim.stored import Numbers
 
 AT_ONCE = 8192  # texts: a tokenizer's answer takes a hundred times the memory of what is kept of it
+CHARACTERS_AT_ONCE = 10**6
+OF_TOKENS = ("tokens", "types", "targets")  # arrays as long as all texts; the others have a number for each example
 
 
 @dataclass(frozen=True)
@@ -31,8 +35,9 @@ class Encoded:
         """The examples of some texts, by the texts' indices."""
         if self.starts is None:
             return Subset(self.examples, texts)
-        spans = [np.arange(self.starts[text], self.starts[text + 1]) for text in texts]
-        return Subset(self.examples, np.concatenate([np.empty(0, dtype=np.int64), *spans]))
+        counts = self.starts[texts + 1] - self.starts[texts]
+        before = np.cumsum(counts) - counts  # blocks of the texts before
+        return Subset(self.examples, np.arange(counts.sum()) + np.repeat(self.starts[texts] - before, counts))
 
 
 def encode(examples: Examples, tokenizer: Any, max_length: int, task: Task | None = None) -> Encoded:
@@ -41,16 +46,72 @@ def encode(examples: Examples, tokenizer: Any, max_length: int, task: Task | Non
     A longer text is cut, of two the longer one; or, where the task has `long_texts` "blocks", all of it is kept, as
     examples of its own, of at most that length each, special tokens included.
     """
-    parts = [
-        _encoded(_some(examples, start, start + AT_ONCE), tokenizer, max_length, task)
-        for start in range(0, max(1, len(examples)), AT_ONCE)
-    ]
-    return parts[0] if len(parts) == 1 else _joined(parts)
+    pieces: defaultdict[str, list[np.ndarray]] = defaultdict(list)
+    for found in encoded_pieces(examples, tokenizer, max_length, task):
+        for name, piece in found.items():
+            pieces[name].append(piece)
+    return from_arrays({name: np.concatenate(found) for name, found in pieces.items()})
 
 
-def _some(examples: Examples, start: int, end: int) -> Examples:
-    tags = None if examples.tags is None else examples.tags[start:end]
-    return Examples(examples.texts[start:end], examples.labels[start:end], tags)
+def encoded_pieces(
+    examples: Examples, tokenizer: Any, max_length: int, task: Task | None
+) -> Iterator[dict[str, np.ndarray]]:
+    """The arrays of what `encode` makes, a few thousand texts at a time: each name's pieces stand end to end.
+
+    Texts are read in order, and none is held once its piece is there.
+    """
+    tokens = blocks = 0
+    for number, some in enumerate(_some_at_once(examples)):
+        encoded = _encoded(some, tokenizer, max_length, task)
+        found = encoded.examples
+        assert isinstance(found, data.Examples)
+        pieces = {
+            "tokens": np.asarray(found.tokens),
+            "types": np.asarray(found.types),
+            "offsets": found.offsets[number > 0 :] + tokens,
+            "labels": found.labels,
+        }
+        if found.targets is not None:
+            pieces["targets"] = np.asarray(found.targets)
+        if encoded.starts is not None:
+            pieces["starts"] = encoded.starts[number > 0 :] + blocks
+        if number == 0:
+            pieces["padding_id"] = np.array([found.padding_id])
+        yield pieces
+        tokens, blocks = tokens + len(found.tokens), blocks + len(found)
+
+
+def from_arrays(arrays: Mapping[str, Numbers]) -> Encoded:
+    """What `encode` made, from its whole arrays; those OF_TOKENS may be in a file."""
+    in_memory = {name: np.asarray(array) for name, array in arrays.items() if name not in OF_TOKENS}
+    examples = data.Examples(
+        tokens=arrays["tokens"],
+        types=arrays["types"],
+        offsets=in_memory["offsets"],
+        labels=in_memory["labels"],
+        padding_id=int(in_memory["padding_id"][0]),
+        targets=arrays.get("targets"),
+    )
+    return Encoded(examples, in_memory.get("starts"))
+
+
+def _some_at_once(examples: Examples) -> Iterator[Examples]:
+    """The examples, a few thousand at a time, and fewer where texts are long."""
+
+    def some() -> Examples:
+        span = slice(start, start + len(texts))
+        return Examples(tuple(texts), examples.labels[span], None if examples.tags is None else examples.tags[span])
+
+    texts: list[tuple[str, ...]] = []
+    start = characters = 0
+    for text in examples.texts:
+        length = sum(map(len, text))
+        if texts and (len(texts) == AT_ONCE or characters + length > CHARACTERS_AT_ONCE):
+            yield some()
+            start, characters, texts = start + len(texts), 0, []
+        texts.append(text)
+        characters += length
+    yield some()
 
 
 def _encoded(examples: Examples, tokenizer: Any, max_length: int, task: Task | None) -> Encoded:
@@ -82,28 +143,6 @@ def _encoded(examples: Examples, tokenizer: Any, max_length: int, task: Task | N
     of_text = np.asarray(encoded["overflow_to_sample_mapping"], dtype=np.int64)
     starts = np.searchsorted(of_text, np.arange(len(examples) + 1))
     return Encoded(replace(found, labels=found.labels[of_text]), starts)
-
-
-def _joined(parts: Sequence[Encoded]) -> Encoded:
-    """The examples of all parts, one part behind the other."""
-    found = [part.examples for part in parts]
-
-    def all_of(name: str) -> np.ndarray:
-        return np.concatenate([getattr(each, name) for each in found])
-
-    assert isinstance(found[0], data.Examples)
-    examples = data.Examples(
-        tokens=all_of("tokens"),
-        types=all_of("types"),
-        offsets=np.concatenate([[0], np.cumsum(all_of("lengths"))]).astype(np.int64),
-        labels=all_of("labels"),
-        padding_id=found[0].padding_id,
-        targets=None if found[0].targets is None else all_of("targets"),
-    )
-    if parts[0].starts is None:
-        return Encoded(examples)
-    blocks = np.concatenate([np.diff(part.starts) for part in parts if part.starts is not None])
-    return Encoded(examples, np.concatenate([[0], np.cumsum(blocks)]).astype(np.int64))
 
 
 def vocabulary_of(tokenizer: Any, words: int) -> Vocabulary:

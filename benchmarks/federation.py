@@ -94,7 +94,8 @@ def _requested(cell: Cell, settings: Settings) -> str:
 def _task_data(task_id: str, source: str, settings: Settings) -> TaskData:
     if source == "generated":
         return task(task_id).generate(DATA_SEED)
-    return task(task_id).load(DataSource(settings.data_dir, settings.lenient))
+    extracts = settings.results_dir / "corpora"
+    return task(task_id).load(DataSource(settings.data_dir, settings.lenient, extracts))
 
 
 @lru_cache(maxsize=2)

@@ -5,28 +5,26 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors.numpy
-from safetensors import SafetensorError
 
-from benchmarks.encoding import TARGETS, Encoded, encode
+from benchmarks.array_file import read_arrays, write_arrays
+from benchmarks.encoding import OF_TOKENS, TARGETS, Encoded, encode, encoded_pieces, from_arrays
 from benchmarks.errors import UserError
-from benchmarks.record import write_bytes
 from benchmarks.settings import require_writable
 from benchmarks.spec import canonical_json
 from benchmarks.tasks.base import Examples, Task
-from fedsim import data
+from fedsim.stored import Numbers
 
 logger = logging.getLogger(__name__)
 LIMIT_BYTES = 4 * 10**9
 VERSION = 1  # of what `encode` makes of the same texts
-SUFFIX = ".tokens"
+SUFFIX, PARTIAL = ".tokens", ".partial"
 DIGEST_BYTES = 65  # of a file's beginning: the SHA-256 of the rest, in hexadecimal, and a new line
 
 
@@ -43,7 +41,10 @@ class TokenCache:
         self.limit_bytes = limit_bytes
 
     def encode(self, examples: Examples, tokenizer: Any, max_length: int, task: Task | None = None) -> Encoded:
-        """What `encode` makes of the examples, from the file where there is one."""
+        """What `encode` makes of the examples, from the file where there is one; its tokens stay on the disk.
+
+        They are read where a batch asks for them, so memory does not grow with the texts.
+        """
         from filelock import FileLock
 
         try:
@@ -53,32 +54,47 @@ class TokenCache:
         name = key_of(examples, tokenizer, max_length, task)
         path = self.folder / f"{name}{SUFFIX}"
         with FileLock(self.folder / f"{name}.lock"):
-            arrays = _read(path)
-            if arrays is not None:
+            if _is_whole(path):
                 with suppress(OSError):
                     os.utime(path)
-                return _encoded(arrays, int(arrays["padding_id"][0]))
-            found = encode(examples, tokenizer, max_length, task)
-            self._keep(path, _content(found))
-        return found
+                return from_arrays(read_arrays(path, DIGEST_BYTES, OF_TOKENS))
+            try:
+                return from_arrays(self._kept(path, encoded_pieces(examples, tokenizer, max_length, task)))
+            except OSError as error:
+                logger.warning("tokens could not be kept in %s (%s)", path, error.strerror)
+        return encode(examples, tokenizer, max_length, task)
 
-    def _keep(self, path: Path, content: bytes) -> None:
-        """Write a file, once there is room for it; one larger than the limit is not kept."""
+    def _kept(self, path: Path, pieces: Iterable[Mapping[str, np.ndarray]]) -> dict[str, Numbers]:
+        """The pieces' arrays in a file, once there is room for it; one larger than the limit goes with its readers."""
+        partial = path.with_suffix(PARTIAL)
+        try:
+            with partial.open("wb") as file:
+                file.write(bytes(DIGEST_BYTES))
+                digest = write_arrays(file, pieces, self.folder)
+                file.seek(0)
+                file.write(f"{digest}\n".encode())
+                file.flush()
+                os.fsync(file.fileno())
+            arrays = read_arrays(partial, DIGEST_BYTES, OF_TOKENS)
+            size = partial.stat().st_size
+            if size <= self.limit_bytes:
+                self._make_room(size, path)
+                partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+        return arrays
+
+    def _make_room(self, size: int, path: Path) -> None:
+        """Remove what was used least recently, until a file of that size has its place."""
         from filelock import FileLock
 
-        if len(content) > self.limit_bytes:
-            return
-        try:
-            with FileLock(self.folder / "room.lock"):
-                files = sorted(self.folder.glob(f"*{SUFFIX}"), key=lambda file: file.stat().st_mtime_ns)
-                taken = sum(file.stat().st_size for file in files if file != path)
-                for file in files:
-                    if file != path and taken + len(content) > self.limit_bytes:
-                        taken -= file.stat().st_size
-                        file.unlink()
-                write_bytes(path, content)
-        except OSError as error:
-            logger.warning("tokens could not be kept in %s (%s)", path, error.strerror)
+        with FileLock(self.folder / "room.lock"):
+            files = sorted(self.folder.glob(f"*{SUFFIX}"), key=lambda file: file.stat().st_mtime_ns)
+            taken = sum(file.stat().st_size for file in files if file != path)
+            for file in files:
+                if file != path and taken + size > self.limit_bytes:
+                    taken -= file.stat().st_size
+                    file.unlink()
 
 
 def key_of(examples: Examples, tokenizer: Any, max_length: int, task: Task | None) -> str:
@@ -114,50 +130,17 @@ def _serialised(tokenizer: Any) -> bytes:
     return str(plain.to_str()).encode()
 
 
-def _content(found: Encoded) -> bytes:
-    examples = found.examples
-    assert isinstance(examples, data.Examples)
-    arrays = {
-        "tokens": examples.tokens,
-        "types": examples.types,
-        "offsets": examples.offsets,
-        "labels": examples.labels,
-        "targets": examples.targets,
-        "starts": found.starts,
-        "padding_id": np.array([examples.padding_id]),
-    }
-    content = safetensors.numpy.save(
-        {name: np.ascontiguousarray(array) for name, array in arrays.items() if array is not None}
-    )
-    return f"{hashlib.sha256(content).hexdigest()}\n".encode() + content
-
-
-def _read(path: Path) -> Mapping[str, np.ndarray] | None:
-    """The arrays in a file; None where there is none, or a damaged one."""
+def _is_whole(path: Path) -> bool:
+    """Whether there is a file, and it is what was written."""
     try:
-        content = memoryview(path.read_bytes())
+        with path.open("rb") as file:
+            written = file.read(DIGEST_BYTES)
+            whole = written == f"{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode()
     except FileNotFoundError:
-        return None
+        return False
     except OSError as error:
         logger.warning("tokens in %s cannot be read (%s): they are computed anew", path, error.strerror)
-        return None
-    digest, rest = content[:DIGEST_BYTES], content[DIGEST_BYTES:]
-    if bytes(digest) != f"{hashlib.sha256(rest).hexdigest()}\n".encode():
+        return False
+    if not whole:
         logger.warning("tokens in %s are damaged: they are computed anew", path)
-        return None
-    try:
-        return {name: array.copy() for name, array in safetensors.numpy.load(bytes(rest)).items()}
-    except SafetensorError:  # pragma: no cover - a whole file of another format
-        return None
-
-
-def _encoded(arrays: Mapping[str, np.ndarray], padding_id: int) -> Encoded:
-    examples = data.Examples(
-        tokens=arrays["tokens"],
-        types=arrays["types"],
-        offsets=arrays["offsets"],
-        labels=arrays["labels"],
-        padding_id=padding_id,
-        targets=arrays.get("targets"),
-    )
-    return Encoded(examples, arrays.get("starts"))
+    return whole

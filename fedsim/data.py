@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from fedsim.plan import ClientId
+from fedsim.stored import Numbers
 
 # input_ids, attention_mask, token_type_ids: int64 [B, S]; labels: [B], or [B, S] where every token has its target
 Batch = dict[str, Tensor]
@@ -26,7 +27,7 @@ class ExampleSet(Protocol):
         """Labels of the texts, [n]."""
 
     @property
-    def targets(self) -> np.ndarray | None:
+    def targets(self) -> Numbers | None:
         """Targets of the tokens of all texts, end to end, int64 [total]; None where a text has one label."""
 
     @property
@@ -42,15 +43,15 @@ class Examples:
     """Tokenised texts, end to end. tokens, types: int32 [total]; offsets: int64 [n + 1]; labels: [n].
 
     Labels are int64 for classes and float32 for a score to be regressed. targets: int64 [total], of a task that asks
-    something of tokens; IGNORED where it asks nothing.
+    something of tokens; IGNORED where it asks nothing. What there is of each token may be in a file.
     """
 
-    tokens: np.ndarray
-    types: np.ndarray
+    tokens: Numbers
+    types: Numbers
     offsets: np.ndarray
     labels: np.ndarray
     padding_id: int
-    targets: np.ndarray | None = None
+    targets: Numbers | None = None
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -33,6 +33,7 @@ LIMIT_BYTES = 20 * 10**9
 HEADER_BYTES = 4096  # says in JSON what the file holds; the rows behind it begin on a page
 WHOLE, PARTIAL = ".features", ".partial"
 POLL_SECONDS = 1.0
+DIGESTED_AT_ONCE = 2**20  # tokens
 SUMMED_BYTES = 256  # of parameters, for one number of their digest
 
 
@@ -227,7 +228,8 @@ def _computed(
 def _digest(examples: Examples) -> str:
     state = hashlib.sha256()
     for values in (examples.tokens, examples.types, examples.offsets):
-        state.update(np.ascontiguousarray(values).data)
+        for start in range(0, len(values), DIGESTED_AT_ONCE):
+            state.update(np.ascontiguousarray(values[start : start + DIGESTED_AT_ONCE]).data)
     return state.hexdigest()
 
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from fedsim.data import Batch, asked
+from fedsim.stored import Numbers
 
 # Shape suffixes: T tokens of all examples, B batch, S tokens, K hidden states, D hidden width.
 
@@ -119,7 +120,7 @@ class FeatureExamples:
     offsets: np.ndarray
     lengths: np.ndarray
     labels: np.ndarray
-    targets: np.ndarray | None = None
+    targets: Numbers | None = None
 
     def __len__(self) -> int:
         return len(self.labels)

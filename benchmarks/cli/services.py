@@ -69,7 +69,7 @@ def _findings(words: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
         return
     for task in tasks():
         try:
-            data = task.load(DataSource(words.data_dir))
+            data = task.load(DataSource(words.data_dir, extracts=words.results_dir / "corpora"))
             yield f"task {task.id}", True, f"{len(data.pool)} examples ({data.origin})"
         except ValueError as error:
             yield f"task {task.id}", False, str(error)

@@ -118,8 +118,8 @@ def _arrays(subset: Subset) -> dict[str, np.ndarray]:
     spans = [np.arange(examples.offsets[index], examples.offsets[index + 1]) for index in subset.indices]
     chosen = np.concatenate(spans)
     return {
-        "tokens": examples.tokens[chosen],
-        "types": examples.types[chosen],
+        "tokens": np.asarray(examples.tokens)[chosen],
+        "types": np.asarray(examples.types)[chosen],
         "offsets": np.concatenate([[0], np.cumsum(examples.lengths[subset.indices])]),
         "labels": subset.labels,
     }

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from benchmarks.performance.exchange import fixed_cost
 from benchmarks.performance.population import ROUNDS, Cost, Population, cost_of, in_process, typical
 from benchmarks.performance.section import Bar, Bench, Section
-from benchmarks.performance.tokenisation import tokenised
+from benchmarks.performance.tokenisation import read_through, tokenised
 from benchmarks.performance.workload import BACKBONE
 from benchmarks.spec import JSON
 
@@ -16,6 +16,8 @@ FEW, *_, MANY = CLIENTS = (3, 10, 100, 1000)
 LARGE = "bert-base-uncased"
 MEMBERS = 10  # clients of the large model: what a round costs once is shared by as many
 PAIRS = 363_849  # QQP's training pairs
+MEGABYTES = (20, 200)  # of a corpus
+CORPUS_RATIO = 1.1  # at most, of a large corpus's peak memory over a small one's
 MEMORY_RATIO = {"fedavg": 1.2, "fedsplitbert": 1.3}  # at most, of many clients over few
 FIXED_SECONDS = 0.25  # at most, a client and round of FedAvg
 METHODS = {"fedavg": "FedAvg", "fedsplitbert": "FedSplitBERT"}
@@ -31,13 +33,14 @@ class Sizes:
     clients: Sequence[int] = CLIENTS
     members: int = MEMBERS
     pairs: int = PAIRS
+    megabytes: Sequence[int] = MEGABYTES
     backbone: str = BACKBONE
     large: str = LARGE
     config: Mapping[str, JSON] | None = None
 
 
 def measure(bench: Bench, sizes: Sizes = Sizes()) -> Section:
-    """Memory, time and disk by the number of clients; a client's fixed cost; tokens cold and from the cache."""
+    """Memory, time and disk by the number of clients; a client's fixed cost; tokens cold and cached; corpora."""
     by_clients, bars = _by_clients(bench, sizes)
     beside_training, bar = _beside_training(bench, sizes)
     bars.append(bar)
@@ -45,8 +48,10 @@ def measure(bench: Bench, sizes: Sizes = Sizes()) -> Section:
         _row(f"tokens, {what}", f"{sizes.pairs} pairs", 1, cost)
         for what, cost in in_process(tokenised, bench.settings, sizes.pairs, bench.repeats).items()
     ]
-    rows = [*by_clients, *beside_training, *tokens]
-    for row in tokens:
+    corpora, of_corpora = _by_corpus(bench, sizes)
+    bars.append(of_corpora)
+    rows = [*by_clients, *beside_training, *tokens, *corpora]
+    for row in (*tokens, *corpora):
         bench.say(_said(row))
     for bar in bars:
         bench.say(f"  {bar}")
@@ -100,6 +105,17 @@ def _beside_training(bench: Bench, sizes: Sizes) -> tuple[list[dict[str, JSON]],
         bench.say(_said(rows[-1]))
     what = f"FedAvg: fixed cost of a client and round, {sizes.large}"
     return rows, Bar(what, found["fedavg"], FIXED_SECONDS, at_least=False, unit="s")
+
+
+def _by_corpus(bench: Bench, sizes: Sizes) -> tuple[list[dict[str, JSON]], Bar]:
+    costs = [in_process(read_through, bench.settings, megabytes) for megabytes in sizes.megabytes]
+    rows = [
+        _row("a corpus, tokenised and read", f"{megabytes} MB", 1, replace(cost, seconds=(sum(cost.seconds),)))
+        for megabytes, cost in zip(sizes.megabytes, costs, strict=True)
+    ]
+    small, large = sizes.megabytes[0], sizes.megabytes[-1]
+    what = f"Corpus: peak memory of {large} MB of text over {small} MB"
+    return rows, Bar(what, costs[-1].peak_bytes / costs[0].peak_bytes, CORPUS_RATIO, at_least=False)
 
 
 def _row(what: str, on: str, clients: int, cost: Cost) -> dict[str, JSON]:

@@ -1,8 +1,9 @@
-"""Time and memory of tokenising a large task, cold and from the cache."""
+"""Time and memory of tokenising a large task, cold and from the cache, and of reading a large corpus."""
 
 from __future__ import annotations
 
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,16 @@ from benchmarks.performance.population import Cost
 from benchmarks.performance.section import seconds
 from benchmarks.runner import peak_memory_bytes
 from benchmarks.settings import Settings
+from benchmarks.tasks import DataSource
+from benchmarks.tasks import task as task_of
 from benchmarks.tasks.base import Examples
 from benchmarks.tasks.words import VOCABULARY
 from benchmarks.token_cache import TokenCache
+from fedsim.data import training_batches
 
 MAX_LENGTH = 128
+BATCH = 256
+PASSAGE_WORDS = 150
 WORDS = (4, 18)  # of a question, fewest and most: 11 in the mean, as in QQP
 
 
@@ -36,6 +42,37 @@ def tokenised(settings: Settings, pairs: int, repeats: int) -> dict[str, Cost]:
             disk_bytes = sum(path.stat().st_size for path in folder.iterdir())
             found[what] = Cost(taken, peak_memory_bytes(), disk_bytes)
     return found
+
+
+def read_through(settings: Settings, megabytes: int) -> Cost:
+    """What a corpus of that size takes in this process: found, tokenised into a file, and read in an epoch's batches.
+
+    Seconds are of these three.
+    """
+    tokenizer, task = word_pieces(), task_of("corpus-biology")
+    settings.results_dir.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="growth-", dir=settings.results_dir) as name:
+        folder = Path(name)
+        write_corpus(folder / "biology.txt", megabytes * 10**6)
+        begun = time.perf_counter()
+        data = task.load(DataSource(folder))
+        found = time.perf_counter()
+        encoded = TokenCache(folder).encode(data.pool, tokenizer, MAX_LENGTH, task)
+        tokenised = time.perf_counter()
+        everything = encoded.subset(np.arange(len(data.pool)))
+        for _ in training_batches(everything, BATCH, None, np.random.default_rng(0)):
+            pass
+        taken = (found - begun, tokenised - found, time.perf_counter() - tokenised)
+        return Cost(taken, peak_memory_bytes(), sum(path.stat().st_size for path in folder.iterdir()))
+
+
+def write_corpus(file: Path, size: int, seed: int = 0) -> None:
+    """A text of at least so many bytes: passages of random words, one a line."""
+    rng, vocabulary = np.random.default_rng(seed), np.array(VOCABULARY)
+    with file.open("w", encoding="utf-8") as output:
+        while output.tell() < size:
+            for words in vocabulary[rng.integers(0, len(vocabulary), (100, PASSAGE_WORDS))]:
+                output.write(" ".join(words) + "\n")
 
 
 def pairs_of_words(count: int, seed: int = 0) -> Examples:

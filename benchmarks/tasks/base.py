@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-Texts = tuple[tuple[str, ...], ...]
+Texts = Sequence[tuple[str, ...]]  # a tuple, or the passages of a file, which are read when they are asked for
 
 
 @dataclass(frozen=True)
@@ -53,15 +54,15 @@ class TaskData:
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()  # such as "partial: dev only"
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 over the examples themselves: the same from a folder and from the hub."""
         state = hashlib.sha256()
         central = [(f"central {name}", examples) for name, examples in sorted(self.central.items())]
         for name, examples in [("pool", self.pool), *sorted(self.held_out.items()), *central]:
             state.update(f"{name}:{len(examples)}\n".encode())
-            for texts, label in zip(examples.texts, examples.labels.tolist(), strict=True):
-                state.update(repr((texts, label)).encode())
+            for texts, label in zip(examples.texts, examples.labels, strict=True):
+                state.update(repr((texts, label.item())).encode())
             for tags in examples.tags or ():
                 state.update(repr(tags).encode())
         return state.hexdigest()
@@ -69,10 +70,14 @@ class TaskData:
 
 @dataclass(frozen=True)
 class DataSource:
-    """Where data come from: a folder in the downloads' layouts, else the hub."""
+    """Where data come from: a folder in the downloads' layouts, else the hub.
+
+    extracts: a folder for what is taken out of archives and streams once; None: a temporary one.
+    """
 
     folder: Path | None = None
     lenient: bool = False
+    extracts: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,37 @@ def load_config(repository: str, config: str, revision: str | None) -> DatasetDi
         return datasets.load_dataset(repository, config, revision=revision)
     # What is raised comes from four libraries with no common base, and all of it means the same to the user.
     except Exception as error:
-        at = f"@{revision}" if revision else ""
-        raise UserError(
-            f"cannot load {config!r} of {repository}{at} from the Hugging Face hub ({_first_line(error)}). "
-            "Connect to the internet, without HF_HUB_OFFLINE and HF_DATASETS_OFFLINE, "
-            "or set DATA_DIR to a folder that holds the data"
-        ) from error
+        raise _out_of_reach(repository, config, revision, error) from error
+
+
+def stream_column(repository: str, files: str, revision: str | None, column: str) -> Iterator[str | None]:
+    """A column of some parquet files of a dataset, `files` as a glob has them, row by row: nothing is kept.
+
+    UserError where they cannot be had.
+    """
+    import datasets
+
+    try:
+        rows = datasets.load_dataset(
+            repository, data_files={"all": files}, split="all", revision=revision, streaming=True
+        )
+        for row in rows:
+            if column not in row:
+                raise UserError(f"{repository}/{files}: expected a column {column!r}, found {', '.join(row)}")
+            yield row[column]
+    except (UserError, GeneratorExit):
+        raise
+    except Exception as error:
+        raise _out_of_reach(repository, files, revision, error) from error
+
+
+def _out_of_reach(repository: str, what: str, revision: str | None, error: Exception) -> UserError:
+    at = f"@{revision}" if revision else ""
+    return UserError(
+        f"cannot load {what!r} of {repository}{at} from the Hugging Face hub ({_first_line(error)}). "
+        "Connect to the internet, without HF_HUB_OFFLINE and HF_DATASETS_OFFLINE, "
+        "or set DATA_DIR to a folder that holds the data"
+    )
 
 
 def load_parquet(file: Path) -> Dataset:

@@ -1,17 +1,22 @@
 """The cache of tokenised examples: the same tokens, whatever happened to the files."""
 
 import logging
+import os
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import safetensors.numpy
+import torch
 
-from benchmarks import encoding, token_cache
+from benchmarks import array_file, encoding, token_cache
 from benchmarks.backbones import word_tokenizer
-from benchmarks.encoding import encode
+from benchmarks.encoding import encode, encoded_pieces
 from benchmarks.tasks import task
 from benchmarks.tasks.base import Examples
 from benchmarks.token_cache import TokenCache, key_of
+from fedsim.errors import FederationError
+from fedsim.stored import Stored
 
 WORDS = ("one", "two", "three", "four", "five")
 TAGGED = replace(task("arsarcasm-texts"), id="tagged", objective="token_classification", long_texts="blocks")
@@ -43,9 +48,9 @@ def counted(monkeypatch):
 
     def counting(examples, *arguments):
         calls.append(len(examples))
-        return encode(examples, *arguments)
+        return encoded_pieces(examples, *arguments)
 
-    monkeypatch.setattr(token_cache, "encode", counting)
+    monkeypatch.setattr(token_cache, "encoded_pieces", counting)
     return calls
 
 
@@ -124,6 +129,55 @@ def test_a_damaged_file_is_computed_anew(pairs, tokenizer, counted, tmp_path, ca
         assert path.read_bytes() == content
 
 
+def test_large_arrays_stay_on_the_disk_and_batches_are_the_same(pairs, tagged, tokenizer, tmp_path, monkeypatch):
+    monkeypatch.setattr(array_file, "LARGE_BYTES", 0)
+    for examples, length, of in ((pairs, 12, None), (tagged, 6, TAGGED)):
+        expected = encode(examples, tokenizer, length, of)
+        cold, cached = (TokenCache(tmp_path).encode(examples, tokenizer, length, of) for _ in range(2))
+        for found in (cold, cached):
+            assert_same(found, expected)
+            assert isinstance(found.examples.tokens, Stored)
+            for width in (None, 20):
+                batch, same = (each.examples.collate(np.array([3, 1]), width) for each in (found, expected))
+                assert all(torch.equal(batch[name], same[name]) for name in same)
+                assert all(tensor.data_ptr() % 16 == 0 for tensor in batch.values())  # copies, in aligned memory
+
+
+def test_a_file_that_goes_while_it_is_read_stays_for_its_readers(pairs, tokenizer, tmp_path, monkeypatch):
+    monkeypatch.setattr(array_file, "LARGE_BYTES", 0)
+    found = TokenCache(tmp_path).encode(pairs, tokenizer, 12)
+    (path,) = files(tmp_path)
+    path.unlink()
+    assert_same(found, encode(pairs, tokenizer, 12))
+    assert_same(TokenCache(tmp_path, limit_bytes=10).encode(pairs, tokenizer, 12), found)
+    assert files(tmp_path) == []
+
+
+def test_a_file_that_loses_its_end_while_it_is_read_is_an_error(pairs, tokenizer, tmp_path, monkeypatch):
+    monkeypatch.setattr(array_file, "LARGE_BYTES", 0)
+    found = TokenCache(tmp_path).encode(pairs, tokenizer, 12)
+    (path,) = files(tmp_path)
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(FederationError, match=r"expected \d+ bytes .* found \d+; run again"):
+        found.examples.types[:], found.examples.tokens[:]
+
+
+def test_files_are_safetensors_behind_their_digest(pairs, tokenizer, tmp_path):
+    TokenCache(tmp_path).encode(pairs, tokenizer, 12)
+    (path,) = files(tmp_path)
+    arrays = safetensors.numpy.load(path.read_bytes()[token_cache.DIGEST_BYTES :])
+    assert np.array_equal(arrays["tokens"], encode(pairs, tokenizer, 12).examples.tokens)
+
+
+@pytest.mark.parametrize("characters", [1, 60, 100_000])
+def test_long_texts_are_tokenised_fewer_at_a_time(pairs, tagged, tokenizer, monkeypatch, characters):
+    whole = encode(pairs, tokenizer, 12), encode(tagged, tokenizer, 6, TAGGED)
+    monkeypatch.setattr(encoding, "CHARACTERS_AT_ONCE", characters)
+    assert len(list(encoded_pieces(pairs, tokenizer, 12, None))) == (1 if characters == 100_000 else 11)
+    assert_same(encode(pairs, tokenizer, 12), whole[0])
+    assert_same(encode(tagged, tokenizer, 6, TAGGED), whole[1])
+
+
 def test_the_least_recently_used_go_first(pairs, tokenizer, counted, tmp_path):
     TokenCache(tmp_path).encode(pairs, tokenizer, 12)
     size = files(tmp_path)[0].stat().st_size
@@ -143,13 +197,15 @@ def test_what_is_larger_than_the_limit_is_not_kept(pairs, tokenizer, tmp_path):
 
 
 def test_a_full_disk_costs_the_cache_alone(pairs, tokenizer, tmp_path, monkeypatch, caplog):
-    def full(path, content):
+    def full(file, pieces, folder):
+        next(iter(pieces))
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(token_cache, "write_bytes", full)
+    monkeypatch.setattr(token_cache, "write_arrays", full)
     found = TokenCache(tmp_path).encode(pairs, tokenizer, 12)
     assert_same(found, encode(pairs, tokenizer, 12))
     assert "No space left" in caplog.text
+    assert {path.suffix for path in tmp_path.iterdir()} == {".lock"}  # nothing half written stays
 
 
 def test_a_folder_that_cannot_be_written_costs_the_cache_alone(pairs, tokenizer, tmp_path):

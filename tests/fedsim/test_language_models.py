@@ -90,6 +90,18 @@ def test_an_evaluation_hides_the_same_tokens_every_time(small):
     assert (first[:, 0] < 0).any()
 
 
+def test_hidden_tokens_alone_go_through_the_output_layer(small):
+    model, subset = small.load(objective=MASKED, head="masked-lm"), small.clients[0].train
+    rows = []
+    model.network.head.norm.register_forward_hook(lambda module, inputs, output: rows.append(len(inputs[0])))
+    answers = model.predict(subset, 4, None)
+    assert sum(rows) == answers[:, 1].sum() < small.examples.lengths[subset.indices].sum() / 3
+    rows.clear()
+    batch = MASKED.prepare(subset.examples.collate(subset.indices), np.random.default_rng(0))
+    model.loss(batch)
+    assert rows == [MASKED.weight(batch)]
+
+
 # ---- what is asked ---------------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ from benchmarks.performance.exchange import fixed_cost
 from benchmarks.performance.growth import Sizes, measure
 from benchmarks.performance.population import Population, cost_of
 from benchmarks.performance.section import Bench
-from benchmarks.performance.tokenisation import pairs_of_words, tokenised, word_pieces
+from benchmarks.performance.tokenisation import pairs_of_words, read_through, tokenised, word_pieces
 from benchmarks.runner import MANY_CLIENTS, peak_memory_bytes
 from benchmarks.settings import Settings
 
@@ -75,14 +75,27 @@ def test_tokens_are_measured_cold_and_cached(settings):
     assert left_in(settings.results_dir) == []
 
 
+def test_a_corpus_is_found_tokenised_and_read(settings):
+    cost = read_through(settings, megabytes=1)
+    assert len(cost.seconds) == 3
+    assert min(cost.seconds) > 0
+    assert cost.disk_bytes > 1e6
+    assert left_in(settings.results_dir) == []
+
+
 def test_the_section_has_rows_of_one_kind_and_a_bar_for_each_promise(settings, monkeypatch):
     monkeypatch.setattr(growth, "in_process", lambda work, *arguments: work(*arguments))
     said = []
-    sizes = Sizes(clients=(2, 3), members=2, pairs=10, backbone="tiny", large="tiny", config=CONFIG)
+    sizes = Sizes(clients=(2, 3), members=2, pairs=10, megabytes=(1, 2), backbone="tiny", large="tiny", config=CONFIG)
     section = measure(Bench(settings, repeats=1, say=said.append), sizes)
     assert len({tuple(row) for row in section.rows}) == 1
-    assert [row["clients"] for row in section.rows] == [2, 3, 2, 2, 3, 2, 2, 1, 1]
-    assert [(bar.bound, bar.at_least) for bar in section.bars] == [(1.2, False), (1.3, False), (0.25, False)]
+    assert [row["clients"] for row in section.rows] == [2, 3, 2, 2, 3, 2, 2, 1, 1, 1, 1]
+    assert [(bar.bound, bar.at_least) for bar in section.bars] == [
+        (1.2, False),
+        (1.3, False),
+        (0.25, False),
+        (1.1, False),
+    ]
     assert "6 layers" in section.rows[0]["on"]
     assert "2 layers" in section.rows[4]["on"]
     assert len(said) == len(section.rows) + len(section.bars)

@@ -12,6 +12,14 @@ IDS = [
     "arsarcasm",
     "arsarcasm-texts",
     "arsarcasm-masked",
+    "corpus-biology",
+    "corpus-computer-science",
+    "corpus-medicine",
+    "corpus-wikipedia",
+    "corpus-biology-sentences",
+    "corpus-computer-science-sentences",
+    "corpus-medicine-sentences",
+    "corpus-wikipedia-sentences",
     "cola",
     "sst2",
     "mrpc",
@@ -61,9 +69,11 @@ def test_labels_are_in_the_order_of_the_hub(task_id, labels):
     assert task(task_id).objective == ("regression" if labels is None else "classification")
 
 
-def test_only_mnli_has_a_held_out_evaluation():
+def test_mnli_and_wikipedia_have_a_further_evaluation():
     assert {found.id: found.evaluations for found in tasks() if found.evaluations != ("test",)} == {
-        "mnli": ("test", "mismatched")
+        "mnli": ("test", "mismatched"),
+        "corpus-wikipedia": ("test", "valid"),
+        "corpus-wikipedia-sentences": ("test", "valid"),
     }
 
 

@@ -1,0 +1,156 @@
+"""The passages of a text file, read when they are asked for: memory does not grow with the texts."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, overload
+
+import numpy as np
+
+from benchmarks.errors import UserError
+from benchmarks.tasks.base import Skipped
+
+LONGEST = 100_000  # bytes of a passage; what is longer becomes several, cut at a blank
+BUFFER_BYTES = 2**20
+SPANS_AT_ONCE = 8192
+HEADING = re.compile(rb"=( .* )=", re.DOTALL)  # " = Title = ", as WikiText marks it
+# A blank behind a full stop, question mark or exclamation mark, before a capital, a digit, a quote or a bracket.
+BETWEEN_SENTENCES = re.compile(rb"(?<=[.!?])[ \t]+(?=[A-Z0-9\"'(\[])")
+
+
+@dataclass(frozen=True, eq=False)
+class Passages(Sequence[tuple[str, ...]]):
+    """Passages of a file as a task's texts. spans: where each begins and ends in bytes, int64 [n, 2].
+
+    stamp: size and time of change of the file when they were found; UserError where it has changed since.
+    """
+
+    file: Path
+    spans: np.ndarray
+    stamp: tuple[int, int]
+
+    def __len__(self) -> int:
+        return len(self.spans)
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[str, ...]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Passages: ...
+
+    def __getitem__(self, index: int | slice) -> tuple[str, ...] | Passages:
+        """One passage, or some of them, which are not read yet either."""
+        if isinstance(index, slice):
+            return Passages(self.file, self.spans[index], self.stamp)
+        (found,) = Passages(self.file, self.spans[index][None], self.stamp)
+        return found
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        with opened(self.file) as file:
+            if stamp_of(self.file) != self.stamp:
+                raise UserError(f"{self.file}: has changed since its passages were counted; run again")
+            for start in range(0, len(self), SPANS_AT_ONCE):
+                for begin, end in self.spans[start : start + SPANS_AT_ONCE].tolist():
+                    file.seek(begin)
+                    yield (file.read(end - begin).decode("utf-8"),)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is in a file: its passages, in words what was passed over, and the lines that leniency skipped."""
+
+    passages: Passages
+    notes: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+
+
+def find_passages(file: Path, name: str, lenient: bool, headings: bool = False, sentences: bool = False) -> Found:
+    """The passages of a UTF-8 file, one a line, without the blanks around it; empty lines are passed over.
+
+    name: the file as records call it. headings: whether lines as ` = Title = ` are passed over, too. sentences:
+    whether each sentence is a passage: a line is cut behind a full stop, question or exclamation mark where a blank
+    and a capital, a digit, a quote or a bracket follow. UserError where bytes are no text, unless lenient, or where
+    there is no passage.
+    """
+    spans, counts, skipped = array("q"), Counter[str](), []
+    stamp = stamp_of(file)
+    with opened(file) as stream:
+        for number, begin, line in _lines(stream, counts):
+            text = line.strip()
+            fault = _fault(line)
+            if fault:
+                if not lenient:
+                    raise UserError(f"{file}:{number}: {fault}; mend the line, or skip such lines with --lenient")
+                skipped.append(Skipped(name, number, fault))
+            elif not text or text.decode().isspace():
+                counts["empty lines"] += 1
+            elif headings and HEADING.fullmatch(text):
+                counts["headings"] += 1
+            else:
+                first = begin + line.index(text)
+                cuts = [match.span() for match in BETWEEN_SENTENCES.finditer(text)] if sentences else []
+                ends = [start for start, _ in cuts] + [len(text)]
+                for start, end in zip([0, *(end for _, end in cuts)], ends, strict=True):
+                    spans.extend((first + start, first + end))
+    if not spans:
+        raise UserError(f"{file}: expected one passage a line, found none; get the file again")
+    passages = Passages(file, np.frombuffer(spans, dtype=np.int64).reshape(-1, 2), stamp)
+    return Found(passages, tuple(f"{what}: {count}" for what, count in sorted(counts.items())), tuple(skipped))
+
+
+def _lines(stream: IO[bytes], counts: Counter[str]) -> Iterator[tuple[int, int, bytes]]:
+    """A file's lines, each with its number and where it begins; of a very long one the parts, of the same number."""
+    begin, number, goes_on = 0, 1, False
+    if stream.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8:
+        begin = len(codecs.BOM_UTF8)
+    stream.seek(begin)
+    while line := stream.readline(LONGEST):
+        whole = len(line) < LONGEST or line.endswith(b"\n")
+        if not whole:
+            line = line[: line.rfind(b" ") + 1] or _whole_characters(line)
+            stream.seek(begin + len(line))
+            counts[f"lines longer than {LONGEST} bytes, in several passages"] += not goes_on
+        yield number, begin, line
+        begin, number, goes_on = begin + len(line), number + whole, not whole
+
+
+def _whole_characters(line: bytes) -> bytes:
+    """Bytes without the last character, which may be cut."""
+    end = len(line) - 1
+    while end > 1 and line[end] & 0xC0 == 0x80:
+        end -= 1
+    return line[:end]
+
+
+def _fault(line: bytes) -> str:
+    """Why a line's bytes are no text; "" where they are."""
+    if b"\0" in line:
+        return "expected text in UTF-8, found the byte 0x00"
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return f"expected UTF-8, found the byte 0x{line[error.start]:02x}"
+    return ""
+
+
+def opened(file: Path) -> IO[bytes]:
+    """The file, for reading; UserError where it cannot be read."""
+    try:
+        return file.open("rb", buffering=BUFFER_BYTES)
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read: {error.strerror}") from None
+
+
+def stamp_of(file: Path) -> tuple[int, int]:
+    """Size and time of change, by which a file is known to be the same."""
+    try:
+        found = file.stat()
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read: {error.strerror}") from None
+    return found.st_size, found.st_mtime_ns
