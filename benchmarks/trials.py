@@ -24,9 +24,7 @@ class Trial:
 
     def cells_at(self, rung: int | None) -> tuple[Cell, ...]:
         """Its cells with as many rounds as a rung has, or all that they have; None: the whole ones."""
-        return tuple(
-            cell if rung is None or rung >= cell.training.rounds else _cut(cell, rung) for cell in self.cells
-        )
+        return tuple(cell if rung is None or rung >= cell.training.rounds else _cut(cell, rung) for cell in self.cells)
 
     @property
     def settings(self) -> Values:
