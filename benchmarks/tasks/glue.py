@@ -259,11 +259,12 @@ SST2_CENTRAL = replace(
     subset=CENTRAL_EXAMPLES,
     parts=(Part("train.tsv", "train"), Part("dev.tsv", "validation", evaluation="test", central=True)),
 )
+_CENTRAL = _task(SST2_CENTRAL)
 SST2_TEXTS = replace(
-    _task(SST2_CENTRAL),
+    _CENTRAL,
     id="sst2-texts",
     name="SST-2, the texts themselves",
     metrics=("token_recovery", "text_recovery"),
     objective="token_recovery",
 )
-TASKS = (*(_task(glue) for glue in (*GLUE, SST2_CENTRAL)), SST2_TEXTS)
+TASKS = (*(_task(glue) for glue in GLUE), _CENTRAL, SST2_TEXTS)
