@@ -76,10 +76,10 @@ def rows_of(chosen: Benchmark, ids: list[str]) -> list[Row]:
     return [_known("method", row_id, known) for row_id in ids] or list(chosen.rows)
 
 
-def columns_of(chosen: Benchmark, tasks: list[str]) -> list[Column]:
-    """The columns of those tasks, all where none is named."""
-    known = {column.task: column for column in chosen.columns}
-    return [_known("task", task, known) for task in tasks] or list(chosen.columns)
+def columns_of(chosen: Benchmark, tasks: list[str], scale: Scale | None = None) -> list[Column]:
+    """The columns of those tasks, all where none is named; of those that there are at a scale, where it is given."""
+    known = {column.task: column for column in (chosen.columns_at(scale.id) if scale else chosen.columns)}
+    return [_known("task", task, known) for task in tasks] or list(known.values())
 
 
 def _known(kind: str, name: str, known: dict[str, T]) -> T:

@@ -85,6 +85,8 @@ class Column:
     beside: scores that are shown where records hold them, but that no paper prints and no claim or average takes.
     leak: what a random split lets test examples share with training examples, so that its scores are no evidence;
     "" for nothing. Splitting by group mends it.
+    own: scale id -> the encoder and data that its cells have there in place of the table's. A column that has such is
+    one at these scales alone.
     """
 
     task: str
@@ -94,6 +96,17 @@ class Column:
     evaluations: Mapping[str, str] = field(default_factory=lambda: {"test": ""})
     beside: tuple[str, ...] = ()
     leak: str = ""
+    own: Mapping[str, Scale] = field(default_factory=dict)
+
+    def at(self, scale: Scale, table: Scale) -> Scale:
+        """The scale as its cells have it: the column's own, but with the encoder that a user named instead.
+
+        table: the scale of that id as the benchmark defines it.
+        """
+        own = self.own.get(scale.id, scale)
+        if scale.backbone != table.backbone:
+            own = dataclasses.replace(own, backbone=scale.backbone, depth=scale.depth)
+        return own
 
     @property
     def evaluation(self) -> str:
@@ -219,12 +232,20 @@ class Benchmark:
 
         KeyError where the row begins from one that the benchmark does not have.
         """
-        changes = expanded(self.changes(row, column, scale))
-        in_cell = ((name, self._in_cell(name, value, column, scale)) for name, value in changes)
-        found = with_changes(self.base(row, column, scale, seed), in_cell)
+        changes, own = expanded(self.changes(row, column, scale)), column.at(scale, self.scale(scale.id))
+        in_cell = ((name, self._in_cell(name, value, column, own)) for name, value in changes)
+        found = with_changes(self.base(row, column, own, seed), in_cell)
         if not row.begins:
             return found
         return dataclasses.replace(found, initial=self.cell(self.row(row.begins), column, scale, seed))
+
+    def columns_at(self, scale_id: str) -> tuple[Column, ...]:
+        """Its columns at a scale: some are there at others alone."""
+        return tuple(column for column in self.columns if not column.own or scale_id in column.own)
+
+    def narrowed(self, scale_id: str) -> Benchmark:
+        """The benchmark with the columns of a scale alone."""
+        return dataclasses.replace(self, columns=self.columns_at(scale_id))
 
     def row(self, row_id: str) -> Row:
         """The row of that id; KeyError where the benchmark has none such."""
@@ -257,7 +278,7 @@ class Benchmark:
         """Every (row, column, cell) of the chosen part, column by column so that a task is loaded once."""
         return [
             (row, column, self.cell(row, column, scale, seed))
-            for column in (columns or self.columns)
+            for column in (columns or self.columns_at(scale.id))
             for seed in seeds
             for row in (rows or self.rows)
         ]

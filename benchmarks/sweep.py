@@ -42,7 +42,9 @@ def trial_cell(benchmark: Benchmark, row: Row, column: Column, scale: Scale, see
     """The row's cell with these values in place of what was chosen before, scored on validation data."""
     overrides = (*benchmark.overrides, *values.items(), ("holdout", "validation"))
     # What a cell begins from saw no more than it did.
-    return dataclasses.replace(benchmark, overrides=overrides).cell(row, column, scale, seed)
+    found = dataclasses.replace(benchmark, overrides=overrides).cell(row, column, scale, seed)
+    # One fixed partition is the tables': a search with seeds of its own has their data, too.
+    return dataclasses.replace(found, data_seed=None) if seed in benchmark.search(scale).seeds else found
 
 
 def plan_tuning(

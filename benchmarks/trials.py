@@ -23,17 +23,17 @@ class Trial:
     cells: tuple[Cell, ...]
 
     def cells_at(self, rung: int | None) -> tuple[Cell, ...]:
-        """Its cells with as many rounds as a rung has; None: the whole ones."""
-        if rung is None:
-            return self.cells
-        return tuple(
-            dataclasses.replace(cell, training=dataclasses.replace(cell.training, rounds=rung)) for cell in self.cells
-        )
+        """Its cells with as many rounds as a rung has, or all that they have; None: the whole ones."""
+        return tuple(cell if rung is None or rung >= cell.training.rounds else _cut(cell, rung) for cell in self.cells)
 
     @property
     def settings(self) -> Values:
         """The values as the cells have them: a critical layer counts the encoder's own layers."""
         return {name: field_value(self.cells[0], name) for name in self.values}
+
+
+def _cut(cell: Cell, rounds: int) -> Cell:
+    return dataclasses.replace(cell, training=dataclasses.replace(cell.training, rounds=rounds))
 
 
 @dataclass(frozen=True)

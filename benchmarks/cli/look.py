@@ -47,11 +47,12 @@ def show_command(words: argparse.Namespace) -> int:
             print(f"  {row_id:22} equation {form.equation}: {form.text}")
     print("\nTasks")
     for column in found.columns:
-        print(f"  {column.task:18} {column.name}: {', '.join(column.scores)}")
+        alone = f" (at the scales {', '.join(column.own)} alone)" if column.own else ""
+        print(f"  {column.task:18} {column.name}: {', '.join(column.scores)}{alone}")
     print("\nScales")
     for scale in found.scales:
         print(f"  {scale.id:18} {scale.label}")
-        for stage in _stages(Selection(found, scale, found.rows, found.columns, [0])):
+        for stage in _stages(Selection(found, scale, found.rows, found.columns_at(scale.id), [0])):
             print(f"  {'':18} first, once: {stage}")
     first = found.base(found.rows[0], found.columns[0], found.scales[0], 0)
     names = ", ".join(changeable(first))

@@ -29,6 +29,7 @@ def show_needs(words: argparse.Namespace) -> int:
         raise UserError(f"{words.id}: expected a paper with claims, such as fedsplitbert, found none of that name")
     tables = benchmarks_of(words.id)
     scale = scale_of(next(table for table in tables.values() if table.paper.id == words.id), words.scale or "lite")
+    tables = {name: table.narrowed(scale.id) for name, table in tables.items()}
     runs = Runs(Tables(tables), scale, tuple(_records(words, tables.values())))
     seeds = range(words.seeds if words.seeds > 1 else SEEDS)
     found = [needs(claim, runs, seeds) for claim in claims]

@@ -1,9 +1,12 @@
-"""GLUE's nine tasks (Wang et al., 2019), training and development sets merged as in FedSplitBERT §IV-B."""
+"""GLUE's nine tasks (Wang et al., 2019), training and development sets merged as in FedSplitBERT §IV-B.
+
+Besides, SST-2 by FedFreezeBERT's protocol: a part of the training set is shared out, the other set is central.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,13 +33,14 @@ class Part:
     file: str
     split: str
     evaluation: str = ""  # empty: a part of the pool
+    central: bool = False  # scored whole by everyone, not shared out
 
 
 @dataclass(frozen=True)
 class Glue:
     """Where the examples of a task stand, in the download and in the hub's repository."""
 
-    id: str  # also the hub's configuration
+    id: str  # also the hub's configuration, unless that is named
     name: str  # also the download's folder
     labels: tuple[str, ...] | None
     metrics: tuple[str, ...]
@@ -46,6 +50,13 @@ class Glue:
     header: tuple[str, ...] | None = None  # all columns, where the TSV files do not name them
     hub_texts: tuple[str, ...] = SENTENCES
     parts: tuple[Part, ...] = (Part("train.tsv", "train"), Part("dev.tsv", "validation"))
+    config: str = ""
+    subset: int | None = None  # of the pool: so many random examples, always the same, where there are more
+
+    @property
+    def configuration(self) -> str:
+        """The hub's configuration."""
+        return self.config or self.id
 
     def parser(self, codes: Iterable[Any]) -> ParseLabel:
         """What makes a label of a field: one of the codes, or STS-B's score."""
@@ -72,8 +83,9 @@ def load(glue: Glue, source: DataSource) -> TaskData:
     A missing part and a malformed row are UserErrors; a lenient source notes the one and skips the other.
     """
     if source.folder is None:
-        splits = load_config(REPOSITORY, glue.id, REVISION)
-        return _assemble(glue, _hub_pieces(glue, splits), f"{REPOSITORY}@{REVISION}, {glue.id}", source.lenient)
+        splits = load_config(REPOSITORY, glue.configuration, REVISION)
+        origin = f"{REPOSITORY}@{REVISION}, {glue.configuration}"
+        return _assemble(glue, _hub_pieces(glue, splits), origin, source.lenient)
     paths = _find(glue, source.folder)
     missing = ", ".join(path.name for _, path in paths if not path.is_file())
     if missing and not source.lenient:
@@ -90,19 +102,29 @@ def _assemble(glue: Glue, pieces: Iterable[Piece], origin: str, lenient: bool, n
     skipped: list[Skipped] = []
     pool: list[Examples] = []
     held_out: dict[str, Examples] = {}
+    central: dict[str, Examples] = {}
     for piece in pieces:
         examples = to_examples(
             piece.rows, glue.texts, piece.parse_label, piece.place, piece.name, skipped if lenient else None
         )
         if piece.part.evaluation:
-            held_out[piece.part.evaluation] = examples
+            (central if piece.part.central else held_out)[piece.part.evaluation] = examples
         else:
             pool.append(examples)
     merged = Examples(
         texts=tuple(texts for examples in pool for texts in examples.texts),
         labels=np.concatenate([examples.labels for examples in pool]),
     )
-    return TaskData(pool=merged, origin=origin, held_out=held_out, skipped=tuple(skipped), notes=notes)
+    if glue.subset is not None and len(merged) > glue.subset:
+        notes = (*notes, f"a random subset: {glue.subset} of {len(merged)} training examples")
+        merged = _part(merged, glue.subset, np.random.default_rng([0, *glue.id.encode()]))
+    return TaskData(merged, origin, held_out, central, tuple(skipped), notes)
+
+
+def _part(examples: Examples, size: int, rng: np.random.Generator) -> Examples:
+    """So many random examples, in their order."""
+    chosen = np.sort(rng.permutation(len(examples))[:size])
+    return Examples(tuple(examples.texts[index] for index in chosen), examples.labels[chosen])
 
 
 def _find(glue: Glue, folder: Path) -> list[tuple[Part, Path]]:
@@ -110,7 +132,7 @@ def _find(glue: Glue, folder: Path) -> list[tuple[Part, Path]]:
     if not folder.is_dir():
         raise UserError(f"the data directory {folder} is no folder; set DATA_DIR to the folder that holds the data")
     downloads = (folder / "glue_data" / glue.name, folder / glue.name)
-    clones = (folder / glue.id, folder / "glue" / glue.id)
+    clones = (folder / glue.configuration, folder / "glue" / glue.configuration)
     layouts = [[(part, place / part.file) for part in glue.parts] for place in downloads]
     layouts += [[(part, place / f"{part.split}-00000-of-00001.parquet") for part in glue.parts] for place in clones]
     for paths in layouts:
@@ -133,7 +155,7 @@ def _file_piece(glue: Glue, part: Part, path: Path) -> Piece:
 
 def _hub_pieces(glue: Glue, splits: Any) -> Iterator[Piece]:
     for part in glue.parts:
-        name = f"{REPOSITORY}/{glue.id}/{part.split}"
+        name = f"{REPOSITORY}/{glue.configuration}/{part.split}"
         if part.split not in splits:
             raise UserError(f"{name}: expected this split, found {', '.join(splits)}; set DATA_DIR to a folder of GLUE")
         yield _hub_piece(glue, part, splits[part.split], name, name)
@@ -144,8 +166,14 @@ def _hub_piece(glue: Glue, part: Part, split: Any, place: str, name: str) -> Pie
     return Piece(part, rows, glue.parser(range(len(glue.labels or ()))), place, name)
 
 
+def _generate(glue: Glue, seed: int) -> TaskData:
+    """Generated examples; where the test set is central, as many of the next seed for that."""
+    central = {part.evaluation: generate(glue.configuration, seed + 1).pool for part in glue.parts if part.central}
+    return replace(generate(glue.configuration, seed), central=central)
+
+
 def _task(glue: Glue) -> Task:
-    held_out = tuple(part.evaluation for part in glue.parts if part.evaluation)
+    held_out = tuple(part.evaluation for part in glue.parts if part.evaluation and not part.central)
     return Task(
         id=glue.id,
         name=glue.name,
@@ -153,7 +181,7 @@ def _task(glue: Glue) -> Task:
         labels=glue.labels,
         metrics=glue.metrics,
         load=partial(load, glue),
-        generate=partial(generate, glue.id),
+        generate=partial(_generate, glue),
         evaluations=("test", *held_out),
         objective="regression" if glue.labels is None else "classification",
     )
@@ -222,4 +250,21 @@ GLUE = (
     ),
     Glue(id="wnli", name="WNLI", labels=("not_entailment", "entailment"), metrics=("accuracy",)),
 )
-TASKS = tuple(_task(glue) for glue in GLUE)
+# GLUE keeps its test labels, so the development set is central. A subset, as features are computed of all examples.
+CENTRAL_EXAMPLES = 3000
+SST2_CENTRAL = replace(
+    next(glue for glue in GLUE if glue.id == "sst2"),
+    id="sst2-central",
+    config="sst2",
+    subset=CENTRAL_EXAMPLES,
+    parts=(Part("train.tsv", "train"), Part("dev.tsv", "validation", evaluation="test", central=True)),
+)
+_CENTRAL = _task(SST2_CENTRAL)
+SST2_TEXTS = replace(
+    _CENTRAL,
+    id="sst2-texts",
+    name="SST-2, the texts themselves",
+    metrics=("token_recovery", "text_recovery"),
+    objective="token_recovery",
+)
+TASKS = (*(_task(glue) for glue in GLUE), _CENTRAL, SST2_TEXTS)

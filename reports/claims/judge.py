@@ -90,7 +90,8 @@ def judge(
     """
     if scale.id == DEMO:
         return ()
-    source = InRecords(Runs(Tables(benchmarks), scale, tuple(records)), published, derive)
+    tables = Tables({name: table.narrowed(scale.id) for name, table in benchmarks.items()})
+    source = InRecords(Runs(tables, scale, tuple(records)), published, derive)
     judged = []
     for claim in claims:
         in_print, ours = judge_in_print(claim, published, benchmarks), opinion(claim, source, RECORD_WORDS)

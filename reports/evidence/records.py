@@ -136,5 +136,5 @@ def request_for(
     derive: Derive | None = None,
 ) -> Request:
     """A request for a part of a benchmark; no rows or columns means all of them."""
-    shown = tuple(rows) or benchmark.rows, tuple(columns) or benchmark.columns
+    shown = tuple(rows) or benchmark.rows, tuple(columns) or benchmark.columns_at(scale.id)
     return Request(benchmark, scale, tuple(records), *shown, score_at, derive)

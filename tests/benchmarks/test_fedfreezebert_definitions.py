@@ -6,12 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.claims import Better
 from benchmarks.cli.main import main
+from benchmarks.customise import with_backbone, with_settings
+from benchmarks.fedfreezebert.setup import DATA_SEED, ENGLISH_EXAMPLES
 from benchmarks.planning import wire_plan
 from benchmarks.record import RunRecord
-from benchmarks.registry import benchmark, scale_of
+from benchmarks.registry import benchmark, claims_of, scale_of
 from benchmarks.runner import run_cell
 from benchmarks.settings import Settings
+from benchmarks.spec import Cell, Column, Row
+from benchmarks.sweep import budget, trial_cell, tuned_rows
+from benchmarks.tasks.glue import CENTRAL_EXAMPLES
+from benchmarks.trials import Trial
+from reports.evidence.gate import has_references
 from reports.evidence.published import read_published
 from reports.evidence.records import request_for
 from reports.views import page
@@ -73,12 +81,95 @@ def test_every_method_meets_every_aggregation_architecture() -> None:
 def test_every_method_sees_each_tweet_five_times_at_the_papers_rates() -> None:
     for row, _, cell in TABLE3.cells(scale_of(TABLE3, "paper"), [0]):
         training = cell.training
-        if row.algorithm == "local_majority":
+        if row.algorithm in ("local_majority", "linear"):
             continue
         assert training.rounds * training.local_epochs == 5
         assert (training.batch_size, training.max_length, training.weight_decay) == (16, 128, 0.0)
         expected = {"fedavg": 1e-6, "fedsplitbert": 1e-5, "central": 1e-5}.get(row.algorithm, 5e-4)
-        assert training.learning_rate == expected
+        assert training.learning_rate == (5e-4 if row.id == "fedavg-ordinary-frozen-rate" else expected)
+
+
+def test_the_literal_scale_has_the_papers_settings_with_the_small_encoders() -> None:
+    literal, paper = ({row.id: cell for row, column, cell in _cells(scale) if column is TWEETS} for scale in SMALL)
+    assert {row: cell.training for row, cell in literal.items()} == {row: cell.training for row, cell in paper.items()}
+    assert {cell.backbone for cell in literal.values()} == {"arabic-mini"}
+
+
+SMALL = ("literal", "paper")
+TWEETS, ENGLISH = TABLE3.columns
+
+
+def _cells(scale: str) -> list[tuple[Row, Column, Cell]]:
+    return TABLE3.cells(scale_of(TABLE3, scale), [0, 1])
+
+
+def test_the_english_column_has_an_encoder_and_data_of_its_own_where_encoders_are_small() -> None:
+    tasks = {scale.id: [column.task for column in TABLE3.columns_at(scale.id)] for scale in TABLE3.scales}
+    alone = ["arsarcasm"]
+    both = [*alone, "sst2-central"]
+    assert tasks == {"demo": alone, "lite": both, "literal": both, "paper": alone}
+    own = [cell for _, column, cell in _cells("lite") if column is ENGLISH]
+    assert {(cell.backbone, cell.source) for cell in own} == {("all-MiniLM-L6-v2", "glue")}
+    assert {cell.options["critical_layer"] for cell in own if cell.algorithm == "fedsplitbert"} == {4}  # 8 of 12, of 6
+    other = with_backbone(scale_of(TABLE3, "lite"), "bert-base-uncased")
+    for column in TABLE3.columns:
+        cell = TABLE3.cell(TABLE3.row("fedsplitbert-psum"), column, other, 0)
+        assert (cell.backbone, cell.options["critical_layer"]) == ("bert-base-uncased", 8)
+
+
+def test_one_partition_for_all_training_seeds_unless_they_are_redrawn() -> None:
+    for scale in TABLE3.scales:
+        cells = [cell for _, _, cell in _cells(scale.id)]
+        assert {cell.seed for cell in cells} == {0, 1}
+        assert {cell.data_seed for cell in cells} == {DATA_SEED}
+        assert all(cell.partition["capped"] and cell.partition["min_size"] == 10 for cell in cells)
+    redrawn = with_settings(TABLE3, ["data_seed=null"])
+    assert redrawn.cell(redrawn.rows[0], TWEETS, redrawn.scale("lite"), 3).data_seed is None
+
+
+def test_every_method_is_tuned_with_the_same_number_of_trials_on_data_of_no_table() -> None:
+    lite = scale_of(TABLE3, "lite")
+    search = TABLE3.search(lite)
+    methods = {row.id.rpartition("-")[0] for row in TABLE3.rows if row.printed}
+    assert set(search.grids) == {f"{method}-{head}" for method in methods for head in ("average", "psum")}
+    assert {budget(grid, search.trials) for grid in search.grids.values()} == {8}
+    named = {row.tuned_as or row.id for row in TABLE3.rows if row.printed}
+    assert named == set(search.grids)
+    (seed,) = search.seeds
+    for row in tuned_rows(TABLE3, lite):
+        cell = trial_cell(TABLE3, row, ENGLISH, lite, seed, {"training.learning_rate": 3e-4})
+        assert (cell.seed, cell.data_seed, cell.holdout) == (seed, None, "validation")
+        assert cell.training.learning_rate == 3e-4
+
+
+def test_what_has_one_round_is_whole_at_every_rung() -> None:
+    lite = scale_of(TABLE3, "lite")
+    for row, rounds in (("c-psum", 1), ("d-fedavg-psum", 2), ("central-psum", 2)):
+        cell = trial_cell(TABLE3, TABLE3.row(row), ENGLISH, lite, 1000, {})
+        assert [one.training.rounds for one in Trial(0, {}, TABLE3.row(row), (cell,)).cells_at(2)] == [rounds]
+
+
+def test_the_rows_that_judge_a_column_are_cells_of_the_table() -> None:
+    lite = scale_of(TABLE3, "lite")
+    assert has_references(TABLE3)
+    for column in TABLE3.columns:
+        central = (TABLE3.cell(TABLE3.row(row), column, lite, 0) for row in ("central", "central-average"))
+        assert len({cell.spec_id for cell in central}) == 1
+
+
+def test_the_english_subset_is_as_large_as_is_said() -> None:
+    assert CENTRAL_EXAMPLES == ENGLISH_EXAMPLES
+
+
+def test_each_ordering_of_the_tweets_is_asked_of_the_english_column_too() -> None:
+    asked = 0
+    for claim in claims_of("fedfreezebert"):
+        ours = [one for one in claim.relations if isinstance(one, Better)]
+        english = [one for other in claim.otherwise.values() for one in other if one.tasks == (ENGLISH.task,)]
+        assert [(one.rows, one.than, one.most) for one in english] == [(one.rows, one.than, one.most) for one in ours]
+        assert all(one.by <= 0 and not one.relative for one in english)
+        asked += len(english)
+    assert asked > 30
 
 
 def test_bytes_of_the_paper_scale_are_those_of_its_equations() -> None:

@@ -66,7 +66,7 @@ def test_options_worth_knowing_change_cells_that_can_be_built() -> None:
 
 def test_hyper_parameters_are_those_of_the_definitions() -> None:
     lines = [line.strip("| ").split(" | ") for line in text(FREEZE).splitlines() if line.startswith("| ")]
-    stated = {line[0]: line[1:4] for line in lines if len(line) == 5}
+    stated = {line[0]: line[1:5] for line in lines if len(line) == 6}
     table = benchmark_of("fedfreezebert-table3")
     by_id = {row.id: row.changed({"head": "psum"}) for row in METHODS}
     for place, scale in enumerate(table.scales):

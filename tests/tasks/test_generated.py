@@ -10,10 +10,11 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import cross_val_predict
 
-from benchmarks.tasks import task, tasks
+from benchmarks.tasks import task
 from benchmarks.tasks.generated import VOCABULARY, generate
+from benchmarks.tasks.glue import GLUE
 
-IDS = [found.id for found in tasks() if found.family == "glue"]
+IDS = [glue.id for glue in GLUE]
 SINGLE = {"cola", "sst2"}
 SHARES_OF_LABEL_1 = {  # of the real data
     "cola": 0.70,

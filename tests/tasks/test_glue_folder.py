@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks.errors import UserError
-from benchmarks.tasks import DataSource, task, tasks
+from benchmarks.tasks import DataSource, task
+from benchmarks.tasks.glue import CENTRAL_EXAMPLES, GLUE
 
 
 def load(task_id, folder, lenient=False):
@@ -167,12 +168,7 @@ class TestMissingFile:
 
     @pytest.mark.parametrize(
         ("task_id", "missing"),
-        [
-            (found.id, missing)
-            for found in tasks()
-            if found.family == "glue"
-            for missing in range(1 + len(found.evaluations))
-        ],
+        [(glue.id, missing) for glue in GLUE for missing in range(len(glue.parts))],
     )
     def test_is_an_error_unless_lenient(self, task_id, layout, rows, folder, missing):
         file, _ = layout.files[missing]
@@ -216,3 +212,29 @@ def test_an_unreadable_file_is_an_error(mrpc, monkeypatch):
     monkeypatch.setattr("pathlib.Path.read_bytes", refuse)  # modes do not bind the superuser
     with pytest.raises(UserError, match=r"train\.tsv: cannot be read: Permission denied"):
         load("mrpc", folder)
+
+
+def test_a_central_development_set_beside_a_subset_that_is_always_the_same(tmp_path):
+    place = tmp_path / "SST-2"
+    place.mkdir()
+    lines = [f"phrase {number}\t{number % 2}" for number in range(CENTRAL_EXAMPLES + 5)]
+    (place / "train.tsv").write_text("\n".join(["sentence\tlabel", *lines]) + "\n")
+    (place / "dev.tsv").write_text("sentence\tlabel\nwhole\t1\n")
+    found, whole = load("sst2-central", tmp_path), load("sst2", tmp_path)
+    assert len(found.pool) == CENTRAL_EXAMPLES
+    assert found.central["test"].texts == (("whole",),)
+    assert found.held_out == {}
+    assert set(found.pool.texts) < set(whole.pool.texts) - {("whole",)}
+    assert all(int(text.split()[1]) % 2 == label for (text,), label in zip(*_of(found.pool), strict=True))
+    assert found.digest == load("sst2-central", tmp_path).digest
+    assert found.notes == (f"a random subset: {CENTRAL_EXAMPLES} of {len(lines)} training examples",)
+
+
+def _of(examples):
+    return examples.texts, examples.labels.tolist()
+
+
+def test_generated_data_have_a_central_set_of_their_own():
+    found = task("sst2-central").generate(0)
+    assert found.pool.texts == task("sst2").generate(0).pool.texts
+    assert found.central["test"].texts != found.pool.texts

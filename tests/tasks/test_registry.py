@@ -29,6 +29,8 @@ IDS = [
     "rte",
     "qnli",
     "wnli",
+    "sst2-central",
+    "sst2-texts",
 ]
 
 
@@ -77,8 +79,10 @@ def test_mnli_and_wikipedia_have_a_further_evaluation():
     }
 
 
-def test_only_one_task_asks_for_the_texts_themselves():
-    assert [found.id for found in tasks() if found.objective == "token_recovery"] == ["arsarcasm-texts"]
+def test_two_tasks_ask_for_the_texts_themselves():
+    found = [found.id for found in tasks() if found.objective == "token_recovery"]
+    assert found == ["arsarcasm-texts", "sst2-texts"]
+    assert task("sst2-texts").load is task("sst2-central").load
     assert task("arsarcasm-texts").load is task("arsarcasm").load  # the same tweets, shared out by the same labels
     assert task("arsarcasm-texts").labels == task("arsarcasm").labels
 
