@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
 
 
-def load_config(repository: str, config: str, revision: str | None) -> DatasetDict:
-    """All splits of a dataset's configuration; UserError where they cannot be had."""
+def load_config(repository: str, config: str | None, revision: str | None) -> DatasetDict:
+    """All splits of a dataset's configuration, None being its only one; UserError where they cannot be had."""
     import datasets
 
     try:
         return datasets.load_dataset(repository, config, revision=revision)
     # What is raised comes from four libraries with no common base, and all of it means the same to the user.
     except Exception as error:
-        at = f"@{revision}" if revision else ""
+        wanted = f"{f'{config!r} of ' if config else ''}{repository}{f'@{revision}' if revision else ''}"
         raise UserError(
-            f"cannot load {config!r} of {repository}{at} from the Hugging Face hub ({_first_line(error)}). "
+            f"cannot load {wanted} from the Hugging Face hub ({_first_line(error)}). "
             "Connect to the internet, without HF_HUB_OFFLINE and HF_DATASETS_OFFLINE, "
             "or set DATA_DIR to a folder that holds the data"
         ) from error

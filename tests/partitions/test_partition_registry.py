@@ -83,7 +83,6 @@ def test_defaults_may_be_left_out():
         ({}, "unknown partition scheme None"),
         ({"scheme": "dirichlet", "beta": 1}, "no field beta, known are alpha, min_size, max_redraws, capped"),
         ({"scheme": "equal", "n": 1}, "no field n, known are share"),
-        ({"scheme": "sorted-by-score", "n": 1}, "no field n, known are none"),
         ({"scheme": "equal", "share": 0}, "share must be above 0 and at most 1, found 0"),
         ({"scheme": "sizes", "sizes": [3, 4], "share": 1.5}, "share must be above 0 and at most 1, found 1.5"),
         ({"scheme": "equal", "share": "half"}, "share must be a finite number, found 'half'"),
