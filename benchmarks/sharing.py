@@ -40,8 +40,8 @@ def share_out(
     training subset, and never sees a test set. Else a share of it, cell.validation_share, is scored beside the test
     set, to choose a round by. Where the validation set is central, it stands for both shares. Where cell.grouped, what
     is kept back is drawn for all clients at once, in whole groups of examples with the same first text, so that none of
-    these texts is both trained on and kept back, by whomever. The report says how much of each evaluation
-    has its first text in training.
+    these texts is both trained on and kept back, by whomever. The report says how much of each evaluation has its first
+    text in training.
     UserError or PartitionError, which name the option, where the cell asks for what the data cannot give.
     """
     _check(cell, loaded)

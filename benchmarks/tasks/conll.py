@@ -79,6 +79,8 @@ class _Columns:
             return "", 0, f"expected {self.width or 'a word and its tag in 2 or more'} columns, found {len(columns)}"
         self.separator, self.width = separator, len(columns)
         word, tag = columns[0], columns[-1].strip()
+        if not _is_word(word):
+            return "", 0, f"expected a word, found {word!r}"
         if tag not in ids:
             return "", 0, f"expected one of the tags {', '.join(ids)}, found {tag!r}"
         return word, ids[tag], ""

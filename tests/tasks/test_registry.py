@@ -9,9 +9,13 @@ from benchmarks.errors import UserError
 from benchmarks.tasks import task, tasks
 
 IDS = [
+    "rct20k",
+    "nicta-piboso",
     "arsarcasm",
     "arsarcasm-texts",
     "arsarcasm-masked",
+    "jnlpba",
+    "scierc",
     "cola",
     "sst2",
     "mrpc",
@@ -61,9 +65,10 @@ def test_labels_are_in_the_order_of_the_hub(task_id, labels):
     assert task(task_id).objective == ("regression" if labels is None else "classification")
 
 
-def test_only_mnli_has_a_held_out_evaluation():
+def test_evaluations_beside_the_test():
     assert {found.id: found.evaluations for found in tasks() if found.evaluations != ("test",)} == {
-        "mnli": ("test", "mismatched")
+        "mnli": ("test", "mismatched"),
+        **dict.fromkeys(("rct20k", "nicta-piboso", "jnlpba", "scierc"), ("test", "validation")),
     }
 
 
