@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TEXTS, LABEL = ("text",), "label"  # of the hub's copy
 RCT = ("background", "objective", "methods", "results", "conclusions")
 PIBOSO = ("population", "intervention", "background", "outcome", "study design", "other")
-GENERATED_EXAMPLES = (240, 120, 120)  # training, development, test
+GENERATED_EXAMPLES = (480, 120, 120)  # training, development, test
 MARKERS = (BLAME, HEDGING, PRAISE, CORRECT, AGREEING, OPPOSING, INCORRECT)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DOCUMENT = "-DOCSTART-"  # heads a document; no word
 WORDS, TAGS = "tokens", "tags"  # columns of the hub's copy
-GENERATED_EXAMPLES = (160, 80, 80)  # training, development, test
+GENERATED_EXAMPLES = (240, 80, 80)  # training, development, test
 JNLPBA = ("DNA", "protein", "cell_type", "cell_line", "RNA")  # in the order of the hub's copy
 SCIERC = ("Task", "Method", "Metric", "Material", "OtherScientificTerm", "Generic")
 

@@ -18,6 +18,7 @@ EXAMPLES = 240
 NOISE = 0.1  # share of examples whose text speaks for another label, or another score
 MARKERS = 2  # words in a text that go with its label
 SCORE_MARKERS = 4
+NOUNS_OF_KIND = 6  # of entities, so that each is met often
 WORDS = (6, 9)  # fewest and most words of a text, beside markers, question word and full stop
 
 
@@ -126,7 +127,7 @@ def tagged(kinds: int, sentences: int, rng: np.random.Generator) -> Examples:
 
     An entity is a noun of NOUNS with the adjective before it, and the noun says its kind; other nouns are none.
     """
-    of_kind = [words.NOUNS[kind::kinds] for kind in range(kinds)]
+    of_kind = [words.NOUNS[kind :: kinds][:NOUNS_OF_KIND] for kind in range(kinds)]
     texts, tags = [], []
     for _ in range(sentences):
         text: list[str] = []
