@@ -80,6 +80,8 @@ METRICS = {
         Metric("f1_pn", "F1^PN"),
         Metric("matthews_correlation", "Mcc"),
         Metric("pearson", "Pearson"),
+        Metric("entity_f1", "F1"),
+        Metric("entity_f1_concatenated", "F1, the authors' own"),
         Metric("token_recovery", "tokens"),
         Metric("text_recovery", "texts"),
         Metric("perplexity", "Perplexity", unit="", higher_is_better=False, over_clients="geometric"),

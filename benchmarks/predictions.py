@@ -20,11 +20,12 @@ from benchmarks.errors import UserError
 from benchmarks.record import RunRecord, read_record, write_bytes
 
 if TYPE_CHECKING:  # reports read these files without torch
-    from fedsim.data import Client
+    from fedsim.data import Client, Subset
     from fedsim.engine import Answers
 
 # One step below the largest half, so that there is room for a step down from what is clipped to it.
 LARGEST = np.nextafter(np.finfo(np.float16).max, np.float16(0))
+IGNORED = -100  # as fedsim.data has it: nothing is asked here
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class Predictions:
 
     indices: int64 [n], positions in the task's pool, or in the set of the evaluation's name (of texts in blocks: of the
     blocks). gold: [n, ...], labels, scores or tags. last, chosen: what was answered after the last and the chosen
-    round, [n, ...], as the objective's answers are; logits in half precision.
+    round, [n, ...], as the objective's answers are; logits in half precision. Where tokens are classified, a row has
+    the tags of the tokens asked for, int16, and IGNORED behind them; in answers also where logits were not finite.
     """
 
     indices: np.ndarray
@@ -54,19 +56,39 @@ def pack_predictions(clients: Sequence[Client], last: Answers, chosen: Answers |
     for evaluation in clients[0].evaluation:
         parts = {part_name(client, evaluation): client.evaluation[evaluation] for client in clients}
         common = len({id(subset) for subset in parts.values()}) == 1
-        found = {
-            "indices": {part: np.asarray(subset.indices, dtype=np.int64) for part, subset in parts.items()},
-            "gold": {part: np.ascontiguousarray(subset.references) for part, subset in parts.items()},
-            "last": {part: halved(last[part]) for part in parts},
-            **({"chosen": {part: halved(chosen[part]) for part in parts}} if chosen else {}),
+        kept = {
+            part: _kept(subset, {"last": last[part], **({"chosen": chosen[part]} if chosen else {})})
+            for part, subset in parts.items()
         }
-        for what, by_part in found.items():
+        for what in next(iter(kept.values())):
+            by_part = {part: own[what] for part, own in kept.items()}
             first, *others = by_part.values()
             if common and all(np.array_equal(first, other) for other in others):
                 arrays[f"{evaluation}/{what}"] = first
             else:
                 arrays |= {f"{part}/{what}": array for part, array in by_part.items()}
     return safetensors.numpy.save(arrays)
+
+
+def _kept(subset: Subset, answers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What is kept of a part and of what was answered for it, by its name.
+
+    Where tokens are classified, these are the tags of the tokens asked for, end to end, and "tokens" says how many each
+    text has: with logits, and with tokens of which nothing is asked, files would be a hundred times as large.
+    """
+    indices, gold = np.asarray(subset.indices, dtype=np.int64), subset.references
+    if all(outputs.ndim < 3 for outputs in answers.values()):
+        halves = {what: halved(outputs) for what, outputs in answers.items()}
+        return {"indices": indices, "gold": np.ascontiguousarray(gold), **halves}
+    asked = gold != IGNORED
+    tags = {what: _tags(outputs[asked]) for what, outputs in answers.items()}
+    tokens = asked.sum(axis=1, dtype=np.int32)
+    return {"indices": indices, "gold": gold[asked].astype(np.int16), **tags, "tokens": tokens}
+
+
+def _tags(outputs: np.ndarray) -> np.ndarray:
+    """The tags of tokens by their logits, int16; IGNORED where these are not all finite."""
+    return np.where(np.isfinite(outputs).all(axis=-1), outputs.argmax(axis=-1), IGNORED).astype(np.int16)
 
 
 def halved(outputs: np.ndarray) -> np.ndarray:
@@ -97,7 +119,8 @@ def read_predictions(folder: Path, record: RunRecord) -> dict[tuple[int, str], P
         chosen = "chosen" if any(name.endswith("/chosen") for name in arrays) else "last"
         return {
             (int(client["client"]), evaluation): Predictions(
-                *(_array(arrays, client["client"], evaluation, what) for what in ("indices", "gold", "last", chosen))
+                _array(arrays, client["client"], evaluation, "indices"),
+                *(_rows(arrays, client["client"], evaluation, what) for what in ("gold", "last", chosen)),
             )
             for client in record.clients
             for evaluation in client
@@ -105,6 +128,18 @@ def read_predictions(folder: Path, record: RunRecord) -> dict[tuple[int, str], P
         }
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise _damaged(folder, record, error) from None
+
+
+def _rows(arrays: Mapping[str, np.ndarray], client: int, evaluation: str, what: str) -> np.ndarray:
+    """A row for each text: as it was kept, or what was kept end to end."""
+    values = _array(arrays, client, evaluation, what)
+    if not {f"{client}/{evaluation}/tokens", f"{evaluation}/tokens"} & arrays.keys():
+        return values
+    tokens = _array(arrays, client, evaluation, "tokens")
+    is_asked = np.arange(tokens.max(initial=0)) < tokens[:, None]
+    rows = np.full(is_asked.shape, IGNORED, dtype=values.dtype)
+    rows[is_asked] = values
+    return rows
 
 
 def _array(arrays: Mapping[str, np.ndarray], client: int, evaluation: str, what: str) -> np.ndarray:

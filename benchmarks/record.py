@@ -164,9 +164,11 @@ class RunRecord:
 
     @property
     def _central(self) -> Mapping[str, int]:
-        """The sets on which every client was scored; a cell for tuning is scored on none of them."""
+        """The sets on which every client was scored; a cell for tuning has the validation set, if any, for its test."""
         found: Mapping[str, int] = self.inputs["data"].get("central", {})
-        return found if self.cell.holdout == "test" else {}
+        if self.cell.holdout == "test":
+            return found
+        return {"test": found["validation"]} if "validation" in found else {}
 
 
 def record_from_json(value: Mapping[str, Any]) -> RunRecord:

@@ -25,10 +25,10 @@ from benchmarks.record import LedgerEntry, RoundRecord, RunRecord, chosen_round,
 from benchmarks.rounds import round_examples
 from benchmarks.scoring import combine_errors, mean_error, sampling_error, scores
 from benchmarks.settings import Settings
-from benchmarks.sharing import VALIDATION
 from benchmarks.spec import Cell
 from benchmarks.stages import Outcome, find_outcome, initial_of, keep_outcome
 from benchmarks.tasks import Task
+from benchmarks.tasks.base import VALIDATION
 from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client
 from fedsim.engine import Answers, RoundResult, Run, Scores, answer, part_name, run_federation

@@ -38,7 +38,8 @@ def sampling_error(
     """Standard error of one client's score that comes from the size of its test set; None where undefined.
 
     Closed form (binomial) for accuracy, else the standard deviation over RESAMPLES bootstrap resamples of the
-    texts. Resamples for which the metric is undefined are left out.
+    texts. Resamples for which the metric is undefined are left out. A module that has its value `from_counts`, sums
+    over texts, counts each text once.
     """
     if not _is_answered(objective, answers, subset):
         return None
@@ -48,7 +49,12 @@ def sampling_error(
         share = float(np.mean(predictions == references))
         return math.sqrt(share * (1 - share) / n)
     draws = (rng.integers(n, size=n) for _ in range(RESAMPLES))
-    resampled = [_value(metric, predictions[draw], references[draw]) for draw in draws]
+    module = _modules()[metric]
+    if hasattr(module, "from_counts"):
+        counts = module.counts(predictions, references)
+        resampled = [module.from_counts(*counts[draw].sum(axis=0)) for draw in draws]
+    else:
+        resampled = [_value(metric, predictions[draw], references[draw]) for draw in draws]
     defined = [value for value in resampled if math.isfinite(value)]
     return float(np.std(defined, ddof=1)) if len(defined) > 1 else None
 

@@ -11,6 +11,7 @@ from benchmarks.encoding import Encoded
 from benchmarks.errors import UserError
 from benchmarks.spec import Cell
 from benchmarks.tasks import Examples, Task, TaskData
+from benchmarks.tasks.base import VALIDATION
 from fedsim.data import Client
 from fedsim.rng import SERVER, numpy_generator
 from partitions import (
@@ -24,7 +25,6 @@ from partitions import (
 
 POOL = "pool"
 TEST = "test"
-VALIDATION = "validation"  # the evaluation by which a round is chosen
 VALIDATION_SHARE = 0.2  # of a client's training subset, where no share is held back for its test
 Parts = Sequence[np.ndarray]  # each client's texts, by their indices
 
@@ -38,9 +38,10 @@ def share_out(
     Central sets are no client's own: every client is scored on the whole of them. Where one of them is the test set,
     clients keep nothing back (test_share 0). With cell.holdout "validation" a client is scored on a share of its
     training subset, and never sees a test set. Else a share of it, cell.validation_share, is scored beside the test
-    set, to choose a round by. Where cell.grouped, what is kept back is drawn for all clients at once, in whole groups
-    of examples with the same first text, so that none of these texts is both trained on and kept back, by whomever.
-    The report says how much of each evaluation has its first text in training.
+    set, to choose a round by. Where the validation set is central, it stands for both shares. Where cell.grouped, what
+    is kept back is drawn for all clients at once, in whole groups of examples with the same first text, so that none of
+    these texts is both trained on and kept back, by whomever. The report says how much of each evaluation has its first
+    text in training.
     UserError or PartitionError, which name the option, where the cell asks for what the data cannot give.
     """
     _check(cell, loaded)
@@ -68,9 +69,12 @@ def share_out(
     own: dict[str, Parts] = {}
     if cell.test_share:
         train, own[TEST] = held_back(train, cell.test_share, "split", "test_share")
+    central = {name: name for name in sorted(loaded.central)}  # evaluation -> set
     if cell.holdout == "validation":
-        option = "test_share" if cell.test_share else "the validation share"
-        train, own[TEST] = held_back(train, cell.test_share or VALIDATION_SHARE, "validation", option)
+        central = {TEST: VALIDATION} if VALIDATION in central else {}
+        if not central:
+            option = "test_share" if cell.test_share else "the validation share"
+            train, own[TEST] = held_back(train, cell.test_share or VALIDATION_SHARE, "validation", option)
     elif cell.validation_share:
         train, own[VALIDATION] = held_back(train, cell.validation_share, "validation", "validation_share")
     sets = loaded.held_out if cell.holdout == "test" else {}
@@ -78,8 +82,10 @@ def share_out(
         name: partitioner(sets[name].labels, cell.clients, generator(SERVER, f"partition-{name}")).indices
         for name in sorted(sets)
     }
-    central = sorted(loaded.central) if cell.holdout == "test" else []
-    whole = {name: examples[f"central {name}"].subset(np.arange(len(loaded.central[name]))) for name in central}
+    whole = {
+        name: examples[f"central {source}"].subset(np.arange(len(loaded.central[source])))
+        for name, source in central.items()
+    }
     clients = [
         Client(
             number,
@@ -92,7 +98,7 @@ def share_out(
     ]
     scored = {name: (POOL, np.concatenate(parts)) for name, parts in own.items()}
     scored |= {name: (name, np.concatenate(parts)) for name, parts in held_out.items()}
-    scored |= {name: (name, np.arange(len(loaded.central[name]))) for name in central}
+    scored |= {name: (source, np.arange(len(loaded.central[source]))) for name, source in central.items()}
     return clients, replace(partition.report, overlap=_overlap(loaded, texts, np.concatenate(train), scored))
 
 
@@ -118,6 +124,11 @@ def _check(cell: Cell, loaded: TaskData) -> None:
     """UserError where a cell's options of what is kept back are none."""
     if not 0 <= cell.validation_share < 1:
         raise UserError(f"validation_share: expected a share in [0, 1), found {cell.validation_share}")
+    if cell.validation_share and VALIDATION in loaded.central:
+        raise UserError(
+            f"validation_share: expected 0, as the validation set is central for the task {cell.task}, "
+            f"found {cell.validation_share}"
+        )
     if cell.data_seed is not None and not 0 <= cell.data_seed < 2**63:
         raise UserError(f"data_seed: expected a whole number from 0 on, or null, found {cell.data_seed}")
     if cell.holdout not in ("test", "validation"):

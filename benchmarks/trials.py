@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from benchmarks.changes import field_value
 from benchmarks.measures import Metric, metric
 from benchmarks.spec import Cell, Column, Row
+from benchmarks.tasks import task
+from benchmarks.tasks.base import VALIDATION
 from benchmarks.tuning import Grid, Values
 
 
@@ -50,7 +52,8 @@ class Tuning:
     @property
     def scored_at(self) -> str:
         """The round at which trials are scored: that at which tables score their cells, "best" or "last"."""
-        return "best" if self.trials[0].cells[0].validation_share else "last"
+        cell = self.trials[0].cells[0]
+        return "best" if cell.validation_share or VALIDATION in task(cell.task).evaluations else "last"
 
     @property
     def metric(self) -> Metric:

@@ -6,6 +6,10 @@ import numpy as np
 
 from partitions.report import Partition
 
+# The metadata of a field that schemes got later: at its default it is left out of a description, which then stays what
+# it was.
+LATER = {"later": True}
+
 
 class Partitioner(Protocol):
     """A frozen dataclass of plain JSON values that shares examples among clients.

@@ -22,6 +22,14 @@ def require_number(value: object, name: str) -> float:
     return float(value)
 
 
+def require_share(value: object, name: str) -> float:
+    """`value` as a float in (0, 1]."""
+    share = require_number(value, name)
+    if not 0 < share <= 1:
+        raise PartitionError(f"{name} must be above 0 and at most 1, found {share:g}")
+    return share
+
+
 def require_labels(labels: np.ndarray) -> np.ndarray:
     """`labels` as a vector of int64 classes or of finite float64 scores."""
     labels = np.asarray(labels)

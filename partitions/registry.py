@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
-from partitions.base import Partitioner
+from partitions.base import LATER, Partitioner
 from partitions.dirichlet import Dirichlet
 from partitions.equal import Equal
 from partitions.errors import PartitionError
@@ -18,9 +18,14 @@ _SCHEMES: dict[str, type[Partitioner]] = {
 
 
 def describe(partitioner: Partitioner) -> dict[str, Any]:
-    """The scheme's name and all fields in plain JSON types: {"scheme": "dirichlet", "alpha": 1.0, …}."""
-    known = fields(partitioner)  # type: ignore[arg-type]
-    values = {field.name: _lists(getattr(partitioner, field.name)) for field in known}
+    """The scheme's name and fields in plain JSON types: {"scheme": "dirichlet", "alpha": 1.0, …}.
+
+    LATER fields that have their default are left out.
+    """
+    own = {field: getattr(partitioner, field.name) for field in fields(partitioner)}  # type: ignore[arg-type]
+    values = {
+        field.name: _lists(value) for field, value in own.items() if field.metadata != LATER or value != field.default
+    }
     return {"scheme": partitioner.scheme, **values}
 
 

@@ -17,6 +17,11 @@ def largest_remainder(quotas: np.ndarray, total: int) -> np.ndarray:
     return counts
 
 
+def share_of(total: int, share: float) -> int:
+    """The whole number that is nearest to `share` of `total`; of two as near, the even one."""
+    return round(total * share)
+
+
 def equal_sizes(total: int, n_parts: int) -> np.ndarray:
     """Sizes of `n_parts` parts of `total`, differing by at most one, larger ones first."""
     return total // n_parts + (np.arange(n_parts) < total % n_parts).astype(np.int64)

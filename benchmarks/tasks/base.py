@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 Texts = Sequence[tuple[str, ...]]  # a tuple, or the passages of a file, which are read when they are asked for
+VALIDATION = "validation"  # the evaluation by which a round is chosen
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ class TaskData:
     """A loaded task: the pool that clients share out, and further test sets that nobody trains on.
 
     held_out: evaluation name -> examples, such as MNLI's mismatched development set; clients share them out too.
-    central: evaluation name -> examples on which the whole federation is scored, such as an official test set.
+    central: evaluation name -> examples on which the whole federation is scored, such as an official test set. By one
+        named VALIDATION, such as an official development set, a round is chosen.
     origin: where the examples came from, in words for the record (no absolute path).
     """
 
@@ -87,10 +89,11 @@ class Task:
     labels: names in the order of the label ids, by which examples are shared out; None where texts have none.
     metrics: names of the local `evaluate` modules, computed for every evaluation; by the first one a round is chosen.
     objective: what a model is trained for, a name of fedsim.objectives; objective_options: its own options.
-    tags: names in the order of the tag ids, where tokens are tagged.
+    tags: names in the order of the tag ids, where tokens are tagged; O, then B- and I- of each kind for entities, by
+        which their metrics know the ids.
     long_texts: what becomes of a text longer than the model: "cut", or all of it in "blocks" of that length.
     evaluations: "test" is each client's own held-back share of the pool, unless the data hold a central set of that
-        name; more names are held-out sets.
+        name; more names are held-out sets, or central ones.
     """
 
     id: str

@@ -18,6 +18,7 @@ EXAMPLES = 240
 NOISE = 0.1  # share of examples whose text speaks for another label, or another score
 MARKERS = 2  # words in a text that go with its label
 SCORE_MARKERS = 4
+NOUNS_OF_KIND = 6  # of entities, so that each is met often
 WORDS = (6, 9)  # fewest and most words of a text, beside markers, question word and full stop
 
 
@@ -119,3 +120,28 @@ def _text(chosen: list[str], marked: tuple[str, ...], question: bool, rng: np.ra
     for marker in marked:
         placed.insert(int(rng.integers(len(placed), endpoint=True)), marker)
     return " ".join([str(rng.choice(words.QUESTIONS)), *placed] if question else [*placed, "."])
+
+
+def tagged(kinds: int, sentences: int, rng: np.random.Generator) -> Examples:
+    """Sentences in words with the tags O, B- and I- of each kind, in this order; a fifth of the nouns are compounds.
+
+    An entity is a noun of NOUNS with the adjective before it, and the noun says its kind; other nouns are none.
+    """
+    of_kind = [words.NOUNS[kind :: kinds][:NOUNS_OF_KIND] for kind in range(kinds)]
+    texts, tags = [], []
+    for _ in range(sentences):
+        text: list[str] = []
+        own: list[int] = []
+        for _ in range(rng.integers(1, 4, endpoint=True)):
+            kind = int(rng.integers(kinds))
+            is_entity = rng.random() < 0.7
+            nouns = of_kind[kind] if is_entity else words.OTHER_NOUNS
+            adjective = [rng.choice(words.ADJECTIVES)] * rng.integers(0, 2)
+            text += ["the", *adjective, "-".join(rng.choice(nouns, size=1 + (rng.random() < 0.2)))]
+            inside = [1 + 2 * kind, 2 + 2 * kind] if is_entity else [0, 0]
+            own += [0, *inside[: 1 + len(adjective)]]
+            text.append(rng.choice(words.VERBS))
+            own.append(0)
+        texts.append(tuple(map(str, text)))
+        tags.append(tuple(own))
+    return Examples(tuple(texts), np.zeros(sentences, dtype=np.int64), tuple(tags))

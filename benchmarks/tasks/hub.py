@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
 
 
-def load_config(repository: str, config: str, revision: str | None) -> DatasetDict:
-    """All splits of a dataset's configuration; UserError where they cannot be had."""
+def load_config(repository: str, config: str | None, revision: str | None) -> DatasetDict:
+    """All splits of a dataset's configuration, None being its only one; UserError where they cannot be had."""
     import datasets
 
     try:
@@ -45,10 +45,10 @@ def stream_column(repository: str, files: str, revision: str | None, column: str
         raise _out_of_reach(repository, files, revision, error) from error
 
 
-def _out_of_reach(repository: str, what: str, revision: str | None, error: Exception) -> UserError:
-    at = f"@{revision}" if revision else ""
+def _out_of_reach(repository: str, what: str | None, revision: str | None, error: Exception) -> UserError:
+    wanted = f"{f'{what!r} of ' if what else ''}{repository}{f'@{revision}' if revision else ''}"
     return UserError(
-        f"cannot load {what!r} of {repository}{at} from the Hugging Face hub ({_first_line(error)}). "
+        f"cannot load {wanted} from the Hugging Face hub ({_first_line(error)}). "
         "Connect to the internet, without HF_HUB_OFFLINE and HF_DATASETS_OFFLINE, "
         "or set DATA_DIR to a folder that holds the data"
     )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from benchmarks.tasks.base import Examples, Skipped
 
 Label = int | float
 ParseLabel = Callable[[Any], Label]
+T = TypeVar("T")
 
 
 class Row(NamedTuple):
@@ -64,6 +65,33 @@ def column_positions(file: Path, header: tuple[str, ...], columns: tuple[str, ..
     return [header.index(column) for column in columns]
 
 
+def sound_rows(
+    rows: Iterable[Row], check: Callable[[Row], T], place: str, name: str, skipped: list[Skipped] | None
+) -> Iterator[tuple[Row, T]]:
+    """The rows that pass a check, each with what the check makes of it; one that has a fault or raises RowError fails.
+
+    place: the file as the user can find it, for errors. name: the file as records call it. skipped: takes up malformed
+    rows; None where each is a UserError. No sound row at all is a UserError.
+    """
+    found = 0
+    for row in rows:
+        try:
+            if row.fault:
+                raise RowError(row.fault)
+            made = check(row)
+        except RowError as error:
+            if skipped is None:
+                raise UserError(
+                    f"{place}:{row.line}: {error}; mend the row, or skip malformed rows with --lenient"
+                ) from None
+            skipped.append(Skipped(file=name, line=row.line, reason=str(error)))
+        else:
+            found += 1
+            yield row, made
+    if not found:
+        raise UserError(f"{place}: expected at least one example, found none; get the file again")
+
+
 def to_examples(
     rows: Iterable[Row],
     columns: tuple[str, ...],
@@ -75,33 +103,15 @@ def to_examples(
 ) -> Examples:
     """The rows as examples, in their order.
 
-    columns: names of the text columns, for messages. place: the file as the user can find it, for errors.
-    name: the file as records call it. skipped: takes up malformed rows; None where each is a UserError.
+    columns: names of the text columns, for messages. place, name, skipped: as `sound_rows` has them.
     blank: whether a text may be empty.
     """
-    texts: list[tuple[str, ...]] = []
-    labels: list[Label] = []
-    for row in rows:
-        try:
-            label = _checked(row, columns, parse_label, blank)
-        except RowError as error:
-            if skipped is None:
-                raise UserError(
-                    f"{place}:{row.line}: {error}; mend the row, or skip malformed rows with --lenient"
-                ) from None
-            skipped.append(Skipped(file=name, line=row.line, reason=str(error)))
-        else:
-            texts.append(row.texts)
-            labels.append(label)
-    if not texts:
-        raise UserError(f"{place}: expected at least one example, found none; get the file again")
-    return Examples(texts=tuple(texts), labels=np.array(labels))
 
+    def check(row: Row) -> Label:
+        for column, text in zip(columns, row.texts, strict=True):
+            if not isinstance(text, str) or not (blank or text.strip()):
+                raise RowError(f"expected a text in column {column!r}, found {text!r}")
+        return parse_label(row.label)
 
-def _checked(row: Row, columns: tuple[str, ...], parse_label: ParseLabel, blank: bool) -> Label:
-    if row.fault:
-        raise RowError(row.fault)
-    for column, text in zip(columns, row.texts, strict=True):
-        if not isinstance(text, str) or not (blank or text.strip()):
-            raise RowError(f"expected a text in column {column!r}, found {text!r}")
-    return parse_label(row.label)
+    found = list(sound_rows(rows, check, place, name, skipped))
+    return Examples(texts=tuple(row.texts for row, _ in found), labels=np.array([label for _, label in found]))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.measures import TRAIN_LOSS
-from benchmarks.predictions import read_predictions
+from benchmarks.predictions import IGNORED, read_predictions
 from benchmarks.record import POOLED, RunRecord
 from reports.evidence.inference import resampled, with_sampling
 from reports.evidence.resampling import MEASURES, Answered, hierarchical, sampling_error
@@ -117,7 +117,7 @@ def _same_examples(own: Answered, its: Answered) -> bool:
 def answered_by(record: RunRecord, evaluation: str, at: str) -> Answered | None:
     """What a record's clients answered on their test sets, or together ("pooled"), after the last or the chosen round.
 
-    None without a file of answers beside the record, or where one example has several; UserError where it is damaged.
+    None without a file of answers beside the record; UserError where it is damaged.
     """
     if record.folder is None or not record.predictions:
         return None
@@ -127,11 +127,19 @@ def answered_by(record: RunRecord, evaluation: str, at: str) -> Answered | None:
     parts = [part for (_, name), part in known if name == ("test" if evaluation == POOLED else evaluation)]
     outputs = tuple(part.chosen if at == "chosen" else part.last for part in parts)
     gold = tuple(part.gold for part in parts)
-    if not parts or any(one.ndim != 1 for one in gold):
+    if not parts:
         return None
     if evaluation == POOLED:
-        outputs, gold = (np.concatenate(outputs),), (np.concatenate(gold),)
+        outputs, gold = (_stacked(outputs),), (_stacked(gold),)
     return Answered(outputs, gold)
+
+
+def _stacked(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Clients' rows one under the other; those of tags as wide as the widest, as nothing is asked behind a text."""
+    if parts[0].ndim > 1:
+        widest = max(part.shape[1] for part in parts)
+        parts = [np.pad(part, ((0, 0), (0, widest - part.shape[1])), constant_values=IGNORED) for part in parts]
+    return np.concatenate(parts)
 
 
 def level(records: Sequence[RunRecord], score: str, at: str = "chosen") -> Estimate:

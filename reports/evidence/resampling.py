@@ -17,6 +17,8 @@ from reports.evidence.inference import LEVEL, estimate
 from reports.evidence.statistics import Estimate, sample_sd
 
 RESAMPLES = 1000
+KINDS = 2**8  # more than a task has of entities
+SPANS = KINDS * 2**32  # more than there are in a text, of any kind
 # (outputs [m, ...], gold [m], weights [B, m]) -> the metric of each resample, float64 [B]; NaN where it is undefined.
 Measure = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
@@ -62,8 +64,31 @@ def _correlation(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarra
     return np.where(constant, np.nan, (xy - mean_x * mean_y) / spread)
 
 
+def entity_f1(outputs: np.ndarray, gold: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """F1 of entities in tag ids [m, words], read off them as conlleval does; 0 where there is none."""
+    own, its = (_entities(np.where(gold < 0, 0, tags)) for tags in (outputs, gold))
+    counts = (np.bincount(found // SPANS, minlength=len(gold)) for found in (np.intersect1d(own, its), own, its))
+    hits, predicted, true = (weights @ each for each in counts)
+    return np.asarray(2 * hits / np.maximum(predicted + true, 1))
+
+
+def _entities(tags: np.ndarray) -> np.ndarray:
+    """A number for each entity in tag ids [m, words], from SPANS times its row on: of first and last word, and kind.
+
+    0 is outside, 2k + 1 and 2k + 2 are B- and I- of kind k < KINDS; an I- that follows no tag of its kind begins an
+    entity.
+    """
+    padded = np.pad(tags, ((0, 0), (1, 1))).astype(np.int64)
+    tag, kind, width = padded.ravel(), (padded.ravel() + 1) // 2, padded.shape[1]
+    goes_on = (tag[1:] > 0) & (tag[1:] % 2 == 0) & (kind[1:] == kind[:-1])
+    firsts, lasts = np.flatnonzero((tag[1:] > 0) & ~goes_on) + 1, np.flatnonzero((tag[:-1] > 0) & ~goes_on)
+    row, first = np.divmod(firsts, width)
+    return np.asarray(row * SPANS + (first * width + lasts - firsts) * KINDS + kind[firsts])
+
+
 MEASURES: Mapping[str, Measure] = {
     "accuracy": accuracy,
+    "entity_f1": entity_f1,
     "f1": f1,
     "f1_pn": partial(f1, labels=(0, 2)),
     "matthews_correlation": matthews_correlation,
@@ -80,7 +105,10 @@ def drawn(examples: int, resamples: int = RESAMPLES, seed: int = 0) -> np.ndarra
 
 @dataclass(frozen=True)
 class Answered:
-    """What one seed answered: outputs [m, ...] and gold [m] for each client's test set, or for the one they share."""
+    """What one seed answered: outputs [m, ...] and gold [m] for each client's test set, or for the one they share.
+
+    Of tokens: tag ids [m, words] both.
+    """
 
     outputs: tuple[np.ndarray, ...]
     gold: tuple[np.ndarray, ...]

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from benchmarks import scoring
 from fedsim.data import IGNORED
 
-NAMES = ("accuracy", "f1", "f1_pn", "matthews_correlation", "pearson", "perplexity", "text_recovery", "token_recovery")
+OF_TOKENS = ("entity_f1", "entity_f1_concatenated", "text_recovery", "token_recovery")
+NAMES = ("accuracy", "f1", "f1_pn", "matthews_correlation", "pearson", "perplexity", *OF_TOKENS)
 REFERENCES = {
     "accuracy": sklearn.metrics.accuracy_score,
     "f1": lambda true, predicted: sklearn.metrics.f1_score(true, predicted, labels=[0, 1], zero_division=0),
@@ -158,7 +159,8 @@ for task in tasks():
     objective = build_objective(task.objective, task.classes, Vocabulary(2, np.arange(2), 0))
     targets = np.repeat(labels, 4) if objective.of_tokens else None
     subset = Subset(Examples(tokens, tokens, np.arange(0, 17, 4), labels, 0, targets), np.arange(4))
-    answers = np.eye(*objective.shape(subset), dtype=int if objective.of_tokens else np.float32)
+    ids = objective.of_tokens and len(objective.shape(subset)) == 2
+    answers = np.ones(objective.shape(subset), dtype=int if ids else np.float32)
     print(scoring.scores(task.metrics, objective, answers, subset))
 """
 
@@ -180,7 +182,8 @@ def test_no_home_is_needed_and_nothing_is_left_behind(tmp_path):
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("accuracy") == 8
+    assert done.stdout.count("accuracy") == 10
+    assert done.stdout.count("'entity_f1'") == 2
     assert done.stdout.count("token_recovery") == 1
     assert list(temporary.iterdir()) == []
 
@@ -189,7 +192,7 @@ def test_no_home_is_needed_and_nothing_is_left_behind(tmp_path):
 def test_a_module_asked_without_arrow_says_the_same_to_the_bit(name):
     draw = np.random.default_rng(0)
     for n in (1, 2, 7, 300):
-        if name in ("text_recovery", "token_recovery"):
+        if name in OF_TOKENS:
             predictions, references = draw.integers(0, 3, (2, n, 5))
         elif name == "pearson":
             predictions, references = draw.normal(size=n).astype(np.float32).astype(float), draw.random(n, np.float32)

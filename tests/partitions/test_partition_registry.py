@@ -20,10 +20,12 @@ PARTITIONERS = [
     Dirichlet(0.5, min_size=2, max_redraws=7),
     Dirichlet(0.5, min_size=10, capped=True),
     Equal(),
+    Equal(share=0.75),
     LabelTable(((5, 95), (25, 75))),
     LabelTable(((0.5, 0.5), (0.1, 0.9)), size=12),
     Sizes((3, 4)),
     Sizes((0.25, 0.75)),
+    Sizes((0.25, 0.75), share=0.8),
     SortedByScore(),
 ]
 
@@ -44,6 +46,14 @@ def test_description_is_plain_and_complete():
         "size": None,
     }
     assert describe(Equal()) == {"scheme": "equal"}
+
+
+def test_a_share_is_described_where_it_is_no_whole():
+    """So the descriptions, and ids, of cells that came before the field stay what they were."""
+    assert describe(Equal(share=1)) == {"scheme": "equal"}
+    assert describe(Sizes((3, 4), share=1.0)) == {"scheme": "sizes", "sizes": [3, 4]}
+    assert describe(Equal(share=0.02)) == {"scheme": "equal", "share": 0.02}
+    assert describe(Sizes((3, 4), share=0.5)) == {"scheme": "sizes", "sizes": [3, 4], "share": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -72,7 +82,10 @@ def test_defaults_may_be_left_out():
         ),
         ({}, "unknown partition scheme None"),
         ({"scheme": "dirichlet", "beta": 1}, "no field beta, known are alpha, min_size, max_redraws, capped"),
-        ({"scheme": "equal", "n": 1}, "no field n, known are none"),
+        ({"scheme": "equal", "n": 1}, "no field n, known are share"),
+        ({"scheme": "equal", "share": 0}, "share must be above 0 and at most 1, found 0"),
+        ({"scheme": "sizes", "sizes": [3, 4], "share": 1.5}, "share must be above 0 and at most 1, found 1.5"),
+        ({"scheme": "equal", "share": "half"}, "share must be a finite number, found 'half'"),
         ({"scheme": "label-table", "size": 3}, "also needs shares"),
         ({"scheme": "label-table", "shares": 3}, "must be a table"),
         ({"scheme": "dirichlet", "alpha": "much"}, "alpha must be a finite number"),

@@ -62,6 +62,40 @@ def test_shares_use_everything_and_are_met_within_one(check_partition, labels, w
     assert partition.report.unused == 0
 
 
+@given(labels=LABELS, share=st.floats(0.01, 1), data=st.data(), seed=SEEDS)
+@settings(max_examples=60, deadline=None)
+def test_a_share_is_drawn_and_the_rest_stays_unused(check_partition, labels, share, data, seed):
+    n_clients = data.draw(st.integers(1, 4))
+    for partitioner in (Equal(share=share), Sizes((1 / n_clients,) * n_clients, share=share)):
+        drawn = round(labels.size * share)
+        if drawn < n_clients:
+            with pytest.raises(PartitionError, match=f"{n_clients} clients cannot share {drawn} examples"):
+                partitioner(labels, n_clients, np.random.default_rng(seed))
+            continue
+        partition = partitioner(labels, n_clients, np.random.default_rng(seed))
+        check_partition(partition, labels, n_clients)  # disjoint, and reported as it is
+        assert sum(partition.report.sizes) == drawn
+        assert max(partition.report.sizes) - min(partition.report.sizes) <= 1
+        assert partition.report.unused == labels.size - drawn
+        assert same(partition.indices, indices(partitioner, labels, n_clients, seed))
+
+
+@given(seed=SEEDS)
+@settings(max_examples=20, deadline=None)
+def test_the_share_is_drawn_from_all_of_the_data(seed):
+    first = indices(Equal(share=0.1), np.zeros(1000, int), 1, seed)[0]
+    assert first.min() < 100
+    assert first.max() >= 900
+    assert not np.array_equal(first, indices(Equal(share=0.1), np.zeros(1000, int), 1, seed + 1)[0])
+
+
+def test_numbers_of_examples_are_taken_from_the_share():
+    labels = np.zeros(40, int)
+    assert Sizes((5, 4), share=0.25)(labels, 2, np.random.default_rng(0)).report.unused == 31
+    with pytest.raises(PartitionError, match=r"\[5, 6\] want 11 examples, 10 are available"):
+        Sizes((5, 6), share=0.25)(labels, 2, np.random.default_rng(0))
+
+
 @pytest.mark.parametrize("partitioner", [Equal(), Sizes((20, 20)), Sizes((0.5, 0.5))])
 def test_draws_at_random(partitioner):
     labels = np.zeros(40, int)

@@ -19,7 +19,7 @@ from benchmarks.predictions import pack_predictions
 from benchmarks.record import RunRecord
 from benchmarks.scoring import _value
 from benchmarks.spec import Benchmark
-from fedsim.data import Client, Examples, Subset
+from fedsim.data import IGNORED, Client, Examples, Subset
 from reports.evidence.inference import resampled, with_sampling
 from reports.evidence.paired import UNPAIRED, answered_by, difference, level, resplit_ratio
 from reports.evidence.records import by_definition, select
@@ -216,9 +216,13 @@ def test_metrics_of_weights_are_those_of_the_modules(seed: int, name: str, m: in
     """On the whole set, and on a resample written out."""
     rng = np.random.default_rng(seed)
     is_score = name == "pearson"
-    gold = rng.standard_normal(m) if is_score else rng.integers(0, 3 if name == "f1_pn" else 2, m)
-    outputs = rng.standard_normal((m, 1 if is_score else 3 if name == "f1_pn" else 2))
-    answers = outputs[:, 0] if is_score else outputs.argmax(axis=1)
+    if name == "entity_f1":  # sentences of several lengths, none at all among them
+        outputs = answers = rng.integers(0, 5, (m, 7))
+        gold = np.where(np.arange(7) < rng.integers(0, 8, (m, 1)), rng.integers(0, 5, (m, 7)), IGNORED)
+    else:
+        gold = rng.standard_normal(m) if is_score else rng.integers(0, 3 if name == "f1_pn" else 2, m)
+        outputs = rng.standard_normal((m, 1 if is_score else 3 if name == "f1_pn" else 2))
+        answers = outputs[:, 0] if is_score else outputs.argmax(axis=1)
     weights = rng.multinomial(m, [1 / m] * m, size=2).astype(float)
     weights[0] = 1
     for row, value in zip(weights, MEASURES[name](outputs, gold, weights), strict=True):

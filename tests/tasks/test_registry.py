@@ -9,6 +9,8 @@ from benchmarks.errors import UserError
 from benchmarks.tasks import task, tasks
 
 IDS = [
+    "rct20k",
+    "nicta-piboso",
     "arsarcasm",
     "arsarcasm-texts",
     "arsarcasm-masked",
@@ -20,6 +22,8 @@ IDS = [
     "corpus-computer-science-sentences",
     "corpus-medicine-sentences",
     "corpus-wikipedia-sentences",
+    "jnlpba",
+    "scierc",
     "cola",
     "sst2",
     "mrpc",
@@ -71,11 +75,12 @@ def test_labels_are_in_the_order_of_the_hub(task_id, labels):
     assert task(task_id).objective == ("regression" if labels is None else "classification")
 
 
-def test_mnli_and_wikipedia_have_a_further_evaluation():
+def test_evaluations_beside_the_test():
     assert {found.id: found.evaluations for found in tasks() if found.evaluations != ("test",)} == {
         "mnli": ("test", "mismatched"),
         "corpus-wikipedia": ("test", "valid"),
         "corpus-wikipedia-sentences": ("test", "valid"),
+        **dict.fromkeys(("rct20k", "nicta-piboso", "jnlpba", "scierc"), ("test", "validation")),
     }
 
 

@@ -1,0 +1,183 @@
+"""An official development set: a round is chosen by it, a sweep's trials are scored on it, nothing is kept back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from benchmarks.errors import UserError
+from benchmarks.federation import build_clients, load_inputs
+from benchmarks.predictions import Predictions, pack_predictions, read_predictions
+from benchmarks.record import RunRecord
+from benchmarks.runner import run_cell
+from benchmarks.scoring import scores
+from benchmarks.settings import Settings
+from benchmarks.spec import Cell, Column, Row, Training
+from benchmarks.tasks import task
+from benchmarks.trials import Trial, Tuning
+from fedsim.data import IGNORED
+from fedsim.objectives import build_objective
+
+CELL = Cell(
+    scale="demo",
+    task="scierc",
+    task_version=1,
+    source="generated",
+    backbone="tiny",
+    clients=1,
+    partition={"scheme": "equal"},
+    algorithm="central",
+    options={},
+    training=Training(rounds=3, learning_rate=1e-3, batch_size=8, max_length=12, precision="fp32", local_epochs=2),
+    seed=0,
+    test_share=0.0,
+    head="tokens",
+)
+CASES = {
+    "tags": CELL,
+    "labels": replace(CELL, task="rct20k", head="pooled", training=replace(CELL.training, max_length=32)),
+    "own models": replace(
+        CELL,
+        clients=2,
+        algorithm="fedsplitbert",
+        options={"critical_layer": 1},
+        training=replace(CELL.training, rounds=2, local_epochs=1),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, RunRecord]]:
+    """The records' folder, and the record of each case."""
+    settings = Settings(results_dir=tmp_path_factory.mktemp("central"), device="cpu")
+    return settings.records_dir, {name: run_cell(cell, settings, lambda _: None) for name, cell in CASES.items()}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_round_is_chosen_by_the_central_validation_set(
+    case: str, finished: tuple[Path, dict[str, RunRecord]]
+) -> None:
+    record = finished[1][case]
+    metric = task(record.cell.task).metrics[0]
+    values = [entry.scores["validation"][metric] for entry in record.rounds]
+    assert record.chosen_by == f"validation/{metric}"
+    assert record.chosen_round == values.index(max(values)) + 1
+    data = task(record.cell.task).generate(0)
+    assert {name: record.examples(name) for name in data.central} == {
+        name: len(part) for name, part in data.central.items()
+    }
+    assert sum(client["train"] for client in record.clients) >= len(data.pool)  # more where texts are in blocks
+
+
+@pytest.mark.parametrize(("case", "least"), [("tags", 0.3), ("labels", 0.6)])  # the majority's are 0 and 0.33
+def test_it_learns(case: str, least: float, finished: tuple[Path, dict[str, RunRecord]]) -> None:
+    record = finished[1][case]
+    metric = task(record.cell.task).metrics[0]
+    assert record.rounds[-1].train_loss < record.rounds[0].train_loss / 2
+    assert record.score(f"test/{metric}") > least
+    assert 0 < record.sampling_errors["test"][metric] < 0.1
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_recorded_scores_come_out_of_what_was_kept(case: str, finished: tuple[Path, dict[str, RunRecord]]) -> None:
+    folder, record = finished[0], finished[1][case]
+    of = task(record.cell.task)
+    objective = build_objective(of.objective, of.classes)
+    clients, _ = build_clients(record.cell, load_inputs(record.cell, Settings()), Settings())
+    kept = read_predictions(folder, record)
+    assert kept.keys() == {(client.id, name) for client in clients for name in ("validation", "test")}
+    for client in clients:
+        for name, subset in client.evaluation.items():
+            own, gold = kept[client.id, name], subset.references
+            assert own.indices.tolist() == list(range(len(subset)))
+            for ids, number in ((own.last, len(record.rounds)), (own.chosen, record.chosen_round)):
+                answers = ids.astype(np.float32)
+                if of.tags:
+                    assert asked_alone(own) == [row[row != IGNORED].tolist() for row in gold]
+                    answers = np.zeros(objective.shape(subset), np.float32)
+                    rows, places = (gold != IGNORED).nonzero()
+                    answers[rows, places, ids[ids != IGNORED]] = 1
+                found = scores(of.metrics, objective, answers, subset)
+                assert found == record.rounds[number - 1].client_scores[client.id][name]
+
+
+def asked_alone(own: Predictions) -> list[list[int]]:
+    """The tags that stand in each row, and nothing behind them."""
+    assert own.gold.dtype == own.last.dtype == np.int16
+    assert own.gold.shape == own.last.shape == own.chosen.shape
+    rows = [row[row != IGNORED].tolist() for row in own.gold]
+    assert all((row[: len(tags)] == tags).all() for row, tags in zip(own.gold, rows, strict=True))
+    return rows
+
+
+def test_tags_take_little_room(finished: tuple[Path, dict[str, RunRecord]]) -> None:
+    folder, record = finished[0], finished[1]["tags"]
+    words = sum(len(text) for part in task("scierc").generate(0).central.values() for text in part.texts)
+    arrays = 3 if record.chosen_round < len(record.rounds) else 2  # gold, last, chosen: two bytes a word
+    rows = sum(client[name] for client in record.clients for name in ("validation", "test"))
+    assert (folder / record.predictions_name).stat().st_size < 2 * arrays * words + 12 * rows + 2000
+
+
+def test_tags_of_logits_that_are_not_finite_are_none() -> None:
+    clients, _ = build_clients(CELL, load_inputs(CELL, Settings()), Settings())
+    client = replace(clients[0], evaluation={"test": clients[0].evaluation["test"]})
+    subset = client.evaluation["test"]
+    answers = np.ones((*subset.references.shape, 13), np.float32)
+    answers[0, :, 3], answers[1, :, 2] = np.nan, 2
+    arrays = safetensors.numpy.load(pack_predictions([client], {"0/test": answers}, None))
+    first, second, *_ = np.split(arrays["test/last"], np.cumsum(arrays["test/tokens"]))
+    assert set(first.tolist()) == {IGNORED}
+    assert set(second.tolist()) == {2}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_trials_are_scored_on_the_validation_set_and_see_no_test(name: str) -> None:
+    table, tuning = CASES[name], replace(CASES[name], holdout="validation")
+    settings = Settings()
+    (whole, _), (tried, _) = (build_clients(cell, load_inputs(cell, settings), settings) for cell in (table, tuning))
+    for own, its in zip(whole, tried, strict=True):
+        assert own.train.indices.tolist() == its.train.indices.tolist()
+        assert list(its.evaluation) == ["test"]
+        found, expected = its.evaluation["test"], own.evaluation["validation"]
+        assert found.indices.tolist() == expected.indices.tolist()
+        assert found.references.tolist() == expected.references.tolist()
+
+
+def test_the_record_of_a_trial_says_that_its_set_is_central(tmp_path: Path) -> None:
+    cell = replace(CASES["own models"], holdout="validation", training=replace(CELL.training, rounds=1, local_epochs=1))
+    record = run_cell(cell, Settings(results_dir=tmp_path, device="cpu"), lambda _: None)
+    assert record.examples("test") == len(task("scierc").generate(0).central["validation"])
+    assert record.own_examples("test") == (0, 0)
+    assert record.chosen_by == ""
+
+
+def test_trials_are_scored_at_their_best_round_as_tables_choose_one() -> None:
+    def scored_at(cell: Cell) -> str:
+        row, column = Row("central", "", {"algorithm": "central"}), Column(cell.task, "", ("test/f1",), "test/f1")
+        return Tuning(row, column, {}, "", (Trial(0, {}, row, (cell,)),)).scored_at
+
+    assert scored_at(CELL) == scored_at(replace(CELL, task="mrpc", validation_share=0.2)) == "best"
+    assert scored_at(replace(CELL, task="mrpc")) == "last"
+
+
+def test_a_share_beside_a_central_validation_set_is_refused() -> None:
+    cell = replace(CELL, validation_share=0.2)
+    with pytest.raises(
+        UserError, match="validation_share: expected 0, as the validation set is central for the task sci"
+    ):
+        build_clients(cell, load_inputs(cell, Settings()), Settings())
+    cell = replace(CELL, test_share=0.2)
+    with pytest.raises(UserError, match="test_share: expected 0, as the test set is central for the task scierc"):
+        build_clients(cell, load_inputs(cell, Settings()), Settings())
+
+
+def test_a_share_of_the_training_set_leaves_the_central_sets_whole() -> None:
+    cell = replace(CELL, partition={"scheme": "equal", "share": 0.25})
+    inputs = load_inputs(cell, Settings())
+    ((client,), report) = build_clients(cell, inputs, Settings())
+    assert (report.n_examples, report.sizes, report.unused) == (240, (60,), 180)
+    assert len(client.evaluation["test"]) >= len(inputs.data.central["test"])
