@@ -53,7 +53,7 @@ LITE_RATE = 2e-4
 def training_of(task: str, scale: Scale) -> Training:
     """One epoch a round with one optimiser throughout; the paper's batches and rates at its scale."""
     if scale.id == "demo":
-        return Training(4, 2e-3, batch_size=16, max_length=32, precision="fp32", optimizer="kept", decay=DECAY)
+        return Training(6, 1e-3, batch_size=16, max_length=32, precision="fp32", optimizer="kept", decay=DECAY)
     if scale.id == "lite":
         return Training(
             LITE_EPOCHS,

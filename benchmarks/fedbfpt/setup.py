@@ -82,7 +82,7 @@ def partition_of(task: str, scale: Scale) -> dict[str, JSON]:
 def training_of(scale: Scale) -> Training:
     """Rounds of one local epoch; batch size and rate of section 5.1 at the paper's scale."""
     if scale.id == "demo":
-        return Training(ROUNDS, learning_rate=5e-3, batch_size=16, max_length=32, precision="fp32")
+        return Training(ROUNDS, learning_rate=1e-3, batch_size=16, max_length=32, precision="fp32")
     if scale.id == "lite":
         return Training(ROUNDS, learning_rate=2e-4, batch_size=32, clip_norm=1.0, decayed="matrices")
     return Training(ROUNDS, learning_rate=5e-5, batch_size=256)
