@@ -20,6 +20,7 @@ ENGLISH_TEXTS = Column(
     "Held-out SST-2",
     TEXTS.scores,
     TEXTS.averaged,
+    scales=setup.ENGLISH.scales,
     own=setup.ENGLISH.own,
 )
 PUBLIC, FEW = 2000, 200  # texts that the server has anyway

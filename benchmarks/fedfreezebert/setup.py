@@ -81,15 +81,17 @@ SCALES = (
 SENTIMENT = Column("arsarcasm", "ArSarcasm-v2", ("test/f1_pn", "test/accuracy"), "test/f1_pn")
 # A frozen encoder that is worth freezing, where the small Arabic one may be none.
 _MINILM = next(scale for scale in fedsplitbert.SCALES if scale.id == "lite")
+_ENGLISH_SCALES = ("lite", "literal")
 ENGLISH = Column(
     "sst2-central",
     "SST-2",
     ("test/accuracy", "test/f1"),
     "test/accuracy",
+    scales=_ENGLISH_SCALES,
     own={
         scale.id: replace(scale, backbone=_MINILM.backbone, depth=_MINILM.depth, source="glue", label=_MINILM.label)
         for scale in SCALES
-        if scale.id in ("lite", "literal")
+        if scale.id in _ENGLISH_SCALES
     },
 )
 

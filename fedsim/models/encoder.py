@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from torch import Tensor, nn
+from safetensors import SafetensorError
+from torch import nn
 
 from fedsim.errors import FederationError
 
@@ -65,20 +65,6 @@ def encoder_from_folder(folder: Path) -> nn.Module:
     for parameter in encoder.parameters():
         parameter.data = parameter.data.clone()
     return encoder
-
-
-def pretrained_pooler(folder: Path) -> dict[str, Tensor]:
-    """The pooler's "weight" and "bias" in an encoder's folder; empty where it has none."""
-    found: dict[str, Tensor] = {}
-    for path in sorted(folder.glob("*.safetensors")):
-        try:
-            with safe_open(path, framework="pt") as file:
-                for name in file.keys():  # noqa: SIM118 - not a mapping
-                    if ".pooler.dense." in f".{name}":
-                        found[name.rpartition(".")[2]] = file.get_tensor(name).float()
-        except (SafetensorError, OSError) as error:
-            raise FederationError(f"{path}: the weights cannot be read ({error}). Fetch the encoder again.") from None
-    return found
 
 
 def _no_pooler(config: Mapping[str, Any]) -> dict[str, bool]:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fedsim.errors import FederationError
+from fedsim.models.pretrained import MASKED_LM, POOLER, Names
 from fedsim.rng import SERVER, torch_seeded
 
 # Shape suffixes: P paths, B batch, S tokens, D hidden width, C outputs, H attention heads, E a head's width, N targets:
@@ -26,11 +27,13 @@ class Head(nn.Module):
     Made from an encoder's configuration and a number of outputs.
     states: how many of the last hidden states it reads. tokens: whether of all tokens, or of [CLS] alone.
     answers_tokens: whether it puts something out for each token that `asked_BS` marks, or for each text.
+    pretrained: of a head that checkpoints have, its parameters -> how their names end there.
     """
 
     states: ClassVar[int] = 1
     tokens: ClassVar[bool] = False
     answers_tokens: ClassVar[bool] = False
+    pretrained: ClassVar[Names] = {}
 
     def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
         raise NotImplementedError
@@ -41,6 +44,8 @@ class Head(nn.Module):
 
 class Pooled(Head):
     """BERT's own: pooler (dense and tanh over [CLS]), dropout, linear (Devlin et al. 2019, section 4.1)."""
+
+    pretrained: ClassVar[Names] = POOLER
 
     def __init__(self, config: Any, outputs: int) -> None:
         super().__init__()
@@ -124,6 +129,8 @@ class CausalLanguageModel(Head):
 
 class MaskedLanguageModel(CausalLanguageModel):
     """Dense, GELU, LayerNorm, then the word embeddings as decoder, with a bias (Devlin et al. 2019, appendix A.1)."""
+
+    pretrained: ClassVar[Names] = MASKED_LM
 
     def __init__(self, config: Any, outputs: int) -> None:
         super().__init__(config, outputs)

@@ -104,7 +104,7 @@ def _cells(scale: str) -> list[tuple[Row, Column, Cell]]:
 
 
 def test_the_english_column_has_an_encoder_and_data_of_its_own_where_encoders_are_small() -> None:
-    tasks = {scale.id: [column.task for column in TABLE3.columns_at(scale.id)] for scale in TABLE3.scales}
+    tasks = {scale.id: [column.task for column in TABLE3.columns_at(scale)] for scale in TABLE3.scales}
     alone = ["arsarcasm"]
     both = [*alone, "sst2-central"]
     assert tasks == {"demo": alone, "lite": both, "literal": both, "paper": alone}
