@@ -30,7 +30,7 @@ class Row:
 
     changes: a cell's field -> its value, as --set has them: {"algorithm": "fedavg", "options.proximal": 0.01, "codec":
     "fp16", "head": "psum", "training.learning_rate": 3e-5}. A value may be a `ByScale` or a `ByTask`.
-    fixed: fields among them that no --set changes, as they make the row what it is.
+    fixed: fields among them that no --set changes, nor what is in them, as they make the row what it is.
     begins: the id of another row of the same table, from the outcome of whose cell (of the same task, scale and seed,
     with the same --set) this one's begins; "" where it begins as the others do.
     backbone: an encoder of its own, which `base` reads; "" for the scale's. scales: those at which there is such a row.
@@ -65,6 +65,10 @@ class Row:
     def options(self) -> dict[str, JSON]:
         """The method's options, as they are written: a critical layer counts the paper's layers."""
         return options_in(self.changes)
+
+    def is_fixed(self, name: str) -> bool:
+        """Whether no --set changes a cell's field."""
+        return any(f"{name}.".startswith(f"{fixed}.") for fixed in self.fixed)
 
     @property
     def codec(self) -> str:
@@ -298,7 +302,7 @@ class Benchmark:
         """
         chosen = self.search(scale).settings(column.task, row.tuned_as or row.id).items()
         tuned = (*chosen, *row.changes.items()) if row.tuned_as else (*row.changes.items(), *chosen)
-        return (*tuned, *((name, value) for name, value in self.overrides if name not in row.fixed))
+        return (*tuned, *((name, value) for name, value in self.overrides if not row.is_fixed(name)))
 
     def cell(self, row: Row, column: Column, scale: Scale, seed: int) -> Cell:
         """The cell of a row, column, scale and seed: the base cell with all changes.
@@ -339,10 +343,13 @@ class Benchmark:
 
     def shown(self, name: str, value: JSON, scale: Scale | None = None) -> str:
         """A change in words, in the unit in which it is written, and at a scale in the encoder's own too."""
-        short = name.removeprefix("options.").removeprefix("training.")
         value = value.of(scale.id) if isinstance(value, ByScale) and scale else value
         unit = None if isinstance(value, ByScale) else self.units.get(name)
-        return unit.shown(value, scale.depth if scale else None) if unit else f"{short}={value}"
+        if unit:
+            return unit.shown(value, scale.depth if scale else None)
+        own = name.removeprefix("initial.")
+        short = own.removeprefix("options.").removeprefix("training.")
+        return f"{'initial ' if own != name else ''}{short}={value.label if isinstance(value, Cell) else value}"
 
     def scale(self, scale_id: str) -> Scale:
         """The scale of that id; KeyError where the benchmark has none such."""
