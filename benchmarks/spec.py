@@ -15,7 +15,7 @@ from benchmarks.cell import Training as Training
 from benchmarks.changes import ByScale as ByScale
 from benchmarks.changes import ByTask as ByTask
 from benchmarks.changes import LayerUnit, expanded, options_in, with_changes
-from benchmarks.costs import ClosedForm, Traffic, counted_bytes
+from benchmarks.costs import ClosedForm, Costing, Traffic, counted_bytes
 from benchmarks.plain import JSON as JSON
 from benchmarks.plain import canonical_json as canonical_json
 from benchmarks.plain import digest as digest
@@ -269,6 +269,7 @@ class Benchmark:
     tuned: Mapping[str, Grid] = field(default_factory=dict)  # row -> what the paper tunes of it
     view: View = View()
     closed_forms: Mapping[str, ClosedForm] = field(default_factory=dict)  # row -> the paper's equation of its cost
+    costing: Costing | None = None  # how it shows what one client's training costs; None: not at all
     keeps_weights: bool = False  # whether its cells keep their weights, as other cells begin from them
     average: str = "truncate"  # the paper's rule for its average column: "truncate" or "round" to two decimals, or ""
     gate: Benchmark | None = None  # whose reference rows say which columns are evidence; None: its own, if any
@@ -331,6 +332,15 @@ class Benchmark:
     def narrowed(self, scale: Scale) -> Benchmark:
         """With the columns alone that there are at a scale."""
         return dataclasses.replace(self, columns=self.columns_at(scale))
+
+    def costed(self, row: Row, column: Column, scale: Scale) -> Cell | None:
+        """The cell whose training `costing` is about: that of the stage, where a row begins from one, or its own."""
+        return self.stage.cell(row, column, scale) if self.stage else self.cell(row, column, scale, 0)
+
+    @property
+    def costed_rows(self) -> tuple[Row, ...]:
+        """The rows among which that of `costing.baseline` is: the stage's, or its own."""
+        return self.stage.benchmark.rows if self.stage else self.rows
 
     def row(self, row_id: str) -> Row:
         """The row of that id; KeyError where the benchmark has none such."""

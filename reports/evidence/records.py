@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from typing import Protocol
 
-from benchmarks.costs import WirePlan
+from benchmarks.costs import ClientCosts, WirePlan
 from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark, Column, Row, Scale
+from benchmarks.spec import Benchmark, Cell, Column, Row, Scale
 
 DEMO = "demo"  # the scale whose generated data say nothing of a paper
 PAPER = "paper"  # the scale of the paper's own encoder, at which its absolute numbers mean something
@@ -91,6 +91,9 @@ class Derive(Protocol):
         """examples: of all clients together; None where the bytes depend on them unknown, or on the texts' lengths."""
 
 
+DeriveClient = Callable[[Cell], ClientCosts | None]  # what one client's training costs by shapes; None where unknown
+
+
 @dataclass(frozen=True)
 class Request:
     """The part of a benchmark that is to be shown, with the records at hand; records of other scales are ignored."""
@@ -102,6 +105,7 @@ class Request:
     columns: tuple[Column, ...]
     score_at: str = "chosen"
     derive: Derive | None = None  # where a view shows what the paper's own encoder would send
+    derive_client: DeriveClient | None = None  # where it shows what one client's training costs
 
     @property
     def heading(self) -> str:
@@ -144,7 +148,8 @@ def request_for(
     columns: Sequence[Column] = (),
     score_at: str = "chosen",
     derive: Derive | None = None,
+    derive_client: DeriveClient | None = None,
 ) -> Request:
     """A request for a part of a benchmark; no rows or columns means all of them."""
     shown = tuple(rows) or benchmark.rows_at(scale), tuple(columns) or benchmark.columns_at(scale)
-    return Request(benchmark, scale, tuple(records), *shown, score_at, derive)
+    return Request(benchmark, scale, tuple(records), *shown, score_at, derive, derive_client)
