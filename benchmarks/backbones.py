@@ -118,6 +118,28 @@ KNOWN = {
             hub="google-bert/bert-base-uncased",
             revision="86b5e0934494bd15c9632b12f734a8a67f723594",
         ),
+        Backbone(  # Sanh et al. 2019, section 3: half of BERT-base's layers; DistilBertConfig's defaults
+            "distilbert-base-uncased",
+            {"model_type": "distilbert", "vocab_size": 30522},
+            hub="distilbert/distilbert-base-uncased",
+        ),
+        Backbone(  # Jiao et al. 2020, section 4.2: TinyBERT6, M = 6, d' = 768, d'_i = 3072, h = 12
+            "TinyBERT_General_6L_768D",
+            {"model_type": "bert", "vocab_size": 30522, "num_hidden_layers": 6},
+            hub="huawei-noah/TinyBERT_General_6L_768D",
+        ),
+        Backbone(  # TinyBERT4, M = 4, d' = 312, d'_i = 1200, h = 12
+            "TinyBERT_General_4L_312D",
+            {
+                "model_type": "bert",
+                "vocab_size": 30522,
+                "hidden_size": 312,
+                "num_hidden_layers": 4,
+                "num_attention_heads": 12,
+                "intermediate_size": 1200,
+            },
+            hub="huawei-noah/TinyBERT_General_4L_312D",
+        ),
         Backbone(
             "MARBERT",
             {"model_type": "bert", "vocab_size": 100_000},

@@ -36,6 +36,7 @@ class Training:
     clip_norm: float | None = field(default=None, metadata=LATER)  # longer gradients are shortened to it
     decayed: str = field(default="all", metadata=LATER)  # or "matrices": no weight decay on biases and LayerNorm
     optimizer: str = field(default="fresh", metadata=LATER)  # in every round, or "kept" from round to round
+    decay: float = field(default=1.0, metadata=LATER)  # what the learning rate is multiplied with after each round
     kernels: str = field(default="packed", metadata=LATER)  # texts without padding on CPUs, or "reference": padded
 
 

@@ -30,6 +30,20 @@ class ByScale:
 
 
 @dataclasses.dataclass(frozen=True)
+class ByTask:
+    """A change that is another one for each task. at: task -> value."""
+
+    at: Mapping[str, JSON]
+
+    def of(self, task: str) -> JSON:
+        """The value for a task; KeyError where it has none."""
+        return self.at[task]
+
+    def __str__(self) -> str:
+        return "by task"
+
+
+@dataclasses.dataclass(frozen=True)
 class LayerUnit:
     """The unit of an option that counts encoder layers: the paper's for who writes it, the encoder's own for a cell.
 

@@ -1,10 +1,11 @@
-"""What communication costs, as pure data: a paper's equations of it, and the bytes that were derived from shapes."""
+"""What communication and a client cost, as pure data: a paper's equations, and what was derived from shapes."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol, Self
 
 Parts = Mapping[str, float]  # kind of payload, as the ledger names it -> bytes of all rounds, directions and clients
@@ -144,3 +145,58 @@ def _total(rounds: Sequence[Sent]) -> Sent:
     for each in rounds:
         kinds.update(each.kinds)
     return Sent.of(dict(kinds))
+
+
+@dataclass(frozen=True)
+class ClientCosts:
+    """What one client's local training costs by shapes: means over a cell's rounds and the clients that train in them.
+
+    forward, backward, trained: encoder layers that run; that a gradient goes through, or ends in; whose weights are
+    trained. width: of hidden states. flops: of the training on one text of `length` tokens, `asked` of them masked.
+    up_bytes, down_bytes: payload of a round. saved_bytes: what goes up as a file of `torch.save`. setup_bytes: sent
+    once. parameters_bytes, gradients_bytes, moments_bytes: of the model, and of what is trained of it, in fp32.
+    activations_bytes: what is kept of a batch's forward pass for the backward pass; `batch_size` texts in a batch.
+    """
+
+    forward: float
+    backward: float
+    trained: float
+    width: int
+    length: int
+    asked: int
+    batch_size: int
+    flops: float
+    up_bytes: float
+    down_bytes: float
+    saved_bytes: float
+    setup_bytes: float
+    parameters_bytes: float
+    gradients_bytes: float
+    moments_bytes: float
+    activations_bytes: float
+
+    @property
+    def held_bytes(self) -> float:
+        """All that is held at once: weights, gradients, the optimiser's moments and activations."""
+        return self.parameters_bytes + self.gradients_bytes + self.moments_bytes + self.activations_bytes
+
+
+@dataclass(frozen=True)
+class WorkForm:
+    """A paper's formula of a client's computation, up to a factor: only ratios of two clients' mean something."""
+
+    text: str
+    work: Callable[[ClientCosts], float]
+
+
+@dataclass(frozen=True)
+class Costing:
+    """How a table shows what one client's training costs, as ratios to a baseline.
+
+    baseline: row id. forms: what a formula counts -> the formula. timed: the result of the part of `make bench` that
+    trains the rows side by side.
+    """
+
+    baseline: str
+    forms: Mapping[str, WorkForm]
+    timed: Path | None = None

@@ -89,6 +89,7 @@ class _Tally:
             training.learning_rate,
             training.batch_size,
             training.local_epochs,
+            rounds=training.rounds,
             counter=self.counter,
             on_batches=self._trained,
             known=KNOWN_FLOPS,

@@ -151,6 +151,7 @@ def local_training(cell: Cell, on_batch: Callable[[int], None]) -> LocalTraining
         decayed=training.decayed,
         optimizer=training.optimizer,
         rounds=training.rounds,
+        decay=training.decay,
         width=training.max_length if training.padding == "fixed" else None,
         on_batch=on_batch,
     )
@@ -225,6 +226,8 @@ def build_federation(
         objective,
         max_length=cell.training.max_length,
         features=FeatureCache(settings.results_dir / "features", inputs.backbone.digest),
+        clients=cell.clients,
+        participation=cell.training.participation,
     )
     kernels = resolve_kernels(cell.training.kernels, precision.device, inputs.backbone.config)
     algorithm = build_algorithm(cell.algorithm, setting, cell.options)

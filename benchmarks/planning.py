@@ -46,7 +46,15 @@ def counted_setting(
             model = with_head(encoder, objective.outputs, cell.seed, head=cell.head)
         return Model(model, Precision(torch.device("meta"), "fp32"), objective)
 
-    return Setting(load_model, training, objective, max_length=cell.training.max_length, features=features)
+    return Setting(
+        load_model,
+        training,
+        objective,
+        max_length=cell.training.max_length,
+        features=features,
+        clients=cell.clients,
+        participation=cell.training.participation,
+    )
 
 
 def wire_plan(cell: Cell, backbone: str | None = None, examples: Sequence[int] | None = None) -> WirePlan:
@@ -69,7 +77,8 @@ def wire_plan(cell: Cell, backbone: str | None = None, examples: Sequence[int] |
     if len(sizes) != cell.clients:
         raise UserError(f"examples: expected a number for each of {cell.clients} clients, found {len(sizes)}")
     clients = [Client(number, Subset(Texts(), np.zeros(size, dtype=np.int64)), {}) for number, size in enumerate(sizes)]
-    training = Untrained(cell.seed, cell.training.learning_rate, cell.training.batch_size)
+    budget = cell.training
+    training = Untrained(cell.seed, budget.learning_rate, budget.batch_size, rounds=budget.rounds)
     setting = counted_setting(cell, backbone or cell.backbone, training, Features(counted=examples is not None))
     algorithm = build_algorithm(cell.algorithm, setting, cell.options)
     before = Channel(cell.codec)

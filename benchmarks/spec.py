@@ -13,6 +13,7 @@ from benchmarks.cell import NAME as NAME
 from benchmarks.cell import Cell as Cell
 from benchmarks.cell import Training as Training
 from benchmarks.changes import ByScale as ByScale
+from benchmarks.changes import ByTask as ByTask
 from benchmarks.changes import LayerUnit, expanded, options_in, with_changes
 from benchmarks.costs import ClosedForm, Traffic, counted_bytes
 from benchmarks.plain import JSON as JSON
@@ -28,10 +29,11 @@ class Row:
     """A line of a table: a method as the paper names it, by what it changes in the table's base cell.
 
     changes: a cell's field -> its value, as --set has them: {"algorithm": "fedavg", "options.proximal": 0.01, "codec":
-    "fp16", "head": "psum", "training.learning_rate": 3e-5}. A value may be a `ByScale`.
+    "fp16", "head": "psum", "training.learning_rate": 3e-5}. A value may be a `ByScale` or a `ByTask`.
     fixed: fields among them that no --set changes, as they make the row what it is.
     begins: the id of another row of the same table, from the outcome of whose cell (of the same task, scale and seed,
     with the same --set) this one's begins; "" where it begins as the others do.
+    backbone: an encoder of its own, which `base` reads; "" for the scale's. scales: those at which there is such a row.
     """
 
     id: str
@@ -42,6 +44,8 @@ class Row:
     tuned_as: str = ""  # the row whose tuned settings it takes over, where it has no tuning of its own
     fixed: tuple[str, ...] = ()
     begins: str = ""
+    backbone: str = ""
+    scales: tuple[str, ...] = SCALES
 
     def changed(self, changes: Mapping[str, JSON], **fields: Any) -> Row:
         """A row with further changes, which replace those of the same fields, and with other fields of its own."""
@@ -81,6 +85,8 @@ class Column:
     beside: scores that are shown where records hold them, but that no paper prints and no claim or average takes.
     leak: what a random split lets test examples share with training examples, so that its scores are no evidence;
     "" for nothing. Splitting by group mends it.
+    scales: those at which there is such a column. instead_of: the task for which this one stands in where that has no
+    records: a column of its own in tables, and what claims about the other are judged on; "" for none.
     """
 
     task: str
@@ -90,6 +96,8 @@ class Column:
     evaluations: Mapping[str, str] = field(default_factory=lambda: {"test": ""})
     beside: tuple[str, ...] = ()
     leak: str = ""
+    scales: tuple[str, ...] = SCALES
+    instead_of: str = ""
 
     @property
     def evaluation(self) -> str:
@@ -128,12 +136,13 @@ class Paper:
     citation: str
     bytes_convention: str  # a sentence: what one "communication cost" number counts
     gigabyte: int = 10**9
+    clients: int = 1  # over how many clients that number is a mean; 1: it is their sum
     directions: tuple[str, ...] = ("up",)  # of the bytes in that number
     units: Mapping[str, LayerUnit] = field(default_factory=dict)  # a cell's field -> the unit in which it is written
 
     def counted_bytes(self, traffic: Traffic) -> float:
         """The bytes of a round, or of a run, that enter that number."""
-        return counted_bytes(traffic, self.directions)
+        return counted_bytes(traffic, self.directions) / self.clients
 
     def counted_gigabytes(self, traffic: Traffic) -> float:
         """The same in the paper's GB."""
@@ -160,6 +169,70 @@ class View:
     options: Mapping[str, JSON] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Yardstick:
+    """What says whether a column's scores are evidence of an ordering: a row that has to beat others there.
+
+    row: it has to beat each rival by more than the error of the difference. rivals: row -> its name in a reason.
+    evaluation: where it does, "pooled" being all clients' test examples together; "" for the column's own.
+    learns, fails: what it means that it does, and that it does not.
+    """
+
+    row: str
+    name: str
+    rivals: Mapping[str, str]
+    learns: str
+    fails: str
+    evaluation: str = ""
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The ids of all rows that it needs."""
+        return (self.row, *self.rivals)
+
+
+LEARNING = Yardstick(
+    row="central",
+    name="central",
+    rivals={"linear": "linear", "overall-majority": "overall majority"},
+    learns="the encoder learns the task",
+    fails="the encoder is too weak here",
+    evaluation="pooled",  # as means over clients reward knowing a client's label shares
+)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The benchmark from whose cells those of another begin: the cell of the row of the same id, at the same scale.
+
+    A row that has none there begins as the scale's backbone does. tasks: task -> that of the stage. seed: of all of
+    the stage's cells, whatever the seed of what begins from them.
+    """
+
+    benchmark: Benchmark
+    tasks: Mapping[str, str]
+    seed: int = 0
+
+    def cell(self, row: Row, column: Column, scale: Scale) -> Cell | None:
+        """The cell from which that of a row and column begins; None where the stage has no such row."""
+        found = self._row(row)
+        if found is None:
+            return None
+        own = dataclasses.replace(self.benchmark.scale(scale.id), backbone=scale.backbone, depth=scale.depth)
+        return self.benchmark.cell(found, self._column(column), own, self.seed)
+
+    def is_untuned(self, row: Row, column: Column, scale: Scale) -> bool:
+        """Whether settings of that cell have still to be chosen."""
+        open_rows = self.benchmark.untuned(self._column(column), self.benchmark.scale(scale.id))
+        return self._row(row) in open_rows
+
+    def _row(self, row: Row) -> Row | None:
+        return {own.id: own for own in self.benchmark.rows}.get(row.id)
+
+    def _column(self, column: Column) -> Column:
+        return {own.task: own for own in self.benchmark.columns}[self.tasks[column.task]]
+
+
 BaseFn = Callable[[Row, Column, Scale, int], Cell]
 
 
@@ -181,8 +254,10 @@ class Benchmark:
     view: View = View()
     closed_forms: Mapping[str, ClosedForm] = field(default_factory=dict)  # row -> the paper's equation of its cost
     keeps_weights: bool = False  # whether its cells keep their weights, as other cells begin from them
-    average: str = "truncate"  # the paper's rule for its average column: "truncate" or "round" to two decimals
+    average: str = "truncate"  # the paper's rule for its average column: "truncate" or "round" to two decimals; "": none
     gate: Benchmark | None = None  # whose reference rows say which columns are evidence; None: its own, if any
+    yardstick: Yardstick = LEARNING  # which rows these are
+    stage: Stage | None = None  # from whose cells its own begin
     version: int = 1
     overrides: tuple[tuple[str, JSON], ...] = ()  # a user's changes to every cell
 
@@ -198,8 +273,20 @@ class Benchmark:
     def untuned(self, column: Column, scale: Scale) -> tuple[Row, ...]:
         """The rows for which a scale's search has still to choose settings on a task."""
         search = self.search(scale)
-        names = {row.id: row.tuned_as or row.id for row in self.rows}
-        return tuple(row for row in self.rows if search.is_open(column.task, names[row.id]))
+        return tuple(
+            row
+            for row in self.rows_at(scale)
+            if search.is_open(column.task, row.tuned_as or row.id)
+            or (self.stage is not None and self.stage.is_untuned(row, column, scale))
+        )
+
+    def rows_at(self, scale: Scale) -> tuple[Row, ...]:
+        """The rows that there are at a scale."""
+        return tuple(row for row in self.rows if scale.id in row.scales)
+
+    def columns_at(self, scale: Scale) -> tuple[Column, ...]:
+        """The columns that there are at a scale."""
+        return tuple(column for column in self.columns if scale.id in column.scales)
 
     def changes(self, row: Row, column: Column, scale: Scale) -> tuple[tuple[str, JSON], ...]:
         """What makes a row's cell of the base cell: its own changes and what was chosen for it, then the user's.
@@ -217,7 +304,10 @@ class Benchmark:
         """
         changes = expanded(self.changes(row, column, scale))
         in_cell = ((name, self._in_cell(name, value, column, scale)) for name, value in changes)
-        found = with_changes(self.base(row, column, scale, seed), in_cell)
+        base = self.base(row, column, scale, seed)
+        if self.stage is not None:
+            base = dataclasses.replace(base, initial=self.stage.cell(row, column, scale))
+        found = with_changes(base, in_cell)
         if not row.begins:
             return found
         return dataclasses.replace(found, initial=self.cell(self.row(row.begins), column, scale, seed))
@@ -230,6 +320,8 @@ class Benchmark:
         """What a change makes of a cell's field: the one place where units are converted."""
         if isinstance(value, ByScale):
             value = value.of(scale.id)
+        if isinstance(value, ByTask):
+            value = value.of(column.task)
         unit = self.units.get(name)
         return unit.in_cell(value, column.task, scale.depth) if unit else value
 
@@ -250,7 +342,7 @@ class Benchmark:
         """Every (row, column, cell) of the chosen part, column by column so that a task is loaded once."""
         return [
             (row, column, self.cell(row, column, scale, seed))
-            for column in (columns or self.columns)
+            for column in (columns or self.columns_at(scale))
             for seed in seeds
-            for row in (rows or self.rows)
+            for row in (rows or self.rows_at(scale))
         ]

@@ -118,13 +118,18 @@ def draw_cohort(clients: Sequence[Client], participation: float, seed: int, roun
                 f"client {client.id}: expected examples to train on, found none; choose fewer clients, another "
                 f"partition, or a smaller share that is held back"
             )
+    return [clients[place] for place in drawn_places(len(clients), participation, seed, round)]
+
+
+def drawn_places(clients: int, participation: float, seed: int, round: int) -> list[int]:
+    """The places in the list of clients of those that take part in a round, in order; see `draw_cohort`."""
     if not 0 < participation <= 1:
         raise FederationError(f"participation: expected a share in (0, 1], found {participation}")
-    size = max(1, round_half_up(participation * len(clients)))
-    if size == len(clients):
-        return list(clients)
-    drawn = numpy_generator(seed, round, SERVER, "cohort").choice(len(clients), size=size, replace=False)
-    return [clients[index] for index in sorted(drawn)]
+    size = max(1, round_half_up(participation * clients))
+    if size == clients:
+        return list(range(clients))
+    drawn = numpy_generator(seed, round, SERVER, "cohort").choice(clients, size=size, replace=False)
+    return sorted(int(place) for place in drawn)
 
 
 def round_half_up(value: float) -> int:

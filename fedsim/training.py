@@ -89,6 +89,7 @@ class Optimizer:
         """Move by the gradients, then clear them; adjust: changes them before, such as by FedProx's term."""
         training = self._training
         share = SCHEDULES[training.schedule](self._done, self._total, round(training.warmup * self._total))
+        share *= training.decay ** (self._done * training.rounds // self._total)  # the rounds done before this one
         for group in self._adamw.param_groups:
             group["lr"] = training.learning_rate * share
         if adjust is not None or training.clip_norm is not None:
@@ -127,7 +128,8 @@ class LocalTraining:
     width: tokens to which texts are padded; None pads to the longest of a batch. schedule: of SCHEDULES, over all steps
     of the run, `rounds` times those of a round; warmup: the share of them that warms up. clip_norm: gradients longer
     than it are shortened to it. decayed: "all" parameters, or "matrices", without biases and LayerNorm. optimizer:
-    "fresh" in every round, or its state "kept" from round to round by whoever trains.
+    "fresh" in every round, or its state "kept" from round to round by whoever trains. decay: what the learning rate is
+    multiplied with after each round, on top of the schedule.
     """
 
     seed: int
@@ -142,6 +144,7 @@ class LocalTraining:
     decayed: str = "all"
     optimizer: str = "fresh"
     rounds: int = 1
+    decay: float = 1.0
     on_batch: Callable[[int], None] = _ignore  # told the number of examples after each step
 
     def __post_init__(self) -> None:
@@ -153,6 +156,8 @@ class LocalTraining:
             raise FederationError(f"warmup: expected a share of the steps in [0, 1], found {self.warmup}")
         if self.clip_norm is not None and not self.clip_norm > 0:
             raise FederationError(f"clip_norm: expected a length above 0, or none, found {self.clip_norm}")
+        if not 0 < self.decay < math.inf:
+            raise FederationError(f"decay: expected a factor above 0, found {self.decay}")
 
     def steps(self, subset: Subset) -> int:
         """Optimiser steps of a round on a subset."""

@@ -11,13 +11,13 @@ from functools import cached_property
 from typing import Any
 
 from fedsim.data import Subset
-from fedsim.engine import FederatedAlgorithm, FederationState
+from fedsim.engine import FederatedAlgorithm, FederationState, drawn_places
 from fedsim.errors import FederationError
 from fedsim.feature_cache import FeatureCache
 from fedsim.models.model import Model
 from fedsim.models.shallower import shallower
 from fedsim.objectives import Objective
-from fedsim.plan import ExchangePlan
+from fedsim.plan import ClientId, ExchangePlan
 from fedsim.store import same_device
 from fedsim.training import LocalTraining
 from fedsim.wire import Params
@@ -33,6 +33,8 @@ class Setting:
     evaluation_batch_size: int = 64
     max_length: int | None = None  # tokens at which texts are cut, where a method has to know
     features: FeatureCache = field(default_factory=FeatureCache)
+    clients: int | None = None  # of the federation, with ids from 0 on, where a method's plans depend on all of them
+    participation: float = 1.0  # share of the clients that is drawn for each round
 
     @cached_property
     def model(self) -> Model:
@@ -43,6 +45,17 @@ class Setting:
     def initial(self) -> Params:
         """Copies of the model's parameters before anything was trained: what a run begins from, a second one too."""
         return self.model.snapshot(self.model.parameters)
+
+    @property
+    def members(self) -> range:
+        """The ids of all clients; FederationError where nothing is said of them."""
+        if self.clients is None:
+            raise FederationError("setting: this method's plans depend on all clients; give it the number of `clients`")
+        return range(self.clients)
+
+    def cohort(self, round: int) -> list[ClientId]:
+        """The ids of the clients that take part in a round, as the engine draws them."""
+        return drawn_places(len(self.members), self.participation, self.training.seed, round)
 
     def server_params(self, state: FederationState) -> Params:
         """Every parameter of the server's model: those that were merged, and the others as they began."""

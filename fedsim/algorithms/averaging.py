@@ -21,6 +21,7 @@ from fedsim.wire import Channel, Params
 
 EMBEDDINGS = ("frozen", "global", "local")
 ANSWERS = ("own", "mean", "server")
+WEIGHTS = ("size", "uniform")
 MOMENT = "optimizer/"  # before the names of moments that a client keeps of its optimiser
 
 
@@ -37,26 +38,30 @@ def averaging(
     prepared: Callable[[Subset], Subset] = as_they_are,
     answers: str = "own",
     personal: bool | None = None,
+    weights: str = "size",
 ) -> FederatedAlgorithm:
     """Rounds of: download, train locally, upload, average by name, server step (McMahan et al. 2017, Algorithm 1).
 
     plan: what a client does with each tensor in a round. What its view names and the server has merged is taken to be
-    with the client already where it is not downloaded in this round: under participation below 1 a plan has to
-    download whatever a client may have missed.
+    with the client already where it is not downloaded in this round: a plan has to download whatever a client may have
+    missed (`fedsim.pools` says what that is).
     server: the arguments of a ServerOptimizer. proximal: FedProx's weight λ (Li et al. 2020), over downloaded tensors.
     prepared: the form in which clients train on examples and answer for them.
     answers: whose model answers for a client: its "own", all clients' together ("mean" of their outputs, an ensemble),
     or the "server"'s, which has every parameter under the server's names.
     personal: whether clients' own models differ; None: as the first client's plan says, which all plans are then like.
+    weights: of the clients in a mean, their examples ("size", N_i / N) or the same for all ("uniform").
     """
     if not isinstance(proximal, int | float) or not proximal >= 0:
         raise FederationError(f"proximal: expected a weight >= 0, found {proximal!r}")
     if answers not in ANSWERS:
         raise FederationError(f"answers: expected one of {', '.join(ANSWERS)}, found {answers!r}")
+    if weights not in WEIGHTS:
+        raise FederationError(f"weights: expected one of {', '.join(WEIGHTS)}, found {weights!r}")
     if personal is None:
         personal = _leaves_own_model(plan(1, 0), setting.initial)
     optimizer = ServerOptimizer.from_options(server or {})
-    shared = _Averaging(setting, plan, optimizer, proximal, prepared, answers, personal)
+    shared = _Averaging(setting, plan, optimizer, proximal, prepared, answers, personal, weights)
     return FederatedAlgorithm(
         shared.init, shared.round, shared.predict, personal and answers == "own", setting.server_params, plan
     )
@@ -73,6 +78,7 @@ class _Averaging:
     prepared: Callable[[Subset], Subset]
     answers: str
     personal: bool
+    weights: str
     clients: list[Client] = field(default_factory=list)  # all of them, for an answer of all together
 
     def init(self, clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
@@ -91,7 +97,7 @@ class _Averaging:
     ) -> tuple[FederationState, RoundMetrics]:
         number, device = state.round + 1, self.setting.model.device
         plans = {client.id: self._plan(number, client.id) for client in cohort}
-        weights = aggregation_weights(cohort, plans)
+        weights = aggregation_weights(cohort, plans, self.weights)
         shared = self.setting.server_params(state)
         mean: Params = {}
         losses = []
@@ -182,17 +188,21 @@ def _moments(private: Params) -> Moments:
 
 
 def aggregation_weights(
-    cohort: Sequence[Client], plans: Mapping[ClientId, ExchangePlan]
+    cohort: Sequence[Client], plans: Mapping[ClientId, ExchangePlan], weights: str
 ) -> dict[ClientId, dict[str, float]]:
-    """N_i / N for each client and server tensor, N over those in the cohort who upload that tensor."""
+    """N_i / N for each client and server tensor, N over those in the cohort who upload that tensor.
+
+    weights: what N_i is: a client's training examples ("size"), or 1 ("uniform").
+    """
+    sizes = {client.id: len(client.train) if weights == "size" else 1 for client in cohort}
     totals: dict[str, int] = {}
     for client in cohort:
         for name in plans[client.id].upload:
             target = plans[client.id].view[name]
-            totals[target] = totals.get(target, 0) + len(client.train)
+            totals[target] = totals.get(target, 0) + sizes[client.id]
     return {
         client.id: {
-            target: len(client.train) / totals[target]
+            target: sizes[client.id] / totals[target]
             for target in (plans[client.id].view[name] for name in plans[client.id].upload)
         }
         for client in cohort

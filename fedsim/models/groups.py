@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fedsim.errors import FederationError
@@ -36,6 +36,18 @@ class ParameterGroups:
         if not isinstance(layer, int) or not 0 <= layer <= self.depth:
             raise FederationError(f"critical layer {layer}: expected 0 to {self.depth}, the encoder's number of layers")
         return frozenset().union(*self.layers[:layer])
+
+    def view(self, layers: Sequence[int]) -> dict[str, str]:
+        """A sub-model's names -> the names here: its i-th layer is the one numbered `layers[i]`, the rest is the same.
+
+        Layers are counted from 0; one may stand at several places.
+        """
+        view = {name: name for name in self.names if not LAYER.search(name)}
+        for own, target in enumerate(layers):
+            for name in self.layers[target]:
+                if number := LAYER.search(name):
+                    view[f"{name[: number.start(1)]}{own}{name[number.end(1) :]}"] = name
+        return view
 
 
 def parameter_groups(names: Iterable[str]) -> ParameterGroups:

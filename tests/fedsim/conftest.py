@@ -118,6 +118,7 @@ class Small:
         head: str = "pooled",
         features: FeatureCache | None = None,
         objective: Objective | None = None,
+        participation: float = 1.0,
         **training: Any,
     ) -> Setting:
         """One step for each client and round, unless a test asks for more."""
@@ -128,6 +129,8 @@ class Small:
             objective or _objective(outputs),
             max_length=CONFIG["max_position_embeddings"],
             features=features or FeatureCache(),
+            clients=len(TRAIN_SIZES),
+            participation=participation,
         )
 
     def algorithm(self, name: str, /, setting: Setting | None = None, **options: Any) -> FederatedAlgorithm:

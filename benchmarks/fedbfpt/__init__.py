@@ -1,0 +1,1 @@
+"""FedBFPT: its tables as benchmarks."""

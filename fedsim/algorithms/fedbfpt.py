@@ -1,0 +1,108 @@
+"""FedBFPT (Wang et al. 2023): in sub-models of a few layers, one layer at a time is trained, from the bottom up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from fedsim.algorithms import Setting
+from fedsim.algorithms.averaging import averaging
+from fedsim.engine import FederatedAlgorithm
+from fedsim.errors import FederationError
+from fedsim.plan import ClientId, ExchangePlan
+from fedsim.pools import Pools
+from fedsim.rng import SERVER, numpy_generator
+
+# The first of each is the paper's method, the others are its ablations.
+CHOICES = {
+    "schedule": ("progressive", "first", "successive"),
+    "trained": ("layer", "all"),
+    "deeper": ("sampled", "first"),
+    "resampled": ("round", "layer"),
+    "draw": ("fresh", "official"),
+}
+
+
+def fedbfpt(
+    setting: Setting,
+    local_layers: int | Sequence[int],
+    schedule: str = "progressive",
+    trained: str = "layer",
+    deeper: str = "sampled",
+    resampled: str = "round",
+    draw: str = "fresh",
+    weights: str = "uniform",
+) -> FederatedAlgorithm:
+    """Algorithm 1 with progressive learning and sampled deeper layers (section 3.3); layers count from 0.
+
+    In round i client k trains layer ℓ and the head of a model of m_k^L layers: 0 … ℓ are the server's own, those above
+    are drawn from ℓ + 1 … m^G - 1. It fetches what was merged since it last did (in round 1 nothing), and the server
+    takes the mean of what is trained (equation 1). Embeddings, and with them a tied decoder, stay frozen.
+    local_layers: m_k^L, one for all clients or a list of one for each; of as many as the server has, nothing is drawn.
+    schedule: of ℓ, see `layers_by_round`. trained: that "layer" and the head, or "all" of the local model, embeddings
+    too, with deeper layers drawn without repetition (FEDBFPT-ALL).
+    deeper: layers above ℓ are "sampled", or the "first" m_k^L layers are used throughout (ablation \\M).
+    resampled: in each "round", or when ℓ moves on to another "layer" (ablation \\S).
+    draw: "fresh" for each client and round, or "official", the same for all clients and all rounds of one ℓ, as a
+    generator that the authors' code seeds anew has it (there masks and order, too, are the same; here they are not).
+    weights: "uniform" (equation 1), or "size", N_k / N, as the paper's text on clients of unequal size has it.
+    """
+    chosen = {"schedule": schedule, "trained": trained, "deeper": deeper, "resampled": resampled, "draw": draw}
+    for name, value in chosen.items():
+        if value not in CHOICES[name]:
+            raise FederationError(f"{name}: expected one of {', '.join(CHOICES[name])}, found {value!r}")
+    model, seed = setting.model.groups, setting.training.seed
+    depths = _depths(local_layers, setting, model.depth)
+    layer_of = layers_by_round(setting.training.rounds, min(depths), schedule)
+
+    def layers(round: int, client: ClientId) -> tuple[int, ...]:
+        """Which of the server's layers stand in the client's model, from the bottom."""
+        if deeper == "first":
+            return tuple(range(depths[client]))
+        layer = layer_of[round - 1]
+        drawn_in, drawn_by = round, client
+        if draw == "official" or resampled == "layer":
+            drawn_in = layer_of.index(layer) + 1  # the first round of this ℓ
+        if draw == "official":
+            drawn_by = SERVER
+        above, missing = range(layer + 1, model.depth), depths[client] - layer - 1
+        generator = numpy_generator(seed, drawn_in, drawn_by, "deeper layers")
+        drawn = generator.choice(above, missing, replace=trained == "layer") if missing else ()
+        return (*range(layer + 1), *sorted(int(number) for number in drawn))
+
+    @lru_cache(maxsize=1024)
+    def plan(round: int, client: ClientId) -> ExchangePlan:
+        if not 1 <= round <= len(layer_of):
+            raise FederationError(f"fedbfpt: its schedule is of {len(layer_of)} rounds, round {round} is none of them")
+        view = model.view(layers(round, client))
+        learned = frozenset(view) if trained == "all" else model.layers[layer_of[round - 1]] | model.head
+        return ExchangePlan(view, frozenset(), train=learned, upload=learned, local=frozenset())
+
+    pools = Pools(plan, setting.cohort)
+    return averaging(setting, pools, answers="server", personal=True, weights=weights)
+
+
+def layers_by_round(rounds: int, permitted: int, schedule: str) -> tuple[int, ...]:
+    """The layer ℓ that each round trains, always one of the `permitted` lowest ("determination", section 3.3).
+
+    "progressive": half of the rounds (a half goes up) for layer 0, half of the rest for layer 1, and so on; the last
+    permitted one keeps what is left. "first": always layer 0 (ablation \\PL). "successive": a round for each (\\SP).
+    """
+    found: list[int] = []
+    while len(found) < rounds:
+        layer = min(found[-1] + 1, permitted - 1) if found and schedule != "first" else 0
+        left = rounds - len(found)
+        found += [layer] * (1 if schedule == "successive" else left if layer == permitted - 1 else (left + 1) // 2)
+    return tuple(found)
+
+
+def _depths(local_layers: int | Sequence[int], setting: Setting, depth: int) -> tuple[int, ...]:
+    """m_k^L of each client; FederationError where it is no number of layers of the server's model."""
+    clients = len(setting.members)
+    given = list(local_layers) if isinstance(local_layers, list | tuple) else [local_layers] * clients
+    if len(given) != clients:
+        raise FederationError(f"local_layers: expected one number, or one for each of {clients} clients, found {given}")
+    for number in given:
+        if type(number) is not int or not 1 <= number <= depth:
+            raise FederationError(f"local_layers: expected 1 to {depth}, the encoder's layers, found {number!r}")
+    return tuple(given)
