@@ -161,7 +161,7 @@ class Cheaper:
 class CostShare:
     """Every row costs from `least` to `most` percent of what every rival costs.
 
-    of: "bytes" of a round in the directions of the paper's convention, or "flops" of a round's training, both with the
+    of: "bytes" of a round in the directions of the paper's convention, or "flops" of training on a text, both with the
     paper's own encoder, by its shapes; "seconds" of a round's training, which records show and which decide nothing,
     as they were timed beside other work.
     places: decimals to which the paper rounds the share; None: it is taken exactly.

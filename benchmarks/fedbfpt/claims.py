@@ -27,8 +27,8 @@ _DEPTHS = ("fedbfpt-table5", "fedbfpt-appendix3", "fedbfpt-appendix4")
 _CORPUS = ("corpus-computer-science",)  # that of Tables 4 and 5: a share of a cost is the same in each domain
 _COLUMNS = {"flops": "computation_seconds", "bytes": "communication_mb"}
 _BY_SHAPES = (
-    "In print the seconds and megabytes of Tables 2, 4 and 5; ours FLOPs and bytes of a client's round with the "
-    "paper's encoder, texts at full length."
+    "In print the seconds and megabytes of Tables 2, 4 and 5; ours FLOPs and bytes of a client's training with "
+    "the paper's encoder, texts at full length."
 )
 
 
@@ -218,7 +218,7 @@ CLAIMS = (
         "appendix, section 1.2",
         tuple(
             share
-            for table in ("Appendix, Table 1", "Appendix, Table 2")
+            for table in ("Appendix Table 1", "Appendix Table 2")
             for share in _costs("fedbfpt", "fedbfpt-all", *_PARTS, table=table, most=100.0)
         ),
         reading=f"no row of these tables costs less. {_BY_SHAPES}",

@@ -29,7 +29,7 @@ from reports.evidence.statistics import Estimate
 from reports.pages.text import number
 
 Measure = Literal["score", "loss", "rounds"]
-_OF = {"bytes": "bytes", "flops": "FLOPs", "seconds": "time"}
+_OF = {"bytes": "communication", "flops": "computation", "seconds": "time"}
 
 
 @dataclass(frozen=True)

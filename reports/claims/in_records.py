@@ -22,7 +22,7 @@ from benchmarks.claims import (
 )
 from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark, Column, Row, Scale
+from benchmarks.spec import Benchmark
 from reports import ReportError
 from reports.claims.asked import derivation, unjudged
 from reports.claims.averages import average_margin
@@ -32,7 +32,7 @@ from reports.claims.paired import relative_difference, unpaired_p
 from reports.evidence.equations import Costs
 from reports.evidence.paired import Pairs, difference, level
 from reports.evidence.published import Numbers
-from reports.evidence.records import PAPER, Derive, machine, request_for
+from reports.evidence.records import PAPER, Derive, DeriveClient, machine, request_for
 from reports.evidence.scores import known, round_scores, score_label, scores_of
 from reports.evidence.statistics import Estimate, mean
 from reports.evidence.traffic import Cost, bytes_until, derived_cost
@@ -40,7 +40,6 @@ from reports.pages.text import number
 
 NO_EVIDENCE = "a p above any level is no evidence that two are equal"
 BESIDE_OTHERS = "records are timed beside other work on their machines"
-Flops = Callable[[Benchmark, Row, Column, Scale], float | None]  # of a client's training in a round
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class InRecords:
     runs: Runs
     published: Mapping[str, Numbers]  # a paper's id -> its numbers, for limits that are given in bytes
     derive: Callable[[Benchmark], Derive] | None = None  # what a benchmark's rounds send, for bytes without a run
-    flops: Flops | None = None  # what a round's training takes
+    derive_client: DeriveClient | None = None  # what one client's training costs
 
     @property
     def tables(self) -> Tables:
@@ -198,7 +197,11 @@ class InRecords:
             return self._of_both(pair, lambda own, its: _percent(own.round_bytes, its.round_bytes), " %")
         if relation.of == "flops":
             own, its = (self._flops(at, pair.task) for at in (pair.row, pair.other))
-            return None if own is None or its is None else derivation(_percent(own, its), 0, self._by_shapes(pair.row))
+            return (
+                None
+                if own is None or its is None
+                else derivation(_percent(own, its), 0, f"FLOPs {self._by_shapes(pair.row)}")
+            )
         costs = [cost for at in (pair.row, pair.other) if (cost := self.runs.cost(at, pair.task)) is not None]
         times = [cost.train_seconds / cost.rounds for cost in costs if cost.train_seconds is not None]
         if len(times) < 2:
@@ -207,11 +210,12 @@ class InRecords:
         return unjudged(found, [(self.tables.task(pair.row, pair.task), BESIDE_OTHERS)])
 
     def _flops(self, at: At, task: str) -> float | None:
-        """Of a round's training of one client, with the paper's own encoder."""
+        """Of one client's training on a text, with the paper's own encoder."""
         table, column = self.tables.benchmark(at), self.tables.column(at, task)
-        if self.flops is None or column is None or PAPER not in {scale.id for scale in table.scales}:
+        if self.derive_client is None or column is None or PAPER not in {scale.id for scale in table.scales}:
             return None
-        return self.flops(table, self.tables.row(at), column, table.scale(PAPER))
+        found = self.derive_client(table.cell(self.tables.row(at), column, table.scale(PAPER), 0))
+        return None if found is None else found.flops
 
     def gigabytes(self, relation: Sends, row: At, task: str) -> Estimate | None:
         """With our own encoder beside the paper's: only the paper's says something of so many bytes."""

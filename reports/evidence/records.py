@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from typing import Protocol
 
-from benchmarks.costs import WirePlan
+from benchmarks.costs import ClientCosts, WirePlan
 from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark, Column, Row, Scale
+from benchmarks.spec import Benchmark, Cell, Column, Row, Scale
 
 DEMO = "demo"  # the scale whose generated data say nothing of a paper
 PAPER = "paper"  # the scale of the paper's own encoder, at which its absolute numbers mean something
@@ -79,6 +79,9 @@ class Derive(Protocol):
 
     def __call__(self, row: Row, column: Column, scale: Scale, examples: int | None = None) -> WirePlan | None:
         """examples: of all clients together; None where the bytes depend on them unknown, or on the texts' lengths."""
+
+
+DeriveClient = Callable[[Cell], ClientCosts | None]  # what one client's training costs by shapes; None where unknown
 
 
 @dataclass(frozen=True)
