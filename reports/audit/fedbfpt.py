@@ -151,10 +151,10 @@ def marks(numbers: Numbers, names: Mapping[str, str]) -> Iterator[Finding]:
             if (place[0], *place[2:]) == (TEXT, column, "mark/rank")
         }
         statement = f"{table}, {name}: the best is bold, the second best underlined"
-        stated = f"{marked.get(1, 'none')}, {marked.get(2, 'none')}"
-        yield Finding(
-            f"marks, {column}", WORDS, statement, stated, ", ".join(ranked), marked == {1: ranked[0], 2: ranked[1]}
-        )
+        stated = ", ".join(names[marked[rank]] if rank in marked else "none" for rank in (1, 2))
+        given, agrees = ", ".join(names[row] for row in ranked), marked == dict(enumerate(ranked, start=1))
+        how = "as section 5.2 says; marks are those of the extracted text at hand"
+        yield Finding(f"marks, {column}", WORDS, statement, stated, given, agrees, how)
 
 
 def iterations(numbers: Numbers) -> Iterator[Finding]:

@@ -31,8 +31,9 @@ TABLE = "fedbfpt-pretraining"
 
 
 def costed(numbers: Numbers) -> list[tuple[str, str, str]]:
-    """Every (table, row, quantity) of a printed cost."""
-    return [(table, row, column) for table, row, column, score in numbers.values if column in COSTS and not score]
+    """Every (table, row, quantity) of a printed cost, the appendix's last."""
+    found = [(table, row, column) for table, row, column, score in numbers.values if column in COSTS and not score]
+    return sorted(found, key=lambda place: "Appendix" in place[0])
 
 
 def _seconds(numbers: Numbers, row: str, table: str = "Table 2") -> Decimal:
@@ -56,9 +57,7 @@ def formula(numbers: Numbers) -> Finding:
     stated = {row: 100 * _seconds(numbers, row, "Table 5") / _seconds(numbers, RIVAL) for row in DEPTHS}
     given = {row: Decimal(100 * (depth + 1)) / (2 * LAYERS) for row, depth in DEPTHS.items()}
     statement = "O((mf + mb) · S² · H²): shares of BERT-FL's computation with 4, 6 and 8 local layers, in percent"
-    how = (
-        f"mf = m^L and mb = 1 against mf = mb = {LAYERS}; gradients cross every layer above the trained one, so mb > 1"
-    )
+    how = f"mf = m^L and mb = 1 against mf = mb = {LAYERS}; gradients cross every layer above the trained one, too"
     agrees = all(abs(stated[row] - given[row]) < 1 for row in DEPTHS)
     texts = [" / ".join(map(show, shares.values())) for shares in (stated, given)]
     return Finding("formula", WORK, statement, texts[0], texts[1], agrees, how)
@@ -72,10 +71,10 @@ def gradient(numbers: Numbers) -> Finding:
     share = 100 * frozen / trained
     statement = "“mf = m_k^L (typically 6) and mb = 1 for the local model”: a further layer runs forward alone"
     how = (
-        f"{show(frozen)} s a layer between depths 4 and 8, of {show(trained)} s a layer between 6 and {LAYERS} that are "
-        "all trained; products of the same size: forward alone is one third, forward and through two thirds"
+        f"{show(frozen)} s a layer between depths 4 and 8, of {show(trained)} s a layer from 6 to {LAYERS} where all "
+        "are trained. Of its three products, equal in size, forward is one, the gradient's way through a second"
     )
-    return Finding("gradient", WORK, statement, "33 %", f"{show(share)} %", share < 50, how)
+    return Finding("gradient", WORK, statement, "a third", f"{show(share)} %", share < 50, how)
 
 
 def sentence_length() -> Iterator[Finding]:
@@ -97,8 +96,8 @@ def distilbert(numbers: Numbers) -> Finding:
     sizes = [numbers.at("Table 2", row, COMMUNICATION) for row in ("distilbert", "tinybert-6")]
     statement = "Table 2: DistilBERT's seconds are those of six layers, as TinyBERT-6 has"
     how = (
-        f"{numbers.at('Table 2', 'distilbert', PERCENT[COMPUTATION])} % of BERT-FL, which has twelve, with the size of six "
-        f"({digits(sizes[0])} MB against {digits(sizes[1])}); the authors' code loads it through a configuration of twelve"
+        f"{numbers.at('Table 2', 'distilbert', PERCENT[COMPUTATION])} % of BERT-FL, which has twelve, at the size of "
+        f"six ({digits(sizes[0])} against {digits(sizes[1])} MB); the authors' code loads it as a model of twelve"
     )
     return Finding("distilbert", WORK, statement, show(own), show(other), abs(own / other - 1) < Decimal("0.1"), how)
 
@@ -123,7 +122,7 @@ def centre(numbers: Numbers) -> Finding:
     clients = int(numbers.at("Text", "clients", "count", "stated/count"))
     own, client = _seconds(numbers, "bert-c"), _seconds(numbers, RIVAL)
     statement = f"Table 2: one epoch on the data of all {clients} clients takes as many times a client's"
-    how = "the same seconds are printed of both, so they are of one dataset: a client's cost, or the whole's, is not among them"
+    how = "the same seconds are printed of both: one of the two, a client's cost or the whole's, is not there"
     given = show(clients * client)
     return Finding("centre", WORK, statement, show(own), given, abs(own / client / clients - 1) < Decimal("0.1"), how)
 
@@ -135,7 +134,7 @@ def domains(numbers: Numbers) -> Finding:
     first = next(iter(times))
     given = {corpus: times[first] * size / sizes[first] for corpus, size in sizes.items()}
     statement = "FEDBFPT's seconds of one epoch in computer science, biology and medicine"
-    how = f"in proportion to {', '.join(map(digits, sizes.values()))} MB; printed are those of one corpus, which is not named"
+    how = f"in proportion to {', '.join(map(digits, sizes.values()))} MB; printed is one corpus's, which is not named"
     agrees = all(abs(times[corpus] / given[corpus] - 1) < Decimal("0.1") for corpus in times)
     texts = [" / ".join(map(show, values.values())) for values in (times, given)]
     return Finding("domains", WORK, statement, texts[0], texts[1], agrees, how)
@@ -175,7 +174,8 @@ def parts(embeddings: int, layer: int, head: int) -> Iterator[Finding]:
     yield Finding("output layer", BYTES, statement, "much smaller", given, 5 * head <= min(embeddings, layer), how)
     formula, exact = 3 * WIDTH**2 + 4 * WIDTH * (2 * WIDTH + 1), layer // FLOAT_BYTES
     statement = "Section 4.2: a T-layer has 3 H² + 4 H (2 H + 1) parameters"
-    how = f"H = {WIDTH}: the output projection of attention, H², and {exact - formula - WIDTH**2} biases and norms are not in it"
+    left = exact - formula - WIDTH**2
+    how = f"H = {WIDTH}; left out are attention's output projection, H², and {left} of biases and norms"
     yield Finding("layer", BYTES, statement, f"{formula}", f"{exact}", formula == exact, how)
 
 
