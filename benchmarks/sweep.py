@@ -29,7 +29,7 @@ def tuned_rows(benchmark: Benchmark, scale: Scale, named: Sequence[Row] = ()) ->
     if untuned or not grids:
         known = ", ".join(grids) or "no method"
         raise UserError(f"{benchmark.id}: nothing to tune in {', '.join(untuned) or 'it'}; it tunes {known}")
-    return [row for row in named or benchmark.rows if row.id in grids]
+    return [row for row in named or benchmark.rows_at(scale) if row.id in grids]
 
 
 def budget(grid: Grid, trials: int | None) -> int:

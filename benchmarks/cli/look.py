@@ -6,6 +6,7 @@ import argparse
 import textwrap
 from collections.abc import Mapping, Sequence
 
+from benchmarks.backbones import backbone_name
 from benchmarks.changes import changeable, expanded
 from benchmarks.cli.select import Selection, selection, settings
 from benchmarks.costs import WirePlan
@@ -13,7 +14,7 @@ from benchmarks.errors import DependsOnTextsError, UserError
 from benchmarks.record import read_records
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.settings import Settings
-from benchmarks.spec import Cell
+from benchmarks.spec import SCALES, Cell
 
 _IN_PRINT = {True: "", False: " (not in print)"}
 
@@ -38,7 +39,9 @@ def show_command(words: argparse.Namespace) -> int:
     for row in found.rows:
         others = [found.shown(name, value) for name, value in expanded(row.changes.items()) if name != "algorithm"]
         others += [f"begins from {row.begins}"] if row.begins else []
-        print(f"  {row.id:18} {', '.join((f'{row.name}: {row.algorithm}', *others))}{_IN_PRINT[row.printed]}")
+        others += [f"on {row.backbone}"] if row.backbone else []
+        line = f"  {row.id:18} {', '.join((f'{row.name}: {row.algorithm}', *others))}{_IN_PRINT[row.printed]}"
+        print(f"{line}{_only_at(row.scales)}")
         if row.note:
             print(f"  {'':18} {row.note}")
     if found.closed_forms:
@@ -47,11 +50,12 @@ def show_command(words: argparse.Namespace) -> int:
             print(f"  {row_id:22} equation {form.equation}: {form.text}")
     print("\nTasks")
     for column in found.columns:
-        print(f"  {column.task:18} {column.name}: {', '.join(column.scores)}")
+        stands_in = f", in place of {column.instead_of}" if column.instead_of else ""
+        print(f"  {column.task:18} {column.name}: {', '.join(column.scores)}{stands_in}{_only_at(column.scales)}")
     print("\nScales")
     for scale in found.scales:
         print(f"  {scale.id:18} {scale.label}")
-        for stage in _stages(Selection(found, scale, found.rows, found.columns, [0])):
+        for stage in _stages(Selection(found, scale, found.rows_at(scale), found.columns_at(scale), [0])):
             print(f"  {'':18} first, once: {stage}")
     first = found.base(found.rows[0], found.columns[0], found.scales[0], 0)
     names = ", ".join(changeable(first))
@@ -63,6 +67,11 @@ def show_command(words: argparse.Namespace) -> int:
         print(textwrap.fill(text, 110, initial_indent="  - ", subsequent_indent="    "))
     print(f"\nBytes: {found.paper.bytes_convention}. Published values: {found.published_csv.name}")
     return 0
+
+
+def _only_at(scales: Sequence[str]) -> str:
+    """The scales of what is not at all of them."""
+    return "" if set(scales) == set(SCALES) else f" (at {', '.join(scales)})"
 
 
 def plan_command(words: argparse.Namespace) -> int:
@@ -171,7 +180,7 @@ def _stages(chosen: Selection) -> dict[str, list[str]]:
 def _how_many(finished: int, of: int) -> str:
     if finished in (0, of):
         return "finished" if finished else "not run yet"
-    return f"{finished} of {of} seeds finished"
+    return f"{finished} of {of} finished"
 
 
 def _say_of_whom(notes: Mapping[str, Sequence[str]]) -> None:
@@ -187,8 +196,10 @@ def _wire(cell: Cell, words: argparse.Namespace) -> tuple[WirePlan, int | None]:
     from benchmarks.federation import training_examples
     from benchmarks.planning import wire_plan
 
+    # A row may stand on an encoder of its own, whatever BACKBONE says.
+    backbone = words.backbone if words.backbone and backbone_name(words.backbone) == cell.backbone else None
     try:
-        return wire_plan(cell, words.backbone), None
+        return wire_plan(cell, backbone), None
     except DependsOnTextsError:
         if cell.source != "generated" and words.data_dir is None:
             raise UserError(
@@ -196,7 +207,7 @@ def _wire(cell: Cell, words: argparse.Namespace) -> tuple[WirePlan, int | None]:
                 "DATA_DIR), and they are counted"
             ) from None
         examples = training_examples(cell, Settings(words.results_dir, words.data_dir))
-        return wire_plan(cell, words.backbone, examples), sum(examples)
+        return wire_plan(cell, backbone, examples), sum(examples)
 
 
 def _say_hours(chosen: Selection, words: argparse.Namespace) -> None:

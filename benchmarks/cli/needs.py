@@ -21,7 +21,7 @@ def show_needs(words: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.table import Table
 
-    from reports.claims.cells import Runs, Tables
+    from reports.claims.cells import Runs
     from reports.claims.needs import SEEDS, needs
 
     claims = claims_of(words.id)
@@ -29,7 +29,7 @@ def show_needs(words: argparse.Namespace) -> int:
         raise UserError(f"{words.id}: expected a paper with claims, such as fedsplitbert, found none of that name")
     tables = benchmarks_of(words.id)
     scale = scale_of(next(table for table in tables.values() if table.paper.id == words.id), words.scale or "lite")
-    runs = Runs(Tables(tables), scale, tuple(_records(words, tables.values())))
+    runs = Runs.of_all(tables, scale, _records(words, tables.values()))
     seeds = range(words.seeds if words.seeds > 1 else SEEDS)
     found = [needs(claim, runs, seeds) for claim in claims]
     shown = Table(title=f"{words.id}, claims · scale {scale.id}: what {len(seeds)} seeds of everything still need")

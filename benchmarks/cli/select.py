@@ -47,7 +47,8 @@ def selection(words: argparse.Namespace, benchmark_id: str | None = None) -> Sel
     """The part of a benchmark that the words choose."""
     chosen = with_settings(benchmark(benchmark_id or words.id), words.set)
     scale = with_backbone(scale_of(chosen, words.scale or "demo"), words.backbone)
-    return Selection(chosen, scale, rows_of(chosen, words.methods), columns_of(chosen, words.tasks), range(words.seeds))
+    rows, columns = rows_of(chosen, words.methods, scale), columns_of(chosen, words.tasks, scale)
+    return Selection(chosen, scale, rows, columns, range(words.seeds))
 
 
 def settings(words: argparse.Namespace, cells: int = 1) -> Settings:

@@ -17,7 +17,7 @@ ROWS = tuple(replace(row, printed=row.id != "fedbfpt-no-sp") for row in ABLATION
 BENCHMARK = replace(
     table3.BENCHMARK,
     id="fedbfpt-appendix1",
-    place="Appendix, Table 1",
+    place="Appendix Table 1",
     title="Ablation study on JNLPBA: all layers, and without each part of PL-SDL",
     rows=(*ROWS, FEDBFPT),
     columns=(JNLPBA,),

@@ -17,7 +17,7 @@ ROWS = tuple(replace(row, printed=row.id != "fedbfpt-no-sp") for row in ABLATION
 BENCHMARK = replace(
     table3.BENCHMARK,
     id="fedbfpt-appendix2",
-    place="Appendix, Table 2",
+    place="Appendix Table 2",
     title="Ablation study on Rct-20k: all layers, and without each part of PL-SDL",
     rows=(*ROWS, FEDBFPT),
     columns=MEDICINE,

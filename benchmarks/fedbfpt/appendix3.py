@@ -14,7 +14,7 @@ from benchmarks.fedbfpt.finetuning import DEPTHS, JNLPBA
 BENCHMARK = replace(
     table3.BENCHMARK,
     id="fedbfpt-appendix3",
-    place="Appendix, Table 3",
+    place="Appendix Table 3",
     title="Local models of 4, 6 and 8 of 12 layers, on JNLPBA",
     rows=DEPTHS,
     columns=(JNLPBA,),

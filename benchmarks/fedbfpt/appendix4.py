@@ -14,7 +14,7 @@ from benchmarks.fedbfpt.finetuning import DEPTHS, MEDICINE
 BENCHMARK = replace(
     table3.BENCHMARK,
     id="fedbfpt-appendix4",
-    place="Appendix, Table 4",
+    place="Appendix Table 4",
     title="Local models of 4, 6 and 8 of 12 layers, on Rct-20k",
     rows=DEPTHS,
     columns=MEDICINE,

@@ -17,7 +17,7 @@ SKEWED = BEFORE.changed(SKEWED_PARTITION, id="skewed", name="Skewed", printed=Tr
 BENCHMARK = Benchmark(
     id="fedbfpt-appendix5",
     paper=PAPER,
-    place="Appendix, Table 5",
+    place="Appendix Table 5",
     title="Sizes of uniform and skewed datasets of 6 clients, requested against obtained",
     rows=(UNIFORM, SKEWED),
     columns=CORPORA,

@@ -20,8 +20,7 @@ BENCHMARK = replace(
     deviations=(
         *table3.BENCHMARK.deviations,
         Deviation(
-            "figure",
-            "The text has no number of these curves, and does not name them: here Table 3's rows, every epoch.",
+            "figure", "The text has no number of these curves and does not name them: here Table 3's rows, every epoch."
         ),
     ),
     view=View("curves", {"quantity": "score"}),

@@ -14,7 +14,7 @@ SCIERC = Column("scierc", "SciERC", ("test/entity_f1",), "test/entity_f1")
 RCT20K = Column("rct20k", "Rct-20k", ("test/accuracy",), "test/accuracy")
 NICTA_PIBOSO = Column(
     "nicta-piboso",
-    "NICTA-PIBOSO, for Rct-20k",
+    "NICTA-PIBOSO",
     ("test/accuracy",),
     "test/accuracy",
     scales=("lite",),

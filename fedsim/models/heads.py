@@ -26,11 +26,13 @@ class Head(nn.Module):
     Made from an encoder's configuration and a number of outputs.
     states: how many of the last hidden states it reads. tokens: whether of all tokens, or of [CLS] alone.
     answers_tokens: whether it puts something out for each token that `asked_BS` marks, or for each text.
+    pretrained: of a head that checkpoints have, its parameters -> how their names end there.
     """
 
     states: ClassVar[int] = 1
     tokens: ClassVar[bool] = False
     answers_tokens: ClassVar[bool] = False
+    pretrained: ClassVar[Mapping[str, Sequence[str]]] = {}
 
     def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
         raise NotImplementedError
@@ -41,6 +43,10 @@ class Head(nn.Module):
 
 class Pooled(Head):
     """BERT's own: pooler (dense and tanh over [CLS]), dropout, linear (Devlin et al. 2019, section 4.1)."""
+
+    pretrained: ClassVar[Mapping[str, Sequence[str]]] = {
+        f"pooler.{part}": (f"pooler.dense.{part}",) for part in ("weight", "bias")
+    }
 
     def __init__(self, config: Any, outputs: int) -> None:
         super().__init__()
@@ -124,6 +130,28 @@ class CausalLanguageModel(Head):
 
 class MaskedLanguageModel(CausalLanguageModel):
     """Dense, GELU, LayerNorm, then the word embeddings as decoder, with a bias (Devlin et al. 2019, appendix A.1)."""
+
+    # As BERT names them, with its older names of LayerNorm's; then DistilBERT, then RoBERTa.
+    pretrained: ClassVar[Mapping[str, Sequence[str]]] = {
+        **{
+            f"transform.{part}": (
+                f"cls.predictions.transform.dense.{part}",
+                f"vocab_transform.{part}",
+                f"lm_head.dense.{part}",
+            )
+            for part in ("weight", "bias")
+        },
+        **{
+            f"norm.{part}": (
+                f"cls.predictions.transform.LayerNorm.{part}",
+                f"cls.predictions.transform.LayerNorm.{older}",
+                f"vocab_layer_norm.{part}",
+                f"lm_head.layer_norm.{part}",
+            )
+            for part, older in (("weight", "gamma"), ("bias", "beta"))
+        },
+        "bias": ("cls.predictions.bias", "cls.predictions.decoder.bias", "vocab_projector.bias", "lm_head.bias"),
+    }
 
     def __init__(self, config: Any, outputs: int) -> None:
         super().__init__(config, outputs)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Self
 
 import torch
 from torch import Tensor, nn
 
 from fedsim.data import IGNORED
-from fedsim.models.heads import Head, Pooled, States, build_head
+from fedsim.errors import FederationError
+from fedsim.models.encoder import pretrained_head
+from fedsim.models.heads import Head, States, build_head
 
 # Shape suffixes: P paths, B batch, S tokens, D hidden width, C outputs, K hidden states, N targets of the batch.
 
@@ -65,12 +68,21 @@ class SequenceModel(nn.Module):
 
 
 def with_head(
-    encoder: nn.Module, outputs: int, seed: int, pooler: Mapping[str, Tensor] | None = None, head: str = "pooled"
+    encoder: nn.Module, outputs: int, seed: int, folder: Path | None = None, head: str = "pooled"
 ) -> SequenceModel:
-    """The encoder with a head drawn from `seed`; where it has a pooler, given weights are taken over into that."""
+    """The encoder with a head drawn from `seed`, or with the checkpoint's own in a folder, where that has one.
+
+    FederationError where that one is incomplete or of other sizes.
+    """
     made = build_head(head, encoder, outputs, seed)
-    if isinstance(made, Pooled):
-        with torch.no_grad():
-            for name, value in (pooler or {}).items():
-                made.pooler.get_parameter(name).copy_(value)
+    found = {} if folder is None or not made.pretrained else pretrained_head(folder, made.pretrained)
+    with torch.no_grad():
+        for name, value in found.items():
+            own = made.get_parameter(name)
+            if own.shape != value.shape:
+                raise FederationError(
+                    f"{folder}: expected a head whose {name} has the shape {list(own.shape)}, found "
+                    f"{list(value.shape)}. Fetch the encoder again."
+                )
+            own.copy_(value)
     return SequenceModel(encoder, made)

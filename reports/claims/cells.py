@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
+from typing import Self
 
 from benchmarks.claims import At
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, Column, Row, Scale
 from reports import ReportError
 from reports.evidence.gate import OPEN, Gate, gate_of
-from reports.evidence.records import by_definition, digests, is_partial, select
+from reports.evidence.records import agree, by_definition, is_partial, select
 from reports.evidence.scores import Scores, score_label, scores_of
 from reports.evidence.traffic import Cost, measured_cost
 
@@ -29,9 +30,10 @@ class Pair:
 
 @dataclass(frozen=True)
 class Tables:
-    """Benchmarks by id."""
+    """Benchmarks by id. instead: task -> the one that stands in for it, where it does."""
 
     benchmarks: Mapping[str, Benchmark]
+    instead: Mapping[str, str] = field(default_factory=dict)
 
     def benchmark(self, at: At) -> Benchmark:
         """The benchmark that a row belongs to; ReportError where it is unknown."""
@@ -60,7 +62,9 @@ class Tables:
         return task if column is None else column.name
 
     def tasks(self, at: At, chosen: Iterable[str] = ()) -> tuple[str, ...]:
-        return tuple(chosen) or tuple(column.task for column in self.benchmark(at).columns)
+        """The chosen tasks, or all that stand for themselves; in place of one its stand-in, where it has one."""
+        own = (column.task for column in self.benchmark(at).columns if not column.instead_of)
+        return tuple(self.instead.get(task, task) for task in tuple(chosen) or own)
 
     def pairs(
         self, rows: Iterable[At], others: Iterable[At], tasks: Iterable[str] = (), scores: Iterable[str] = ()
@@ -88,6 +92,15 @@ class Runs:
     scale: Scale
     records: tuple[RunRecord, ...]
 
+    @classmethod
+    def of_all(cls, benchmarks: Mapping[str, Benchmark], scale: Scale, records: Iterable[RunRecord]) -> Self:
+        """With stand-ins, at this scale, for the tasks that have no records."""
+        kept = tuple(records)
+        run = {record.cell.task for record in kept if record.cell.scale == scale.id}
+        columns = [column for table in benchmarks.values() for column in table.columns_at(scale) if column.instead_of]
+        instead = {one.instead_of: one.task for one in columns if one.task in run and one.instead_of not in run}
+        return cls(Tables(benchmarks, instead), scale, kept)
+
     @cached_property
     def _index(self) -> dict[str, list[RunRecord]]:
         return by_definition(record for record in self.records if record.cell.scale == self.scale.id)
@@ -110,9 +123,19 @@ class Runs:
 
     def partial(self, tasks: Iterable[str]) -> list[str]:
         found = {record.cell.task for records in self._index.values() for record in records if is_partial(record)}
+        return [self._names.get(task, task) for task in dict.fromkeys(tasks) if task in found]
+
+    def stand_ins(self, tasks: Iterable[str]) -> list[str]:
+        """Those of the tasks that stand in for another one, with its name."""
+        stands = {own: task for task, own in self.tables.instead.items()}
+        named = ((task, stands[task]) for task in dict.fromkeys(tasks) if task in stands)
+        return [f"{self._names[task]} (for {self._names.get(other, other)})" for task, other in named]
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        """Task -> the name of its column, in the first table that has it."""
         columns = [column for benchmark in self.tables.benchmarks.values() for column in benchmark.columns]
-        names = {column.task: column.name for column in reversed(columns)}
-        return [names.get(task, task) for task in dict.fromkeys(tasks) if task in found]
+        return {column.task: column.name for column in reversed(columns)}
 
     def of(self, at: At, task: str) -> tuple[RunRecord, ...]:
         """The records of a row on a task, one a seed in the order of seeds."""
@@ -120,8 +143,9 @@ class Runs:
             benchmark, column = self.tables.benchmark(at), self.tables.column(at, task)
             scale = {scale.id: scale for scale in benchmark.scales}.get(self.scale.id)
             found: tuple[RunRecord, ...] = ()
-            if column is not None and scale is not None:
-                found = select(benchmark, scale, self.tables.row(at), column, self._index).records
+            row = self.tables.row(at)
+            if column is not None and scale is not None and scale.id in row.scales and scale.id in column.scales:
+                found = select(benchmark, scale, row, column, self._index).records
             self._found[at, task] = found
         return self._found[at, task]
 
@@ -133,7 +157,7 @@ class Runs:
     def paired(self, row: At, other: At, task: str) -> list[tuple[RunRecord, RunRecord]]:
         others = {record.cell.seed: record for record in self.of(other, task)}
         pairs = ((own, others[own.cell.seed]) for own in self.of(row, task) if own.cell.seed in others)
-        return [(own, its) for own, its in pairs if digests(own) == digests(its)]
+        return [(own, its) for own, its in pairs if agree(own, its)]
 
     def scores(self, at: At, task: str, score: str = "") -> Scores | None:
         """A score of a row's records on a task, the averaged one unless named; None where the table has none."""

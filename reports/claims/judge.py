@@ -39,7 +39,8 @@ class Judgement:
     in_print: "holds", "does not hold" or "not printed". ours: "supported" or "contradicted" by evidence, "holds" or
     "fails by derivation", "undecided", "not judged" or "not run". effect: the number that decides, or keeps it from
     being decided, with its interval; why: what keeps it; seen: the smallest effect that so many seeds would decide.
-    otherwise: another reading's name -> its two verdicts and numbers.
+    otherwise: another reading's name -> its two verdicts and numbers. stand_ins: tasks that were judged in place of
+    others that have no records, in words.
     """
 
     claim: Claim
@@ -54,11 +55,13 @@ class Judgement:
     why: str = ""
     seen: str = ""
     otherwise: Mapping[str, tuple[str, str, str, str]] = field(default_factory=dict)
+    stand_ins: tuple[str, ...] = ()
 
     @property
     def caveat(self) -> str:
         """What a reader of the verdict has to know at this scale."""
-        return self.claim.caveats.get(self.scale.id, "")
+        judged_on = f"judged on {', '.join(self.stand_ins)}" if self.stand_ins else ""
+        return "; ".join(filter(None, (judged_on, self.claim.caveats.get(self.scale.id, ""))))
 
 
 def judge_in_print(claim: Claim, published: Mapping[str, Numbers], benchmarks: Mapping[str, Benchmark]) -> Opinion:
@@ -91,11 +94,12 @@ def judge(
     """
     if scale.id == DEMO:
         return ()
-    source = InRecords(Runs(Tables(benchmarks), scale, tuple(records)), published, derive, derive_client)
+    source = InRecords(Runs.of_all(benchmarks, scale, records), published, derive, derive_client)
     judged = []
     for claim in claims:
         in_print, ours = judge_in_print(claim, published, benchmarks), opinion(claim, source, RECORD_WORDS)
-        partial = source.runs.partial(task for case in ours.known for task in case.tasks)
+        tasks = [task for case in ours.known for task in case.tasks]
+        partial, stand_ins = source.runs.partial(tasks), source.runs.stand_ins(tasks)
         judged.append(
             Judgement(
                 claim,
@@ -110,6 +114,7 @@ def judge(
                 why_not(ours),
                 could_see(ours),
                 dict(_otherwise(claim, source, published, benchmarks)),
+                tuple(stand_ins),
             )
         )
     return tuple(judged)

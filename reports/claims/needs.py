@@ -20,9 +20,10 @@ from benchmarks.claims import (
     Similar,
 )
 from benchmarks.record import RunRecord
+from benchmarks.spec import Scale
 from reports.claims.cells import Pair, Runs, Tables
 from reports.claims.decide import decide
-from reports.evidence.gate import CENTRAL, RIVALS, home
+from reports.evidence.gate import home
 from reports.evidence.records import PAPER
 from reports.evidence.statistics import mean
 
@@ -38,12 +39,17 @@ class _Questions:
     """
 
     tables: Tables
-    is_paper: bool
+    scale: Scale
     ordered: dict[Asking, None] = field(default_factory=dict)
     other: dict[Asking, None] = field(default_factory=dict)
 
     def _order(self, rows: Iterable[At], task: str) -> None:
-        self.ordered.update(dict.fromkeys((at, task) for at in rows if self.tables.column(at, task) is not None))
+        self.ordered.update(dict.fromkeys((at, task) for at in rows if self._is_there(at, task)))
+
+    def _is_there(self, at: At, task: str) -> bool:
+        """Whether the scale has such a row and such a column."""
+        column, scale = self.tables.column(at, task), self.scale.id
+        return column is not None and scale in column.scales and scale in self.tables.row(at).scales
 
     def _with_majority(self, baselines: Sequence[At], task: str) -> None:
         table = self.tables.benchmark(baselines[0])
@@ -61,7 +67,7 @@ class _Questions:
                 self._order((row, rivals[row.benchmark]), task)
 
     def above_target(self, relation: Reaches, row: At, task: str) -> None:
-        if self.is_paper or not relation.target.only_printed:
+        if self.scale.id == PAPER or not relation.target.only_printed:
             self._order((row,), task)
             self._with_majority(relation.target.baselines, task)
 
@@ -112,7 +118,7 @@ class Needs:
 
 def needs(claim: Claim, runs: Runs, seeds: Sequence[int] = range(SEEDS)) -> Needs:
     """The cells of a claim that have no record yet, with the rows that set its targets and judge its columns."""
-    asked = _Questions(runs.tables, runs.scale.id == PAPER)
+    asked = _Questions(runs.tables, runs.scale)
     decide(claim.every_relation, asked)
     wanted, closed = dict(asked.other), {}
     for at, task in asked.ordered:
@@ -129,7 +135,7 @@ def _references(tables: Tables, at: At, task: str) -> list[Asking]:
     """The rows that say whether a column is evidence, of those that there are."""
     judging = home(tables.benchmark(at))
     rows, tasks = {row.id for row in judging.rows}, {column.task for column in judging.columns}
-    return [(At(judging.id, name), task) for name in (CENTRAL, *RIVALS) if name in rows and task in tasks]
+    return [(At(judging.id, name), task) for name in judging.yardstick.rows if name in rows and task in tasks]
 
 
 def _missing(runs: Runs, at: At, task: str, seeds: Sequence[int]) -> Missing:

@@ -1,7 +1,7 @@
-"""Whether scores on a column are evidence of an ordering: only where the encoder learns the task.
+"""Whether scores on a column are evidence of an ordering: only where a row beats others that it has to beat.
 
-On all clients' test examples together, as means over clients reward knowing a client's label shares, central training
-has to beat a linear model and the overall majority by more than the error of the difference.
+A benchmark's yardstick says which, and where: as a rule central training has to beat a linear model and the overall
+majority, on all clients' test examples together, by more than the error of the difference.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.record import POOLED, RunRecord
-from benchmarks.spec import Benchmark, Column, Scale
+from benchmarks.spec import Benchmark, Column, Scale, Yardstick
 from reports.evidence.paired import difference, level
 from reports.evidence.records import DEMO, Request, by_definition, select
 from reports.evidence.scores import known, scores_of
 from reports.evidence.statistics import mean, printed
 
-CENTRAL = "central"
-RIVALS = {"linear": "linear", "overall-majority": "overall majority"}  # row -> its name in a reason
 NOT_RUN = "reference rows not run"
 NOT_TUNED = "not every method is tuned there yet"
 NO_ERROR = "reference rows show no error yet, as one seed does"
@@ -44,24 +42,29 @@ def home(benchmark: Benchmark) -> Benchmark:
 
 def has_references(benchmark: Benchmark) -> bool:
     """Whether there are rows that could judge its columns."""
-    return {CENTRAL, *RIVALS} <= {row.id for row in home(benchmark).rows}
+    reference = home(benchmark)
+    return set(reference.yardstick.rows) <= {row.id for row in reference.rows}
 
 
 def gate_of(benchmark: Benchmark, column: Column, scale: Scale, index: Index) -> Gate:
     """The gate of a column at a scale. index: the scale's records by definition."""
     reference = home(benchmark)
+    yardstick = reference.yardstick
     if _leaks(benchmark, column, scale):
         return Gate(False, f"its test examples {column.leak}")
     judged = next((own for own in reference.columns if own.task == column.task), None)
     if judged is None or not has_references(benchmark) or scale.id not in {known.id for known in reference.scales}:
         return Gate(False, NOT_RUN, is_known=False)
-    rows = {row.id: row for row in reference.rows}
-    scored = {name: _pooled(select(reference, scale, rows[name], judged, index).records) for name in (CENTRAL, *RIVALS)}
+    scored = {
+        name: _by_data(select(reference, scale, reference.row(name), judged, index).records, yardstick.evaluation)
+        for name in yardstick.rows
+    }
     if not all(scored.values()):
         return Gate(False, NOT_RUN, is_known=False)
     if reference.untuned(judged, scale):
         return Gate(False, NOT_TUNED, is_known=False)
-    return _decided(scored, f"{POOLED}/{judged.averaged.rpartition('/')[2]}")
+    evaluation = yardstick.evaluation or judged.evaluation
+    return _decided(yardstick, scored, f"{evaluation}/{judged.averaged.rpartition('/')[2]}")
 
 
 def gates(request: Request) -> dict[str, Gate]:
@@ -80,25 +83,25 @@ def _leaks(benchmark: Benchmark, column: Column, scale: Scale) -> bool:
     return not benchmark.cell(benchmark.rows[0], column, scale, 0).grouped
 
 
-def _pooled(records: Sequence[RunRecord]) -> dict[Key, RunRecord]:
-    """Data's digest and seed -> record, of those that hold pooled scores."""
+def _by_data(records: Sequence[RunRecord], evaluation: str) -> dict[Key, RunRecord]:
+    """Data's digest and seed -> record, of those that hold the scores that are asked for."""
     return {
         (record.inputs["data"]["digest"], record.cell.seed): record
         for record in records
-        if record.rounds[-1].pooled_scores
+        if evaluation != POOLED or record.rounds[-1].pooled_scores
     }
 
 
-def _decided(scored: Mapping[str, Mapping[Key, RunRecord]], score: str) -> Gate:
+def _decided(yardstick: Yardstick, scored: Mapping[str, Mapping[Key, RunRecord]], score: str) -> Gate:
     failing, seeds = [], []
-    for name, words in RIVALS.items():
-        shared = sorted(scored[CENTRAL].keys() & scored[name].keys())
+    for name, words in yardstick.rivals.items():
+        shared = sorted(scored[yardstick.row].keys() & scored[name].keys())
         if not shared:
             return Gate(False, NOT_RUN, is_known=False)
-        central, its = ([scored[row][key] for key in shared] for row in (CENTRAL, name))
+        own, its = ([scored[row][key] for key in shared] for row in (yardstick.row, name))
         values = known(scores_of(its, score).at())
-        # A constant answer has no correlation: against it, central training has to have one.
-        found = difference(list(zip(central, its, strict=True)), score) if values else level(central, score)
+        # A constant answer has no correlation: against it, the row that has to learn has to have one.
+        found = difference(list(zip(own, its, strict=True)), score) if values else level(own, score)
         if found.interval is None:
             return Gate(False, NO_ERROR, is_known=False)
         if found.interval[0] <= 0:
@@ -106,8 +109,8 @@ def _decided(scored: Mapping[str, Mapping[Key, RunRecord]], score: str) -> Gate:
             seeds.append(len(shared))
     if not failing:
         return OPEN
-    best = _shown(known(scores_of(list(scored[CENTRAL].values()), score).at()))
-    return Gate(False, f"the encoder is too weak here: central {best}, {', '.join(failing)}, n = {min(seeds)}")
+    best = _shown(known(scores_of(list(scored[yardstick.row].values()), score).at()))
+    return Gate(False, f"{yardstick.fails}: {yardstick.name} {best}, {', '.join(failing)}, n = {min(seeds)}")
 
 
 def _shown(values: Sequence[float]) -> str:

@@ -26,6 +26,16 @@ def digests(record: RunRecord) -> dict[str, str]:
     return {name: entry["digest"] for name, entry in record.inputs.items() if not (named and name == "initial")}
 
 
+def agree(own: RunRecord, its: RunRecord) -> bool:
+    """Whether two rows' records stand on the same data and weights: on the same inputs, of those that both are told by.
+
+    Another encoder, where their definitions name two, is no reason against it.
+    """
+    ours, theirs = digests(own), digests(its)
+    named_apart = {"backbone"} if own.cell.backbone != its.cell.backbone else set()
+    return all(ours[name] == theirs[name] for name in ours.keys() & theirs.keys() - named_apart)
+
+
 def is_partial(record: RunRecord) -> bool:
     """Whether some of the task's data were lacking."""
     return any(str(note).startswith("partial") for note in record.inputs["data"].get("notes", ()))
@@ -139,5 +149,5 @@ def request_for(
     derive: Derive | None = None,
 ) -> Request:
     """A request for a part of a benchmark; no rows or columns means all of them."""
-    shown = tuple(rows) or benchmark.rows, tuple(columns) or benchmark.columns
+    shown = tuple(rows) or benchmark.rows_at(scale), tuple(columns) or benchmark.columns_at(scale)
     return Request(benchmark, scale, tuple(records), *shown, score_at, derive)

@@ -76,7 +76,8 @@ def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunRec
     if not records:
         return None
     by_way = {way: [ledger_bytes(record, way) for record in records] for way in ("up", "down")}
-    run_bytes = [sum(sizes) for sizes in zip(*(by_way[way] for way in benchmark.paper.directions), strict=True)]
+    counted = zip(*(by_way[way] for way in benchmark.paper.directions), strict=True)
+    run_bytes = [sum(sizes) / benchmark.paper.clients for sizes in counted]
     kinds: Counter[str] = Counter()  # of all records together
     for number, _, _, kind, _, size, _ in (entry for record in records for entry in record.ledger):
         kinds[kind] += size if number >= 1 else 0

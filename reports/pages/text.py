@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
 
 from benchmarks.measures import metric
 from benchmarks.record import RunRecord
 from benchmarks.spec import ENGINE_VERSION, Column, Row, Scale
-from reports.evidence.gate import gates
+from reports.evidence.gate import gates, home
 from reports.evidence.overlap import overlap_note
-from reports.evidence.records import Request, digests, machine
+from reports.evidence.records import Request, agree, digests, machine
 from reports.evidence.scores import score_label, unit_of
 from reports.evidence.statistics import printed
 
@@ -100,7 +101,8 @@ def gate_notes(request: Request) -> Iterator[str]:
     names = {column.task: column.name for column in request.columns}
     is_open = [names[task] for task, gate in found.items() if gate.is_open]
     if is_open:
-        yield f"Orderings are evidence on {', '.join(is_open)}: there the encoder learns the task."
+        learns = home(request.benchmark).yardstick.learns
+        yield f"Orderings are evidence on {', '.join(is_open)}: there {learns}."
     shut: dict[str, list[str]] = {}
     for task, gate in found.items():
         if not gate.is_open:
@@ -176,8 +178,8 @@ def _selection_notes(request: Request) -> Iterator[str]:
     for version, names in older.items():
         yield f"Computed by engine version {version} (this is {ENGINE_VERSION}): {', '.join(names)}."
     for column in request.columns:
-        versions = {(r.cell.backbone, *sorted(digests(r).items())) for r in _records(request, column)}
-        if len(versions) > len({version[0] for version in versions}):
+        found = {(r.cell.backbone, *sorted(digests(r).items())): r for r in _records(request, column)}
+        if not all(agree(*pair) for pair in combinations(found.values(), 2)):
             yield f"{column.name}: the methods ran on different data or weights: compare them with care."
         for row in request.rows:
             left_out = request.selections[row.id, column.task].left_out

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark, Column, Published, Row
+from benchmarks.spec import Benchmark, Column, Published, Row, Scale
 from reports import ReportError
 from reports.evidence.inference import LEVEL, average_of, smallest_margin
 from reports.evidence.paired import level
@@ -125,7 +125,9 @@ class Comparison:
 
     @property
     def has_average(self) -> bool:
-        return len(self.request.columns) > 1 and any(result.ours is not None for result in self.averages)
+        """Whether the paper has such a column, and some row all that it takes."""
+        is_printed = bool(self.request.benchmark.average) and len(self.request.columns) > 1
+        return is_printed and any(result.ours is not None for result in self.averages)
 
     def scores_of(self, column: Column) -> tuple[str, ...]:
         return scores_shown(self.request, column)
@@ -173,8 +175,12 @@ def _score(
     return ScoreResult(*of_ours, published, difference, judged, derivation, last)
 
 
-def _average(benchmark: Benchmark, row: Row, cells: Sequence[CellResult], published: float | None) -> AverageResult:
-    headlines: dict[str, ScoreResult | None] = dict.fromkeys(column.task for column in benchmark.columns)
+def _average(
+    benchmark: Benchmark, scale: Scale, row: Row, cells: Sequence[CellResult], published: float | None
+) -> AverageResult:
+    if not benchmark.average:
+        return AverageResult(row)
+    headlines: dict[str, ScoreResult | None] = dict.fromkeys(column.task for column in benchmark.columns_at(scale))
     headlines |= {cell.column.task: cell.headline for cell in cells if cell.row.id == row.id}
     found = [headline for headline in headlines.values() if headline is not None and headline.ours is not None]
     if len(found) < len(headlines):
@@ -209,7 +215,7 @@ def compare(request: Request, printed_in: str = "") -> Comparison:
         cells.append(CellResult(row, column, scores, seeds, measured_cost(benchmark, column, records)))
     printed_averages = {row.id: published.get((row.id, AVERAGE, "")) for row in request.rows}
     known_averages = {name: entry.value if entry else None for name, entry in printed_averages.items()}
-    averages = tuple(_average(benchmark, row, cells, known_averages[row.id]) for row in request.rows)
+    averages = tuple(_average(benchmark, scale, row, cells, known_averages[row.id]) for row in request.rows)
     about = (*_last_round(request, cells), *_undefined(request, cells))
     notes = notes_under(request, _method(request), _derivations(request, published), about)
     return Comparison(request, tuple(cells), averages, tuple(notes))
@@ -229,7 +235,7 @@ def _method(request: Request) -> Iterator[str]:
     )
     if request.scale.id == PAPER:
         yield RULE
-    if len(benchmark.columns) > 1:
+    if benchmark.average and len(benchmark.columns) > 1:
         averaged = ", ".join(f"{column.name} {column.averaged}" for column in benchmark.columns)
         yield (
             f"Average: one score a task ({averaged}), {_RULE_WORDS[benchmark.average]} to two decimals "

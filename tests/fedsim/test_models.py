@@ -240,8 +240,7 @@ def test_weights_are_copied_out_of_the_file_into_aligned_memory(small, tmp_path,
 
 def test_pretrained_pooler_is_taken_over(folder):
     stored = load_file(folder / "model.safetensors")
-    pooler = pretrained_pooler(folder)
-    head = with_head(encoder_from_folder(folder), 2, seed=0, pooler=pooler).head
+    head = with_head(encoder_from_folder(folder), 2, seed=0, folder=folder).head
     assert torch.equal(head.pooler.weight, stored["pooler.dense.weight"].float())
     assert torch.equal(head.pooler.bias, stored["pooler.dense.bias"].float())
 

@@ -1,0 +1,31 @@
+"""The model as it is: what training starts from, as a row like others. Nothing is trained, and nothing is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fedsim.algorithms import Setting
+from fedsim.data import Client, Subset
+from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
+from fedsim.store import ClientStore
+from fedsim.wire import Channel
+
+
+def untrained(setting: Setting) -> FederatedAlgorithm:
+    """One model for all clients, which answers the same after every round."""
+
+    def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
+        return FederationState(round=0, shared={}, moments={}, clients=store)
+
+    def round(
+        state: FederationState, cohort: Sequence[Client], channel: Channel
+    ) -> tuple[FederationState, RoundMetrics]:
+        return FederationState(state.round + 1, {}, {}, state.clients), RoundMetrics((), None)
+
+    def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
+        setting.model.write(setting.server_params(state))
+        return setting.model.predict(subset, setting.evaluation_batch_size, setting.training.width)
+
+    return FederatedAlgorithm(init, round, predict, personal=False, server=setting.server_params)
