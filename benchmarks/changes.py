@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Mapping
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -11,6 +12,8 @@ from benchmarks.errors import UserError
 
 T = TypeVar("T")
 JSON = Any
+# The options of a cell, or of one from which it begins.
+_OPTIONS = re.compile(r"(initial\.)*options")
 FIXED = {"fixed": True}  # the metadata of a field that makes the cell one of its table: no change reaches it
 
 
@@ -48,46 +51,59 @@ class LayerUnit:
     """The unit of an option that counts encoder layers: the paper's for who writes it, the encoder's own for a cell.
 
     of: layers of the paper's encoder. In another one a layer is taken at the same share of the depth.
+    least: the fewest there may be, in either unit.
     """
 
     name: str  # "critical layer"
     of: int
     symbol: str = "c"
+    least: int = 0
 
-    def in_cell(self, value: JSON, task: str, depth: int) -> int:
-        """The value, or what a dict has for the task, in the encoder's own layers; UserError where it is no layer."""
+    def in_cell(self, value: JSON, task: str, depth: int) -> JSON:
+        """The value, or what a dict has for the task, in the encoder's own layers, each of a list by itself.
+
+        UserError where it is no layer.
+        """
         layer = value[task] if isinstance(value, Mapping) and task in value else value
-        if not isinstance(layer, int) or isinstance(layer, bool) or not 0 <= layer <= self.of:
-            raise UserError(f"{self.name} {layer!r}: expected 0 to {self.of}, of the paper's {self.of} layers")
-        return (2 * layer * depth + self.of) // (2 * self.of)  # nearest, a half goes up
+        if isinstance(layer, list | tuple):
+            return [self.in_cell(each, task, depth) for each in layer]
+        if not isinstance(layer, int) or isinstance(layer, bool) or not self.least <= layer <= self.of:
+            raise UserError(
+                f"{self.name} {layer!r}: expected {self.least} to {self.of}, of the paper's {self.of} layers"
+            )
+        return max(self.least, (2 * layer * depth + self.of) // (2 * self.of))  # nearest, a half goes up
 
     def shown(self, value: JSON, depth: int | None = None) -> str:
         """Both units in words: "c = 6 of 12 (3 of 6 layers)"; the paper's alone where the encoder has as many."""
         if isinstance(value, Mapping):
             return f"{self.symbol} of {self.of} by task: " + ", ".join(f"{task} {c}" for task, c in value.items())
-        own = "" if depth in (None, self.of) else f" ({self.in_cell(value, '', depth or 0)} of {depth} layers)"
-        return f"{self.symbol} = {value} of {self.of}{own}"
+        own = "" if depth in (None, self.of) else f" ({_listed(self.in_cell(value, '', depth or 0))} of {depth} layers)"
+        return f"{self.symbol} = {_listed(value)} of {self.of}{own}"
+
+
+def _listed(value: JSON) -> str:
+    return ", ".join(str(each) for each in value) if isinstance(value, list | tuple) else str(value)
 
 
 def expanded(changes: Iterable[tuple[str, JSON]]) -> list[tuple[str, JSON]]:
-    """The changes with all options at once, {"options": {...}}, as those of each option."""
+    """The changes with all options at once, {"options": {...}} or {"initial.options": {...}}, as those of each."""
     found: list[tuple[str, JSON]] = []
     for name, value in changes:
-        if name == "options" and isinstance(value, Mapping):
-            found += [(name, {}), *((f"options.{key}", inner) for key, inner in value.items())]
+        if _OPTIONS.fullmatch(name) and isinstance(value, Mapping):
+            found += [(name, {}), *((f"{name}.{key}", inner) for key, inner in value.items())]
         else:
             found.append((name, value))
     return found
 
 
-def options_in(changes: Mapping[str, JSON]) -> dict[str, JSON]:
-    """The options that changes set, as a cell has them."""
+def options_in(changes: Mapping[str, JSON], group: str = "options") -> dict[str, JSON]:
+    """The options that changes set, as a cell has them. group: "initial.options" for those of the cell before."""
     options: dict[str, JSON] = {}
     for name, value in expanded(changes.items()):
-        if name == "options":
+        if name == group:
             options = {}
-        elif name.startswith("options."):
-            options = with_option(options, name.removeprefix("options."), value)
+        elif name.startswith(f"{group}."):
+            options = with_option(options, name.removeprefix(f"{group}."), value, group)
     return options
 
 
@@ -113,7 +129,7 @@ def field_value(cell: Any, name: str) -> JSON:
     """What a cell has at a field of `with_changes`; KeyError where it has none."""
     value = cell
     for key in name.split("."):
-        value = vars(value)[key] if dataclasses.is_dataclass(value) else value[key]
+        value = vars(value)[key] if dataclasses.is_dataclass(value) else (value or {})[key]
     return value
 
 
@@ -122,6 +138,11 @@ def _changed(target: Any, path: str, name: str, value: JSON, cell: Any) -> Any:
     key, dot, inner = path.partition(".")
     if key in {field.name for field in dataclasses.fields(target) if not field.metadata.get("fixed")}:
         current, hint = getattr(target, key), get_type_hints(type(target))[key]
+        if inner and current is None and any(dataclasses.is_dataclass(kind) for kind in get_args(hint)):
+            raise UserError(
+                f"--set {name}: expected a cell with {key}, whose fields can be changed, found one without it: "
+                f"choose rows that have it (--methods)"
+            )
         if inner and dataclasses.is_dataclass(current):
             return dataclasses.replace(target, **{key: _changed(current, inner, name, value, cell)})
         if inner and isinstance(current, Mapping):

@@ -69,9 +69,14 @@ class _Count:
         self.size = Size(cell.training.max_length, asked_of(own, cell.training.max_length))
         self.counter = FlopCounter()
         training = _Watched(
-            cell.seed, cell.training.learning_rate, cell.training.batch_size, counter=self.counter,
-            on_batches=self._counted, watch=self._watched,
-        )  # fmt: skip
+            cell.seed,
+            cell.training.learning_rate,
+            cell.training.batch_size,
+            rounds=cell.training.rounds,
+            counter=self.counter,
+            on_batches=self._counted,
+            watch=self._watched,
+        )
         features = Features(counted=True)
         self.setting = counted_setting(cell, cell.backbone, training, features, prepared_already(own))
         self.algorithm = build_algorithm(cell.algorithm, self.setting, cell.options)

@@ -15,7 +15,7 @@ from benchmarks.cell import Training as Training
 from benchmarks.changes import ByScale as ByScale
 from benchmarks.changes import ByTask as ByTask
 from benchmarks.changes import LayerUnit, expanded, options_in, with_changes
-from benchmarks.costs import ClosedForm, Traffic, counted_bytes
+from benchmarks.costs import ClosedForm, Costing, Traffic, counted_bytes
 from benchmarks.plain import JSON as JSON
 from benchmarks.plain import canonical_json as canonical_json
 from benchmarks.plain import digest as digest
@@ -30,7 +30,7 @@ class Row:
 
     changes: a cell's field -> its value, as --set has them: {"algorithm": "fedavg", "options.proximal": 0.01, "codec":
     "fp16", "head": "psum", "training.learning_rate": 3e-5}. A value may be a `ByScale` or a `ByTask`.
-    fixed: fields among them that no --set changes, as they make the row what it is.
+    fixed: fields among them that no --set changes, nor what is in them, as they make the row what it is.
     begins: the id of another row of the same table, from the outcome of whose cell (of the same task, scale and seed,
     with the same --set) this one's begins; "" where it begins as the others do.
     backbone: an encoder of its own, which `base` reads; "" for the scale's. scales: those at which there is such a row.
@@ -65,6 +65,10 @@ class Row:
     def options(self) -> dict[str, JSON]:
         """The method's options, as they are written: a critical layer counts the paper's layers."""
         return options_in(self.changes)
+
+    def is_fixed(self, name: str) -> bool:
+        """Whether no --set changes a cell's field."""
+        return any(f"{name}.".startswith(f"{fixed}.") for fixed in self.fixed)
 
     @property
     def codec(self) -> str:
@@ -253,6 +257,7 @@ class Benchmark:
     tuned: Mapping[str, Grid] = field(default_factory=dict)  # row -> what the paper tunes of it
     view: View = View()
     closed_forms: Mapping[str, ClosedForm] = field(default_factory=dict)  # row -> the paper's equation of its cost
+    costing: Costing | None = None  # how it shows what one client's training costs; None: not at all
     keeps_weights: bool = False  # whether its cells keep their weights, as other cells begin from them
     average: str = "truncate"  # the paper's rule for its average column: "truncate" or "round" to two decimals, or ""
     gate: Benchmark | None = None  # whose reference rows say which columns are evidence; None: its own, if any
@@ -295,7 +300,7 @@ class Benchmark:
         """
         chosen = self.search(scale).settings(column.task, row.tuned_as or row.id).items()
         tuned = (*chosen, *row.changes.items()) if row.tuned_as else (*row.changes.items(), *chosen)
-        return (*tuned, *((name, value) for name, value in self.overrides if name not in row.fixed))
+        return (*tuned, *((name, value) for name, value in self.overrides if not row.is_fixed(name)))
 
     def cell(self, row: Row, column: Column, scale: Scale, seed: int) -> Cell:
         """The cell of a row, column, scale and seed: the base cell with all changes.
@@ -312,6 +317,15 @@ class Benchmark:
             return found
         return dataclasses.replace(found, initial=self.cell(self.row(row.begins), column, scale, seed))
 
+    def costed(self, row: Row, column: Column, scale: Scale) -> Cell | None:
+        """The cell whose training `costing` is about: that of the stage, where a row begins from one, or its own."""
+        return self.stage.cell(row, column, scale) if self.stage else self.cell(row, column, scale, 0)
+
+    @property
+    def costed_rows(self) -> tuple[Row, ...]:
+        """The rows among which that of `costing.baseline` is: the stage's, or its own."""
+        return self.stage.benchmark.rows if self.stage else self.rows
+
     def row(self, row_id: str) -> Row:
         """The row of that id; KeyError where the benchmark has none such."""
         return {row.id: row for row in self.rows}[row_id]
@@ -327,10 +341,13 @@ class Benchmark:
 
     def shown(self, name: str, value: JSON, scale: Scale | None = None) -> str:
         """A change in words, in the unit in which it is written, and at a scale in the encoder's own too."""
-        short = name.removeprefix("options.").removeprefix("training.")
         value = value.of(scale.id) if isinstance(value, ByScale) and scale else value
         unit = None if isinstance(value, ByScale) else self.units.get(name)
-        return unit.shown(value, scale.depth if scale else None) if unit else f"{short}={value}"
+        if unit:
+            return unit.shown(value, scale.depth if scale else None)
+        own = name.removeprefix("initial.")
+        short = own.removeprefix("options.").removeprefix("training.")
+        return f"{'initial ' if own != name else ''}{short}={value.label if isinstance(value, Cell) else value}"
 
     def scale(self, scale_id: str) -> Scale:
         """The scale of that id; KeyError where the benchmark has none such."""

@@ -18,7 +18,7 @@ SCALE = "lite"
 
 def rendered() -> Iterator[tuple[str, str]]:
     """Name and text of every page, long form, judgement and audit; floats to ten digits, as CPUs differ in the last."""
-    from benchmarks.cli.derive import derive_for
+    from benchmarks.cli.derive import derive_client, derive_for
     from benchmarks.cli.paper import benchmarks_of, published_of
     from benchmarks.record import read_records
     from benchmarks.registry import benchmark, benchmark_ids, claims_of
@@ -33,7 +33,8 @@ def rendered() -> Iterator[tuple[str, str]]:
     records = tuple(record for folder in folders for record in read_records(folder))
     for name in benchmark_ids():
         table = benchmark(name)
-        shown = page(request_for(table, table.scale(SCALE), records, derive=derive_for(table)))
+        asked = request_for(table, table.scale(SCALE), records, derive=derive_for(table), derive_client=derive_client)
+        shown = page(asked)
         yield f"{name}.md", markdown(shown)
         yield f"{name}.csv", shown.frame().to_csv(index=False, lineterminator="\n", float_format="%.10g")
     for paper in (folder.parent.name for folder in folders):

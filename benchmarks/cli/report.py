@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.cli.derive import derive_for
+from benchmarks.cli.derive import derive_client, derive_for
 from benchmarks.cli.paper import show_audit, show_claims
 from benchmarks.cli.run import open_mirror
 from benchmarks.cli.select import Selection, selection, settings
@@ -113,7 +113,14 @@ def show_report(
 
     shown = page(
         request_for(
-            chosen.benchmark, chosen.scale, records, chosen.rows, chosen.columns, score_at, derive_for(chosen.benchmark)
+            chosen.benchmark,
+            chosen.scale,
+            records,
+            chosen.rows,
+            chosen.columns,
+            score_at,
+            derive_for(chosen.benchmark),
+            derive_client,
         )
     )
     print_page(shown, Console())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 from fedsim.algorithms import Setting
 from fedsim.algorithms.averaging import averaging
@@ -33,7 +34,7 @@ def fedbfpt(
     draw: str = "fresh",
     weights: str = "uniform",
 ) -> FederatedAlgorithm:
-    """Algorithm 1 with progressive learning and sampled deeper layers (section 3.3); layers count from 0.
+    r"""Algorithm 1 with progressive learning and sampled deeper layers (section 3.3); layers count from 0.
 
     In round i client k trains layer ℓ and the head of a model of m_k^L layers: 0 … ℓ are the server's own, those above
     are drawn from ℓ + 1 … m^G - 1. It fetches what was merged since it last did (in round 1 nothing), and the server
@@ -41,8 +42,8 @@ def fedbfpt(
     local_layers: m_k^L, one for all clients or a list of one for each; of as many as the server has, nothing is drawn.
     schedule: of ℓ, see `layers_by_round`. trained: that "layer" and the head, or "all" of the local model, embeddings
     too, with deeper layers drawn without repetition (FEDBFPT-ALL).
-    deeper: layers above ℓ are "sampled", or the "first" m_k^L layers are used throughout (ablation \\M).
-    resampled: in each "round", or when ℓ moves on to another "layer" (ablation \\S).
+    deeper: layers above ℓ are "sampled", or the "first" m_k^L layers are used throughout (ablation \M).
+    resampled: in each "round", or when ℓ moves on to another "layer" (ablation \S).
     draw: "fresh" for each client and round, or "official", the same for all clients and all rounds of one ℓ, as a
     generator that the authors' code seeds anew has it (there masks and order, too, are the same; here they are not).
     weights: "uniform" (equation 1), or "size", N_k / N, as the paper's text on clients of unequal size has it.
@@ -83,10 +84,10 @@ def fedbfpt(
 
 
 def layers_by_round(rounds: int, permitted: int, schedule: str) -> tuple[int, ...]:
-    """The layer ℓ that each round trains, always one of the `permitted` lowest ("determination", section 3.3).
+    r"""The layer ℓ that each round trains, always one of the `permitted` lowest ("determination", section 3.3).
 
     "progressive": half of the rounds (a half goes up) for layer 0, half of the rest for layer 1, and so on; the last
-    permitted one keeps what is left. "first": always layer 0 (ablation \\PL). "successive": a round for each (\\SP).
+    permitted one keeps what is left. "first": always layer 0 (ablation \PL). "successive": a round for each (\SP).
     """
     found: list[int] = []
     while len(found) < rounds:
@@ -99,7 +100,7 @@ def layers_by_round(rounds: int, permitted: int, schedule: str) -> tuple[int, ..
 def _depths(local_layers: int | Sequence[int], setting: Setting, depth: int) -> tuple[int, ...]:
     """m_k^L of each client; FederationError where it is no number of layers of the server's model."""
     clients = len(setting.members)
-    given = list(local_layers) if isinstance(local_layers, list | tuple) else [local_layers] * clients
+    given: list[Any] = list(local_layers) if isinstance(local_layers, list | tuple) else [local_layers] * clients
     if len(given) != clients:
         raise FederationError(f"local_layers: expected one number, or one for each of {clients} clients, found {given}")
     for number in given:

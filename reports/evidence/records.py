@@ -105,6 +105,7 @@ class Request:
     columns: tuple[Column, ...]
     score_at: str = "chosen"
     derive: Derive | None = None  # where a view shows what the paper's own encoder would send
+    derive_client: DeriveClient | None = None  # where it shows what one client's training costs
 
     @property
     def heading(self) -> str:
@@ -147,7 +148,8 @@ def request_for(
     columns: Sequence[Column] = (),
     score_at: str = "chosen",
     derive: Derive | None = None,
+    derive_client: DeriveClient | None = None,
 ) -> Request:
     """A request for a part of a benchmark; no rows or columns means all of them."""
     shown = tuple(rows) or benchmark.rows_at(scale), tuple(columns) or benchmark.columns_at(scale)
-    return Request(benchmark, scale, tuple(records), *shown, score_at, derive)
+    return Request(benchmark, scale, tuple(records), *shown, score_at, derive, derive_client)

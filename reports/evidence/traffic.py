@@ -96,6 +96,28 @@ def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunRec
     )
 
 
+@dataclass(frozen=True)
+class ClientTraffic:
+    """Payload bytes of one client in a round: means over clients, rounds and seeds. setup_bytes: once, to one."""
+
+    seeds: int
+    up_bytes: float
+    down_bytes: float
+    setup_bytes: float
+
+
+def client_traffic(records: Sequence[RunRecord]) -> ClientTraffic | None:
+    """What one cell's clients sent and took; None where there are no records. ReportError where one is damaged."""
+    if not records:
+        return None
+    turns = [sum(len(entry.cohort) for entry in record.rounds) for record in records]
+    up, down = (
+        mean([ledger_bytes(record, way) / count for record, count in zip(records, turns, strict=True)])
+        for way in ("up", "down")
+    )
+    return ClientTraffic(len(records), up, down, mean([record.setup_bytes / len(record.clients) for record in records]))
+
+
 def derived_cost(request: Request, row: Row, texts: int | None = None) -> Cost | None:
     """All rounds of the paper's own encoder on the first task; None where shapes alone do not give them.
 

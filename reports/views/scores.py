@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pandas as pd
 
 from benchmarks.spec import JSON, Column, Row
 from reports.evidence.published import AVERAGE
+from reports.evidence.resources import Resources
 from reports.evidence.scores import score_label
 from reports.evidence.traffic import Cost
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
 from reports.pages.text import NOT_RUN, NOTHING, UNDEFINED, human_bytes, human_seconds, joined, marked, number, row_name
 from reports.views.comparison import INTERVAL, AverageResult, CellResult, Comparison, ScoreResult, compare
+from reports.views.resources import communication_grid, computation_grid, cost_lines, cost_notes
 
 _OF_SCORE = ("sd", "sampling_error", "published", "derivation", "difference", "verdict", "margin")
 _OF_COST = ("round_bytes", "up_bytes", "down_bytes", "setup_bytes", "train_seconds")
@@ -26,13 +28,21 @@ join = compare
 
 
 def grids(comparison: Comparison) -> tuple[Grid, ...]:
-    """Scores, and bytes where something was run."""
-    return tuple(grid for grid in (scores_grid(comparison), costs_grid(comparison)) if grid.groups)
+    """Scores, bytes where something was run, and what a client costs where the paper's table says so."""
+    own = (scores_grid(comparison), costs_grid(comparison))
+    costs = _resources(comparison)
+    tables = () if costs is None else (computation_grid(costs), communication_grid(costs))
+    return tuple(grid for grid in (*own, *tables) if grid.groups)
+
+
+def _resources(comparison: Comparison) -> Resources | None:
+    return Resources(comparison.request) if comparison.request.benchmark.costing else None
 
 
 def notes(comparison: Comparison) -> tuple[str, ...]:
     """Every note under them."""
-    return comparison.notes
+    costs = _resources(comparison)
+    return comparison.notes if costs is None else (*comparison.notes, *cost_notes(costs))
 
 
 def _bracketed(interval: tuple[float, float] | None) -> str:
@@ -186,6 +196,18 @@ def _average_line(result: AverageResult) -> dict[str, JSON]:
     return known | {"interval_low": low, "interval_high": high}
 
 
+def _cost_lines(comparison: Comparison) -> Iterator[dict[str, JSON]]:
+    """What a client costs, as lines of scores: the quantity and how it is counted stand for a score."""
+    costs = _resources(comparison)
+    if costs is None:
+        return
+    for row in costs.rows:
+        common = keys_of(comparison.request, row) | {"column": "costs", "task": "Costs", "status": "derived"}
+        for line in cost_lines(costs, row):
+            score = f"{line['quantity']} ({line['counted']})"
+            yield common | {"score": score, "ours": line.get("value"), "published": line.get("published")}
+
+
 def frame(comparison: Comparison) -> pd.DataFrame:
     """The comparison as a data frame of FIELDS: scores in their units, bytes and seconds as means over seeds.
 
@@ -195,6 +217,7 @@ def frame(comparison: Comparison) -> pd.DataFrame:
     pairs = [(cell, result) for cell in comparison.cells for result in cell.scores]
     lines = [keys_of(request, cell.row, cell.column) | _cell_line(cell, result) for cell, result in pairs]
     lines += [keys_of(request, result.row) | _average_line(result) for result in comparison.averages]
+    lines += _cost_lines(comparison)
     lines = [{"score_at": request.scored_at} | line for line in lines]
     place = FIELDS.index("ours") + 1
     fields = [*FIELDS[:place], "last", *FIELDS[place:]] if request.scored_at == "chosen" else FIELDS
