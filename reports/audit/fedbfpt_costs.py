@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 
+from benchmarks.spec import Benchmark
 from reports.audit.checks import Finding, Material, against_exact, digits, listed, show
 from reports.evidence.published import Numbers
 from reports.evidence.records import PAPER
@@ -26,6 +27,7 @@ DOMAIN_TABLES = {
     "corpus-biology": "Appendix Table 1",
     "corpus-medicine": "Appendix Table 2",
 }
+VARIANTS = ("fedbfpt-no-pl", "fedbfpt-no-m", "fedbfpt-no-s", "fedbfpt-no-sp")
 SAVED = ("bert-fl", "distilbert", "tinybert-6", "tinybert-4", "fedbfpt")  # Table 2
 TABLE = "fedbfpt-pretraining"
 
@@ -159,11 +161,34 @@ def by_shapes(material: Material) -> Iterator[Finding]:
             made = against_exact(f"saved, {row}", BYTES, statement, printed, exact, 2, ("round",))
             how = f"MiB of what torch.save writes; {made.explanation}; the values alone are {show(raw)}"
             yield replace(made, explanation=how)
+    yield from variants(material, table)
     plan = material.derive(table)(rows[RIVAL], column, scale)
     if plan is not None:
         sizes = plan.sizes
         yield from parts(sizes.embeddings_bytes, sizes.layer_bytes, sizes.head_bytes)
         yield whole(numbers, sizes.embeddings_bytes, sizes.layer_bytes, sizes.head_bytes)
+
+
+def variants(material: Material, table: Benchmark) -> Iterator[Finding]:
+    """The seconds of Table 4 that are one number: where the trained layer lies, gradients end."""
+    rows = {row.id: row for row in table.rows}
+    costs = {
+        row: material.derive_client(table.cell(rows[row], table.columns[0], table.scale(PAPER), 0))
+        for row in ("fedbfpt", *VARIANTS)
+        if material.derive_client is not None
+    }
+    flops = {row: Decimal(found.flops) for row, found in costs.items() if found is not None}
+    if len(flops) == len(costs) > 0:
+        seconds = {row: _seconds(material.numbers, row, "Table 4") for row in flops}
+        stated, given = ([100 * own[row] / own["fedbfpt"] for row in VARIANTS] for own in (seconds, flops))
+        statement = f"Table 4: {', '.join(rows[row].name for row in VARIANTS)} compute as long as FEDBFPT, in percent"
+        how = (
+            "FLOPs of a client's training over all rounds, by the paper's encoder's shapes: a gradient ends at the "
+            "trained layer, so the deeper it lies, the less is computed"
+        )
+        agrees = all(abs(own - its) < 1 for own, its in zip(stated, given, strict=True))
+        texts = [" / ".join(map(show, shares)) for shares in (stated, given)]
+        yield Finding("variants", WORK, statement, texts[0], texts[1], agrees, how)
 
 
 def parts(embeddings: int, layer: int, head: int) -> Iterator[Finding]:
