@@ -31,7 +31,8 @@ def text(page: Path) -> str:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
 def test_a_page_names_every_benchmark_of_its_paper(page: Path) -> None:
     paper = page.parent.name
-    named = set(re.findall(r"`(?:[a-z]+)?-((?:table|figure|appendix|sensitivity|iid|inversion|pretraining|general)\d*)`", text(page)))
+    kinds = "table|figure|appendix|sensitivity|iid|inversion|pretraining|general"
+    named = set(re.findall(rf"`(?:[a-z]+)?-((?:{kinds})\d*)`", text(page)))
     assert {f"{paper}-{name}" for name in named} == {known for known in benchmark_ids() if known.startswith(paper)}
     assert text(page).count(BEGIN) == 0
     assert page.read_text(encoding="utf-8").count(BEGIN) == 1

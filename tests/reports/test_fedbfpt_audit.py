@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -164,7 +165,7 @@ def test_sums_of_the_clients() -> None:
 
 def test_skewed_sizes_are_a_normal_distribution() -> None:
     bins = [-math.inf, *(5 / 6 * cut for cut in (-2, -1, 0, 1, 2)), math.inf]
-    shares = [100 * (stats.norm.cdf(high) - stats.norm.cdf(low)) for low, high in zip(bins, bins[1:], strict=False)]
+    shares = [100 * (stats.norm.cdf(high) - stats.norm.cdf(low)) for low, high in pairwise(bins)]
     found = FOUND["normal, corpus-biology"]
     assert found.recomputed == " / ".join(f"{share:.2f}" for share in shares)
     wrong = changed("Appendix Table 5", "skewed", "corpus-biology", 72.0, "client2/megabytes")

@@ -1,4 +1,4 @@
-"""FedBFPT's claims in print: what exact arithmetic on its tables gives, and that another digit gives another verdict."""
+"""FedBFPT's claims in print: what exact arithmetic on its tables gives, and that another digit gives another one."""
 
 from __future__ import annotations
 
