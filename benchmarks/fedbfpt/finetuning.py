@@ -9,8 +9,10 @@ from benchmarks.fedbfpt import pretraining, setup
 from benchmarks.fedbfpt.setup import GLOBAL
 from benchmarks.spec import JSON, Cell, Column, Deviation, Row, Scale, Stage, Training, Yardstick
 
-JNLPBA = Column("jnlpba", "JNLPBA", ("test/entity_f1",), "test/entity_f1")
-SCIERC = Column("scierc", "SciERC", ("test/entity_f1",), "test/entity_f1")
+_ENTITIES = (("test/entity_f1",), "test/entity_f1")
+_AUTHORS_OWN = ("test/entity_f1_concatenated",)
+JNLPBA = Column("jnlpba", "JNLPBA", *_ENTITIES, beside=_AUTHORS_OWN)
+SCIERC = Column("scierc", "SciERC", *_ENTITIES, beside=_AUTHORS_OWN)
 RCT20K = Column("rct20k", "Rct-20k", ("test/accuracy",), "test/accuracy")
 NICTA_PIBOSO = Column(
     "nicta-piboso",
@@ -165,8 +167,8 @@ DEVIATIONS = (
     ),
     Deviation(
         "f1",
-        "F1 of entities is that of whole spans (seqeval), sentence by sentence; the authors' code concatenates "
-        "sentences and drops the last span.",
+        "F1 of entities is that of whole spans (seqeval), sentence by sentence. The authors' code concatenates "
+        "sentences and drops the last span: beside it, and no claim is judged on that.",
         ("lite", "paper"),
     ),
     Deviation(
