@@ -232,8 +232,8 @@ def normal(numbers: Numbers) -> Iterator[Finding]:
         statement = f"Section 5.4, {name}: a normal distribution determines the skewed sizes, in percent"
         how = "six parts, cut every 5/6 of its standard deviation around its mean; that width is fitted, not printed"
         agrees = all(abs(own - its) < 0.1 for own, its in zip(given, wanted, strict=True))
-        texts = [" / ".join(map(number, values)) for values in (given, wanted)]
-        yield Finding(f"normal, {corpus}", SIZES, statement, *texts, agrees, how)
+        stated, fitted = (" / ".join(map(number, values)) for values in (given, wanted))
+        yield Finding(f"normal, {corpus}", SIZES, statement, stated, fitted, agrees, how)
 
 
 def large(numbers: Numbers) -> Iterator[Finding]:
