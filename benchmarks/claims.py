@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from itertools import pairwise, product
 from typing import Literal, TypeAlias
 
+P_VALUE = "t_test/p_value"  # the score as which a p-value is published
 MAJORITY = "local-majority"  # the row, of any table, that answers each client's most frequent label and sends nothing
 
 
@@ -23,7 +24,7 @@ class At:
 
 @dataclass(frozen=True)
 class Printed:
-    """A printed column that holds bytes in the paper's GB and no score: "Table VI", "cost_gb"."""
+    """A printed column that holds no score, such as costs in the paper's unit: "Table VI", "cost_gb"."""
 
     table: str
     column: str
@@ -92,11 +93,28 @@ class AverageBetter:
 
 @dataclass(frozen=True)
 class Similar:
-    """A row scores as another does on every task and score, within so many points."""
+    """A row scores as another does on every task and score, within so many points (percent of it where `relative`)."""
 
     row: At
     other: At
     within: float
+    tasks: tuple[str, ...] = ()
+    scores: tuple[str, ...] = ()
+    relative: bool = False
+
+
+@dataclass(frozen=True)
+class NotTold:
+    """A two-sided t test over seeds does not tell a row's scores from another's: its p is above a level.
+
+    A paper may assert that much, and it is no evidence that they are equal, so records show p and decide nothing.
+    printed: the table under which the paper's own p-values are published, at the row and the task as P_VALUE.
+    """
+
+    row: At
+    other: At
+    above: float
+    printed: str
     tasks: tuple[str, ...] = ()
     scores: tuple[str, ...] = ()
 
@@ -140,6 +158,27 @@ class Cheaper:
 
 
 @dataclass(frozen=True)
+class CostShare:
+    """Every row costs from `least` to `most` percent of what every rival costs.
+
+    of: "bytes" of a round in the directions of the paper's convention, or "flops" of training on a text, both with the
+    paper's own encoder, by its shapes; "seconds" of a round's training, which records show and which decide nothing,
+    as they were timed beside other work.
+    places: decimals to which the paper rounds the share; None: it is taken exactly.
+    costs: where the paper prints the cost of which it is a share.
+    """
+
+    rows: tuple[At, ...]
+    than: tuple[At, ...]
+    of: Literal["bytes", "flops", "seconds"]
+    tasks: tuple[str, ...]
+    least: float = -math.inf
+    most: float = math.inf
+    places: int | None = None
+    costs: Printed | None = None
+
+
+@dataclass(frozen=True)
 class Sends:
     """So many rounds of every row send from `least` to `most` bytes, with the paper's own encoder, by its shapes.
 
@@ -177,7 +216,7 @@ class Same:
     tasks: tuple[str, ...] = ()
 
 
-Relation: TypeAlias = Better | AverageBetter | Similar | Reaches | Cheaper | Sends | AtMost | Same
+Relation: TypeAlias = Better | AverageBetter | Similar | NotTold | Reaches | Cheaper | CostShare | Sends | AtMost | Same
 
 
 def rows_named(relation: Relation) -> Iterator[At]:

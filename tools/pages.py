@@ -41,9 +41,10 @@ def rendered() -> Iterator[tuple[str, str]]:
         tables = benchmarks_of(paper)
         own = next(table for table in tables.values() if table.paper.id == paper)
         claims, published = claims_of(paper), published_of(tables.values())
-        judged = judge(own.paper.name, claims, published, records, tables, own.scale(SCALE), derive_for)
+        derive = derive_for, derive_client
+        judged = judge(own.paper.name, claims, published, records, tables, own.scale(SCALE), *derive)
         yield f"{paper}-claims.md", claims_markdown(judged)
-        material = Material(paper, published, tables, claims, records, derive_for)
+        material = Material(paper, published, tables, claims, records, *derive)
         yield f"{paper}-audit.md", audit_markdown(importlib.import_module(f"reports.audit.{paper}").findings(material))
 
 

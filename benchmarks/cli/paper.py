@@ -7,7 +7,7 @@ import importlib.util
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from benchmarks.cli.derive import derive_for
+from benchmarks.cli.derive import derive_client, derive_for
 from benchmarks.record import RunRecord, write_text
 from benchmarks.registry import benchmark, benchmark_ids, claims_of
 from benchmarks.settings import Settings
@@ -43,7 +43,8 @@ def show_claims(paper: str, scale: Scale, records: Sequence[RunRecord], made: Se
 
     tables = benchmarks_of(paper)
     name = next(table.paper.name for table in tables.values() if table.paper.id == paper)
-    judgements = judge(name, claims_of(paper), published_of(tables.values()), records, tables, scale, derive_for)
+    derive, published = (derive_for, derive_client), published_of(tables.values())
+    judgements = judge(name, claims_of(paper), published, records, tables, scale, *derive)
     if not judgements:
         return ""
     print_claims(judgements)
@@ -60,7 +61,8 @@ def show_audit(paper: str, records: Sequence[RunRecord], made: Settings) -> None
     if importlib.util.find_spec(f"reports.audit.{paper}") is None:
         return
     tables = benchmarks_of(paper)
-    material = Material(paper, published_of(tables.values()), tables, claims_of(paper), tuple(records), derive_for)
+    derive, published = (derive_for, derive_client), published_of(tables.values())
+    material = Material(paper, published, tables, claims_of(paper), tuple(records), *derive)
     findings = importlib.import_module(f"reports.audit.{paper}").findings(material)
     path = made.results_dir / "reports" / paper / "audit.md"
     write_text(path, audit_markdown(findings))

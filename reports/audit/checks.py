@@ -13,7 +13,7 @@ from reports.claims.decide import State
 from reports.claims.judge import judge_in_print
 from reports.claims.wording import printed_numbers
 from reports.evidence.published import AVERAGE, Numbers
-from reports.evidence.records import PAPER, Derive, Request, request_for
+from reports.evidence.records import PAPER, Derive, DeriveClient, Request, request_for
 from reports.evidence.statistics import RULES, printed
 from reports.pages.render import escape, table_line
 
@@ -53,6 +53,7 @@ class Material:
 
     published: a paper's id -> its numbers; benchmarks: by id. Of this paper, and of others that its claims speak of.
     derive: what the rounds of a benchmark's cells send; without it, findings by exact bytes are left out.
+    derive_client: what one client's training costs; without it, findings by that are.
     """
 
     paper: str
@@ -61,6 +62,7 @@ class Material:
     claims: tuple[Claim, ...] = ()
     records: tuple[RunRecord, ...] = ()
     derive: Callable[[Benchmark], Derive] | None = None
+    derive_client: DeriveClient | None = None
 
     @property
     def numbers(self) -> Numbers:

@@ -136,7 +136,7 @@ class Asked:
         if math.isinf(self.least):
             return f"≤ {self.most:g}{self.unit}"
         if self.most == -self.least:
-            return "0" if self.most == 0 else f"within ± {self.most:g}"
+            return "0" if self.most == 0 else f"within ± {self.most:g}{self.unit}"
         least = f"{'>' if self.strict else '≥'} {self.least:g}{self.unit}"
         return least if math.isinf(self.most) else f"{least}, ≤ {self.most:g}{self.unit}"
 

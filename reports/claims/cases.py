@@ -8,7 +8,20 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal, Protocol
 
-from benchmarks.claims import At, AtMost, AverageBetter, Better, Cheaper, Reaches, Relation, Same, Sends, Similar
+from benchmarks.claims import (
+    At,
+    AtMost,
+    AverageBetter,
+    Better,
+    Cheaper,
+    CostShare,
+    NotTold,
+    Reaches,
+    Relation,
+    Same,
+    Sends,
+    Similar,
+)
 from benchmarks.measures import TRAIN_LOSS, metric
 from reports.claims.asked import Asked, Unjudged
 from reports.claims.cells import Pair, Tables
@@ -16,6 +29,7 @@ from reports.evidence.statistics import Estimate
 from reports.pages.text import number
 
 Measure = Literal["score", "loss", "rounds"]
+_OF = {"bytes": "communication", "flops": "computation", "seconds": "time"}
 
 
 @dataclass(frozen=True)
@@ -77,8 +91,14 @@ class Source(Protocol):
     def above_target(self, relation: Reaches, row: At, task: str) -> Estimate | None:
         """By how much the best score is better than the target (or, by printed costs, GB below the limit)."""
 
+    def p_value(self, relation: NotTold, pair: Pair) -> Estimate | None:
+        """Of a two-sided t test of the row's scores against the other's."""
+
     def ratio(self, relation: Cheaper, pair: Pair) -> Estimate | None:
         """The rival's bytes over the row's."""
+
+    def share(self, relation: CostShare, pair: Pair) -> Estimate | None:
+        """The row's cost in percent of the rival's."""
 
     def gigabytes(self, relation: Sends, row: At, task: str) -> Estimate | None:
         """What the rounds send, in the paper's GB."""
@@ -114,10 +134,18 @@ def _better(relation: Better, source: Source) -> Iterator[Case]:
 
 
 def _similar(relation: Similar, source: Source) -> Iterator[Case]:
-    tables, asked = source.tables, Asked(-relation.within, relation.within)
+    tables, asked = source.tables, Asked(-relation.within, relation.within, unit=" %" if relation.relative else "")
     for pair in tables.pairs((relation.row,), (relation.other,), relation.tasks, relation.scores):
         name = f"{_names(tables, pair.row, pair.other, pair.score)}, {tables.score_name(pair)}"
         estimate = source.difference(relation, pair)
+        yield Case(tables.benchmark(pair.row).place, (pair.task,), name, asked, estimate)
+
+
+def _not_told(relation: NotTold, source: Source) -> Iterator[Case]:
+    tables, asked = source.tables, Asked(relation.above, strict=True, is_signed=False)
+    for pair in tables.pairs((relation.row,), (relation.other,), relation.tasks, relation.scores):
+        name = f"p of {_names(tables, pair.row, pair.other, pair.score)}, {tables.score_name(pair)}"
+        estimate = source.p_value(relation, pair)
         yield Case(tables.benchmark(pair.row).place, (pair.task,), name, asked, estimate)
 
 
@@ -134,6 +162,15 @@ def _cheaper(relation: Cheaper, source: Source) -> Iterator[Case]:
     for row, than, task in product(relation.rows, relation.than, relation.tasks):
         name = f"{tables.row(than).name} / {tables.row(row).name}, {tables.task(row, task)}"
         estimate = source.ratio(relation, Pair(row, than, task))
+        yield Case(tables.benchmark(row).place, (task,), name, asked, estimate)
+
+
+def _cost_share(relation: CostShare, source: Source) -> Iterator[Case]:
+    tables = source.tables
+    asked = Asked(relation.least, relation.most, places=relation.places, unit=" %", is_signed=False)
+    for row, than, task in product(relation.rows, relation.than, relation.tasks):
+        name = f"{tables.row(row).name} of {tables.row(than).name}, {_OF[relation.of]}, {tables.task(row, task)}"
+        estimate = source.share(relation, Pair(row, than, task))
         yield Case(tables.benchmark(row).place, (task,), name, asked, estimate)
 
 
@@ -180,9 +217,11 @@ def _average_better(relation: AverageBetter, source: Source) -> Iterator[Case]:
 _CASES: dict[type, Callable[[Any, Source], Iterator[Case]]] = {
     Better: _better,
     Similar: _similar,
+    NotTold: _not_told,
     AverageBetter: _average_better,
     Reaches: _reaches,
     Cheaper: _cheaper,
+    CostShare: _cost_share,
     Sends: _sends,
     AtMost: _at_most,
     Same: _same,

@@ -6,7 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from benchmarks.claims import At, AtMost, AverageBetter, Better, Cheaper, Printed, Reaches, Sends, Similar
+from benchmarks.claims import (
+    P_VALUE,
+    At,
+    AtMost,
+    AverageBetter,
+    Better,
+    Cheaper,
+    CostShare,
+    NotTold,
+    Printed,
+    Reaches,
+    Sends,
+    Similar,
+)
 from benchmarks.measures import metric
 from reports.claims.cells import Pair, Tables
 from reports.evidence.published import AVERAGE, Numbers, Place
@@ -32,7 +45,7 @@ class InPrint:
     def _at(self, at: At, column: str, score: str) -> Decimal | None:
         return self._numbers(at).values.get(self._place(at, column, score))
 
-    def _gigabytes(self, printed: Printed | None, at: At) -> Decimal | None:
+    def _cost(self, printed: Printed | None, at: At) -> Decimal | None:
         if printed is None:
             return None
         return self._numbers(at).values.get((printed.table, at.printed or at.row, printed.column, ""))
@@ -45,7 +58,7 @@ class InPrint:
     def difference(self, relation: Better | Similar, pair: Pair) -> Estimate | None:
         if isinstance(relation, Better) and relation.measure != "score":
             return None
-        return self._difference(pair, isinstance(relation, Better) and relation.relative)
+        return self._difference(pair, relation.relative)
 
     def _difference(self, pair: Pair, relative: bool = False) -> Estimate | None:
         own, other = (self._at(at, pair.task, pair.score) for at in (pair.row, pair.other))
@@ -66,13 +79,19 @@ class InPrint:
         parts = (f"{place} {number(float(margin), '+')}" for place, margin in means.items())
         return exact(float(sum(means.values()) / len(means)), note=", ".join(parts))
 
+    def p_value(self, relation: NotTold, pair: Pair) -> Estimate | None:
+        """As the paper prints it: it may be above any level, and shows no equality."""
+        place = relation.printed, pair.row.printed or pair.row.row, pair.task, P_VALUE
+        found = self._numbers(pair.row).values.get(place)
+        return None if found is None else exact(float(found), note=f"printed {found}")
+
     def above_target(self, relation: Reaches, row: At, task: str) -> Estimate | None:
         """By the printed cost where bytes are limited, else by the published score; rounds are in curves only."""
         percent = Decimal(str(relation.target.percent[task]))
         if relation.within_rounds is not None:
             return None
         if relation.below_bytes is not None:
-            cost = self._gigabytes(relation.costs, row)
+            cost = self._cost(relation.costs, row)
             if cost is None:
                 return None
             limit = Decimal(str(relation.below_bytes)) / self.tables.benchmark(row).paper.gigabyte
@@ -87,8 +106,12 @@ class InPrint:
     def ratio(self, relation: Cheaper, pair: Pair) -> Estimate | None:
         if relation.whole_run:
             return self._ratio_by_equations(pair)
-        own, other = (self._gigabytes(relation.costs, at) for at in (pair.row, pair.other))
+        own, other = (self._cost(relation.costs, at) for at in (pair.row, pair.other))
         return None if own is None or other is None else exact(float(other / own))
+
+    def share(self, relation: CostShare, pair: Pair) -> Estimate | None:
+        own, other = (self._cost(relation.costs, at) for at in (pair.row, pair.other))
+        return None if own is None or other is None else exact(float(100 * own / other), note=f"{own} of {other}")
 
     def _ratio_by_equations(self, pair: Pair) -> Estimate | None:
         table, numbers = self.tables.benchmark(pair.row), self._numbers(pair.row)
@@ -100,7 +123,7 @@ class InPrint:
         return exact(ratio, note=f"equations {other.equation} and {own.equation} with the printed parameters")
 
     def gigabytes(self, relation: Sends, row: At, task: str) -> Estimate | None:
-        size = self._gigabytes(relation.sizes, row)
+        size = self._cost(relation.sizes, row)
         return None if size is None else exact(float(relation.rounds * size), note=f"{relation.rounds} × {size} GB")
 
     def level(self, relation: AtMost, row: At, task: str) -> Estimate | None:

@@ -7,7 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from benchmarks.claims import At, AtMost, AverageBetter, Better, Cheaper, Reaches, Sends, Similar, Target
+from benchmarks.claims import (
+    At,
+    AtMost,
+    AverageBetter,
+    Better,
+    Cheaper,
+    CostShare,
+    NotTold,
+    Reaches,
+    Sends,
+    Similar,
+    Target,
+)
 from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
@@ -16,15 +28,18 @@ from reports.claims.asked import derivation, unjudged
 from reports.claims.averages import average_margin
 from reports.claims.cells import Pair, Runs, Tables
 from reports.claims.goals import Goal, above, byte_ratio, fewer_rounds, goal
-from reports.claims.paired import relative_difference
+from reports.claims.paired import relative_difference, unpaired_p
 from reports.evidence.equations import Costs
 from reports.evidence.paired import Pairs, difference, level
 from reports.evidence.published import Numbers
-from reports.evidence.records import PAPER, Derive, machine, request_for
+from reports.evidence.records import PAPER, Derive, DeriveClient, machine, request_for
 from reports.evidence.scores import known, round_scores, score_label, scores_of
 from reports.evidence.statistics import Estimate, mean
 from reports.evidence.traffic import Cost, bytes_until, derived_cost
 from reports.pages.text import number
+
+NO_EVIDENCE = "a p above any level is no evidence that two are equal"
+BESIDE_OTHERS = "records are timed beside other work on their machines"
 
 
 @dataclass(frozen=True)
@@ -34,6 +49,7 @@ class InRecords:
     runs: Runs
     published: Mapping[str, Numbers]  # a paper's id -> its numbers, for limits that are given in bytes
     derive: Callable[[Benchmark], Derive] | None = None  # what a benchmark's rounds send, for bytes without a run
+    derive_client: DeriveClient | None = None  # what one client's training costs
 
     @property
     def tables(self) -> Tables:
@@ -72,9 +88,14 @@ class InRecords:
             fewer = fewer_rounds(pairs, wanted, pair.score) if wanted else None
             return self._as_evidence(fewer, rows, pair.task, wanted.why_not if wanted else "")
         score = TRAIN_LOSS if isinstance(relation, Better) and relation.measure == "loss" else pair.score
-        is_relative = isinstance(relation, Better) and relation.relative
-        found = relative_difference(pairs, score) if is_relative else difference(pairs, score)
+        found = relative_difference(pairs, score) if relation.relative else difference(pairs, score)
         return self._as_evidence(found, rows, pair.task)
+
+    def p_value(self, relation: NotTold, pair: Pair) -> Estimate | None:
+        pairs = self.runs.paired(pair.row, pair.other, pair.task)
+        if not pairs:
+            return None
+        return unjudged(unpaired_p(pairs, pair.score), [(self.tables.task(pair.row, pair.task), NO_EVIDENCE)])
 
     def average_margin(self, relation: AverageBetter, rivals: Mapping[str, At]) -> Estimate | None:
         return average_margin(self.runs, relation.rows, rivals)
@@ -154,20 +175,47 @@ class InRecords:
         return self._as_evidence(found, (pair.row, pair.other), pair.task, wanted.why_not)
 
     def _byte_ratio(self, pair: Pair, whole_run: bool) -> Estimate | None:
-        """Of the paper's own encoder: measured at its scale, else by its shapes, with our runs' beside it."""
-
-        def ratio(own: Cost | None, its: Cost | None) -> float | None:
-            if own is None or its is None:
-                return None
+        def ratio(own: Cost, its: Cost) -> float:
             sizes = (own.run_bytes, its.run_bytes) if whole_run else (own.round_bytes, its.round_bytes)
             return sizes[1] / sizes[0] if sizes[0] else math.inf
 
+        return self._of_both(pair, ratio, " ×")
+
+    def _of_both(self, pair: Pair, compare: Callable[[Cost, Cost], float], unit: str) -> Estimate | None:
+        """Of two costs with the paper's own encoder: measured at its scale, else by shapes, with our runs' beside."""
         own, its = (self.runs.cost(at, pair.task) for at in (pair.row, pair.other))
-        measured, n = ratio(own, its), min(own.seeds, its.seeds) if own and its else 0
-        derived = ratio(*(self._derived(at, pair.task) for at in (pair.row, pair.other)))
-        if derived is None or (measured is not None and self.is_paper):
+        measured, n = (compare(own, its), min(own.seeds, its.seeds)) if own and its else (None, 0)
+        derived = [self._derived(at, pair.task) for at in (pair.row, pair.other)]
+        if None in derived or (measured is not None and self.is_paper):
             return None if measured is None else derivation(measured, n)
-        return derivation(derived, n, f"{self._by_shapes(pair.row)}; {_beside(measured, ' ×')}")
+        value = compare(*(cost for cost in derived if cost is not None))
+        return derivation(value, n, f"{self._by_shapes(pair.row)}; {_beside(measured, unit)}")
+
+    def share(self, relation: CostShare, pair: Pair) -> Estimate | None:
+        """Of bytes and FLOPs, which follow from shapes; of seconds, which hang on what else a machine did."""
+        if relation.of == "bytes":
+            return self._of_both(pair, lambda own, its: _percent(own.round_bytes, its.round_bytes), " %")
+        if relation.of == "flops":
+            own, its = (self._flops(at, pair.task) for at in (pair.row, pair.other))
+            return (
+                None
+                if own is None or its is None
+                else derivation(_percent(own, its), 0, f"FLOPs {self._by_shapes(pair.row)}")
+            )
+        costs = [cost for at in (pair.row, pair.other) if (cost := self.runs.cost(at, pair.task)) is not None]
+        times = [cost.train_seconds / cost.rounds for cost in costs if cost.train_seconds is not None]
+        if len(times) < 2:
+            return None
+        found = Estimate(_percent(*times), None, min(cost.seeds for cost in costs))
+        return unjudged(found, [(self.tables.task(pair.row, pair.task), BESIDE_OTHERS)])
+
+    def _flops(self, at: At, task: str) -> float | None:
+        """Of one client's training on a text, with the paper's own encoder."""
+        table, column = self.tables.benchmark(at), self.tables.column(at, task)
+        if self.derive_client is None or column is None or PAPER not in {scale.id for scale in table.scales}:
+            return None
+        found = self.derive_client(table.cell(self.tables.row(at), column, table.scale(PAPER), 0))
+        return None if found is None else found.flops
 
     def gigabytes(self, relation: Sends, row: At, task: str) -> Estimate | None:
         """With our own encoder beside the paper's: only the paper's says something of so many bytes."""
@@ -199,6 +247,10 @@ class InRecords:
             by_equation = at.row in table.closed_forms
             self._known[at, task] = Costs(request).derived_run(row) if by_equation else derived_cost(request, row)
         return self._known[at, task]
+
+
+def _percent(own: float, its: float) -> float:
+    return 100 * own / its if its else math.inf
 
 
 def _beside(measured: float | None, unit: str) -> str:

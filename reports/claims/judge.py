@@ -15,7 +15,7 @@ from reports.claims.in_print import InPrint
 from reports.claims.in_records import InRecords
 from reports.claims.wording import Opinion, could_see, effect, printed_numbers, record_numbers, seeds, why_not
 from reports.evidence.published import Numbers
-from reports.evidence.records import DEMO, Derive
+from reports.evidence.records import DEMO, Derive, DeriveClient
 
 # In the order of State: yes, no, undecided, not judged, missing.
 PRINT_WORDS = dict(
@@ -84,16 +84,17 @@ def judge(
     benchmarks: Mapping[str, Benchmark],
     scale: Scale,
     derive: Callable[[Benchmark], Derive] | None = None,
+    derive_client: DeriveClient | None = None,
 ) -> tuple[Judgement, ...]:
     """Judge a paper's claims in print and on the records of a scale; none at the demo scale, whose data are generated.
 
     paper: its name. published: a paper's id -> its numbers. benchmarks: by id. Of all papers that the claims speak of;
     ReportError where a benchmark or one of its rows is missing. derive: what a benchmark's rounds send; without it,
-    bytes of rounds and runs are those of the scale's records.
+    bytes of rounds and runs are those of the scale's records. derive_client: what one client's training costs.
     """
     if scale.id == DEMO:
         return ()
-    source = InRecords(Runs.of_all(benchmarks, scale, records), published, derive)
+    source = InRecords(Runs.of_all(benchmarks, scale, records), published, derive, derive_client)
     judged = []
     for claim in claims:
         in_print, ours = judge_in_print(claim, published, benchmarks), opinion(claim, source, RECORD_WORDS)

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from benchmarks.claims import MAJORITY, At, AtMost, AverageBetter, Better, Cheaper, Claim, Reaches, Sends, Similar
+from benchmarks.claims import (
+    MAJORITY,
+    At,
+    AtMost,
+    AverageBetter,
+    Better,
+    Cheaper,
+    Claim,
+    CostShare,
+    NotTold,
+    Reaches,
+    Sends,
+    Similar,
+)
 from benchmarks.record import RunRecord
 from benchmarks.spec import Scale
 from reports.claims.cells import Pair, Runs, Tables
@@ -62,6 +75,14 @@ class _Questions:
         if relation.target is not None:
             self._order((pair.row, pair.other), pair.task)
             self._with_majority(relation.target.baselines, pair.task)
+
+    def p_value(self, relation: NotTold, pair: Pair) -> None:
+        self._order((pair.row, pair.other), pair.task)
+
+    def share(self, relation: CostShare, pair: Pair) -> None:
+        """Of bytes and FLOPs it follows from shapes; times are read off the cells themselves."""
+        if relation.of == "seconds":
+            self.other.update({(pair.row, pair.task): None, (pair.other, pair.task): None})
 
     def gigabytes(self, relation: Sends, row: At, task: str) -> None:
         """Follows from shapes."""

@@ -9,7 +9,8 @@ from benchmarks.record import RunRecord
 from reports.evidence.inference import estimate, resampled
 from reports.evidence.paired import Pairs, difference, gains, paired_error, resplit_ratio
 from reports.evidence.scores import known, scores_of
-from reports.evidence.statistics import Estimate, mean
+from reports.evidence.statistics import Estimate, mean, sample_sd, welch_test
+from reports.pages.text import number
 
 
 def relative_difference(pairs: Pairs, score: str) -> Estimate:
@@ -17,6 +18,22 @@ def relative_difference(pairs: Pairs, score: str) -> Estimate:
     found, values = difference(pairs, score), known(scores_of([its for _, its in pairs], score).at())
     level = abs(mean(values)) if values else 0.0
     return _scaled(found, 100 / level) if level else Estimate(None, None, found.n, found.note)
+
+
+def unpaired_p(pairs: Pairs, score: str) -> Estimate:
+    """Two-sided p of Welch's t test of both sides' scores over seeds, at the chosen round, as if nothing paired them.
+
+    As papers do it: seeds are taken for independent draws. No value below two seeds, nor where no score varies.
+    """
+    own, its = (known(scores_of([pair[side] for pair in pairs], score).at()) for side in (0, 1))
+    sds, n = [sample_sd(own), sample_sd(its)], [len(own), len(its)]
+    spread = [sd for sd in sds if sd is not None]
+    if len(spread) < 2 or not any(spread):
+        return Estimate(None, None, min(n))
+    t, freedom, p = welch_test(mean(own) - mean(its), spread, n)
+    return Estimate(
+        p, None, min(n), f"p = {number(p, places=4)}: Welch's t = {number(t)} with {number(freedom)} degrees of freedom"
+    )
 
 
 def _scaled(found: Estimate, by: float) -> Estimate:

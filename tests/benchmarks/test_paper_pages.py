@@ -31,7 +31,8 @@ def text(page: Path) -> str:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
 def test_a_page_names_every_benchmark_of_its_paper(page: Path) -> None:
     paper = page.parent.name
-    named = set(re.findall(r"`(?:[a-z]+)?-((?:table|figure|sensitivity|iid|inversion|pretraining)\d*)`", text(page)))
+    kinds = "table|figure|appendix|sensitivity|iid|inversion|pretraining|general"
+    named = set(re.findall(rf"`(?:[a-z]+)?-((?:{kinds})\d*)`", text(page)))
     assert {f"{paper}-{name}" for name in named} == {known for known in benchmark_ids() if known.startswith(paper)}
     assert text(page).count(BEGIN) == 0
     assert page.read_text(encoding="utf-8").count(BEGIN) == 1
@@ -43,7 +44,7 @@ def test_its_commands_are_understood(page: Path) -> None:
     assert commands
     for command in commands:
         words = build_parser().parse_args(shlex.split(command))
-        if words.command in ("plan", "run", "sweep"):
+        if words.command in ("plan", "run", "sweep") and not getattr(words, "claims", False):  # of a whole paper
             assert selection(words).cells()
     for made in re.findall(r"^make (?:sweep-)?([a-z]+-[a-z0-9]+)", text(page), re.M):
         assert made in benchmark_ids()
@@ -87,3 +88,32 @@ def test_hyper_parameters_are_those_of_the_definitions() -> None:
         split = table.cell(by_id["fedsplitbert"], SENTIMENT, scale, 0)
         critical = f"{split.options['critical_layer']} of {scale.depth}"
         assert stated["FedSplitBERT's critical layer"][place] == critical
+
+
+def test_fedbfpts_hyper_parameters_are_those_of_its_definitions() -> None:
+    page = next(page for page in PAGES if page.parent.name == "fedbfpt")
+    lines = [line.strip("| ").split(" | ") for line in text(page).splitlines() if line.startswith("| ")]
+    halves = text(page).partition("| fine-tuning |")
+    first, second = (
+        {line[0]: line[1:4] for line in lines if len(line) == 5 and f"| {line[0]} | {line[1]} |" in half}
+        for half in (halves[0], halves[2])
+    )
+    pretraining, table3 = benchmark_of("fedbfpt-pretraining"), benchmark_of("fedbfpt-table3")
+    names = {"jnlpba": "JNLPBA", "scierc": "SciERC", "rct20k": "Rct-20k"}
+    for place, scale in enumerate(table3.scales):
+        made = pretraining.base(pretraining.row("fedbfpt"), pretraining.columns[0], pretraining.scale(scale.id), 0)
+        local = pretraining.cell(pretraining.row("fedbfpt"), pretraining.columns[0], scale, 0).options["local_layers"]
+        assert first["clients"][place] == str(made.clients)
+        assert first["rounds × local epochs"][place] == f"{made.training.rounds} × {made.training.local_epochs}"
+        assert first["local layers"][place] == f"{local} of {scale.depth}"
+        assert first["batch size"][place] == str(made.training.batch_size)
+        assert first["length"][place] == str(made.training.max_length)
+        if scale.id != "lite":
+            assert float(first["learning rate"][place]) == made.training.learning_rate
+        for column in table3.columns:
+            if column.task in names:
+                training = table3.cell(table3.row("fedbfpt"), column, scale, 0).training
+                assert second["epochs"][place] == str(training.rounds)
+                assert second[f"batch size: {names[column.task]}"][place] == str(training.batch_size)
+                rate = second[f"learning rate, × {training.decay} an epoch: {names[column.task]}"][place]
+                assert float(rate) == training.learning_rate

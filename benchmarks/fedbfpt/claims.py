@@ -1,0 +1,339 @@
+"""FedBFPT's checkable sentences. Quotations are literal, from the paper's text (TeX's signs as they print)."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from benchmarks.claims import At, Better, Claim, CostShare, NotTold, Printed, Relation, Similar, rising
+
+_table3 = partial(At, "fedbfpt-table3")
+_skew = partial(At, "fedbfpt-table6")
+_pretraining = partial(At, "fedbfpt-pretraining")  # the cells whose costs Tables 2, 4 and 5 print, and every row
+
+_COMPARABLE = 2.0  # points
+_A_LITTLE = 2.0
+_CRUCIAL = 1.0
+_NOT_MUCH = 1.0
+_SIGNIFICANT = 110.0  # percent: a tenth more
+_OURS, _FL, _CENTRAL, _BERT = map(_table3, ("fedbfpt", "bert-fl", "bert-c", "bert"))
+_LIGHT = ("distilbert", "tinybert-6", "tinybert-4")
+_SAMPLING = ("fedbfpt-no-m", "fedbfpt-no-s")
+_PARTS = ("fedbfpt-no-pl", *_SAMPLING)  # in all three domains
+_SUCCESSIVE = "fedbfpt-no-sp"  # printed for computer science alone
+_BIOLOGY, _SCIENCE, _MEDICINE = "fedbfpt-appendix1", "fedbfpt-table4", "fedbfpt-appendix2"  # the ablations
+_ABLATIONS = (_SCIENCE, _BIOLOGY, _MEDICINE)
+_DEPTHS = ("fedbfpt-table5", "fedbfpt-appendix3", "fedbfpt-appendix4")
+_CORPUS = ("corpus-computer-science",)  # that of Tables 4 and 5: a share of a cost is the same in each domain
+_COLUMNS = {"flops": "computation_seconds", "bytes": "communication_mb"}
+_BY_SHAPES = (
+    "In print the seconds and megabytes of Tables 2, 4 and 5; ours FLOPs and bytes of a client's training with "
+    "the paper's encoder, texts at full length."
+)
+
+
+def _cost(row: str, *than: str, of: str, table: str = "Table 2", **asked: float) -> CostShare:
+    """A row's cost of further pre-training in percent of that of others."""
+    rivals, costs = tuple(map(_pretraining, than)), Printed(table, _COLUMNS.get(of, ""))
+    return CostShare((_pretraining(row),), rivals, of, _CORPUS, costs=costs, **asked)  # type: ignore[arg-type]
+
+
+def _costs(row: str, *than: str, table: str = "Table 2", **asked: float) -> tuple[CostShare, ...]:
+    """Computation and communication, both within the same bounds."""
+    return tuple(_cost(row, *than, of=of, table=table, **asked) for of in _COLUMNS)
+
+
+def _above(tables: tuple[str, ...], *rivals: str, by: float = 0.0) -> tuple[Better, ...]:
+    """FEDBFPT above these rows of each table."""
+    return tuple(Better((At(table, "fedbfpt"),), tuple(At(table, row) for row in rivals), by=by) for table in tables)
+
+
+def _order(tables: tuple[str, ...], *rows: str) -> tuple[Relation, ...]:
+    """In each table every row is better than the one before it."""
+    return tuple(step for table in tables for step in rising(tuple(At(table, row) for row in rows)))
+
+
+def _perplexity(row: str, *rivals: str) -> tuple[Better, ...]:
+    """Lower perplexity of held-out passages, in all three domains; the paper measures none."""
+    return (Better((_pretraining(row),), tuple(map(_pretraining, rivals))),)
+
+
+CLAIMS = (
+    Claim(
+        "1a",
+        "FEDBFPT achieves performance levels comparable to traditional FL methods",
+        "Abstract; sections 1, 5.2 and 6",
+        (Similar(_OURS, _FL, within=_COMPARABLE),),
+        reading=f"comparable is within {_COMPARABLE:g} points of BERT-FL, above or below, on every task; no margin is "
+        "stated. In print BERT without further pre-training is within 1.1 points of BERT-FL, too.",
+        otherwise={
+            "within 1 point": (Similar(_OURS, _FL, within=1.0),),
+            "within 2 % of BERT-FL's score": (Similar(_OURS, _FL, within=2.0, relative=True),),
+            "no more than 1 point below": (Better((_OURS,), (_FL,), by=-1.0),),
+            "perplexity within 2 % of BERT-FL's": (
+                Similar(_pretraining("fedbfpt"), _pretraining("bert-fl"), within=2.0, relative=True),
+            ),
+        },
+    ),
+    Claim(
+        "1b",
+        "even approaching the performance of centralized training models",
+        "Abstract; section 1",
+        (Better((_OURS,), (_CENTRAL,), by=-_COMPARABLE),),
+        reading=f"no more than {_COMPARABLE:g} points below BERT-C on every task; no number is stated.",
+        otherwise={
+            "no more than 1 point below": (Better((_OURS,), (_CENTRAL,), by=-1.0),),
+            "perplexity within 2 % of BERT-C's": (
+                Similar(_pretraining("fedbfpt"), _pretraining("bert-c"), within=2.0, relative=True),
+            ),
+        },
+    ),
+    Claim(
+        "1c",
+        "Can such a method achieve the accuracy of traditional FL or even centralized training?",
+        "section 1, answered “Yes.”",
+        (Better((_OURS,), (_FL, _CENTRAL)),),
+        reading="to achieve it is to be above BERT-FL and BERT-C on every task; no two printed scores are equal.",
+        otherwise={"BERT-FL alone": (Better((_OURS,), (_FL,)),), "perplexity": _perplexity("fedbfpt", "bert-fl")},
+    ),
+    Claim(
+        "1d",
+        "all pass the t-test, showing that the two methods are comparable",
+        "footnote 3",
+        (NotTold(_OURS, _FL, above=0.05, printed="Text"),),
+        reading="passing is p > 0.05, as the printed p-values do. It shows no equality: two methods that differ pass, "
+        "too, with few enough seeds. So in our records p is shown and not judged; what could show it is 1a.",
+    ),
+    Claim(
+        "2a",
+        "only using 46.70% of the computational cost",
+        "section 5.2; Abstract; section 1",
+        (_cost("fedbfpt", "bert-fl", of="flops", most=46.7, places=2),),
+        reading=f"46.70 % of BERT-FL's or less, rounded to two decimals. {_BY_SHAPES}",
+        otherwise={
+            "46.70 %, no less": (_cost("fedbfpt", "bert-fl", of="flops", least=46.7, most=46.7, places=2),),
+            "time, as the paper measures": (_cost("fedbfpt", "bert-fl", of="seconds", most=46.7, places=2),),
+        },
+    ),
+    Claim(
+        "2b",
+        "and 7.04% of the communication cost of BERT-FL",
+        "section 5.2, TeX's marks left out; Abstract; section 1",
+        (_cost("fedbfpt", "bert-fl", of="bytes", least=7.04, most=7.04, places=2),),
+        reading=f"what rounds to 7.04 %. {_BY_SHAPES}",
+    ),
+    Claim(
+        "2c",
+        "reducing computation and communication costs by 46.70% and 7.04%, respectively",
+        "Abstract",
+        tuple(
+            _cost("fedbfpt", "bert-fl", of=of, least=100 - percent, most=100 - percent, places=2)
+            for of, percent in (("flops", 46.7), ("bytes", 7.04))
+        ),
+        reading="as it is written: reduced by these shares, to 53.30 % and 92.96 %. Sections 1 and 5.2 say to these.",
+    ),
+    Claim(
+        "3a",
+        "Our method outperforms other lightweight BERT models",
+        "section 5.2",
+        (Better((_OURS,), tuple(map(_table3, _LIGHT))),),
+        reading="above DistilBERT, TinyBERT-6 and TinyBERT-4 on every task.",
+        caveats={"lite": "no checkpoint of the three is at hand"},
+    ),
+    Claim(
+        "3b",
+        "and requires fewer resources",
+        "section 5.2",
+        _costs("fedbfpt", *_LIGHT, most=100.0),
+        reading=f"no more computation, and no more communication, than each of the three. {_BY_SHAPES}",
+        otherwise={
+            "computation alone": (_cost("fedbfpt", *_LIGHT, of="flops", most=100.0),),
+            "communication alone": (_cost("fedbfpt", *_LIGHT, of="bytes", most=100.0),),
+        },
+    ),
+    Claim(
+        "3c",
+        "our method has lower computational and communication costs compared to other models",
+        "section 5.4",
+        _costs("fedbfpt", "bert-fl", *_LIGHT, most=100.0),
+        reading=f"the same with BERT-FL among the others. {_BY_SHAPES}",
+    ),
+    Claim(
+        "4a",
+        "better performance on specialized domain tasks after undergoing further pre-training",
+        "section 1",
+        (Better((_CENTRAL, _FL, _OURS), (_BERT,)),),
+        reading="BERT-C, BERT-FL and FEDBFPT each above BERT in each domain.",
+        otherwise={
+            "BERT-C alone": (Better((_CENTRAL,), (_BERT,)),),
+            "BERT-FL alone": (Better((_FL,), (_BERT,)),),
+            "FEDBFPT alone": (Better((_OURS,), (_BERT,)),),
+            "somewhere (“can yield”)": (Better((_CENTRAL, _FL, _OURS), (_BERT,), some=True),),
+            "perplexity": (
+                Better(tuple(map(_pretraining, ("bert-c", "bert-fl", "fedbfpt"))), (_pretraining("before"),)),
+            ),
+        },
+    ),
+    Claim(
+        "5a",
+        "All these contribute to the decent model performance of FEDBFPT with limited resources",
+        "section 5.2",
+        (*_above(_ABLATIONS, *_PARTS), *_above((_SCIENCE,), _SUCCESSIVE)),
+        reading=r"FEDBFPT above itself without each part: \PL, \M and \S in each domain, \SP in computer science, "
+        "where alone it is printed.",
+        otherwise={
+            r"with \SP in each domain": _above(_ABLATIONS, *_PARTS, _SUCCESSIVE),
+            "perplexity": _perplexity("fedbfpt", *_PARTS, _SUCCESSIVE),
+        },
+    ),
+    Claim(
+        "5b",
+        "efficiently complete further pre-training with a minimal amount of resources",
+        "section 5.3",
+        _costs("fedbfpt", "fedbfpt-all", *_PARTS, _SUCCESSIVE, table="Table 4", most=100.0),
+        reading=f"no row of Table 4 costs less; four cost the same in print. {_BY_SHAPES}",
+    ),
+    Claim(
+        "5c",
+        "sampling and mapping deeper T-layers on each iteration are crucial for achieving good performance",
+        "section 5.3",
+        _above(_ABLATIONS, *_SAMPLING, by=_CRUCIAL),
+        reading=rf"crucial is {_CRUCIAL:g} point or more above \M, which maps no deeper layer, and \S, which does not "
+        "draw anew in each iteration, in each domain; no number is stated.",
+        otherwise={
+            "Table 4 alone": _above((_SCIENCE,), *_SAMPLING, by=_CRUCIAL),
+            r"\S is the worst of all": tuple(
+                Better(
+                    tuple(At(table, row) for row in ("fedbfpt", "fedbfpt-all", "fedbfpt-no-pl", "fedbfpt-no-m")),
+                    (At(table, "fedbfpt-no-s"),),
+                )
+                for table in _ABLATIONS
+            ),
+            "perplexity, any amount": _perplexity("fedbfpt", *_SAMPLING),
+        },
+    ),
+    Claim(
+        "5d",
+        "achieves the least computational and communication cost",
+        "appendix, section 1.2",
+        tuple(
+            share
+            for table in ("Appendix Table 1", "Appendix Table 2")
+            for share in _costs("fedbfpt", "fedbfpt-all", *_PARTS, table=table, most=100.0)
+        ),
+        reading=f"no row of these tables costs less. {_BY_SHAPES}",
+    ),
+    Claim(
+        "5e",
+        "as well as the highest accuracy",
+        "appendix, section 1.2",
+        _above((_BIOLOGY, _MEDICINE), "fedbfpt-all", *_PARTS),
+        reading="above every other row that tables 1 and 2 of the appendix print; in biology it is F1.",
+    ),
+    Claim(
+        "5f",
+        "These results are consistent with what we have presented in Section 5.3",
+        "appendix, section 1.2",
+        _order((_BIOLOGY, _MEDICINE), "fedbfpt-no-s", "fedbfpt-no-m", "fedbfpt-all", "fedbfpt-no-pl", "fedbfpt"),
+        reading=r"consistent is in the order of Table 4: \S, \M, ALL, \PL, FEDBFPT, from the lowest to the highest.",
+        otherwise={"FEDBFPT is the best": _above((_BIOLOGY, _MEDICINE), "fedbfpt-all", *_PARTS)},
+    ),
+    Claim(
+        "5g",
+        "this does not bring much performance gain",
+        "footnote 1, on training more than one T-layer at an iteration",
+        tuple(
+            Better((At(table, "fedbfpt-all"),), (At(table, "fedbfpt"),), by=-math.inf, most=_NOT_MUCH)
+            for table in _ABLATIONS
+        ),
+        reading=f"FEDBFPT-ALL, which trains all local layers, is no more than {_NOT_MUCH:g} point above FEDBFPT.",
+    ),
+    Claim(
+        "5h",
+        "but increase the client’s computational and communication cost significantly",
+        "footnote 1",
+        _costs("fedbfpt-all", "fedbfpt", table="Table 4", least=_SIGNIFICANT),
+        reading=f"FEDBFPT-ALL costs a tenth more than FEDBFPT, or more. {_BY_SHAPES}",
+    ),
+    Claim(
+        "6a",
+        "the value of 6 we chose effectively balances the trade-off between overhead and performance",
+        "section 5.4; appendix, section 1.3",
+        (
+            *_above(_DEPTHS, "fedbfpt-4", "fedbfpt-8"),
+            *_costs("fedbfpt", "fedbfpt-8", table="Table 5", most=100.0),
+        ),
+        reading=f"local models of 6 layers score above those of 4 and 8 and cost no more than those of 8. {_BY_SHAPES}",
+        otherwise={
+            "no more than 1 point below depth 8, above depth 4": (
+                *_above(_DEPTHS, "fedbfpt-4"),
+                *_above(_DEPTHS, "fedbfpt-8", by=-1.0),
+            ),
+            "perplexity": _perplexity("fedbfpt", "fedbfpt-4", "fedbfpt-8"),
+        },
+    ),
+    Claim(
+        "6b",
+        "The additional results exhibit a similar trend as that reported in Section 5.4",
+        "appendix, section 1.3",
+        _order(_DEPTHS[1:], "fedbfpt-4", "fedbfpt-8", "fedbfpt"),
+        reading="in the order of Table 5: depth 4 below depth 8 below depth 6.",
+    ),
+    Claim(
+        "6c",
+        "a smaller m_k^L will reduce C_k's computational cost",
+        "section 3.1",
+        tuple(
+            _cost(low, high, of="flops", table="Table 5", most=100.0)
+            for low, high in (("fedbfpt-4", "fedbfpt"), ("fedbfpt", "fedbfpt-8"))
+        ),
+        reading=f"depth 4 against 6, and 6 against 8. {_BY_SHAPES}",
+    ),
+    Claim(
+        "6d",
+        "as well as the final performance of the global model",
+        "section 3.1, of a smaller m_k^L",
+        _order(_DEPTHS, "fedbfpt-4", "fedbfpt", "fedbfpt-8"),
+        reading="the smaller the local depth, the lower the score: 4 below 6 below 8, in each domain; not so 6a.",
+    ),
+    Claim(
+        "6e",
+        "communication cost while reducing the final performance of the global model as well",
+        "section 3.1, of a smaller m_k^T",
+        (
+            *(Better((At(table, "fedbfpt-all"),), (At(table, "fedbfpt"),)) for table in _ABLATIONS),
+            _cost("fedbfpt", "fedbfpt-all", of="bytes", table="Table 4", most=100.0),
+        ),
+        reading="one trained layer (FEDBFPT) sends less than six (FEDBFPT-ALL), and scores lower in each domain.",
+    ),
+    Claim(
+        "7",
+        "the uneven distribution may result in some loss of model performance, our method still performs well",
+        "section 5.4",
+        (Better((_skew("fedbfpt-skewed"),), (_skew("fedbfpt"),), by=-_A_LITTLE),),
+        reading=f"skewed sizes cost no more than {_A_LITTLE:g} points on any task. Whether the sum of the parts is "
+        "unchanged is in the audit.",
+        otherwise={
+            "no more than 1 point": (Better((_skew("fedbfpt-skewed"),), (_skew("fedbfpt"),), by=-1.0),),
+            "some loss, and a little": (Better((_skew("fedbfpt"),), (_skew("fedbfpt-skewed"),), most=_A_LITTLE),),
+            "perplexity within 2 %": (
+                Similar(_pretraining("fedbfpt-skewed"), _pretraining("fedbfpt"), within=2.0, relative=True),
+            ),
+        },
+    ),
+    Claim(
+        "8",
+        "focusing more on the shallow layers during the further pre-training phase",
+        "section 5.4, where it “is effective”; Abstract: they “are crucial in the pre-training stage”",
+        _above((_SCIENCE,), _SUCCESSIVE),
+        reading=r"more rounds for shallower layers (FEDBFPT) against a round for each (\SP). No row trains a deeper "
+        "layer alone, so nothing printed compares one of them with a shallow one.",
+        otherwise={
+            "in each domain": _above(_ABLATIONS, _SUCCESSIVE),
+            r"the shallowest alone (\PL) above a round for each": tuple(
+                Better((At(table, "fedbfpt-no-pl"),), (At(table, _SUCCESSIVE),)) for table in _ABLATIONS
+            ),
+            "perplexity": _perplexity("fedbfpt", _SUCCESSIVE),
+        },
+    ),
+)
