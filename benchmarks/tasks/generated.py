@@ -127,7 +127,7 @@ def tagged(kinds: int, sentences: int, rng: np.random.Generator) -> Examples:
 
     An entity is a noun of NOUNS with the adjective before it, and the noun says its kind; other nouns are none.
     """
-    of_kind = [words.NOUNS[kind :: kinds][:NOUNS_OF_KIND] for kind in range(kinds)]
+    of_kind = [words.NOUNS[kind::kinds][:NOUNS_OF_KIND] for kind in range(kinds)]
     texts, tags = [], []
     for _ in range(sentences):
         text: list[str] = []
