@@ -11,7 +11,7 @@ from benchmarks.tuning import Grid, Search
 
 # A local model's layers are written in the 12 of the paper's encoder, of a table's own cells and of what they begin
 # from.
-_LOCAL_LAYERS = LayerUnit("local layers", of=12, symbol="m^L")
+_LOCAL_LAYERS = LayerUnit("local layers", of=12, symbol="m^L", least=1)
 
 PAPER = Paper(
     id="fedbfpt",

@@ -13,16 +13,7 @@ from itertools import chain, pairwise
 
 from benchmarks.claims import P_VALUE
 from reports.audit.checks import Finding, Material, against_exact, digits, listed, sentences, show
-from reports.audit.fedbfpt_costs import (
-    COMMUNICATION,
-    COSTS,
-    PERCENT,
-    RIVAL,
-    UNITS,
-    by_shapes,
-    computation,
-    costed,
-)
+from reports.audit.fedbfpt_costs import COMMUNICATION, COSTS, PERCENT, RIVAL, UNITS, by_shapes, computation, costed
 from reports.evidence.inference import estimate
 from reports.evidence.published import Numbers
 from reports.pages.text import number
