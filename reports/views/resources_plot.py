@@ -16,7 +16,7 @@ from reports.pages.text import dagger_note, row_name
 
 _INCHES, _ROW_INCHES = 10.5, 0.36
 _POINTS: Any = {"linestyle": "none", "markersize": 6}
-_PRINTED: Any = DIAMOND | {"markersize": 6, "clip_on": False}
+_PRINTED: Any = DIAMOND | {"markersize": 7, "markerfacecolor": "none", "clip_on": False}
 
 Series = Sequence[tuple[str, dict[str, Any], Mapping[str, float]]]  # label, style, row id -> percent
 
@@ -45,7 +45,7 @@ def _computation(found: Resources) -> Series:
         for place, (name, work) in enumerate(ways.items())
     ]
     if timed is not None:
-        series.append(("timed", mark(len(ways)), {name: 100 * ratio for name, ratio in timed.ratios.items()}))
+        series.append(("timed", mark(len(ways)), timed.percent))
     return [*series, ("printed", _PRINTED, _of_print(found, WORK))]
 
 
