@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from statistics import median
@@ -54,6 +54,7 @@ class Job:
     config: str  # of its encoder, with its own number of layers, as JSON
     layers: int
     trained: frozenset[str]
+    backbone: str = field(compare=False)  # whose configuration that is a change of
 
     @property
     def said(self) -> str:
@@ -71,9 +72,8 @@ def measure(bench: Bench, sizes: Sizes = Sizes()) -> Section:
     first = {jobs[0] for jobs in rounds.values()}
     peaks = {job: in_process(peak_of, job, sizes, bench.settings) for job in jobs if job in first}
     bench.say(f"  {len(jobs)} local models, each {bench.repeats + 1} times")
-    seconds = dict(
-        zip(jobs, in_turn(bench.repeats, *[epoch_of(job, sizes, bench.settings) for job in jobs]), strict=True)
-    )
+    epochs = [epoch_of(job, sizes, bench.settings) for job in jobs]
+    seconds = dict(zip(jobs, in_turn(bench.repeats, *epochs), strict=True))
     turns = {row: [sum(turn) / len(own) for turn in zip(*(seconds[job] for job in own), strict=True)]
              for row, own in rounds.items()}  # fmt: skip
 
@@ -126,7 +126,7 @@ def jobs_by_round(cell: Cell, config: Mapping[str, JSON] | None = None) -> list[
         plan = plan_of(round, 0)
         depth = parameter_groups(plan.view).depth
         own = {**architecture(cell.backbone), **(config or {}), "num_hidden_layers": depth}
-        found.append(Job(canonical_json(own), depth, plan.train))
+        found.append(Job(canonical_json(own), depth, plan.train, cell.backbone))
     return found
 
 
@@ -136,9 +136,13 @@ def epoch_of(job: Job, sizes: Sizes, settings: Settings, batches: int | None = N
     words = int(config["vocab_size"])
     vocabulary = Vocabulary(words, np.arange(FIRST_WORD, words), MASK)
     setting = setting_of(
-        config=config, head="masked-lm", objective=MaskedLM(words, vocabulary), device=settings.device,
+        job.backbone,
+        config=config,
+        head="masked-lm",
+        objective=MaskedLM(words, vocabulary),
+        device=settings.device,
         batch_size=sizes.batch,
-    )  # fmt: skip
+    )
     examples = texts((batches or sizes.batches) * sizes.batch, (sizes.tokens, sizes.tokens), words)
     (client,) = clients_of(examples, 1)
     return partial(setting.training.run, setting.model, client.train, sorted(job.trained), 1, 0)

@@ -66,7 +66,7 @@ def setting_of(
 ) -> Setting:
     """A client's local training, batches of 16; the backbone has fresh weights. folder: of cached features.
 
-    config: changes to the encoder's configuration. objective: what it is trained for; of two labels, where none is said.
+    config: changes to the encoder's configuration. objective: what it is trained for; two labels, where none is said.
     """
     values = {"seed": 0, "learning_rate": LEARNING_RATE, "batch_size": 16, **training}
 

@@ -40,7 +40,7 @@ def _known(values: Mapping[str, float | None]) -> dict[str, float]:
 def _computation(found: Resources) -> Series:
     rows, timed = found.rows, found.timed
     ways = {"FLOPs": lambda costs: costs.flops} | {name: form.work for name, form in found.costing.forms.items()}
-    series = [
+    series: list[tuple[str, dict[str, Any], Mapping[str, float]]] = [
         (name, mark(place), _known({row.id: found.percent(row, work) for row in rows}))
         for place, (name, work) in enumerate(ways.items())
     ]
