@@ -115,7 +115,7 @@ class _Count:
         config: Any = model.network.encoder.config
         key = trained, self.size, config.to_json_string(), architecture_of(model)
         if key not in _KNOWN_ACTIVATIONS:
-            _KNOWN_ACTIVATIONS[key] = self._kept(model, trained)
+            _KNOWN_ACTIVATIONS[key] = kept_bytes(model, trained, self.size, self.counter)
         found = {
             "trainings": 1, "forward": parts.depth, "backward": parts.depth - lowest, "trained": len(places),
             "parameters_bytes": sum(size.values()), "gradients_bytes": gradients, "moments_bytes": MOMENTS * gradients,
@@ -129,26 +129,28 @@ class _Count:
         self.amounts["texts"] += texts
         self.amounts["flops"] += flops.of(np.full(texts, self.size.tokens), texts * self.size.asked)
 
-    def _kept(self, model: Model, trained: frozenset[str]) -> int:
-        """Bytes that the forward pass of one text keeps for the backward pass, without the parameters themselves."""
-        model.set_trained(trained)
-        model.network.train()
-        self.counter.asked = self.size.asked
-        batch = OneText(self.size, model.objective).subset.examples.collate(np.zeros(1, dtype=np.int64))
-        weights = {tensor.untyped_storage()._cdata for tensor in model.parameters.values()}
-        kept: dict[int, torch.UntypedStorage] = {}  # each once, whatever views of it are kept
 
-        def pack(tensor: torch.Tensor) -> torch.Tensor:
-            storage = tensor.untyped_storage()
-            if storage._cdata not in weights:
-                kept[storage._cdata] = storage
-            return tensor
+def kept_bytes(model: Model, trained: frozenset[str], size: Size, counter: FlopCounter) -> int:
+    """Bytes that the forward pass of one text keeps for the backward pass, without the parameters themselves.
 
-        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-            loss = model.loss(batch)
-        found = sum(storage.nbytes() for storage in kept.values())
-        del loss
-        return found
+    The model is on the `meta` device, and the counter, which says how many tokens are asked for, is entered.
+    """
+    model.set_trained(trained)
+    model.network.train()
+    counter.asked = size.asked
+    batch = OneText(size, model.objective).subset.examples.collate(np.zeros(1, dtype=np.int64))
+    weights = {tensor.untyped_storage()._cdata for tensor in model.parameters.values()}
+    kept: dict[int, torch.UntypedStorage] = {}  # each once, whatever views of it are kept
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage._cdata not in weights:
+            kept[storage._cdata] = storage
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        model.loss(batch)
+    return sum(storage.nbytes() for storage in kept.values())
 
 
 def asked_of(objective: Objective, tokens: int) -> int:
