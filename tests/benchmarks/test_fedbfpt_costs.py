@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from benchmarks.backbones import architecture
 from benchmarks.cli.derive import derive_client
+from benchmarks.cli.main import main
 from benchmarks.costs import ClientCosts
 from benchmarks.fedbfpt.costs import COSTING
 from benchmarks.planning import wire_plan
@@ -216,3 +217,31 @@ def tiny_activations() -> Callable[[tuple[int, ...]], int]:
             return kept_bytes(model, trained, Size(8, 2), counter)
 
     return kept
+
+
+# ---- definitions -------------------------------------------------------------------------------------------------
+
+
+def test_table_2_computes_nothing_anew() -> None:
+    for scale in TABLE2.scales:
+        own = {cell.spec_id for _, _, cell in TABLE2.cells(scale, [0])}
+        known = PRETRAINING.cells(PRETRAINING.scale(scale.id), [0], columns=TABLE2.columns)
+        assert own <= {cell.spec_id for _, _, cell in known}
+
+
+@pytest.mark.parametrize("table", ["table4", "table5", "appendix1", "appendix2", "appendix3", "appendix4"])
+def test_tables_with_printed_costs_cost_what_their_cells_begin_from(table: str) -> None:
+    found = benchmark(f"fedbfpt-{table}")
+    paper = found.scale("paper")
+    assert found.costing == COSTING
+    assert COSTING.baseline in {row.id for row in found.costed_rows}
+    printed = {entry.row for entry in read_published(found.published_csv) if entry.column == "computation_percent"}
+    assert printed == {row.id for row in found.rows if row.printed}
+    for row in found.rows:
+        own = found.costed(row, found.columns_at(paper)[0], paper)
+        assert own == found.cell(row, found.columns_at(paper)[0], paper, 3).initial
+
+
+def test_show_names_the_formulas(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "fedbfpt-table2"]) == 0
+    assert "(mf + mb)·S²·H² of section 4.1" in capsys.readouterr().out
