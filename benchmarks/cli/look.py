@@ -14,7 +14,7 @@ from benchmarks.errors import DependsOnTextsError, UserError
 from benchmarks.record import read_records
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.settings import Settings
-from benchmarks.spec import SCALES, Cell
+from benchmarks.spec import SCALES, Benchmark, Cell
 
 _IN_PRINT = {True: "", False: " (not in print)"}
 

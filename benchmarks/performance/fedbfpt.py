@@ -23,7 +23,7 @@ from benchmarks.registry import benchmark
 from benchmarks.runner import hold_freed_memory, peak_memory_bytes, quiet_libraries
 from benchmarks.settings import Settings
 from benchmarks.spec import JSON, Cell, canonical_json
-from fedsim.algorithms import build_algorithm
+from fedsim.algorithms import Setting, build_algorithm
 from fedsim.models.groups import LAYER, parameter_groups
 from fedsim.objectives import MaskedLM, Vocabulary
 
@@ -72,7 +72,8 @@ def measure(bench: Bench, sizes: Sizes = Sizes()) -> Section:
     first = {jobs[0] for jobs in rounds.values()}
     peaks = {job: in_process(peak_of, job, sizes, bench.settings) for job in jobs if job in first}
     bench.say(f"  {len(jobs)} local models, each {bench.repeats + 1} times")
-    epochs = [epoch_of(job, sizes, bench.settings) for job in jobs]
+    models = {job.config: setting_for(job, sizes, bench.settings) for job in jobs}  # one for all jobs of its shape
+    epochs = [epoch_of(job, models[job.config], sizes) for job in jobs]
     seconds = dict(zip(jobs, in_turn(bench.repeats, *epochs), strict=True))
     turns = {row: [sum(turn) / len(own) for turn in zip(*(seconds[job] for job in own), strict=True)]
              for row, own in rounds.items()}  # fmt: skip
@@ -130,21 +131,25 @@ def jobs_by_round(cell: Cell, config: Mapping[str, JSON] | None = None) -> list[
     return found
 
 
-def epoch_of(job: Job, sizes: Sizes, settings: Settings, batches: int | None = None) -> Callable[[], object]:
-    """One epoch of a local model that stays in memory."""
+def setting_for(job: Job, sizes: Sizes, settings: Settings) -> Setting:
+    """A client with the job's local model, which masks tokens of random texts."""
     config = json.loads(job.config)
     words = int(config["vocab_size"])
-    vocabulary = Vocabulary(words, np.arange(FIRST_WORD, words), MASK)
-    setting = setting_of(
+    objective = MaskedLM(words, Vocabulary(words, np.arange(FIRST_WORD, words), MASK))
+    return setting_of(
         job.backbone,
         config=config,
         head="masked-lm",
-        objective=MaskedLM(words, vocabulary),
+        objective=objective,
         device=settings.device,
         batch_size=sizes.batch,
     )
-    examples = texts((batches or sizes.batches) * sizes.batch, (sizes.tokens, sizes.tokens), words)
-    (client,) = clients_of(examples, 1)
+
+
+def epoch_of(job: Job, setting: Setting, sizes: Sizes, batches: int | None = None) -> Callable[[], object]:
+    """One epoch of a job; batches: in place of the usual ones."""
+    count = (batches or sizes.batches) * sizes.batch
+    (client,) = clients_of(texts(count, (sizes.tokens, sizes.tokens), setting.objective.outputs), 1)
     return partial(setting.training.run, setting.model, client.train, sorted(job.trained), 1, 0)
 
 
@@ -153,5 +158,5 @@ def peak_of(job: Job, sizes: Sizes, settings: Settings) -> int:
     quiet_libraries()
     torch.set_num_threads(settings.threads)
     hold_freed_memory()
-    epoch_of(job, sizes, settings, batches=1)()
+    epoch_of(job, setting_for(job, sizes, settings), sizes, batches=1)()
     return peak_memory_bytes()

@@ -14,6 +14,7 @@ from benchmarks.performance.fedbfpt import BASELINE, METHOD, Job, Sizes, jobs_by
 from benchmarks.performance.section import Bench
 from benchmarks.registry import benchmark
 from benchmarks.settings import Settings
+from fedsim.algorithms import Setting
 from reports.evidence.records import request_for
 from reports.evidence.resources import Resources
 
@@ -59,9 +60,9 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     def build(seconds: Callable[[Job], list[float]]) -> Any:
         timed: list[Job] = []
 
-        def epoch_of(job: Job, sizes: Sizes, settings: Settings) -> Callable[[], object]:
+        def epoch_of(job: Job, setting: Setting, sizes: Sizes) -> Callable[[], object]:
             timed.append(job)
-            return real(job, sizes, settings)
+            return real(job, setting, sizes)
 
         def in_turn(repeats: int, *works: Callable[[], object]) -> list[list[float]]:
             for work in works:
