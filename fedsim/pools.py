@@ -25,21 +25,16 @@ class Pools:
     def __call__(self, round: int, client: ClientId) -> ExchangePlan:
         """The client's plan with what it downloads."""
         own, stale = self._plan(round, client), self._stale_before(round, client)
-        names = {target: name for name, target in own.view.items() if name not in own.local}  # each is fetched once
-        return replace(own, download=frozenset(names[target] for target in stale & names.keys()))
+        return replace(own, download=frozenset(name for target, name in _fetched(own).items() if target in stale))
 
     def _stale_before(self, round: int, client: ClientId) -> frozenset[str]:
         """What the server has merged and the client has not fetched since."""
         found = self._stale.setdefault(client, [frozenset()])
         while len(found) < round:
             number = len(found)
-            fetched = self._viewed(number, client) if client in self._cohort(number) else frozenset()
-            found.append((found[-1] - fetched) | self._merged_in(number))
+            fetched = _fetched(self._plan(number, client)) if client in self._cohort(number) else {}
+            found.append((found[-1] - fetched.keys()) | self._merged_in(number))
         return found[round - 1]
-
-    def _viewed(self, round: int, client: ClientId) -> frozenset[str]:
-        own = self._plan(round, client)
-        return frozenset(target for name, target in own.view.items() if name not in own.local)
 
     def _merged_in(self, round: int) -> frozenset[str]:
         while len(self._merged) < round:
@@ -47,3 +42,8 @@ class Pools:
             plans = [self._plan(number, client) for client in self._cohort(number)]
             self._merged.append(frozenset(plan.view[name] for plan in plans for name in plan.upload))
         return self._merged[round - 1]
+
+
+def _fetched(plan: ExchangePlan) -> dict[str, str]:
+    """The server's names that a client views and does not keep to itself -> one of the client's own for each."""
+    return {target: name for name, target in plan.view.items() if name not in plan.local}

@@ -188,7 +188,7 @@ def _moments(private: Params) -> Moments:
 
 
 def aggregation_weights(
-    cohort: Sequence[Client], plans: Mapping[ClientId, ExchangePlan], weights: str
+    cohort: Sequence[Client], plans: Mapping[ClientId, ExchangePlan], weights: str = "size"
 ) -> dict[ClientId, dict[str, float]]:
     """N_i / N for each client and server tensor, N over those in the cohort who upload that tensor.
 

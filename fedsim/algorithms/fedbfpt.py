@@ -14,7 +14,7 @@ from fedsim.plan import ClientId, ExchangePlan
 from fedsim.pools import Pools
 from fedsim.rng import SERVER, numpy_generator
 
-# The first of each is the paper's method, the others are its ablations.
+# The first of each is the default.
 CHOICES = {
     "schedule": ("progressive", "first", "successive"),
     "trained": ("layer", "all"),
@@ -39,7 +39,8 @@ def fedbfpt(
     In round i client k trains layer ℓ and the head of a model of m_k^L layers: 0 … ℓ are the server's own, those above
     are drawn from ℓ + 1 … m^G - 1. It fetches what was merged since it last did (in round 1 nothing), and the server
     takes the mean of what is trained (equation 1). Embeddings, and with them a tied decoder, stay frozen.
-    local_layers: m_k^L, one for all clients or a list of one for each; of as many as the server has, nothing is drawn.
+    local_layers: m_k^L, one for all clients or a list of one for each; with as many as the server has, and "all" of
+    them trained, this is federated averaging.
     schedule: of ℓ, see `layers_by_round`. trained: that "layer" and the head, or "all" of the local model, embeddings
     too, with deeper layers drawn without repetition (FEDBFPT-ALL).
     deeper: layers above ℓ are "sampled", or the "first" m_k^L layers are used throughout (ablation \M).

@@ -34,6 +34,7 @@ CHANGES: dict[str, Any] = {
     "training.learning_rate": 0.25,
     "training.participation": 0.5,
     "training.padding": "fixed",
+    "training.decay": 0.7,
     "codec": "fp16",
     "test_share": 0.5,
     "holdout": "validation",

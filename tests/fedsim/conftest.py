@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from fedsim.algorithms import Setting, build_algorithm
 from fedsim.data import Client, Examples, Subset
-from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics, Run, run_federation
+from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics, Run, Scorer, run_federation
 from fedsim.feature_cache import FeatureCache
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.model import Model
@@ -83,6 +83,12 @@ class RecordingChannel(Channel):
         return received
 
 
+def score(answers: np.ndarray, subset: Subset) -> dict[str, float | None]:
+    """Besides the accuracy, a number that changes with the last bit of any answer, and one that is undefined."""
+    accuracy = float((answers.argmax(1) == subset.labels).mean())
+    return {"accuracy": accuracy, "sum": float(answers.astype(np.float64).sum()), "undefined": None}
+
+
 class Small:
     """Three clients and a BERT of three layers, or of as many as asked for."""
 
@@ -142,17 +148,12 @@ class Small:
         codec: str = "fp32",
         clients: Sequence[Client] | None = None,
         channel: Channel | None = None,
+        score: Scorer = score,
         **engine: Any,
     ) -> Run:
         channel = channel or Channel(codec)
         values = {"rounds": 2, "seed": 0, **engine}
         return run_federation(algorithm, clients or self.clients, channel, score, **values)
-
-
-def score(answers: np.ndarray, subset: Subset) -> dict[str, float | None]:
-    """Besides the accuracy, a number that changes with the last bit of any answer, and one that is undefined."""
-    accuracy = float((answers.argmax(1) == subset.labels).mean())
-    return {"accuracy": accuracy, "sum": float(answers.astype(np.float64).sum()), "undefined": None}
 
 
 def _assert_same_tensors(left: Mapping[str, Tensor], right: Mapping[str, Tensor]) -> None:

@@ -71,6 +71,32 @@ def test_without_a_schedule_every_step_has_the_rate_itself(small, rates):
     assert set(rates) == {5e-3}
 
 
+@pytest.mark.parametrize("method", ["fedavg", "central"])
+def test_a_rate_decays_after_each_round(small, rates, method):
+    """FedBFPT's fine-tuning: × 0.7 after each epoch. 14 examples in batches of 4 are 4 steps a round."""
+    changes = {"decay": 0.7, "rounds": 3, "batch_size": 4, "learning_rate": 1e-2, "optimizer": "kept"}
+    small.run(small.algorithm(method, small.setting(**changes)), clients=small.clients[:1], rounds=3)
+    assert rates == pytest.approx([1e-2 * share for share in (1, 0.7, 0.49) for _ in range(4)])
+
+
+def test_decay_and_a_schedule_are_multiplied(small, rates):
+    changes = {"decay": 0.5, "schedule": "linear", "rounds": 2, "batch_size": 7, "learning_rate": 1e-2}
+    small.run(small.algorithm("fedavg", small.setting(**changes)), clients=small.clients[:1], rounds=2)
+    assert rates == pytest.approx([1e-2 * share for share in (1, 3 / 4, 2 / 4 / 2, 1 / 4 / 2)])
+
+
+def test_decay_is_of_the_round_whoever_trains(small, rates):
+    """Clients of 14, 10 and 6 examples have rounds of 4, 3 and 2 steps."""
+    small.run(small.algorithm("fedavg", small.setting(decay=0.7, rounds=2, batch_size=4)), rounds=2)
+    assert rates == pytest.approx([5e-3] * 9 + [5e-3 * 0.7] * 9)
+
+
+@pytest.mark.parametrize("decay", [0.0, -0.7, float("inf"), float("nan")])
+def test_a_decay_that_is_no_factor_is_refused(decay):
+    with pytest.raises(FederationError, match="decay: expected a factor above 0, found"):
+        training_of(decay=decay)
+
+
 # ---- clipping and decay ----------------------------------------------------------------------------------------
 
 

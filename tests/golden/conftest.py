@@ -54,6 +54,7 @@ CELLS: Mapping[str, Cell] = {
     "fedsplitbert": _pairs("fedsplitbert", critical_layer=2),
     "fedsplitbert-fp16": _pairs("fedsplitbert", "fp16", critical_layer=2),
     "fedper": _pairs("fedper"),
+    "fedbfpt": replace(_pairs("fedbfpt", local_layers=2), training=replace(TRAINING, rounds=3)),
     "fedavg-prior": replace(_pairs("local_prior"), training=ONE_ROUND, initial=_pairs("fedavg")),
     "linear": _pairs("linear"),
     "d-fedfreezebert-psum": _tweets("fedfreezebert", "psum", TRAINING),

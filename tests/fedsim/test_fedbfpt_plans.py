@@ -1,0 +1,127 @@
+"""Which layer a round of FedBFPT trains, and which layers stand above it in a client's model."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedsim.algorithms.fedbfpt import layers_by_round
+
+NUMBER = re.compile(r"\.layer\.(\d+)\.")
+CLIENTS, ROUNDS = 3, 5
+
+
+def layer_of(name: str) -> int | None:
+    found = NUMBER.search(name)
+    return int(found[1]) if found else None
+
+
+def standing(plan) -> tuple[int, ...]:
+    """The server's layers in a client's model, from the bottom."""
+    pairs = {(layer_of(name), layer_of(target)) for name, target in plan.view.items()}
+    return tuple(target for own, target in sorted(pair for pair in pairs if pair[0] is not None))
+
+
+@pytest.fixture(scope="module")
+def wide(small):
+    """An encoder as deep as the paper's, of which only plans are asked."""
+    return type(small)(depth=12)
+
+
+# ---- which layer a round trains --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rounds", "permitted", "schedule", "expected"),
+    [
+        (5, 6, "progressive", (0, 0, 0, 1, 2)),  # the authors' five
+        (10, 6, "progressive", (0, 0, 0, 0, 0, 1, 1, 1, 2, 3)),
+        (10, 2, "progressive", (0, 0, 0, 0, 0, 1, 1, 1, 1, 1)),
+        (4, 1, "progressive", (0, 0, 0, 0)),
+        (1, 6, "progressive", (0,)),
+        (5, 6, "first", (0, 0, 0, 0, 0)),
+        (5, 6, "successive", (0, 1, 2, 3, 4)),
+        (5, 3, "successive", (0, 1, 2, 2, 2)),
+    ],
+)
+def test_schedules_by_hand(rounds, permitted, schedule, expected):
+    assert layers_by_round(rounds, permitted, schedule) == expected
+
+
+@given(st.integers(1, 200), st.integers(1, 12), st.sampled_from(["progressive", "first", "successive"]))
+def test_every_round_trains_a_permitted_layer_from_the_bottom_up(rounds, permitted, schedule):
+    found = layers_by_round(rounds, permitted, schedule)
+    assert len(found) == rounds
+    assert found[0] == 0
+    assert all(0 <= after - before <= 1 for before, after in pairwise(found))
+    assert max(found) < permitted
+    if schedule == "progressive":
+        left = rounds
+        for layer, count in sorted(Counter(found).items()):
+            assert count == (left if layer == permitted - 1 else math.ceil(left / 2))
+            left -= count
+
+
+def test_the_shallowest_client_decides_how_high_layers_go(wide):
+    algorithm = wide.algorithm("fedbfpt", wide.setting(rounds=ROUNDS), local_layers=[4, 2, 3])
+    trained = [{layer_of(name) for name in algorithm.plan(number, 0).train} - {None} for number in (1, 2, 3, 4, 5)]
+    assert trained == [{0}, {0}, {0}, {1}, {1}]
+
+
+# ---- which layers stand above it -------------------------------------------------------------------------------
+
+
+def drawn(algorithm, rounds=ROUNDS) -> dict[tuple[int, int], tuple[int, ...]]:
+    return {
+        (number, client): standing(algorithm.plan(number, client))
+        for number in range(1, rounds + 1)
+        for client in range(CLIENTS)
+    }
+
+
+@pytest.mark.parametrize("trained", ["layer", "all"])
+def test_what_is_drawn_lies_above_the_layer_in_order(wide, trained):
+    repeated = False
+    for seed in range(5):
+        setting = wide.setting(rounds=ROUNDS, seed=seed)
+        algorithm = wide.algorithm("fedbfpt", setting, local_layers=6, trained=trained)
+        for (number, _), layers in drawn(algorithm).items():
+            layer = layers_by_round(ROUNDS, 6, "progressive")[number - 1]
+            assert layers[: layer + 1] == tuple(range(layer + 1))
+            assert len(layers) == 6
+            assert list(layers) == sorted(layers)
+            assert layer < min(layers[layer + 1 :]) <= max(layers) <= 11
+            repeated |= len(set(layers)) < 6
+    assert repeated == (trained == "layer")  # "[5, 5, 9]" in the paper's text; two copies could not both be written
+
+
+def test_draws_are_uniform(wide):
+    """Of 11 layers each is drawn as often as any other: a chi-squared test at 10 degrees of freedom."""
+    setting = wide.setting(rounds=400)
+    algorithm = wide.algorithm("fedbfpt", setting, local_layers=6, schedule="first")
+    counts = Counter(layer for layers in drawn(algorithm, 400).values() for layer in layers[1:])
+    expected = 400 * CLIENTS * 5 / 11
+    assert sum((counts[layer] - expected) ** 2 / expected for layer in range(1, 12)) < 29.6  # p = 0.001
+
+
+def test_draws_are_fresh_or_as_the_option_says(wide):
+    def of(seed=0, **options):
+        return drawn(wide.algorithm("fedbfpt", wide.setting(rounds=ROUNDS, seed=seed), local_layers=6, **options))
+
+    fresh, layer, official = of(), of(resampled="layer"), of(draw="official")
+    assert fresh == of()
+    assert fresh != of(seed=1)
+    first = [{found[number, client] for number in (1, 2, 3) for client in range(CLIENTS)} for found in (fresh, layer)]
+    assert [len(each) for each in first] == [9, 3]
+    assert all(len({layer[number, client] for number in (1, 2, 3)}) == 1 for client in range(CLIENTS))
+    assert {layer[1, client] for client in range(CLIENTS)} == {fresh[1, client] for client in range(CLIENTS)}
+    assert layer[4, 0] == fresh[4, 0] != layer[1, 0]  # a new draw when the layer moves on
+    assert len({official[number, client] for number in (1, 2, 3) for client in range(CLIENTS)}) == 1
+    assert len(set(official.values())) == 3  # one for each of three layers
+    assert set(of(deeper="first").values()) == {(0, 1, 2, 3, 4, 5)}
