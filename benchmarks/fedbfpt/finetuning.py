@@ -9,8 +9,10 @@ from benchmarks.fedbfpt import pretraining, setup
 from benchmarks.fedbfpt.setup import GLOBAL
 from benchmarks.spec import JSON, Cell, Column, Deviation, Row, Scale, Stage, Training, Yardstick
 
-JNLPBA = Column("jnlpba", "JNLPBA", ("test/entity_f1",), "test/entity_f1")
-SCIERC = Column("scierc", "SciERC", ("test/entity_f1",), "test/entity_f1")
+_ENTITIES = (("test/entity_f1",), "test/entity_f1")
+_AUTHORS_OWN = ("test/entity_f1_concatenated",)
+JNLPBA = Column("jnlpba", "JNLPBA", *_ENTITIES, beside=_AUTHORS_OWN)
+SCIERC = Column("scierc", "SciERC", *_ENTITIES, beside=_AUTHORS_OWN)
 RCT20K = Column("rct20k", "Rct-20k", ("test/accuracy",), "test/accuracy")
 NICTA_PIBOSO = Column(
     "nicta-piboso",
@@ -51,7 +53,7 @@ LITE_RATE = 2e-4
 def training_of(task: str, scale: Scale) -> Training:
     """One epoch a round with one optimiser throughout; the paper's batches and rates at its scale."""
     if scale.id == "demo":
-        return Training(4, 2e-3, batch_size=16, max_length=32, precision="fp32", optimizer="kept", decay=DECAY)
+        return Training(6, 1e-3, batch_size=16, max_length=32, precision="fp32", optimizer="kept", decay=DECAY)
     if scale.id == "lite":
         return Training(
             LITE_EPOCHS,
@@ -165,8 +167,8 @@ DEVIATIONS = (
     ),
     Deviation(
         "f1",
-        "F1 of entities is that of whole spans (seqeval), sentence by sentence; the authors' code concatenates "
-        "sentences and drops the last span.",
+        "F1 of entities is that of whole spans (seqeval), sentence by sentence. The authors' code concatenates "
+        "sentences and drops the last span: beside it, and no claim is judged on that.",
         ("lite", "paper"),
     ),
     Deviation(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from torch import Tensor, nn
+from safetensors import SafetensorError
+from torch import nn
 
 from fedsim.errors import FederationError
 
@@ -65,35 +65,6 @@ def encoder_from_folder(folder: Path) -> nn.Module:
     for parameter in encoder.parameters():
         parameter.data = parameter.data.clone()
     return encoder
-
-
-def pretrained_head(folder: Path, names: Mapping[str, Sequence[str]]) -> dict[str, Tensor]:
-    """A head's weights in an encoder's folder, in fp32; empty where it has none of them.
-
-    names: the head's own parameter -> how the names of it end in checkpoints, of which the first one found counts.
-    FederationError where some are there and others lacking.
-    """
-    stored: dict[str, Tensor] = {}
-    endings = tuple(f".{ending}" for known in names.values() for ending in known)
-    for path in sorted(folder.glob("*.safetensors")):
-        try:
-            with safe_open(path, framework="pt") as file:
-                for name in file.keys():  # noqa: SIM118 - not a mapping
-                    if f".{name}".endswith(endings):
-                        stored[f".{name}"] = file.get_tensor(name).float()
-        except (SafetensorError, OSError) as error:
-            raise FederationError(f"{path}: the weights cannot be read ({error}). Fetch the encoder again.") from None
-    found = {
-        own: tensor
-        for own, known in names.items()
-        for ending in reversed(known)
-        for name, tensor in stored.items()
-        if name.endswith(f".{ending}")
-    }
-    if found and found.keys() != names.keys():
-        lacking = ", ".join(" or ".join(names[own]) for own in names if own not in found)
-        raise FederationError(f"{folder}: expected a whole head or none, found one that lacks {lacking}")
-    return found
 
 
 def _no_pooler(config: Mapping[str, Any]) -> dict[str, bool]:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fedsim.errors import FederationError
+from fedsim.models.pretrained import MASKED_LM, POOLER, Names
 from fedsim.rng import SERVER, torch_seeded
 
 # Shape suffixes: P paths, B batch, S tokens, D hidden width, C outputs, H attention heads, E a head's width, N targets:
@@ -32,7 +33,7 @@ class Head(nn.Module):
     states: ClassVar[int] = 1
     tokens: ClassVar[bool] = False
     answers_tokens: ClassVar[bool] = False
-    pretrained: ClassVar[Mapping[str, Sequence[str]]] = {}
+    pretrained: ClassVar[Names] = {}
 
     def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
         raise NotImplementedError
@@ -44,9 +45,7 @@ class Head(nn.Module):
 class Pooled(Head):
     """BERT's own: pooler (dense and tanh over [CLS]), dropout, linear (Devlin et al. 2019, section 4.1)."""
 
-    pretrained: ClassVar[Mapping[str, Sequence[str]]] = {
-        f"pooler.{part}": (f"pooler.dense.{part}",) for part in ("weight", "bias")
-    }
+    pretrained: ClassVar[Names] = POOLER
 
     def __init__(self, config: Any, outputs: int) -> None:
         super().__init__()
@@ -131,27 +130,7 @@ class CausalLanguageModel(Head):
 class MaskedLanguageModel(CausalLanguageModel):
     """Dense, GELU, LayerNorm, then the word embeddings as decoder, with a bias (Devlin et al. 2019, appendix A.1)."""
 
-    # As BERT names them, with its older names of LayerNorm's; then DistilBERT, then RoBERTa.
-    pretrained: ClassVar[Mapping[str, Sequence[str]]] = {
-        **{
-            f"transform.{part}": (
-                f"cls.predictions.transform.dense.{part}",
-                f"vocab_transform.{part}",
-                f"lm_head.dense.{part}",
-            )
-            for part in ("weight", "bias")
-        },
-        **{
-            f"norm.{part}": (
-                f"cls.predictions.transform.LayerNorm.{part}",
-                f"cls.predictions.transform.LayerNorm.{older}",
-                f"vocab_layer_norm.{part}",
-                f"lm_head.layer_norm.{part}",
-            )
-            for part, older in (("weight", "gamma"), ("bias", "beta"))
-        },
-        "bias": ("cls.predictions.bias", "cls.predictions.decoder.bias", "vocab_projector.bias", "lm_head.bias"),
-    }
+    pretrained: ClassVar[Names] = MASKED_LM
 
     def __init__(self, config: Any, outputs: int) -> None:
         super().__init__(config, outputs)

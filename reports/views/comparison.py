@@ -125,9 +125,7 @@ class Comparison:
 
     @property
     def has_average(self) -> bool:
-        """Whether the paper has such a column, and some row all that it takes."""
-        is_printed = bool(self.request.benchmark.average) and len(self.request.columns) > 1
-        return is_printed and any(result.ours is not None for result in self.averages)
+        return len(self.request.columns) > 1 and any(result.ours is not None for result in self.averages)
 
     def scores_of(self, column: Column) -> tuple[str, ...]:
         return scores_shown(self.request, column)
@@ -178,8 +176,6 @@ def _score(
 def _average(
     benchmark: Benchmark, scale: Scale, row: Row, cells: Sequence[CellResult], published: float | None
 ) -> AverageResult:
-    if not benchmark.average:
-        return AverageResult(row)
     headlines: dict[str, ScoreResult | None] = dict.fromkeys(column.task for column in benchmark.columns_at(scale))
     headlines |= {cell.column.task: cell.headline for cell in cells if cell.row.id == row.id}
     found = [headline for headline in headlines.values() if headline is not None and headline.ours is not None]
@@ -215,7 +211,8 @@ def compare(request: Request, printed_in: str = "") -> Comparison:
         cells.append(CellResult(row, column, scores, seeds, measured_cost(benchmark, column, records)))
     printed_averages = {row.id: published.get((row.id, AVERAGE, "")) for row in request.rows}
     known_averages = {name: entry.value if entry else None for name, entry in printed_averages.items()}
-    averages = tuple(_average(benchmark, scale, row, cells, known_averages[row.id]) for row in request.rows)
+    averaged = request.rows if benchmark.average else ()
+    averages = tuple(_average(benchmark, scale, row, cells, known_averages[row.id]) for row in averaged)
     about = (*_last_round(request, cells), *_undefined(request, cells))
     notes = notes_under(request, _method(request), _derivations(request, published), about)
     return Comparison(request, tuple(cells), averages, tuple(notes))

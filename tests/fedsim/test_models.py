@@ -8,9 +8,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from fedsim.errors import FederationError
-from fedsim.models.encoder import FAMILY, encoder_from_config, encoder_from_folder, pretrained_pooler, read_config
+from fedsim.models.encoder import FAMILY, encoder_from_config, encoder_from_folder, read_config
 from fedsim.models.groups import parameter_groups
 from fedsim.models.model import Model
+from fedsim.models.pretrained import POOLER, pretrained_head
 from fedsim.models.sequence import SequenceModel, with_head
 from fedsim.objectives import Classification
 from fedsim.precision import resolve_precision
@@ -245,13 +246,81 @@ def test_pretrained_pooler_is_taken_over(folder):
     assert torch.equal(head.pooler.bias, stored["pooler.dense.bias"].float())
 
 
-def test_pooler_is_found_under_a_prefix_and_may_be_absent(tmp_path):
-    save_file(
-        {"bert.pooler.dense.bias": torch.ones(2), "cls.dense.bias": torch.zeros(2)}, tmp_path / "model.safetensors"
+def test_a_head_is_found_under_a_prefix_and_may_be_absent(tmp_path):
+    path = tmp_path / "model.safetensors"
+    pooler = {"bert.pooler.dense.bias": torch.ones(2), "bert.pooler.dense.weight": torch.eye(2)}
+    save_file({**pooler, "cls.dense.bias": torch.zeros(2)}, path)
+    found = pretrained_head(tmp_path, POOLER)
+    assert {name: tensor.tolist() for name, tensor in found.items()} == {
+        "pooler.weight": [[1.0, 0.0], [0.0, 1.0]],
+        "pooler.bias": [1.0, 1.0],
+    }
+    save_file({"cls.dense.bias": torch.zeros(2)}, path)
+    assert pretrained_head(tmp_path, POOLER) == {}
+    save_file({"bert.pooler.dense.bias": torch.ones(2)}, path)
+    with pytest.raises(FederationError, match=r"whole head or none, found one that lacks pooler\.dense\.weight"):
+        pretrained_head(tmp_path, POOLER)
+
+
+BERT_HEAD = ("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.bias")
+DISTILBERT_HEAD = ("vocab_transform", "vocab_layer_norm", "vocab_projector.bias")
+ROBERTA_HEAD = ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias")
+
+
+def checkpoint_with_head(folder, config, names, parts=("weight", "bias"), outputs=None):
+    """An encoder's folder with a masked-LM head of random weights under these names; returns the head's tensors."""
+    made = encoder_from_config(config)
+    made.save_pretrained(folder)
+    hidden, outputs = made.config.hidden_size, outputs or made.config.vocab_size
+    (dense, norm, bias), rng = names, torch.Generator().manual_seed(7)
+
+    def drawn(*shape):
+        return torch.randn(*shape, generator=rng)
+
+    head = {
+        "transform.weight": (f"{dense}.weight", drawn(hidden, hidden)),
+        "transform.bias": (f"{dense}.bias", drawn(hidden)),
+        "norm.weight": (f"{norm}.{parts[0]}", drawn(hidden)),
+        "norm.bias": (f"{norm}.{parts[1]}", drawn(hidden)),
+        "bias": (bias, drawn(outputs)),
+    }
+    stored = load_file(folder / "model.safetensors")
+    save_file(stored | dict(head.values()), folder / "model.safetensors", metadata={"format": "pt"})
+    return {name: tensor for name, (_, tensor) in head.items()}
+
+
+@pytest.mark.parametrize(
+    ("model_type", "names", "parts"),
+    [
+        ("bert", BERT_HEAD, ("weight", "bias")),
+        ("bert", BERT_HEAD, ("gamma", "beta")),  # as bert-base-uncased has them
+        ("bert", (*BERT_HEAD[:2], "cls.predictions.decoder.bias"), ("weight", "bias")),
+        ("distilbert", DISTILBERT_HEAD, ("weight", "bias")),
+        ("roberta", ROBERTA_HEAD, ("weight", "bias")),
+    ],
+)
+def test_a_checkpoints_masked_lm_head_is_taken_over(tmp_path, model_type, names, parts):
+    kept = checkpoint_with_head(tmp_path, {"model_type": model_type, **RELATIVES[model_type]}, names, parts)
+    encoder = encoder_from_folder(tmp_path)
+    head = with_head(encoder, 60, seed=0, folder=tmp_path, head="masked-lm").head
+    assert all(torch.equal(head.get_parameter(name), tensor) for name, tensor in kept.items())
+    assert head.decoder is encoder.get_input_embeddings().weight  # tied, whatever the checkpoint has
+
+
+def test_without_a_masked_lm_head_one_is_drawn(folder):
+    encoder = encoder_from_folder(folder)
+    words = encoder.config.vocab_size
+    fresh, found = (
+        with_head(encoder, words, seed=0, folder=at, head="masked-lm").head.state_dict() for at in (None, folder)
     )
-    assert {name: tensor.tolist() for name, tensor in pretrained_pooler(tmp_path).items()} == {"bias": [1.0, 1.0]}
-    save_file({"cls.dense.bias": torch.zeros(2)}, tmp_path / "model.safetensors")
-    assert pretrained_pooler(tmp_path) == {}
+    assert all(torch.equal(fresh[name], tensor) for name, tensor in found.items())
+
+
+def test_a_head_of_another_vocabulary_is_refused(tmp_path):
+    checkpoint_with_head(tmp_path, {"model_type": "bert", **NARROW}, BERT_HEAD, outputs=7)
+    encoder = encoder_from_folder(tmp_path)
+    with pytest.raises(FederationError, match=r"head whose bias has the shape \[60\], found \[7\]"):
+        with_head(encoder, encoder.config.vocab_size, seed=0, folder=tmp_path, head="masked-lm")
 
 
 def test_pickles_are_not_read(folder):
@@ -273,7 +342,7 @@ def test_truncated_weights_are_refused_where_the_pooler_is_looked_for(folder):
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1])
     with pytest.raises(FederationError, match="cannot be read"):
-        pretrained_pooler(folder)
+        pretrained_head(folder, POOLER)
 
 
 @pytest.mark.parametrize("change", ["missing", "shape"])

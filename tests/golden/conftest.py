@@ -47,6 +47,7 @@ def _tweets(algorithm: str, head: str, training: Training, task: str = "arsarcas
 
 # One for each method. They are no rows of a table, so that a definition may change without them.
 CELLS: Mapping[str, Cell] = {
+    "untrained": _pairs("untrained"),
     "local-majority": _pairs("local_majority"),
     "fedavg": _pairs("fedavg"),
     "fedprox": _pairs("fedavg", proximal=0.05),
