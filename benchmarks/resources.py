@@ -5,7 +5,7 @@ The part of a cell that FedBFPT calls its computational and communication cost (
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,8 @@ import torch
 
 from benchmarks.backbones import architecture
 from benchmarks.costs import ClientCosts
-from benchmarks.flops import Counted, FlopCounter, OneText, PerText, Size, prepared_already
+from benchmarks.effort import KNOWN_FLOPS
+from benchmarks.flops import Counted, FlopCounter, OneText, PerText, Size, architecture_of, prepared_already
 from benchmarks.planned import Features, Forgetful, Texts
 from benchmarks.planning import counted_setting, wire_plan
 from benchmarks.rounds import amounts_by_round, cohorts
@@ -29,6 +30,7 @@ from fedsim.training import LocalTraining
 from fedsim.wire import Channel
 
 MOMENTS = 2  # that AdamW keeps of each parameter, beside a step of a few bytes
+_KNOWN_ACTIVATIONS: dict[Hashable, int] = {}  # of one text: the same in every cell of such a model
 SPECIAL = 2  # tokens of a text that are never masked: [CLS], [SEP]
 
 
@@ -75,6 +77,7 @@ class _Count:
             rounds=cell.training.rounds,
             counter=self.counter,
             on_batches=self._counted,
+            known=KNOWN_FLOPS,
             watch=self._watched,
         )
         features = Features(counted=True)
@@ -83,7 +86,6 @@ class _Count:
         self.model = self.setting.model
         self.family = str(architecture(cell.backbone)["model_type"])
         self.batch_size = cell.training.batch_size
-        self.activations: dict[tuple[int, frozenset[str]], int] = {}
         self.amounts: dict[str, int] = {}
 
     def round(self, state: FederationState, cohort: Sequence[Client]) -> tuple[FederationState, dict[str, int]]:
@@ -110,13 +112,14 @@ class _Count:
         lowest = 0 if parts.embeddings & trained else min(places, default=parts.depth)
         size = {name: tensor.numel() * tensor.element_size() for name, tensor in model.parameters.items()}
         gradients = sum(size[name] for name in trained)
-        key = id(model), trained
-        if key not in self.activations:
-            self.activations[key] = self._kept(model, trained)
+        config: Any = model.network.encoder.config
+        key = trained, self.size, config.to_json_string(), architecture_of(model)
+        if key not in _KNOWN_ACTIVATIONS:
+            _KNOWN_ACTIVATIONS[key] = kept_bytes(model, trained, self.size, self.counter)
         found = {
             "trainings": 1, "forward": parts.depth, "backward": parts.depth - lowest, "trained": len(places),
             "parameters_bytes": sum(size.values()), "gradients_bytes": gradients, "moments_bytes": MOMENTS * gradients,
-            "activations_bytes": self.batch_size * self.activations[key],
+            "activations_bytes": self.batch_size * _KNOWN_ACTIVATIONS[key],
         }  # fmt: skip
         for name, amount in found.items():
             self.amounts[name] += amount
@@ -126,26 +129,28 @@ class _Count:
         self.amounts["texts"] += texts
         self.amounts["flops"] += flops.of(np.full(texts, self.size.tokens), texts * self.size.asked)
 
-    def _kept(self, model: Model, trained: frozenset[str]) -> int:
-        """Bytes that the forward pass of one text keeps for the backward pass, without the parameters themselves."""
-        model.set_trained(trained)
-        model.network.train()
-        self.counter.asked = self.size.asked
-        batch = OneText(self.size, model.objective).subset.examples.collate(np.zeros(1, dtype=np.int64))
-        weights = {tensor.untyped_storage()._cdata for tensor in model.parameters.values()}
-        kept: dict[int, torch.UntypedStorage] = {}  # each once, whatever views of it are kept
 
-        def pack(tensor: torch.Tensor) -> torch.Tensor:
-            storage = tensor.untyped_storage()
-            if storage._cdata not in weights:
-                kept[storage._cdata] = storage
-            return tensor
+def kept_bytes(model: Model, trained: frozenset[str], size: Size, counter: FlopCounter) -> int:
+    """Bytes that the forward pass of one text keeps for the backward pass, without the parameters themselves.
 
-        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-            loss = model.loss(batch)
-        found = sum(storage.nbytes() for storage in kept.values())
-        del loss
-        return found
+    The model is on the `meta` device, and the counter, which says how many tokens are asked for, is entered.
+    """
+    model.set_trained(trained)
+    model.network.train()
+    counter.asked = size.asked
+    batch = OneText(size, model.objective).subset.examples.collate(np.zeros(1, dtype=np.int64))
+    weights = {tensor.untyped_storage()._cdata for tensor in model.parameters.values()}
+    kept: dict[int, torch.UntypedStorage] = {}  # each once, whatever views of it are kept
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage._cdata not in weights:
+            kept[storage._cdata] = storage
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        model.loss(batch)
+    return sum(storage.nbytes() for storage in kept.values())
 
 
 def asked_of(objective: Objective, tokens: int) -> int:

@@ -14,7 +14,7 @@ from benchmarks.errors import DependsOnTextsError, UserError
 from benchmarks.record import read_records
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.settings import Settings
-from benchmarks.spec import SCALES, Cell
+from benchmarks.spec import SCALES, Benchmark, Cell
 
 _IN_PRINT = {True: "", False: " (not in print)"}
 
@@ -44,10 +44,7 @@ def show_command(words: argparse.Namespace) -> int:
         print(f"{line}{_only_at(row.scales)}")
         if row.note:
             print(f"  {'':18} {row.note}")
-    if found.closed_forms:
-        print("\nEquations of cost")
-        for row_id, form in found.closed_forms.items():
-            print(f"  {row_id:22} equation {form.equation}: {form.text}")
+    _show_equations(found)
     print("\nTasks")
     for column in found.columns:
         stands_in = f", in place of {column.instead_of}" if column.instead_of else ""
@@ -72,6 +69,18 @@ def show_command(words: argparse.Namespace) -> int:
 def _only_at(scales: Sequence[str]) -> str:
     """The scales of what is not at all of them."""
     return "" if set(scales) == set(SCALES) else f" (at {', '.join(scales)})"
+
+
+def _show_equations(found: Benchmark) -> None:
+    """A paper's equations of bytes, and its formulas of a client's computation, where the benchmark has any."""
+    if found.closed_forms:
+        print("\nEquations of cost")
+        for row_id, form in found.closed_forms.items():
+            print(f"  {row_id:22} equation {form.equation}: {form.text}")
+    if found.costing:
+        print(f"\nFormulas of a client's computation, over {found.costing.baseline}'s")
+        for name, work in found.costing.forms.items():
+            print(textwrap.fill(f"{name:22} {work.text}", 110, initial_indent="  ", subsequent_indent=" " * 25))
 
 
 def plan_command(words: argparse.Namespace) -> int:

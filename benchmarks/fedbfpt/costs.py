@@ -34,5 +34,5 @@ COSTING = Costing(
             as_gradients_run,
         ),
     },
-    timed=Path(__file__).parents[1] / "performance" / "measured" / "xeon-amx" / "fedbfpt.json",
+    timed=Path(__file__).parents[1] / "performance" / "measured" / "epyc" / "fedbfpt.json",
 )

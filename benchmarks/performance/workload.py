@@ -18,7 +18,7 @@ from fedsim.feature_cache import FeatureCache
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.model import Model
 from fedsim.models.sequence import with_head
-from fedsim.objectives import Classification
+from fedsim.objectives import Classification, Objective
 from fedsim.precision import resolve_precision
 from fedsim.training import LocalTraining
 
@@ -27,6 +27,7 @@ BACKBONE = "all-MiniLM-L6-v2"
 MRPC_LENGTHS = (19, 36, 41, 45, 50, 53, 57, 61, 64, 70, 103)
 LEARNING_RATE = 5e-5
 MAX_LENGTH = 128  # tokens at which the papers cut
+LABELS = Classification(2)
 
 
 def texts(count: int, lengths: tuple[int, ...] = MRPC_LENGTHS, vocabulary: int = 30522, seed: int = 0) -> Examples:
@@ -60,19 +61,18 @@ def setting_of(
     device: str | None = None,
     folder: Path | None = None,
     config: Mapping[str, JSON] | None = None,
+    objective: Objective = LABELS,
     **training: JSON,
 ) -> Setting:
     """A client's local training, batches of 16; the backbone has fresh weights. folder: of cached features.
 
-    config: changes to the encoder's configuration.
+    config: changes to the encoder's configuration. objective: what it is trained for; two labels, where none is said.
     """
     values = {"seed": 0, "learning_rate": LEARNING_RATE, "batch_size": 16, **training}
 
     def load() -> Model:
         encoder = encoder_from_config({**architecture(backbone), **(config or {})})
-        network = with_head(encoder, 2, seed=0, head=head)
-        return Model(network, resolve_precision(precision, device), Classification(2), kernels)
+        network = with_head(encoder, objective.outputs, seed=0, head=head)
+        return Model(network, resolve_precision(precision, device), objective, kernels)
 
-    return Setting(
-        load, LocalTraining(**values), Classification(2), max_length=MAX_LENGTH, features=FeatureCache(folder)
-    )
+    return Setting(load, LocalTraining(**values), objective, max_length=MAX_LENGTH, features=FeatureCache(folder))

@@ -28,9 +28,9 @@ MEBIBYTE = 2**20
 
 @dataclass(frozen=True)
 class Timed:
-    """Rows that were trained side by side in one run of `make bench`. ratios: row id -> seconds over the baseline's."""
+    """Rows that were trained side by side in one run of `make bench`. percent: row id -> of the baseline's seconds."""
 
-    ratios: Mapping[str, float]
+    percent: Mapping[str, float]
     machine: str
     finished: str
 
@@ -128,12 +128,11 @@ class Resources:
             return None
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
-            seconds = {entry["row"]: float(entry["seconds"]) for entry in found["rows"] if entry["row"]}
-            ratios = {name: own / seconds[self.baseline.id] for name, own in seconds.items()}
+            percent = {entry["row"]: float(entry["percent"]) for entry in found["rows"] if entry["row"]}
             own = found["environment"]
             machine = f"{own['device']}, {own['threads']} threads, {own['precision']}"
-            return Timed(ratios, machine, str(found["finished"])[:10])
-        except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
+            return Timed(percent, machine, str(found["finished"])[:10])
+        except (ValueError, KeyError, TypeError) as error:
             raise ReportError(
                 f"{path}: expected a result of `make bench`, found a damaged one ({type(error).__name__}: {error}). "
                 f"Restore the file, or measure again."

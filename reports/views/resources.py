@@ -60,7 +60,7 @@ def computation_grid(found: Resources) -> Grid:
         costs = found.costs.get(row.id)
         ratios = [found.percent(row, work) for work in (_flops, *(form.work for form in forms.values()))]
         if timed is not None:
-            ratios.append(100 * timed.ratios[row.id] if row.id in timed.ratios else None)
+            ratios.append(timed.percent.get(row.id))
         layers = [NOTHING] * 3 if costs is None else [f"{getattr(costs, name):g}" for name in _LAYERS]
         flops = number(costs.flops / 1e9 if costs else None)
         return (*_of_print(found, row, SECONDS, WORK), *map(number, ratios), *layers, flops)
@@ -182,8 +182,7 @@ def cost_lines(found: Resources, row: Row) -> Iterator[dict[str, JSON]]:
     for name, work in ways.items():
         yield {"counted": name, "quantity": WORK, "value": found.percent(row, work), "published": known.get(WORK)}
     if found.timed is not None:
-        ratio = found.timed.ratios.get(row.id)
-        value = None if ratio is None else 100 * ratio
+        value = found.timed.percent.get(row.id)
         yield {"counted": "timed", "quantity": WORK, "value": value, "published": known.get(WORK)}
     for column, size in ((MEGABYTES, found.saved_mb(row)), (SENT, found.saved_percent(row))):
         value = None if size is None else float(size)

@@ -16,7 +16,7 @@ from reports.pages.text import dagger_note, row_name
 
 _INCHES, _ROW_INCHES = 10.5, 0.36
 _POINTS: Any = {"linestyle": "none", "markersize": 6}
-_PRINTED: Any = DIAMOND | {"markersize": 6, "clip_on": False}
+_PRINTED: Any = DIAMOND | {"markersize": 7, "markerfacecolor": "none", "clip_on": False}
 
 Series = Sequence[tuple[str, dict[str, Any], Mapping[str, float]]]  # label, style, row id -> percent
 
@@ -40,12 +40,12 @@ def _known(values: Mapping[str, float | None]) -> dict[str, float]:
 def _computation(found: Resources) -> Series:
     rows, timed = found.rows, found.timed
     ways = {"FLOPs": lambda costs: costs.flops} | {name: form.work for name, form in found.costing.forms.items()}
-    series = [
+    series: list[tuple[str, dict[str, Any], Mapping[str, float]]] = [
         (name, mark(place), _known({row.id: found.percent(row, work) for row in rows}))
         for place, (name, work) in enumerate(ways.items())
     ]
     if timed is not None:
-        series.append(("timed", mark(len(ways)), {name: 100 * ratio for name, ratio in timed.ratios.items()}))
+        series.append(("timed", mark(len(ways)), timed.percent))
     return [*series, ("printed", _PRINTED, _of_print(found, WORK))]
 
 

@@ -1,0 +1,247 @@
+"""FedBFPT's costs by shapes: saved and raw sizes, layers at work, FLOPs by hand, what a client holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.backbones import architecture
+from benchmarks.cli.derive import derive_client
+from benchmarks.cli.main import main
+from benchmarks.costs import ClientCosts
+from benchmarks.fedbfpt.costs import COSTING
+from benchmarks.planning import wire_plan
+from benchmarks.registry import benchmark
+from benchmarks.saved import LIBRARY_NAMES, library_name, saved_bytes
+from benchmarks.spec import Cell
+from fedsim.models.encoder import encoder_from_config
+from fedsim.models.sequence import with_head
+from reports.evidence.published import read_published
+
+TABLE2, PRETRAINING = benchmark("fedbfpt-table2"), benchmark("fedbfpt-pretraining")
+MEBIBYTE = 2**20
+DEPTH, S, H, INNER, V, ASKED = 12, 128, 768, 3072, 30522, 19  # tokens of a text, and of these masked: 15 % of 126
+TOKENS = S * 2 * (4 * H**2 + 2 * H * INNER)  # a layer, forwards
+ATTENTION = 2 * 2 * S**2 * H
+QUERY_KEY_VALUE = S * 2 * 3 * H**2
+TRANSFORM, DECODER = ASKED * 2 * H**2, ASKED * 2 * H * V
+
+
+def cell_of(row: str, scale: str = "paper") -> Cell:
+    return PRETRAINING.cell(PRETRAINING.row(row), PRETRAINING.columns[0], PRETRAINING.scale(scale), 0)
+
+
+@cache
+def costs(row: str) -> ClientCosts:
+    found = derive_client(cell_of(row))
+    assert found is not None
+    return found
+
+
+# ---- sizes on disk -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("row", "printed_mb", "within"),
+    [
+        ("bert-fl", 417.83, 0.005),
+        ("fedbfpt", 29.42, 0.005),
+        ("tinybert-6", 255.57, 0.005),
+        ("tinybert-4", 54.88, 0.005),
+        ("fedbfpt-all", 255.57, 0.005),
+        ("distilbert", 255.55, 0.02),
+    ],
+)
+def test_the_printed_megabytes_are_those_of_a_saved_file(row: str, printed_mb: float, within: float) -> None:
+    known = {entry.row: entry.value for entry in read_published(TABLE2.published_csv) if entry.column.endswith("_mb")}
+    assert known.get(row, printed_mb) == printed_mb
+    assert abs(costs(row).saved_bytes / MEBIBYTE - printed_mb) <= within
+
+
+@pytest.mark.parametrize(("row", "raw_mb"), [("bert-fl", "417.76"), ("fedbfpt", "29.41"), ("tinybert-4", "54.86")])
+def test_what_crosses_the_wire_is_smaller_than_the_file(row: str, raw_mb: str) -> None:
+    found = costs(row)
+    assert f"{found.up_bytes / MEBIBYTE:.2f}" == raw_mb
+    assert 0 < found.saved_bytes - found.up_bytes < 2**17  # names and alignment
+
+
+def test_a_layer_and_the_output_layer_go_up_and_what_was_merged_comes_down() -> None:
+    found = costs("fedbfpt")
+    layer = 4 * (H * H + H) + 2 * H * INNER + INNER + H + 2 * 2 * H
+    output = H * H + H + 2 * H + V  # transform, norm, decoder bias; its weight is the frozen embeddings
+    assert found.up_bytes == 4 * (layer + output)
+    assert found.setup_bytes == costs("bert-fl").setup_bytes == costs("bert-fl").up_bytes
+    plan = wire_plan(cell_of("fedbfpt"))
+    assert [sent.down_bytes for sent in plan.rounds] == [0, *[6 * found.up_bytes] * 4]
+    assert found.down_bytes == pytest.approx(4 / 5 * found.up_bytes)
+
+
+def test_nothing_goes_up_where_all_is_in_one_place() -> None:
+    found = costs("bert-c")
+    assert (found.up_bytes, found.down_bytes, found.saved_bytes, found.setup_bytes) == (0, 0, 0, 0)
+    assert found.flops == costs("bert-fl").flops
+
+
+def test_nothing_is_trained_nothing_is_costed() -> None:
+    assert derive_client(cell_of("before")) is None
+
+
+@pytest.mark.parametrize(
+    ("backbone", "family"), [("bert-base-uncased", "bert"), ("distilbert-base-uncased", "distilbert")]
+)
+def test_names_are_the_librarys(backbone: str, family: str) -> None:
+    from transformers import AutoConfig, AutoModelForMaskedLM
+
+    config = {**architecture(backbone), "num_hidden_layers": 2}
+    with torch.device("meta"):
+        ours = with_head(encoder_from_config(config), V, 0, head="masked-lm")
+        values = dict(config)
+        theirs = AutoModelForMaskedLM.from_config(AutoConfig.for_model(values.pop("model_type"), **values))
+    mine = {library_name(name, family): tensor.shape for name, tensor in ours.named_parameters()}
+    assert mine == {name: tensor.shape for name, tensor in theirs.named_parameters()}
+    assert len(mine) < len(theirs.state_dict())  # the tied decoder, which must not be counted twice
+
+
+def test_other_families_keep_our_names() -> None:
+    assert "gpt2" not in LIBRARY_NAMES
+    assert library_name("head.transform.weight", "gpt2") == "head.transform.weight"
+    assert library_name("head.biased", "bert") == "head.biased"
+
+
+@given(shapes=st.lists(st.lists(st.integers(1, 9), max_size=3), min_size=1, max_size=5))
+def test_a_file_is_as_long_as_it_would_be(shapes: list[list[int]], tmp_path_factory: pytest.TempPathFactory) -> None:
+    named = [(f"tensor.{place}", shape) for place, shape in enumerate(shapes)]
+    path = tmp_path_factory.mktemp("saved") / "archive"  # what `torch.save` calls a file that has no name
+    torch.save({name: torch.ones(shape) for name, shape in named}, path)
+    assert saved_bytes(named) == path.stat().st_size
+
+
+# ---- computation -------------------------------------------------------------------------------------------------
+
+
+def forward(layers: int) -> int:
+    return layers * (TOKENS + ATTENTION) + TRANSFORM + DECODER
+
+
+def by_hand(local: int, lowest: int) -> int:
+    """All local layers and the output forwards; activations' gradients from the top to the trained layer, of which
+    what stands below the queries, keys and values is not asked for; its weights' gradients, and the transform's."""
+    backward = (local - lowest) * (TOKENS + 2 * ATTENTION) - QUERY_KEY_VALUE + TRANSFORM + DECODER
+    return forward(local) + backward + TOKENS + TRANSFORM
+
+
+def test_a_frozen_middle_is_counted_as_it_runs() -> None:
+    whole = 3 * (DEPTH * TOKENS + TRANSFORM + DECODER) + DEPTH * 3 * ATTENTION  # gradients of weights and activations
+    assert costs("bert-fl").flops == whole
+    progressive = [by_hand(6, layer) for layer in (0, 0, 0, 1, 2)]
+    assert costs("fedbfpt").flops == sum(progressive) / 5
+    assert costs("fedbfpt-no-pl").flops == by_hand(6, 0)
+    assert costs("fedbfpt-no-sp").flops == sum(by_hand(6, layer) for layer in range(5)) / 5
+    assert costs("fedbfpt-4").flops == sum(by_hand(4, layer) for layer in (0, 0, 0, 1, 2)) / 5
+
+
+def test_ratios_lie_below_the_printed_ones() -> None:
+    known = {e.row: e.value / 100 for e in read_published(TABLE2.published_csv) if e.column == "computation_percent"}
+    for row in ("distilbert", "tinybert-6", "tinybert-4", "fedbfpt"):
+        assert costs(row).flops / costs("bert-fl").flops < known[row]
+
+
+@pytest.mark.parametrize(
+    ("row", "layers", "printed_form", "run_form"),
+    [
+        ("bert-fl", (12, 12, 12), 1, 1),
+        ("fedbfpt", (6, 5.4, 1), 7 / 24, 11.4 / 24),
+        ("fedbfpt-all", (6, 6, 6), 12 / 24, 12 / 24),
+        ("fedbfpt-no-pl", (6, 6, 1), 7 / 24, 12 / 24),
+        ("tinybert-4", (4, 4, 4), 8 / 24 * (312 / 768) ** 2, 8 / 24 * (312 / 768) ** 2),
+    ],
+)
+def test_the_papers_formula_and_what_runs(
+    row: str, layers: tuple[float, ...], printed_form: float, run_form: float
+) -> None:
+    found, base = costs(row), costs(COSTING.baseline)
+    assert (found.forward, found.backward, found.trained) == pytest.approx(layers)
+    of_print, of_run = (form.work(found) / form.work(base) for form in COSTING.forms.values())
+    assert (of_print, of_run) == (pytest.approx(printed_form), pytest.approx(run_form))
+
+
+# ---- memory ------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_client_holds() -> None:
+    whole, own = costs("bert-fl"), costs("fedbfpt")
+    assert whole.parameters_bytes == whole.gradients_bytes == whole.moments_bytes / 2 == whole.up_bytes
+    assert own.gradients_bytes == own.up_bytes  # what is trained goes up
+    assert own.parameters_bytes == costs("fedbfpt-all").up_bytes
+    assert own.held_bytes == sum((own.parameters_bytes, own.gradients_bytes, own.moments_bytes, own.activations_bytes))
+
+
+def test_activations_are_kept_from_the_trained_layer_upwards() -> None:
+    first, successive, every = (
+        costs(row).activations_bytes for row in ("fedbfpt-no-pl", "fedbfpt-no-sp", "fedbfpt-all")
+    )
+    assert successive < first < every
+
+
+def test_activations_of_a_layer_by_hand(tiny_activations: Callable[[tuple[int, ...]], int]) -> None:
+    """A frozen layer below all that is trained keeps nothing; one above keeps no inputs of its matrices."""
+    top, both, bottom = tiny_activations((1,)), tiny_activations((0, 1)), tiny_activations((0,))
+    assert top < bottom < both
+
+
+@pytest.fixture
+def tiny_activations() -> Callable[[tuple[int, ...]], int]:
+    from benchmarks.flops import FlopCounter, Size
+    from benchmarks.resources import kept_bytes
+    from fedsim.models.model import Model
+    from fedsim.objectives import MaskedLM, Vocabulary
+    from fedsim.precision import Precision
+
+    config = {
+        "model_type": "bert", "vocab_size": 90, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+        "intermediate_size": 64, "max_position_embeddings": 16,
+    }  # fmt: skip
+    with torch.device("meta"):
+        network = with_head(encoder_from_config(config), 90, 0, head="masked-lm")
+    model = Model(network, Precision(torch.device("meta"), "fp32"), MaskedLM(90, Vocabulary(90, mask_id=4)))
+
+    def kept(layers: tuple[int, ...]) -> int:
+        counter = FlopCounter()
+        with counter:
+            trained = frozenset().union(*(model.groups.layers[layer] for layer in layers))
+            return kept_bytes(model, trained, Size(8, 2), counter)
+
+    return kept
+
+
+# ---- definitions -------------------------------------------------------------------------------------------------
+
+
+def test_table_2_computes_nothing_anew() -> None:
+    for scale in TABLE2.scales:
+        own = {cell.spec_id for _, _, cell in TABLE2.cells(scale, [0])}
+        known = PRETRAINING.cells(PRETRAINING.scale(scale.id), [0], columns=TABLE2.columns)
+        assert own <= {cell.spec_id for _, _, cell in known}
+
+
+@pytest.mark.parametrize("table", ["table4", "table5", "appendix1", "appendix2", "appendix3", "appendix4"])
+def test_tables_with_printed_costs_cost_what_their_cells_begin_from(table: str) -> None:
+    found = benchmark(f"fedbfpt-{table}")
+    paper = found.scale("paper")
+    assert found.costing == COSTING
+    assert COSTING.baseline in {row.id for row in found.costed_rows}
+    printed = {entry.row for entry in read_published(found.published_csv) if entry.column == "computation_percent"}
+    assert printed == {row.id for row in found.rows if row.printed}
+    for row in found.rows:
+        own = found.costed(row, found.columns_at(paper)[0], paper)
+        assert own == found.cell(row, found.columns_at(paper)[0], paper, 3).initial
+
+
+def test_show_names_the_formulas(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "fedbfpt-table2"]) == 0
+    assert "(mf + mb)·S²·H² of section 4.1" in capsys.readouterr().out
