@@ -154,7 +154,7 @@ def _show_plan(words: argparse.Namespace) -> int:
     _say_of_whom({f"Counted on {examples_of}": names for examples_of, names in by_examples.items()})
     _say_of_whom({f"A round is the mean of rounds that differ, {task}": names for task, names in differing.items()})
     for reason, names in unknown.items():
-        print(f"– {', '.join(names)}: {reason}")
+        print(f"– {', '.join(dict.fromkeys(names))}: {reason}")
     print("Set-up is the whole pre-trained model, sent to every client once; the paper leaves it out.")
     return 0
 
@@ -194,7 +194,7 @@ def _how_many(finished: int, of: int) -> str:
 
 def _say_of_whom(notes: Mapping[str, Sequence[str]]) -> None:
     for note, names in notes.items():
-        print(f"{note}: {', '.join(names)}.")
+        print(f"{note}: {', '.join(dict.fromkeys(names))}.")
 
 
 def _wire(cell: Cell, words: argparse.Namespace) -> tuple[WirePlan, int | None]:

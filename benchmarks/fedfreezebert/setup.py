@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.fedsplitbert import setup as fedsplitbert
 from benchmarks.fedsplitbert.setup import UNITS
-from benchmarks.spec import JSON, Cell, Column, Deviation, Paper, Row, Scale, Training
+from benchmarks.spec import JSON, LEARNING, Cell, Column, Deviation, Paper, Row, Scale, Training
 from benchmarks.tuning import Grid, Search
 
 PAPER = Paper(
@@ -153,15 +153,9 @@ def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
     )
 
 
-# Rows that put the others' scores in their place; by central training, mean pooling, the gate judges a column.
-CENTRAL = with_head(METHODS[0], "average").changed(
-    {},
-    id="central",
-    name="Central training, mean pooling",
-    printed=False,
-    note="the cells of central training with the average aggregator, by which a column is judged",
-    tuned_as="central-average",
-)
+# Central training with mean pooling, as encoders of sentences are made, says whether an encoder learns the task.
+YARDSTICK = replace(LEARNING, row="central-average", name="central training")
+# Rows that put the others' scores in their place.
 FEDAVG_AT_FROZEN_RATE = with_head(METHODS[1], "ordinary").changed(
     {"training.learning_rate": FROZEN_RATE},
     id="fedavg-ordinary-frozen-rate",
@@ -169,7 +163,7 @@ FEDAVG_AT_FROZEN_RATE = with_head(METHODS[1], "ordinary").changed(
     printed=False,
     note="FedAvg at the learning rate of the frozen methods: is the paper's gain the method's or the rate's?",
 )
-REFERENCES = (fedsplitbert.OVERALL_MAJORITY, fedsplitbert.LOCAL_MAJORITY, fedsplitbert.LINEAR, CENTRAL)
+REFERENCES = (fedsplitbert.OVERALL_MAJORITY, fedsplitbert.LOCAL_MAJORITY, fedsplitbert.LINEAR)
 
 DEVIATIONS = (
     Deviation(

@@ -17,6 +17,7 @@ from benchmarks.fedfreezebert.setup import (
     REFERENCES,
     SCALES,
     SENTIMENT,
+    YARDSTICK,
     base_cell,
     with_head,
 )
@@ -31,6 +32,7 @@ BENCHMARK = Benchmark(
     columns=(SENTIMENT, ENGLISH),
     scales=SCALES,
     base=base_cell,
+    yardstick=YARDSTICK,
     published_csv=Path(__file__).parent / "published" / "table3.csv",
     deviations=(
         *DEVIATIONS,

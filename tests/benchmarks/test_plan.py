@@ -58,7 +58,7 @@ def test_real_data_are_counted_without_the_encoder(
 
 
 def test_without_data_plan_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = shown(capsys, tmp_path, "--scale", "lite", "--methods", "c-psum,c-hsum")
+    out = shown(capsys, tmp_path, "--scale", "lite", "--methods", "c-psum,c-hsum", "--tasks", "arsarcasm")
     assert (
         "– C-FedFreezeBERT · P-SUM, C-FedFreezeBERT · H-SUM: bytes that depend on the number of examples: "
         "name the folder of the data with --data-dir" in out

@@ -71,7 +71,7 @@ def test_a_cell_says_what_it_begins_from() -> None:
 
 
 def test_the_small_arabic_encoder_is_the_outcome_of_a_cell() -> None:
-    ((_, _, cell),) = TABLE.cells(scale_of(TABLE, "lite"), [0], rows_of(TABLE, ["c-psum"]))
+    ((_, _, cell),) = TABLE.cells(scale_of(TABLE, "lite"), [0], rows_of(TABLE, ["c-psum"]), TABLE.columns[:1])
     ((_, _, made_by),) = PRETRAINING.cells(scale_of(PRETRAINING, "lite"), [0])
     assert initial_of(cell) == made_by
     assert initial_of(made_by) is None
