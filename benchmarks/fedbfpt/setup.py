@@ -161,6 +161,12 @@ NO_S = _variant(
 NO_SP = _variant(
     "fedbfpt-no-sp", r"FEDBFPT\SP", {"options.schedule": "successive"}, "round i trains the i-th layer, one round each"
 )
+DEEPEST = _variant(
+    "fedbfpt-deepest",
+    "FEDBFPT, deepest layer",
+    {"options.schedule": "last"},
+    r"trains the local model's last layer in every round: \PL's counterpart",
+).changed({}, printed=False)
 FOUR = _variant("fedbfpt-4", "FEDBFPT-4", {"options.local_layers": 4})
 EIGHT = _variant("fedbfpt-8", "FEDBFPT-8", {"options.local_layers": 8})
 SKEWED_PARTITION: Mapping[str, JSON] = {
@@ -173,7 +179,7 @@ SKEWED = _variant(
     {**SKEWED_PARTITION, "options.weights": "size"},
     "clients have the sizes of the appendix's table 5 and weigh by them",
 )
-ABLATIONS = (ALL, NO_PL, NO_M, NO_S, NO_SP)
+ABLATIONS = (ALL, NO_PL, NO_M, NO_S, NO_SP, DEEPEST)
 METHODS = (BERT_C, BERT_FL, *SMALLER, FEDBFPT, *ABLATIONS, FOUR, EIGHT, SKEWED)
 
 # ---- deviations --------------------------------------------------------------------------------------------------

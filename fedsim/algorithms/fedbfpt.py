@@ -16,7 +16,7 @@ from fedsim.rng import SERVER, numpy_generator
 
 # The first of each is the default.
 CHOICES = {
-    "schedule": ("progressive", "first", "successive"),
+    "schedule": ("progressive", "first", "successive", "last"),
     "trained": ("layer", "all"),
     "deeper": ("sampled", "first"),
     "resampled": ("round", "layer"),
@@ -89,7 +89,10 @@ def layers_by_round(rounds: int, permitted: int, schedule: str) -> tuple[int, ..
 
     "progressive": half of the rounds (a half goes up) for layer 0, half of the rest for layer 1, and so on; the last
     permitted one keeps what is left. "first": always layer 0 (ablation \PL). "successive": a round for each (\SP).
+    "last": always the last permitted one, which the paper does not try.
     """
+    if schedule == "last":
+        return (permitted - 1,) * rounds
     found: list[int] = []
     while len(found) < rounds:
         layer = min(found[-1] + 1, permitted - 1) if found and schedule != "first" else 0

@@ -23,7 +23,7 @@ PRETRAINING, TABLE3 = benchmark("fedbfpt-pretraining"), benchmark("fedbfpt-table
 GENERAL = benchmark("fedbfpt-general")
 APPENDICES = [benchmark(f"fedbfpt-appendix{number}") for number in range(1, 5)]
 TABLES = [*(benchmark(f"fedbfpt-table{number}") for number in (3, 4, 5, 6)), benchmark("fedbfpt-figure4"), *APPENDICES]
-ABLATED = ("fedbfpt-all", "fedbfpt-no-pl", "fedbfpt-no-m", "fedbfpt-no-s", "fedbfpt-no-sp")
+ABLATED = ("fedbfpt-all", "fedbfpt-no-pl", "fedbfpt-no-m", "fedbfpt-no-s", "fedbfpt-no-sp", "fedbfpt-deepest")
 
 
 def cell_of(table: Benchmark, row: str, task: str, scale: str = "lite", seed: int = 0) -> Cell:
@@ -42,7 +42,7 @@ def test_rows_are_the_papers() -> None:
     for number in (1, 2):
         rows = benchmark(f"fedbfpt-appendix{number}").rows
         assert [row.id for row in rows] == [*ABLATED, "fedbfpt"]
-        assert [row.id for row in rows if not row.printed] == ["fedbfpt-no-sp"]
+        assert [row.id for row in rows if not row.printed] == ["fedbfpt-no-sp", "fedbfpt-deepest"]
     for name in ("table5", "appendix3", "appendix4"):
         assert [row.id for row in benchmark(f"fedbfpt-{name}").rows] == ["fedbfpt-4", "fedbfpt-8", "fedbfpt"]
     assert [row.id for row in benchmark("fedbfpt-table6").rows] == ["fedbfpt", "fedbfpt-skewed"]
@@ -113,6 +113,7 @@ def test_methods_differ_in_what_the_paper_says() -> None:
         "fedbfpt-no-m": own | {"deeper": "first"},
         "fedbfpt-no-s": own | {"resampled": "layer"},
         "fedbfpt-no-sp": own | {"schedule": "successive"},
+        "fedbfpt-deepest": own | {"schedule": "last"},
     }
     assert [cells[name].options["local_layers"] for name in ("fedbfpt-4", "fedbfpt-8")] == [4, 8]
     skewed = cells["fedbfpt-skewed"]

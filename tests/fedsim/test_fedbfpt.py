@@ -104,6 +104,7 @@ CHANGED = {
     "without mapping": ({"deeper": "first"}, [{0}, {0}, {0}, {1}, {1}]),
     "without sampling in each round": ({"resampled": "layer"}, [{0}, {0}, {0}, {1}, {1}]),
     "a round for each layer": ({"schedule": "successive"}, [{0}, {1}, {1}, {1}, {1}]),
+    "the deepest layer alone": ({"schedule": "last"}, [{1}] * 5),
     "the authors' draw": ({"draw": "official"}, [{0}, {0}, {0}, {1}, {1}]),
     "all": ({"trained": "all"}, None),
     "all of the first": ({"trained": "all", "deeper": "first"}, [{0, 1}] * 5),
@@ -216,7 +217,7 @@ def test_clients_of_several_depths_train_side_by_side(method, setting_of, run, r
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"schedule": "linear"}, "schedule: expected one of progressive, first, successive, found 'linear'"),
+        ({"schedule": "linear"}, "schedule: expected one of progressive, first, successive, last, found 'linear'"),
         ({"trained": "head"}, "trained: expected one of layer, all, found 'head'"),
         ({"deeper": "last"}, "deeper: expected one of sampled, first, found 'last'"),
         ({"resampled": "never"}, "resampled: expected one of round, layer, found 'never'"),

@@ -48,6 +48,7 @@ def wide(small):
         (5, 6, "first", (0, 0, 0, 0, 0)),
         (5, 6, "successive", (0, 1, 2, 3, 4)),
         (5, 3, "successive", (0, 1, 2, 2, 2)),
+        (3, 6, "last", (5, 5, 5)),
     ],
 )
 def test_schedules_by_hand(rounds, permitted, schedule, expected):
