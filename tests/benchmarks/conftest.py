@@ -19,11 +19,18 @@ from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
 from benchmarks.token_cache import TokenCache
+from benchmarks.tuning import Search
 
 TABLE = "fedsplitbert-table3"
 
 CellsOf = Callable[..., list[Cell]]
 Words = Callable[..., list[str]]
+
+
+@pytest.fixture
+def untuned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Definitions as they are before a search has chosen settings: what is committed of them changes with evidence."""
+    monkeypatch.setattr(Search, "settings", lambda search, task, row: {})
 
 
 @pytest.fixture(scope="session", autouse=True)

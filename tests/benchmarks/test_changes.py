@@ -19,6 +19,8 @@ from benchmarks.plain import LATER, built, plain
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.spec import Benchmark, Cell, Column, Row, Scale, Training
 
+pytestmark = pytest.mark.usefixtures("untuned")
+
 TABLE = benchmark("fedsplitbert-table3")
 LITE = TABLE.scale("lite")
 CellsOf = Callable[..., list[Cell]]

@@ -19,6 +19,8 @@ from benchmarks.registry import benchmark
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
 
+pytestmark = pytest.mark.usefixtures("untuned")
+
 TABLE = benchmark("fedsplitbert-table3")
 CellsOf = Callable[..., list[Cell]]
 Words = Callable[..., list[str]]

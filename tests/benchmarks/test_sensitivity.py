@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.planning import wire_plan
 from benchmarks.registry import benchmark, scale_of
 from benchmarks.spec import Cell
+
+pytestmark = pytest.mark.usefixtures("untuned")
 
 STUDY, TABLE = benchmark("fedsplitbert-sensitivity"), benchmark("fedsplitbert-table3")
 HIDDEN, VOCABULARY, POSITIONS, TYPES = 384, 30522, 512, 2  # all-MiniLM-L6-v2
