@@ -14,6 +14,7 @@ from benchmarks.plain import JSON, LATER, built, canonical_json, digest, plain, 
 # Raised whenever the engine's arithmetic changes meaning: records of other versions are other cells.
 # 1: the transformers library's layers. 2: layers over packed tokens, dropout of their own, precision by measurement.
 ENGINE_VERSION = 2
+VALIDATION = "validation"  # the evaluation by which a round is chosen
 # What a scale, a task or an algorithm may be called: these enter file names, and records come from elsewhere, too.
 NAME = re.compile(r"\w[\w.-]{0,63}", re.ASCII)
 

@@ -34,8 +34,8 @@ class Predictions:
 
     indices: int64 [n], positions in the task's pool, or in the set of the evaluation's name (of texts in blocks: of the
     blocks). gold: [n, ...], labels, scores or tags. last, chosen: what was answered after the last and the chosen
-    round, [n, ...], as the objective's answers are; logits in half precision. Where tokens are classified, a row has
-    the tags of the tokens asked for, int16, and IGNORED behind them; in answers also where logits were not finite.
+    round, [n, ...], as the objective's answers are; logits in half precision. Where tokens are asked for, a row has
+    their tags (int16) or ids (int32), and IGNORED behind them; in answers also where logits were not finite.
     """
 
     indices: np.ndarray
@@ -73,21 +73,24 @@ def pack_predictions(clients: Sequence[Client], last: Answers, chosen: Answers |
 def _kept(subset: Subset, answers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """What is kept of a part and of what was answered for it, by its name.
 
-    Where tokens are classified, these are the tags of the tokens asked for, end to end, and "tokens" says how many each
-    text has: with logits, and with tokens of which nothing is asked, files would be a hundred times as large.
+    Where tokens are asked for, these are their tags or ids, end to end, and "tokens" says how many each text has: with
+    logits, and with tokens of which nothing is asked, files would be a hundred times as large.
     """
     indices, gold = np.asarray(subset.indices, dtype=np.int64), subset.references
-    if all(outputs.ndim < 3 for outputs in answers.values()):
+    if gold.ndim < 2:
         halves = {what: halved(outputs) for what, outputs in answers.items()}
         return {"indices": indices, "gold": np.ascontiguousarray(gold), **halves}
     asked = gold != IGNORED
-    tags = {what: _tags(outputs[asked]) for what, outputs in answers.items()}
+    found = {what: _tags(outputs[asked]) for what, outputs in answers.items()}
+    kind = next(iter(found.values())).dtype
     tokens = asked.sum(axis=1, dtype=np.int32)
-    return {"indices": indices, "gold": gold[asked].astype(np.int16), **tags, "tokens": tokens}
+    return {"indices": indices, "gold": gold[asked].astype(kind), **found, "tokens": tokens}
 
 
 def _tags(outputs: np.ndarray) -> np.ndarray:
-    """The tags of tokens by their logits, int16; IGNORED where these are not all finite."""
+    """Tokens' ids, int32, as they were answered; or their tags by logits, int16: IGNORED where these are not finite."""
+    if outputs.ndim < 2:
+        return outputs.astype(np.int32)
     return np.where(np.isfinite(outputs).all(axis=-1), outputs.argmax(axis=-1), IGNORED).astype(np.int16)
 
 

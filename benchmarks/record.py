@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.cell import VALIDATION as VALIDATION
 from benchmarks.errors import UserError
 from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.spec import JSON, Cell, digest
@@ -168,7 +169,7 @@ class RunRecord:
         found: Mapping[str, int] = self.inputs["data"].get("central", {})
         if self.cell.holdout == "test":
             return found
-        return {"test": found["validation"]} if "validation" in found else {}
+        return {"test": found[VALIDATION]} if VALIDATION in found else {}
 
 
 def record_from_json(value: Mapping[str, Any]) -> RunRecord:

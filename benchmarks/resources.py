@@ -25,13 +25,11 @@ from fedsim.algorithms import build_algorithm
 from fedsim.data import Client, Subset
 from fedsim.engine import FederationState
 from fedsim.models.model import Model
-from fedsim.objectives import MaskedLM, Objective
 from fedsim.training import LocalTraining
 from fedsim.wire import Channel
 
 MOMENTS = 2  # that AdamW keeps of each parameter, beside a step of a few bytes
 _KNOWN_ACTIVATIONS: dict[Hashable, int] = {}  # of one text: the same in every cell of such a model
-SPECIAL = 2  # tokens of a text that are never masked: [CLS], [SEP]
 
 
 def client_costs(cell: Cell) -> ClientCosts | None:
@@ -68,7 +66,7 @@ class _Count:
 
     def __init__(self, cell: Cell) -> None:
         own: Any = counted_setting(cell, cell.backbone, LocalTraining(0, 0.0, 1), Features(counted=True)).objective
-        self.size = Size(cell.training.max_length, asked_of(own, cell.training.max_length))
+        self.size = Size(cell.training.max_length, own.asked_of(cell.training.max_length))
         self.counter = FlopCounter()
         training = _Watched(
             cell.seed,
@@ -151,13 +149,6 @@ def kept_bytes(model: Model, trained: frozenset[str], size: Size, counter: FlopC
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         model.loss(batch)
     return sum(storage.nbytes() for storage in kept.values())
-
-
-def asked_of(objective: Objective, tokens: int) -> int:
-    """How many tokens of a text are asked for in training."""
-    if isinstance(objective, MaskedLM):
-        return round(objective.share * (tokens - SPECIAL))
-    return tokens if objective.of_tokens else 1
 
 
 @dataclass(frozen=True)

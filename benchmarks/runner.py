@@ -15,6 +15,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks.cell import VALIDATION
 from benchmarks.environment import describe_environment
 from benchmarks.errors import UserError
 from benchmarks.events import CellFinished, CellStarted, RoundFinished, Sink, Trained
@@ -28,7 +29,6 @@ from benchmarks.settings import Settings
 from benchmarks.spec import Cell
 from benchmarks.stages import Outcome, find_outcome, initial_of, keep_outcome
 from benchmarks.tasks import Task
-from benchmarks.tasks.base import VALIDATION
 from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client
 from fedsim.engine import Answers, RoundResult, Run, Scores, answer, part_name, run_federation

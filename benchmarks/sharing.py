@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from benchmarks.cell import VALIDATION
 from benchmarks.encoding import Encoded
 from benchmarks.errors import UserError
 from benchmarks.spec import Cell
 from benchmarks.tasks import Examples, Task, TaskData
-from benchmarks.tasks.base import VALIDATION
 from fedsim.data import Client
 from fedsim.rng import SERVER, numpy_generator
 from partitions import (

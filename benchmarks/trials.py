@@ -7,11 +7,11 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchmarks.cell import VALIDATION
 from benchmarks.changes import field_value
 from benchmarks.measures import Metric, metric
 from benchmarks.spec import Cell, Column, Row
 from benchmarks.tasks import task
-from benchmarks.tasks.base import VALIDATION
 from benchmarks.tuning import Grid, Values
 
 

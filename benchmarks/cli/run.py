@@ -6,15 +6,17 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.cli.select import Selection, selection, settings
-from benchmarks.errors import UserError
+from benchmarks.errors import NoDataError, UserError
 from benchmarks.events import CellFailed, CellFinished, Event, Sink
 from benchmarks.record import RunRecord
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
+from benchmarks.tasks import DataSource, task
 
 if TYPE_CHECKING:
     from benchmarks.tracking import Mirror
@@ -25,6 +27,8 @@ def run_command(words: argparse.Namespace) -> int:
     from benchmarks.cli.report import show_report
 
     chosen = selection(words)
+    if not words.tasks:
+        chosen = at_hand(chosen, DataSource(words.data_dir, words.lenient))
     cells = list({cell.spec_id: cell for _, _, cell in chosen.cells()}.values())
     made = settings(words, len(cells))
 
@@ -35,6 +39,20 @@ def run_command(words: argparse.Namespace) -> int:
     if failures:
         raise UserError(summary(failures, len(cells), chosen))
     return 0
+
+
+def at_hand(chosen: Selection, source: DataSource) -> Selection:
+    """Without the tasks that have a stand-in and no data, and without stand-ins for those that have data."""
+    there = {column.task for column in chosen.columns}
+    left_out = []
+    for stand_in in (column for column in chosen.columns if column.instead_of in there):
+        try:
+            task(stand_in.instead_of).load(source)
+            left_out.append(stand_in.task)
+        except NoDataError as error:
+            warn(f"{stand_in.name} stands in for {stand_in.instead_of}: {error}")
+            left_out.append(stand_in.instead_of)
+    return replace(chosen, columns=[column for column in chosen.columns if column.task not in left_out])
 
 
 def _nothing(records: Sequence[RunRecord]) -> Sequence[Path]:

@@ -82,7 +82,7 @@ def _task(task_id: str, labels: tuple[str, ...], shares: tuple[float, ...], offi
     return Task(
         id=task_id,
         name=official.name,
-        family="abstracts",
+        family="scientific",
         labels=labels,
         metrics=("accuracy",),
         load=official.load,

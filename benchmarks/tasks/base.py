@@ -12,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 
 Texts = Sequence[tuple[str, ...]]  # a tuple, or the passages of a file, which are read when they are asked for
-VALIDATION = "validation"  # the evaluation by which a round is chosen
 
 
 @dataclass(frozen=True)

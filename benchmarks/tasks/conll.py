@@ -163,7 +163,7 @@ def _task(name: str, kinds: tuple[str, ...], published: str, repository: str, re
     return Task(
         id=task_id,
         name=name,
-        family="ner",
+        family="scientific",
         labels=None,
         metrics=("entity_f1", "entity_f1_concatenated"),
         load=official.load,

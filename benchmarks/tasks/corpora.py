@@ -177,7 +177,7 @@ TASKS = tuple(
     Task(
         id=f"corpus-{corpus.id}{'-sentences' if sentences else ''}",
         name=f"Corpus: {corpus.name}{', sentences' if sentences else ''}",
-        family="corpora",
+        family="scientific",
         labels=None,
         metrics=("perplexity",),
         load=partial(load, corpus, sentences),

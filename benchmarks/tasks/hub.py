@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.errors import UserError
+from benchmarks.errors import NoDataError, UserError
 from benchmarks.tasks.rows import Row
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ def stream_column(repository: str, files: str, revision: str | None, column: str
         raise _out_of_reach(repository, files, revision, error) from error
 
 
-def _out_of_reach(repository: str, what: str | None, revision: str | None, error: Exception) -> UserError:
+def _out_of_reach(repository: str, what: str | None, revision: str | None, error: Exception) -> NoDataError:
     wanted = f"{f'{what!r} of ' if what else ''}{repository}{f'@{revision}' if revision else ''}"
-    return UserError(
+    return NoDataError(
         f"cannot load {wanted} from the Hugging Face hub ({_first_line(error)}). "
         "Connect to the internet, without HF_HUB_OFFLINE and HF_DATASETS_OFFLINE, "
         "or set DATA_DIR to a folder that holds the data"

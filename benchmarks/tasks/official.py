@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from benchmarks.errors import UserError
+from benchmarks.errors import NoDataError, UserError
 from benchmarks.tasks.base import DataSource, Examples, Skipped, TaskData
 from benchmarks.tasks.hub import load_config
 from benchmarks.tasks.rows import Row
@@ -68,7 +68,7 @@ class Official:
 
     def _hub_pieces(self) -> list[Piece]:
         if not self.repository:
-            raise UserError(
+            raise NoDataError(
                 f"{self.name}: no copy on the Hugging Face hub is known to hold its three sets; set DATA_DIR to a "
                 f"folder that holds {self.folders[0]} with {FILES_IN_WORDS}, as published in {self.published}"
             )
@@ -101,7 +101,7 @@ class Official:
                 )
         looked_in = ", ".join(map(str, places))
         elsewhere = ", or leave DATA_DIR unset to load them from the Hugging Face hub" if self.repository else ""
-        raise UserError(
+        raise NoDataError(
             f"no data of {self.name}: looked for {FILES_IN_WORDS} in {looked_in}; put the files of {self.published} "
             f"there{elsewhere}"
         )

@@ -50,6 +50,10 @@ class Objective(ABC):
         """The batch with its targets under "labels"; rng: for an objective that draws them."""
         return batch
 
+    def asked_of(self, tokens: int) -> int:
+        """How much is asked in training of a text of so many tokens, its special ones among them."""
+        return 1
+
     @abstractmethod
     def loss(self, outputs_NC: Tensor, targets_N: Tensor) -> Tensor:
         """Mean loss of a batch's targets."""

@@ -15,6 +15,8 @@ from fedsim.errors import FederationError
 from fedsim.objectives.base import NO_WORDS, Vocabulary
 from fedsim.objectives.tokens import ROWS, OfTokens
 
+SPECIAL = 2  # tokens of a text that are never masked: [CLS], [SEP]
+
 
 class _LanguageModel(OfTokens):
     """Answers are a text's summed log-likelihood in nats and how many tokens it is of: float64 [n, 2]."""
@@ -63,6 +65,9 @@ class MaskedLM(_LanguageModel):
         if not 0 < self.share < 1:
             raise FederationError(f"masked language modelling: expected a share in (0, 1), found {self.share}")
 
+    def asked_of(self, tokens: int) -> int:
+        return round(self.share * (tokens - SPECIAL))
+
     def prepare(self, batch: Batch, rng: np.random.Generator) -> Batch:
         ids_BS = batch["input_ids"].numpy().copy()
         flat, targets = ids_BS.reshape(-1), np.full(ids_BS.size, IGNORED, dtype=np.int64)
@@ -81,6 +86,9 @@ class MaskedLM(_LanguageModel):
 
 class CausalLM(_LanguageModel):
     """Each token from those before it (Radford et al. 2018, equation 1); the first one is given."""
+
+    def asked_of(self, tokens: int) -> int:
+        return tokens - 1
 
     def prepare(self, batch: Batch, rng: np.random.Generator) -> Batch:
         labels_BS = torch.full_like(batch["input_ids"], IGNORED)

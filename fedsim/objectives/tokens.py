@@ -26,6 +26,9 @@ class OfTokens(Objective):
     def loss(self, outputs_NC: Tensor, targets_N: Tensor) -> Tensor:
         return functional.cross_entropy(outputs_NC, targets_N, reduction="sum") / max(1, len(targets_N))
 
+    def asked_of(self, tokens: int) -> int:
+        return tokens
+
     def placed(self, values_N: np.ndarray, batch: Batch) -> np.ndarray:
         """Values of the tokens asked for, at their places: [B, S, …]; 0 elsewhere."""
         asked_BS = (batch["labels"] != IGNORED).numpy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.record import RunRecord
+from benchmarks.record import VALIDATION, RunRecord
 from benchmarks.spec import JSON, Column
 from reports import ReportError
 from reports.evidence.published import published_for
@@ -17,7 +17,6 @@ Labels = Sequence[tuple[int, str]]  # (id, name), in the order of print
 _Printed = Mapping[tuple[str, str, str], float]
 MEAN_SCORE = "mean_score"
 SORTED = "sorted-by-score"
-VALIDATION = "validation"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.measures import TRAIN_LOSS
 from benchmarks.predictions import IGNORED, read_predictions
-from benchmarks.record import POOLED, RunRecord
+from benchmarks.record import POOLED, VALIDATION, RunRecord
 from reports.evidence.inference import resampled, with_sampling
 from reports.evidence.resampling import MEASURES, Answered, hierarchical, sampling_error
 from reports.evidence.scores import Scores, scores_of
@@ -29,7 +29,7 @@ def resplit_ratio(records: Sequence[RunRecord], evaluation: str = "test") -> flo
     if evaluation not in ("test", POOLED) or not any(sum(record.own_examples("test")) for record in records):
         return 0.0
     clients = [client for record in records for client in record.clients]
-    train = sum(int(client["train"]) + int(client.get("validation", 0)) for client in clients)
+    train = sum(int(client["train"]) + int(client.get(VALIDATION, 0)) for client in clients)
     return sum(sum(record.own_examples("test")) for record in records) / train
 
 

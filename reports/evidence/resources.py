@@ -28,8 +28,12 @@ MEBIBYTE = 2**20
 
 @dataclass(frozen=True)
 class Timed:
-    """Rows that were trained side by side in one run of `make bench`. percent: row id -> of the baseline's seconds."""
+    """Rows that were trained side by side in one run of `make bench`. percent: row id -> of the baseline's seconds.
 
+    part: of the bench, which measures them.
+    """
+
+    part: str
     percent: Mapping[str, float]
     machine: str
     finished: str
@@ -131,7 +135,7 @@ class Resources:
             percent = {entry["row"]: float(entry["percent"]) for entry in found["rows"] if entry["row"]}
             own = found["environment"]
             machine = f"{own['device']}, {own['threads']} threads, {own['precision']}"
-            return Timed(percent, machine, str(found["finished"])[:10])
+            return Timed(path.stem, percent, machine, str(found["finished"])[:10])
         except (ValueError, KeyError, TypeError) as error:
             raise ReportError(
                 f"{path}: expected a result of `make bench`, found a damaged one ({type(error).__name__}: {error}). "

@@ -144,7 +144,7 @@ def cost_notes(found: Resources) -> Iterator[str]:
     if timed is not None:
         yield (
             f"Timed: seconds of an epoch over {found.baseline.name}'s, all rows in turn in one run of `make bench "
-            f"ARGS=fedbfpt`, {timed.machine}, {timed.finished}; random texts (docs/performance.md)."
+            f"ARGS={timed.part}`, {timed.machine}, {timed.finished}; random texts (docs/performance.md)."
         )
     yield (
         "Saved: the file that torch.save makes of what a client uploads, under the transformers library's names, in "

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
 from benchmarks.backbones import KNOWN
 from benchmarks.cli.main import main
+from benchmarks.cli.run import at_hand
+from benchmarks.cli.select import Selection
 from benchmarks.errors import UserError
 from benchmarks.fedbfpt import setup
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
 from benchmarks.spec import Benchmark, Cell
 from benchmarks.stages import by_stage, earlier_stages, initial_of
+from benchmarks.tasks import DataSource
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.sequence import with_head
 from reports.evidence.published import read_published
@@ -247,6 +251,24 @@ def test_a_row_or_task_of_another_scale_is_refused_by_name(capsys: pytest.Captur
     shown = capsys.readouterr().out
     assert "on TinyBERT_General_4L_312D (at paper)" in shown
     assert "in place of rct20k (at lite)" in shown
+
+
+@pytest.mark.parametrize(
+    ("folder", "labels", "left_out"),
+    [("nicta_piboso", "population", "rct20k"), ("RCT-20k", "OBJECTIVE", "nicta-piboso")],
+)
+def test_without_tasks_named_a_stand_in_runs_only_where_the_original_has_no_data(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], folder: str, labels: str, left_out: str
+) -> None:
+    (tmp_path / folder).mkdir()
+    for name in ("train.txt", "dev.txt", "test.txt"):
+        (tmp_path / folder / name).write_text(f"###1\n{labels}\tsome adults\n\n")
+    columns = columns_of(TABLE3, [], TABLE3.scale("lite"))
+    chosen = Selection(TABLE3, TABLE3.scale("lite"), TABLE3.rows, columns, [0])
+    found = at_hand(chosen, DataSource(tmp_path))
+    assert [column.task for column in columns if column not in found.columns] == [left_out]
+    said = capsys.readouterr().err
+    assert ("NICTA-PIBOSO stands in for rct20k: no data of PubMed 20k RCT" in said) == (left_out == "rct20k")
 
 
 def test_every_deviation_is_of_scales_that_there_are() -> None:
