@@ -13,8 +13,8 @@ from benchmarks.tuning import Grid, Search
 PAPER = Paper(
     id="fedbert",
     name="FedBERT",
-    citation="Yuanyishu Tian, Yao Wan, Lingjuan Lyu, Dezhong Yao, Hai Jin, Lichao Sun: FEDBERT: When Federated Learning "
-    "Meets Pre-Training. ACM Transactions on Intelligent Systems and Technology, 2022",
+    citation="Yuanyishu Tian, Yao Wan, Lingjuan Lyu, Dezhong Yao, Hai Jin, Lichao Sun: FEDBERT: When Federated "
+    "Learning Meets Pre-Training. ACM Transactions on Intelligent Systems and Technology, 2022",
     bytes_convention="both directions of a round, summed over clients, GB = 10^9 bytes; Table 2 counts one client's "
     "epoch, as the paper does",
     directions=("up", "down"),
@@ -66,7 +66,7 @@ class Budget:
 
 
 # Section 4.2.1. Centralised: 125 000 (GPT-2: 50 000) updates of 256 blocks of 512 tokens, in epochs. WikiText-103 has
-# 103 227 021 words (Merity et al. 2017, table 1), which are some 118 million tokens of GPT-2's BPE: 900 updates an epoch.
+# 103 227 021 words (Merity et al. 2017, table 1), some 118 million tokens of GPT-2's BPE: 900 updates an epoch.
 UPDATES_AN_EPOCH = 900
 BUDGETS: Mapping[str, Mapping[str, Budget]] = {
     WIKITEXT.task: {
