@@ -54,7 +54,8 @@ PRETRAINING = (
     Deviation(
         "share",
         "Head-Emd Share is one pass: a client trains its whole budget, then hands embeddings and head to the next one, "
-        "with optimiser and schedule, as the release does. Section 5.1's run ended midway, when its learning rate had "
+        "by way of the server. The schedule goes on over all turns; moments stay with each client (the release hands "
+        "them on, too: option handed_on = optimizer). Section 5.1's run ended midway, when its learning rate had "
         "decayed to 0; here the schedule is as long as the run, and every client trains.",
     ),
     Deviation(
