@@ -42,11 +42,11 @@ def unigram(setting: Setting) -> FederatedAlgorithm:
             special = torch.ones_like(counts, dtype=torch.bool)
             special[torch.from_numpy(objective.vocabulary.ordinary_ids)] = False
             counts[special] = 0
-        shares = {"log_shares": (counts / counts.sum()).log().float()}
+        shares = {"shares": counts / counts.sum()}
         return FederationState(state.round + 1, shares, {}, state.clients), RoundMetrics((), None)
 
     def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
-        log_shares_C = state.shared["log_shares"].cpu()
+        log_shares_C = state.shared["shares"].cpu().log().float()
         answers = np.zeros(objective.shape(subset))
         rng = numpy_generator(0, 0, SERVER, "evaluation")  # as a model's answers are drawn
         for positions, drawn in evaluation_batches(subset, setting.evaluation_batch_size, setting.training.width):
