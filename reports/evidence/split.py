@@ -14,7 +14,7 @@ from benchmarks.spec import Cell, Row
 from reports import ReportError
 from reports.evidence.records import Request
 from reports.evidence.statistics import mean
-from reports.evidence.traffic import Cost, derived_cost, measured_cost
+from reports.evidence.traffic import Cost, measured_cost
 
 FLOAT_BYTES = 4
 SHARED = ("activations", "gradients", "parameters")  # the kinds of payload that equations speak of
@@ -22,7 +22,7 @@ SHARED = ("activations", "gradients", "parameters")  # the kinds of payload that
 
 @dataclass(frozen=True)
 class Compared:
-    """A row's bytes of one client's epoch, by kind. closed: by its equation; counted: on the wire.
+    """A row's bytes of one client's epoch, by kind. closed: by its equation; counted: on the wire, where it was run.
 
     epochs: of all clients, by which both are divided. seeds: 0 where nothing was run.
     """
@@ -74,11 +74,10 @@ class Split:
         )
         other = replace(request, benchmark=replace(request.benchmark, scales=scales))
         for row in self.rows:
-            cost = derived_cost(other, row, blocks)
             cell = other.benchmark.cell(row, request.columns[0], other.paper_scale, 0)
             terms = self._terms(cell, [blocks / cell.clients] * cell.clients, other)
-            if cost is not None and terms is not None:
-                found[row.id] = self._compared(row, terms, cost)
+            if terms is not None:
+                found[row.id] = self._compared(row, terms, None)
         return found
 
     @cached_property
@@ -108,12 +107,13 @@ class Split:
         W, E, H = sizes.model_bytes, sizes.embeddings_bytes, sizes.head_bytes
         return SplitTerms(training.rounds, cell.clients, epochs, crossing, W, E, H)
 
-    def _compared(self, row: Row, terms: SplitTerms, cost: Cost) -> Compared:
+    def _compared(self, row: Row, terms: SplitTerms, cost: Cost | None) -> Compared:
         form, epochs = self.request.benchmark.closed_forms[row.id], terms.N * terms.T
         closed, counted = (
-            {kind: size / epochs for kind, size in parts.items() if size} for parts in (form.parts(terms), cost.kinds)
+            {kind: size / epochs for kind, size in parts.items() if size}
+            for parts in (form.parts(terms), cost.kinds if cost else {})
         )
-        return Compared(row, form, closed, counted, epochs, cost.seeds)
+        return Compared(row, form, closed, counted, epochs, cost.seeds if cost else 0)
 
     @cached_property
     def timed(self) -> Mapping[str, Mapping[str, float]]:

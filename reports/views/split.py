@@ -27,7 +27,11 @@ def _cells(found: Compared, base: Compared | None) -> tuple[str, ...]:
     times = f"{number(found.total / base.total)} ×" if base is not None and base.total else NOTHING
     own = (_bytes(sum(parts.get(kind, 0) for kind in SHARED[:2])), _bytes(parts.get("parameters", 0)))
     others = tuple(_bytes(found.counted.get(kind, 0)) for kind in _OTHERS)
-    return (*own, _bytes(found.total), times, EXACT if found.agrees else DIFFERS, *others)
+    return (*own, _bytes(found.total), times, _verdict(found), *others)
+
+
+def _verdict(found: Compared) -> str:
+    return NOTHING if not found.seeds else EXACT if found.agrees else DIFFERS
 
 
 def grids(found: Split) -> tuple[Grid, ...]:
@@ -98,7 +102,7 @@ def _method(found: Split) -> Iterator[str]:
     )
     if found.derived:
         blocks = found.request.benchmark.view.options["blocks"]
-        yield f"Derived: rounds on the paper's encoders' shapes, with {blocks:,} blocks of all clients together."
+        yield f"Derived: closed forms with the paper's encoders' sizes and {blocks:,} blocks of all clients together."
 
 
 def notes(found: Split) -> Iterator[str]:
