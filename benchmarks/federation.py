@@ -79,7 +79,7 @@ def load_inputs(cell: Cell, settings: Settings, initial: Outcome | None = None) 
             f"task {cell.task}: the cell was defined for version {cell.task_version}, this checkout has "
             f"version {found.version}. Run the benchmark's own definition."
         )
-    backbone = locate(_requested(cell, settings), data_dir=settings.data_dir)
+    backbone = locate(_requested(cell, settings), False, settings.data_dir, settings.results_dir)
     return Inputs(found, _task_data(cell.task, cell.source, settings), backbone, initial)
 
 
@@ -100,7 +100,7 @@ def _task_data(task_id: str, source: str, settings: Settings) -> TaskData:
 @lru_cache(maxsize=2)
 def _encoded(task_id: str, source: str, settings: Settings, backbone: str, max_length: int) -> Mapping[str, Encoded]:
     loaded = _task_data(task_id, source, settings)
-    tokenizer = build_tokenizer(locate(backbone, data_dir=settings.data_dir))
+    tokenizer = build_tokenizer(locate(backbone, False, settings.data_dir, settings.results_dir))
     central = {f"central {name}": examples for name, examples in loaded.central.items()}
     named = {"pool": loaded.pool, **loaded.held_out, **central}
     cache = TokenCache(settings.results_dir / "tokens")
