@@ -15,6 +15,7 @@ from benchmarks.byte_pairs import CORPUS, byte_level_tokenizer, trained_files
 from benchmarks.byte_pairs import FILES as BPE_FILES
 from benchmarks.errors import UserError
 from benchmarks.known_backbones import KNOWN as KNOWN
+from benchmarks.known_backbones import TRAINED
 from benchmarks.known_backbones import Backbone as Backbone
 from benchmarks.settings import Settings
 from benchmarks.spec import canonical_json, digest
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model")
 TOKENIZER_FILES = ("config.json", "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json")
 FILES = ("*.safetensors", *TOKENIZER_FILES)
-TRAINED = "wikipedia"  # a backbone's `bpe` that is trained here
 
 
 @dataclass(frozen=True)
@@ -194,8 +194,8 @@ def _trained_tokenizer(
         return trained_files(data_dir, results_dir), {"from": "drawn here; tokenizer: trained here on Wikipedia"}
     except UserError as error:
         raise UserError(
-            f"backbone {backbone.id!r}: its vocabulary is trained on the text of the task {CORPUS}: expected that text, "
-            f"found none: {error}"
+            f"backbone {backbone.id!r}: its vocabulary is trained here on the text of the task {CORPUS}, which cannot "
+            f"be had: {error}"
         ) from None
 
 
