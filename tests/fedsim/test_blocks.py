@@ -28,7 +28,9 @@ def read(blocks, indices):
     return [row[mask].tolist() for row, mask in zip(batch["input_ids"].numpy(), kept, strict=True)]
 
 
-@given(LENGTHS, st.integers(2, 8), st.sampled_from([None, OPENING]), st.integers(1, 4), st.randoms(use_true_random=False))
+@given(
+    LENGTHS, st.integers(2, 8), st.sampled_from([None, OPENING]), st.integers(1, 4), st.randoms(use_true_random=False)
+)
 def test_each_owner_has_own_texts_once_and_full_blocks(lengths, length, opening, owners, random):
     whole, offsets = blocks_of(lengths, length, opening)
     order = list(range(len(lengths)))
@@ -43,7 +45,7 @@ def test_each_owner_has_own_texts_once_and_full_blocks(lengths, length, opening,
         assert all(row[0] == OPENING for row in rows if opening)
         inside = [row[opening is not None :] for row in rows]
         full = len(stream) // room
-        assert sum(inside, []) == (stream[: full * room] if full else stream)
+        assert [token for row in inside for token in row] == (stream[: full * room] if full else stream)
         assert len(rows) == (full or bool(stream))
         assert all(len(row) == length for row in rows) or (len(rows) == 1 and len(stream) < room)
         assert [len(row) for row in rows] == blocks.lengths[indices].tolist()

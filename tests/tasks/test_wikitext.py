@@ -10,7 +10,9 @@ from benchmarks.errors import NoDataError, UserError
 from benchmarks.tasks import DataSource, passages, task
 from benchmarks.tasks.words import VOCABULARY
 
-WIKITEXT = "\n = One = \n\n The first . \n = x = \n = 1 = \n\n = = Section = = \n\n Goes  on . \n \n = Two = \n\n Ends . \n"
+WIKITEXT = (
+    "\n = One = \n\n The first . \n = x = \n = 1 = \n\n = = Section = = \n\n Goes  on . \n \n = Two = \n\n Ends . \n"
+)
 ONE = "= One =\nThe first .\n= x =\n= 1 =\n= = Section = =\nGoes on ."
 TWO = "= Two =\nEnds ."
 PLAIN = " = One =\nThe first.\nGoes on.\n = Two =\nEnds.\n"  # as corpora/wikipedia.train.txt: no empty lines
