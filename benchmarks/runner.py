@@ -123,7 +123,7 @@ def _compute(
 
     def on_start(run: Run) -> None:
         done = tuple(round_record(result, channel.ledger) for result in run.results)
-        sink(CellStarted(cell, cell_id, done, round_examples(cell, clients)))
+        sink(CellStarted(cell, cell_id, done, round_examples(cell, clients, federation.algorithm)))
         begun.append(time.perf_counter())
 
     def on_round(run: Run) -> None:

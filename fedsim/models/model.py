@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from fedsim.data import IGNORED, Batch, Subset, evaluation_batches
 from fedsim.errors import FederationError
 from fedsim.models.groups import ParameterGroups, parameter_groups
-from fedsim.models.heads import HEADS, States
+from fedsim.models.head import States
+from fedsim.models.heads import HEADS
 from fedsim.models.packed.encoder import PackedEncoder, can_pack
 from fedsim.models.sequence import SequenceModel
 from fedsim.objectives import Objective
@@ -90,6 +91,12 @@ class Model:
         due = {name: value for name, value in values.items() if name not in frozen or self._held.get(name) is not value}
         self.write(due)
         self._held.update({name: value for name, value in due.items() if name in frozen})
+
+    def lend(self, values: Mapping[str, Tensor]) -> None:
+        """Let parameters stand in these very tensors, which training then changes in place."""
+        for name, value in values.items():
+            self._held.pop(name, None)
+            self.parameters[name].data = value
 
     def read(self, names: Iterable[str]) -> dict[str, Tensor]:
         """The named parameters themselves, not copies."""
