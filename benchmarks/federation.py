@@ -121,11 +121,17 @@ def build_clients(cell: Cell, inputs: Inputs, settings: Settings) -> tuple[list[
 
 
 def training_examples(cell: Cell, settings: Settings) -> list[int]:
-    """How many examples each client trains on, counted on the data at hand; no backbone is asked for."""
+    """How many examples each client trains on, counted on the data at hand.
+
+    No backbone is asked for, but of texts that are packed: how many blocks they fill, their tokens say.
+    """
     from benchmarks.planned import Texts
 
-    uncut: defaultdict[str, Encoded] = defaultdict(lambda: Encoded(Texts()))
-    clients, _ = share_out(cell, task(cell.task), _task_data(cell.task, cell.source, settings), uncut)
+    if task(cell.task).long_texts == "packed":
+        clients, _ = build_clients(cell, load_inputs(cell, settings), settings)
+    else:
+        uncut: defaultdict[str, Encoded] = defaultdict(lambda: Encoded(Texts()))
+        clients, _ = share_out(cell, task(cell.task), _task_data(cell.task, cell.source, settings), uncut)
     return [len(client.train) for client in clients]
 
 

@@ -10,7 +10,7 @@ import pytest
 from benchmarks import array_file, encoding
 from benchmarks.backbones import build_tokenizer, locate, word_tokenizer
 from benchmarks.encoding import encode, encoded_pieces
-from benchmarks.federation import build_clients, load_inputs
+from benchmarks.federation import build_clients, load_inputs, training_examples
 from benchmarks.runner import run_cell
 from benchmarks.spec import Cell, Training
 from benchmarks.tasks import Examples, task
@@ -112,6 +112,7 @@ def test_clients_share_the_articles_out(cell, settings):
     assert test is clients[1].evaluation["test"]
     assert len(test) > 0
     assert pool == 360
+    assert training_examples(cell, settings) == [len(part) for part in blocks]
 
 
 @pytest.mark.parametrize("cell", [CELL, CAUSAL], ids=["masked", "causal"])
