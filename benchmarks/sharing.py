@@ -86,15 +86,12 @@ def share_out(
         name: examples[f"central {source}"].subset(np.arange(len(loaded.central[source])))
         for name, source in central.items()
     }
+    trained = examples[POOL].subsets(train)
+    evaluations = {name: examples[POOL].subsets(parts) for name, parts in own.items()}
+    evaluations |= {name: examples[name].subsets(parts) for name, parts in held_out.items()}
     clients = [
-        Client(
-            number,
-            examples[POOL].subset(part),
-            {name: examples[POOL].subset(parts[number]) for name, parts in own.items()}
-            | {name: examples[name].subset(parts[number]) for name, parts in held_out.items()}
-            | whole,
-        )
-        for number, part in enumerate(train)
+        Client(number, part, {name: parts[number] for name, parts in evaluations.items()} | whole)
+        for number, part in enumerate(trained)
     ]
     scored = {name: (POOL, np.concatenate(parts)) for name, parts in own.items()}
     scored |= {name: (name, np.concatenate(parts)) for name, parts in held_out.items()}
