@@ -38,6 +38,8 @@ class Training:
     decayed: str = field(default="all", metadata=LATER)  # or "matrices": no weight decay on biases and LayerNorm
     optimizer: str = field(default="fresh", metadata=LATER)  # in every round, or "kept" from round to round
     decay: float = field(default=1.0, metadata=LATER)  # what the learning rate is multiplied with after each round
+    beta2: float = field(default=0.999, metadata=LATER)  # AdamW's; its beta1 is 0.9
+    epsilon: float = field(default=1e-8, metadata=LATER)  # AdamW's
     kernels: str = field(default="packed", metadata=LATER)  # texts without padding on CPUs, or "reference": padded
 
 

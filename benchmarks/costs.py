@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 Parts = Mapping[str, float]  # kind of payload, as the ledger names it -> bytes of all rounds, directions and clients
 
@@ -28,8 +28,25 @@ class Terms:
 
 
 @dataclass(frozen=True)
+class SplitTerms:
+    """What equations of split learning's costs are made of, in FedBERT's symbols (section 3.5); sizes in bytes.
+
+    E, H: embeddings and head, each tensor once where they are tied. pL: what crosses a cut in one direction in one
+    client's epoch, over its true batches; where clients differ, their mean. T: epochs of one client.
+    """
+
+    rounds: float  # after which something is averaged
+    N: float  # clients
+    T: float
+    pL: float
+    W: float  # the whole model
+    E: float
+    H: float
+
+
+@dataclass(frozen=True)
 class ClosedForm:
-    """A method's communication cost as an equation of its paper gives it.
+    """A method's communication cost of a whole run as an equation of its paper gives it; of Terms, or SplitTerms.
 
     units: kind of payload -> bytes of the GB in which the equation itself counts that kind, where that is not the
     paper's.
@@ -37,14 +54,14 @@ class ClosedForm:
 
     equation: str  # the number that the paper gives it
     text: str
-    parts: Callable[[Terms], Parts]
+    parts: Callable[[Any], Parts]
     units: Mapping[str, int] = field(default_factory=dict)
 
-    def cost_bytes(self, terms: Terms) -> float:
+    def cost_bytes(self, terms: Terms | SplitTerms) -> float:
         """The cost with every byte counted alike."""
         return sum(self.parts(terms).values())
 
-    def cost_gb(self, terms: Terms, gigabyte: int) -> float:
+    def cost_gb(self, terms: Terms | SplitTerms, gigabyte: int) -> float:
         """The cost as the paper computes it, whose parts need not be in one unit. gigabyte: the paper's, in bytes."""
         return sum(size / self.units.get(kind, gigabyte) for kind, size in self.parts(terms).items())
 

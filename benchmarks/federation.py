@@ -158,6 +158,8 @@ def local_training(cell: Cell, on_batch: Callable[[int], None]) -> LocalTraining
         optimizer=training.optimizer,
         rounds=training.rounds,
         decay=training.decay,
+        beta2=training.beta2,
+        epsilon=training.epsilon,
         width=training.max_length if training.padding == "fixed" else None,
         on_batch=on_batch,
     )

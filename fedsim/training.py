@@ -45,6 +45,7 @@ def linear(step: int, steps: int, warmup: int) -> float:
 SCHEDULES: Mapping[str, Callable[[int, int, int], float]] = {"constant": constant, "linear": linear}
 DECAYED = ("all", "matrices")
 OPTIMIZERS = ("fresh", "kept")
+BETA1 = 0.9  # AdamW's, as every paper has it
 
 
 class Optimizer:
@@ -69,7 +70,9 @@ class Optimizer:
                 by_decay[parameter.ndim > 1].append(parameter)  # biases and LayerNorm's parameters are vectors
             groups = [{"params": own, "weight_decay": decay if kind else 0.0} for kind, own in by_decay.items() if own]
         fused = precision.device.type != "meta"  # where nothing is computed, there is no fused kernel
-        self._adamw = torch.optim.AdamW(groups, lr=training.learning_rate, fused=fused)
+        self._adamw = torch.optim.AdamW(
+            groups, lr=training.learning_rate, betas=(BETA1, training.beta2), eps=training.epsilon, fused=fused
+        )
         self._scaler = precision.scaler()
 
     def backward(self, outputs: Tensor, gradient: Tensor | None = None) -> None:
@@ -156,7 +159,7 @@ class LocalTraining:
     of the run, `rounds` times those of a round; warmup: the share of them that warms up. clip_norm: gradients longer
     than it are shortened to it. decayed: "all" parameters, or "matrices", without biases and LayerNorm. optimizer:
     "fresh" in every round, or its state "kept" from round to round by whoever trains. decay: what the learning rate is
-    multiplied with after each round, on top of the schedule.
+    multiplied with after each round, on top of the schedule. beta2, epsilon: AdamW's (Loshchilov and Hutter 2019).
     """
 
     seed: int
@@ -172,6 +175,8 @@ class LocalTraining:
     optimizer: str = "fresh"
     rounds: int = 1
     decay: float = 1.0
+    beta2: float = 0.999
+    epsilon: float = 1e-8
     on_batch: Callable[[int], None] = _ignore  # told the number of examples after each step
 
     def __post_init__(self) -> None:
@@ -185,6 +190,10 @@ class LocalTraining:
             raise FederationError(f"clip_norm: expected a length above 0, or none, found {self.clip_norm}")
         if not 0 < self.decay < math.inf:
             raise FederationError(f"decay: expected a factor above 0, found {self.decay}")
+        if not 0 <= self.beta2 < 1:
+            raise FederationError(f"beta2: expected a number in [0, 1), found {self.beta2}")
+        if not 0 < self.epsilon < math.inf:
+            raise FederationError(f"epsilon: expected a number above 0, found {self.epsilon}")
 
     def steps(self, subset: Subset) -> int:
         """Optimiser steps of a round on a subset."""

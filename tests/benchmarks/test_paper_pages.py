@@ -117,3 +117,33 @@ def test_fedbfpts_hyper_parameters_are_those_of_its_definitions() -> None:
                 assert second[f"batch size: {names[column.task]}"][place] == str(training.batch_size)
                 rate = second[f"learning rate, × {training.decay} an epoch: {names[column.task]}"][place]
                 assert float(rate) == training.learning_rate
+
+
+def test_fedberts_hyper_parameters_are_those_of_its_definitions() -> None:
+    page = next(page for page in PAGES if page.parent.name == "fedbert")
+    halves = text(page).partition("| fine-tuning |")
+    first, second = (
+        {line[0]: line[1:4] for line in (row.strip("| ").split(" | ") for row in half.splitlines()) if len(line) == 5}
+        for half in (halves[0], halves[2])
+    )
+    pretraining, table8, table6 = (benchmark_of(f"fedbert-{name}") for name in ("pretraining", "table8", "table6"))
+    names = {"rte-central": "RTE", "mrpc-central": "MRPC", "sst2-central": "SST-2"}
+    for place, scale in enumerate(table6.scales):
+        for name, table in (("RoBERTa", pretraining), ("GPT-2", table8)):
+            made = table.base(table.row("fedavg"), table.columns[0], table.scale(scale.id), 0)
+            training = made.training
+            assert first[f"clients: {name}"][place] == str(made.clients)
+            assert first[f"rounds × epochs: {name}"][place] == f"{training.rounds} × {training.local_epochs}"
+            assert first["batch size"][place] == str(training.batch_size)
+            assert first["length"][place] == str(training.max_length)
+            assert float(first["warm-up, of a run's updates"][place]) == training.warmup
+            assert float(first["weight decay"][place]) == training.weight_decay
+            assert float(first["Adam's β₂"][place]) == training.beta2
+            if scale.id != "lite":
+                assert float(first["learning rate"][place]) == training.learning_rate
+        for column in table6.columns:
+            if column.task in names:
+                training = table6.cell(table6.row("fedavg"), column, scale, 0).training
+                assert second["epochs"][place] == str(training.rounds)
+                assert float(second[f"learning rate: {names[column.task]}"][place]) == training.learning_rate
+                assert second[f"batch size: {names[column.task]}"][place] == str(training.batch_size)

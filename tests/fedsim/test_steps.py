@@ -97,6 +97,26 @@ def test_a_decay_that_is_no_factor_is_refused(decay):
         training_of(decay=decay)
 
 
+def test_adams_constants_are_those_of_the_training():
+    """By hand, after gradients 1 and 3: Adam with beta2 0.5 (Kingma and Ba 2015, Algorithm 1)."""
+    parameter = nn.Parameter(torch.zeros(1))
+    optimizer = optimizer_of({"w": parameter}, learning_rate=1.0, weight_decay=0.0, beta2=0.5, epsilon=1.0)
+    for gradient in (1.0, 3.0):
+        optimizer.backward(parameter * gradient)
+        optimizer.step()
+    first, second = 0.9 * 0.1 + 0.1 * 3, 0.5 * 0.5 + 0.5 * 9
+    assert float(optimizer.moments["exp_avg"]["w"]) == pytest.approx(first)
+    assert float(optimizer.moments["exp_avg_sq"]["w"]) == pytest.approx(second)
+    steps = 1 / (1 + 1), first / (1 - 0.9**2) / ((second / (1 - 0.5**2)) ** 0.5 + 1)  # bias-corrected
+    assert parameter.item() == pytest.approx(-sum(steps))
+
+
+@pytest.mark.parametrize(("name", "value"), [("beta2", 1.0), ("beta2", -0.1), ("epsilon", 0.0), ("epsilon", -1e-8)])
+def test_constants_that_are_none_are_refused(name, value):
+    with pytest.raises(FederationError, match=f"{name}: expected a number"):
+        training_of(**{name: value})
+
+
 # ---- clipping and decay ----------------------------------------------------------------------------------------
 
 

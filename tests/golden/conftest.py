@@ -45,9 +45,18 @@ def _tweets(algorithm: str, head: str, training: Training, task: str = "arsarcas
     )
 
 
+def _corpus(algorithm: str, **options: JSON) -> Cell:
+    """Passages of a corpus, for masked language modelling; each client keeps a test part."""
+    scheme = {"scheme": "equal", "share": 0.1}
+    return Cell(
+        "demo", "corpus-biology", 1, "generated", "tiny", 3, scheme, algorithm, options, TRAINING, 0, head="masked-lm"
+    )
+
+
 # One for each method. They are no rows of a table, so that a definition may change without them.
 CELLS: Mapping[str, Cell] = {
     "untrained": _pairs("untrained"),
+    "unigram": replace(_corpus("unigram"), training=ONE_ROUND),
     "local-majority": _pairs("local_majority"),
     "fedavg": _pairs("fedavg"),
     "fedprox": _pairs("fedavg", proximal=0.05),

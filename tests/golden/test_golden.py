@@ -57,7 +57,7 @@ def test_the_least_change_is_noticed(golden_cells, outcome_of, differing, monkey
     before = outcome_of(cell)
     assert differing(before, outcome_of(cell), exact=True) == []
     adamw = torch.optim.AdamW
-    monkeypatch.setattr(torch.optim, "AdamW", lambda *words, **options: adamw(*words, **options, eps=1.1e-8))
+    monkeypatch.setattr(torch.optim, "AdamW", lambda *words, **options: adamw(*words, **(options | {"eps": 1.1e-8})))
     lines = differing(before, outcome_of(cell), exact=True)
     assert any("sha256" in line for line in lines)
 

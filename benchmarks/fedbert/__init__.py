@@ -1,0 +1,1 @@
+"""FedBERT: its tables as benchmarks."""

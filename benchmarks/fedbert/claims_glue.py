@@ -1,0 +1,274 @@
+"""FedBERT's sentences on Tables 6 and 7, the first five of its claims. Quotations are literal."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from benchmarks.claims import At, Better, Claim, Relation, Similar
+
+_table6, _table7, _table8 = (partial(At, f"fedbert-table{number}") for number in (6, 7, 8))
+figure8, pretraining = partial(At, "fedbert-figure8"), partial(At, "fedbert-pretraining")
+
+_SAME = 1.0  # points
+SLIGHTLY = 2.0
+_ABOUT_1 = (0.5, 1.5)
+_AROUND_5 = 5.5
+RTE, MRPC, STSB = ("rte-central",), ("mrpc-central",), ("stsb-central",)
+QNLI, QQP, SST2, MNLI = ("qnli-central",), ("qqp-central",), ("sst2-central",), ("mnli-central",)
+FIVE = (*MNLI, *QNLI, *QQP, *STSB, *SST2)
+ALL = (*RTE, *MRPC, *FIVE)
+MATCHED, MISMATCHED = ("test/accuracy",), ("mismatched/accuracy",)
+AVERAGED = ("emdavg", "heavg")
+PARALLEL = (*AVERAGED, "parallel-fedavg")
+TABLE_6_ALONE = "Table 6 alone"
+
+
+def above(
+    rows: tuple[str, ...], rivals: tuple[str, ...], tasks: tuple[str, ...] = (), small: bool = True, base: bool = True,
+    by: float = 0.0, most: float = math.inf, scores: tuple[str, ...] = (),
+) -> tuple[Better, ...]:  # fmt: skip
+    """Rows above rivals in Table 6 (small) and Table 7 (base), which has no Parallel FedAvg."""
+    tables = [(_table6, ())] * small + [(_table7, ("parallel-fedavg",))] * base
+    return tuple(
+        Better(
+            tuple(at(row) for row in rows if row not in absent),
+            tuple(at(row) for row in rivals if row not in absent),
+            by=by,
+            most=most,
+            tasks=tasks,
+            scores=scores,
+        )
+        for at, absent in tables
+    )
+
+
+def _alike(row: str, other: str, within: float, tasks: tuple[str, ...] = (), base: bool = True) -> tuple[Similar, ...]:
+    """Two rows within so many points in Table 6, and in Table 7 where `base`."""
+    tables = [_table6] + [_table7] * base
+    return tuple(Similar(at(row), at(other), within, tasks) for at in tables)
+
+
+def perplexity(row: str, *rivals: str) -> tuple[Better, ...]:
+    """Lower perplexity of masked tokens, which the paper does not print."""
+    return (Better((pretraining(row),), tuple(map(pretraining, rivals))),)
+
+
+def _worst(small: bool = True, base: bool = True, *more: str) -> tuple[Relation, ...]:
+    """EmdAvg below the others but on MRPC, and on MRPC above FedAvg and Head-Emd Avg."""
+    rest = tuple(task for task in ALL if task not in MRPC)
+    others = ("central", "fedavg", "share", "heavg", "parallel-fedavg", *more)
+    return (
+        *above(others, ("emdavg",), rest, small, base),
+        *above(("emdavg",), ("fedavg", "heavg"), MRPC, small, base, most=SLIGHTLY),
+    )
+
+
+CLAIMS = (
+    Claim(
+        "1a",
+        "It has the best performance except for the RTE and MRPC task",
+        "section 5.1, of centralized training; the exception is RoBERTa-small's",
+        (
+            *above(("central",), ("fedavg", "share", *PARALLEL, "single"), FIVE, base=False),
+            *above(("central",), ("fedavg", "share", *PARALLEL, "single"), small=False),
+        ),
+        reading="above every other mode: in Table 6 on the five other tasks, in Table 7 on all.",
+        otherwise={
+            "on RTE and MRPC it is not the best": (
+                Better((_table6("share"), _table6("parallel-fedavg")), (_table6("central"),), tasks=RTE, some=True),
+                Better((_table6("share"),), (_table6("central"),), tasks=MRPC),
+            ),
+            "perplexity": perplexity("central", "fedavg", "share", *PARALLEL, "single"),
+        },
+    ),
+    Claim(
+        "1b",
+        "the centralized model has the best performance as it is trained on the whole dataset",
+        "section 5, of Tables 6, 7 and 8",
+        (
+            *above(("central",), ("fedavg", "share", *PARALLEL, "single")),
+            Better((_table8("central"),), tuple(map(_table8, ("fedavg", "share", *AVERAGED, "single")))),
+        ),
+        reading="above every other mode on every task, and below it in perplexity.",
+    ),
+    Claim(
+        "1c",
+        "As expected, the Centralized way presents the best performance",
+        "section 5.3",
+        (
+            Better(
+                (figure8("central"),),
+                tuple(figure8(f"{row}{clients}") for row in ("fedavg", "emdavg") for clients in ("-5", "", "-20")),
+            ),
+        ),
+        reading="above FedAvg and EmdAvg with any number of clients, on every task; the text has no number.",
+    ),
+    Claim(
+        "2a",
+        "split federated learning approaches can achieve the same performance as classical federate learning",
+        "section 5; Conclusion",
+        above(("share", *PARALLEL), ("fedavg",), by=-_SAME),
+        reading=f"each split mode no more than {_SAME:g} point below FedAvg on every task; no margin is stated.",
+        otherwise={
+            "Head-Emd Share alone (Conclusion)": above(("share",), ("fedavg",), by=-_SAME),
+            TABLE_6_ALONE: above(("share", *PARALLEL), ("fedavg",), base=False, by=-_SAME),
+            "Head-Emd Share in Table 6": above(("share",), ("fedavg",), base=False, by=-_SAME),
+            "perplexity of Head-Emd Share": perplexity("share", "fedavg"),
+        },
+    ),
+    Claim(
+        "2b",
+        "among four split learning training methods, Head-Emd share achieves the best performance",
+        "section 5.2, from Table 6, Table 7",
+        above(("share",), PARALLEL),
+        reading="above EmdAvg, Head-Emd Avg and Parallel FedAvg on every task of both tables.",
+        otherwise={
+            TABLE_6_ALONE: above(("share",), PARALLEL, base=False),
+            "perplexity": perplexity("share", *PARALLEL),
+            "perplexity, own transformers": perplexity("share", "emdavg-own", "heavg-own"),
+        },
+    ),
+    Claim(
+        "2c",
+        "Among several federated split learning models, Head-Emd Avg achieves the best performance",
+        "section 5.1",
+        above(("heavg",), ("share", "emdavg", "parallel-fedavg")),
+        reading="above Head-Emd Share, EmdAvg and Parallel FedAvg everywhere; section 5.2 says it of Head-Emd Share.",
+        otherwise={
+            "FedAvg and EmdAvg alone": above(("heavg",), ("fedavg", "emdavg")),
+            "EmdAvg alone": above(("heavg",), ("emdavg",)),
+        },
+    ),
+    Claim(
+        "2d",
+        "EmdAvg is the worst model except that it outperforms slightly than FedAvg and Head-Emd Avg on MRPC",
+        "section 5.2, from Table 6, Table 7",
+        _worst(),
+        reading=f"below every other federated mode and Centralized on all tasks but MRPC; there no more than "
+        f"{SLIGHTLY:g} points above FedAvg and Head-Emd Avg.",
+        otherwise={
+            TABLE_6_ALONE: _worst(True, False),
+            "below Single Client too, Table 6 alone": _worst(True, False, "single"),
+            "perplexity, worst of the federated": (
+                Better(tuple(map(pretraining, ("fedavg", "share", "heavg"))), (pretraining("emdavg"),)),
+            ),
+        },
+    ),
+    Claim(
+        "3a",
+        "FedAvg under-performs about 1% than Head-Emd Avg",
+        "section 5.1, on MNLI, QNLI, QQP, STS-B, and SST-2",
+        above(("heavg",), ("fedavg",), FIVE, base=False, by=_ABOUT_1[0], most=_ABOUT_1[1]),
+        reading=f"Head-Emd Avg {_ABOUT_1[0]:g} to {_ABOUT_1[1]:g} points above FedAvg in Table 6 on each of them.",
+        otherwise={
+            "above by any amount": above(("heavg",), ("fedavg",), FIVE, base=False),
+            "Table 7": above(("heavg",), ("fedavg",), FIVE, small=False),
+        },
+    ),
+    Claim(
+        "3b",
+        "while it outperforms EmdAvg on MNLI, QNLI, QQP, STS-B, and SST-2",
+        "section 5.1, of FedAvg",
+        above(("fedavg",), ("emdavg",), FIVE),
+        reading="FedAvg above EmdAvg on these five, in both tables.",
+    ),
+    Claim(
+        "3c",
+        "The FedAvg achieves the same performance to Head-Emd Avg except for RTE task",
+        "section 5.2, from Table 6, Table 7",
+        _alike("fedavg", "heavg", _SAME, (*MRPC, *FIVE)),
+        reading=f"the same is within {_SAME:g} point, in both tables.",
+        otherwise={"within 2 points, Table 6 alone": _alike("fedavg", "heavg", 2.0, (*MRPC, *FIVE), base=False)},
+    ),
+    Claim(
+        "3d",
+        "On MRPC, MNLI-Matched, and SST-2 tasks, FedAvg is better, while HE Avg outperforms on other tasks",
+        "section 5.2, from Table 6, Table 7",
+        (
+            *above(("fedavg",), ("heavg",), (*MRPC, *SST2)),
+            *above(("fedavg",), ("heavg",), MNLI, scores=MATCHED),
+            *above(("heavg",), ("fedavg",), (*RTE, *QNLI, *QQP, *STSB)),
+            *above(("heavg",), ("fedavg",), MNLI, scores=MISMATCHED),
+        ),
+        reading="by any amount, in both tables; not so 3a, which has Head-Emd Avg ahead on MNLI and SST-2.",
+        otherwise={
+            TABLE_6_ALONE: (
+                *above(("fedavg",), ("heavg",), (*MRPC, *SST2), base=False),
+                *above(("fedavg",), ("heavg",), MNLI, base=False, scores=MATCHED),
+                *above(("heavg",), ("fedavg",), (*RTE, *QNLI, *QQP, *STSB), base=False),
+                *above(("heavg",), ("fedavg",), MNLI, base=False, scores=MISMATCHED),
+            )
+        },
+    ),
+    Claim(
+        "4a",
+        "parallel FedAvg and naive FedAvg achieve the same performance on all tasks except RTE",
+        "section 5.1",
+        _alike("parallel-fedavg", "fedavg", _SAME, (*MRPC, *FIVE), base=False),
+        reading=f"the same is within {_SAME:g} point; Table 7 has no Parallel FedAvg.",
+        otherwise={
+            "within 2 points": _alike("parallel-fedavg", "fedavg", 2.0, (*MRPC, *FIVE), base=False),
+            "on RTE too, within 1 point": _alike("parallel-fedavg", "fedavg", _SAME, base=False),
+        },
+    ),
+    Claim(
+        "4b",
+        "Logically, parallel FSL on FedAvg and naive FedAvg are equal",
+        "section 5.1",
+        (Similar(pretraining("parallel-fedavg"), pretraining("fedavg"), within=1.0, relative=True),),
+        reading="perplexity within 1 %: the same steps, drawn and rounded apart; without dropout both are one run.",
+    ),
+    Claim(
+        "5a",
+        "The worst one is STS-B, which decreases 11% and 7.5%",
+        "section 5.1, of EmdAvg against the centralized and the sharing pattern",
+        (
+            *above(("central",), ("emdavg",), STSB, base=False, by=10.5, most=11.5),
+            *above(("share",), ("emdavg",), STSB, base=False, by=7.45, most=7.55),
+        ),
+        reading="points of Table 6 that round to the stated ones.",
+        otherwise={
+            "at least 5 points below both": above(("central", "share"), ("emdavg",), STSB, base=False, by=5.0),
+            "Table 7": (
+                *above(("central",), ("emdavg",), STSB, small=False, by=10.5, most=11.5),
+                *above(("share",), ("emdavg",), STSB, small=False, by=7.45, most=7.55),
+            ),
+        },
+    ),
+    Claim(
+        "5b",
+        "The rest tasks have a decrease around or below 5%",
+        "section 5.1",
+        above(
+            ("central", "share"),
+            ("emdavg",),
+            tuple(task for task in ALL if task not in STSB),
+            base=False,
+            by=-math.inf,
+            most=_AROUND_5,
+        ),
+        reading=f"EmdAvg no more than {_AROUND_5:g} points below Centralized and Head-Emd Share, in Table 6.",
+        otherwise={
+            "6 points, all but RTE": above(
+                ("central", "share"),
+                ("emdavg",),
+                tuple(task for task in ALL if task not in (*STSB, *RTE)),
+                base=False,
+                by=-math.inf,
+                most=6.0,
+            )
+        },
+    ),
+    Claim(
+        "5c",
+        "all tasks under-perform the centralized and sharing pattern",
+        "section 5.1, of EmdAvg",
+        above(("central", "share"), ("emdavg",)),
+        reading="EmdAvg below Centralized and Head-Emd Share on every task of both tables.",
+        otherwise={
+            TABLE_6_ALONE: above(("central", "share"), ("emdavg",), base=False),
+            "perplexity": tuple(case for row in ("central", "share") for case in perplexity(row, "emdavg")),
+        },
+    ),
+)
