@@ -58,7 +58,7 @@ class PerText:
 class FlopCounter(TorchDispatchMode):
     """Counts the FLOPs of matrix products while it is entered; each product of two numbers and its sum are two.
 
-    Code that asks a `meta` tensor for values gets some with which it goes on: true, 1, 0.0; of a mask over tokens, as
+    Code that asks a `meta` tensor for values gets some with which it goes on: true, 1, 1.0; of a mask over tokens, as
     many as are asked for.
     """
 
@@ -89,7 +89,7 @@ class FlopCounter(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if func is aten._local_scalar_dense.default and args[0].is_meta:
-            return 0.0 if args[0].is_floating_point() else args[0].dtype == torch.bool or 1
+            return 1.0 if args[0].is_floating_point() else args[0].dtype == torch.bool or 1
         if func is aten._to_copy.default and args[0].is_meta and torch.device(kwargs.get("device") or "meta") != _META:
             return torch.zeros(args[0].shape, **kwargs)
         if func is aten.index.Tensor:
@@ -125,11 +125,11 @@ class OneText:
 
     @property
     def subset(self) -> Subset:
-        """It alone."""
+        """It alone; a batch may have it several times."""
         return Subset(self, np.zeros(1, dtype=np.int64))
 
     def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
-        ids = torch.zeros(1, int(self.lengths[0]), dtype=torch.int64)
+        ids = torch.zeros(len(indices), int(self.lengths[0]), dtype=torch.int64)
         labels = torch.from_numpy(asked(self, indices, ids.shape[1]))
         return {"input_ids": ids, "attention_mask": ids + 1, "token_type_ids": ids, "labels": labels}
 

@@ -16,18 +16,10 @@ from fedsim.features import FeatureStore
 from fedsim.models.model import Model
 from fedsim.objectives import Regression
 from fedsim.store import ClientStore
-from fedsim.training import LocalTraining
 
 
 def _ignore(*_: Any) -> None:
     """No one counts."""
-
-
-class Untrained(LocalTraining):
-    """Local training that leaves everything as it is."""
-
-    def run(self, *_: Any, **__: Any) -> float:
-        return 0.0
 
 
 class Forgetful(ClientStore):

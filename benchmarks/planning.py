@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.backbones import architecture
@@ -66,8 +67,9 @@ def wire_plan(cell: Cell, backbone: str | None = None, examples: Sequence[int] |
     """
     import numpy as np
 
-    from benchmarks.planned import Features, Forgetful, Texts, Untrained
+    from benchmarks.planned import Features, Forgetful, Texts
     from benchmarks.rounds import amounts_by_round, cohorts
+    from benchmarks.untrained import Repeated, Untrained
     from fedsim.algorithms import build_algorithm
     from fedsim.data import Client, Subset
     from fedsim.engine import FederationState
@@ -78,16 +80,28 @@ def wire_plan(cell: Cell, backbone: str | None = None, examples: Sequence[int] |
         raise UserError(f"examples: expected a number for each of {cell.clients} clients, found {len(sizes)}")
     clients = [Client(number, Subset(Texts(), np.zeros(size, dtype=np.int64)), {}) for number, size in enumerate(sizes)]
     budget = cell.training
-    training = Untrained(cell.seed, budget.learning_rate, budget.batch_size, rounds=budget.rounds)
+    of_one_length = budget.padding == "fixed" or task(cell.task).long_texts == "packed"
+    training = Untrained(
+        cell.seed,
+        budget.learning_rate,
+        budget.batch_size,
+        budget.local_epochs,
+        width=budget.max_length if of_one_length else None,
+        rounds=budget.rounds,
+        optimizer=budget.optimizer,
+        counted=examples is not None,
+    )
     setting = counted_setting(cell, backbone or cell.backbone, training, Features(counted=examples is not None))
     algorithm = build_algorithm(cell.algorithm, setting, cell.options)
     before = Channel(cell.codec)
     start = algorithm.init(clients, before, Forgetful())
 
     def sent(state: FederationState, cohort: Sequence[Client]) -> tuple[FederationState, Kinds]:
-        channel = Channel(cell.codec)
+        channel = Repeated(cell.codec)
         channel.round = state.round + 1
-        after, _ = algorithm.round(state, cohort, channel)
+        training.channel[:] = [channel]
+        with training.counter if algorithm.plan is None else nullcontext():
+            after, _ = algorithm.round(state, cohort, channel)
         kinds: dict[tuple[str, str], int] = {}
         for row in channel.ledger.rows:
             kinds[row.direction, row.kind] = kinds.get((row.direction, row.kind), 0) + row.bytes

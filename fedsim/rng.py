@@ -30,3 +30,23 @@ def torch_seeded(seed: int, round: int, client: int, purpose: str) -> Iterator[N
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(derive_seed(seed, round, client, purpose))
         yield
+
+
+class TorchStream:
+    """The same seeded generators, left and taken up again: several streams may be drawn from in turn."""
+
+    def __init__(self, seed: int, round: int, client: int, purpose: str) -> None:
+        self._key = seed, round, client, purpose
+        self._states: list[torch.Tensor] | None = None  # the CPU's, then each GPU's
+
+    @contextmanager
+    def drawn(self) -> Iterator[None]:
+        """Draw on from where the stream was left; torch's own generators are restored afterwards."""
+        with torch_seeded(*self._key):
+            if self._states is not None:
+                torch.set_rng_state(self._states[0])
+                for device, state in enumerate(self._states[1:]):
+                    torch.cuda.set_rng_state(state, device)
+            yield
+            gpus = range(torch.cuda.device_count()) if torch.cuda.is_available() else ()
+            self._states = [torch.get_rng_state(), *(torch.cuda.get_rng_state(device) for device in gpus)]

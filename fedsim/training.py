@@ -48,7 +48,7 @@ OPTIMIZERS = ("fresh", "kept")
 
 
 class Optimizer:
-    """AdamW over some parameters, one step at a time, at the learning rate of the step."""
+    """AdamW over some parameters, one step at a time, at the rate of the step. done: the run's steps so far."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Optimizer:
     ) -> None:
         """parameters: by name; precision: for loss scaling; first, total: steps done before, and of the run."""
         self.parameters, self._training = parameters, training
-        self._done, self._total = first, total
+        self.done, self._total = first, total
         decay = training.weight_decay
         groups = [{"params": list(parameters.values()), "weight_decay": decay}]
         if training.decayed == "matrices":
@@ -88,8 +88,8 @@ class Optimizer:
     def step(self, adjust: Callable[[], None] | None = None) -> None:
         """Move by the gradients, then clear them; adjust: changes them before, such as by FedProx's term."""
         training = self._training
-        share = SCHEDULES[training.schedule](self._done, self._total, round(training.warmup * self._total))
-        share *= training.decay ** (self._done * training.rounds // self._total)  # the rounds done before this one
+        share = SCHEDULES[training.schedule](self.done, self._total, round(training.warmup * self._total))
+        share *= training.decay ** (self.done * training.rounds // self._total)  # the rounds done before this one
         for group in self._adamw.param_groups:
             group["lr"] = training.learning_rate * share
         if adjust is not None or training.clip_norm is not None:
@@ -101,7 +101,7 @@ class Optimizer:
         self._scaler.step(self._adamw)
         self._scaler.update()
         self._adamw.zero_grad(set_to_none=True)
-        self._done += 1
+        self.done += 1
 
     @property
     def moments(self) -> Moments:
@@ -119,6 +119,33 @@ class Optimizer:
                 self._adamw.state[parameter] = {
                     moment: moments[moment][name].to(parameter.device, copy=True) for moment in ADAM_STATE
                 }
+
+
+class Losses:
+    """The losses of a round's batches, and their mean a text, or a token of a language model."""
+
+    def __init__(self, model: Model) -> None:
+        self._objective = model.objective
+        self._total = torch.zeros((), device=model.device)
+        self._weight = 0
+
+    def add(self, loss: Tensor, batch: Batch) -> None:
+        """Count the mean loss of a batch."""
+        weight = self._objective.weight(batch)
+        self._total += loss.detach() * weight
+        self._weight += weight
+
+    def mean(self, trained: Mapping[str, Tensor], where: str, learning_rate: float) -> float:
+        """The mean; DivergedError where it, or what was trained, is not finite any more. where: for that error."""
+        mean = self._total.item() / max(1, self._weight)  # a language model may be asked for no token
+        finite = bool(torch.nn.utils.get_total_norm(list(trained.values())).isfinite())
+        if not (math.isfinite(mean) and finite):  # the last step's damage shows in the parameters alone
+            raise DivergedError(
+                f"training diverged {where}: the mean loss is {mean}"
+                f"{'' if finite else ' and the parameters are not finite'}. "
+                f"Lower the learning rate (now {learning_rate}), or choose the precision fp32."
+            )
+        return mean
 
 
 @dataclass(frozen=True)
@@ -201,8 +228,7 @@ class LocalTraining:
             optimizer = self.optimizer_of(model, names, subset, round)
             if kept:
                 optimizer.load(kept)
-            total = torch.zeros((), device=model.device)
-            weight = 0
+            losses = Losses(model)
             model.network.train()
             nearby = words.anchor(anchor or {}) if words else anchor or {}
 
@@ -214,21 +240,12 @@ class LocalTraining:
                     loss = model.loss(words.batch(batch) if words else batch)
                     optimizer.backward(loss)
                     optimizer.step(pull if proximal else None)
-                    total += loss.detach() * model.objective.weight(batch)
-                    weight += model.objective.weight(batch)
+                    losses.add(loss, batch)
                     self.on_batch(len(batch["labels"]))
-        mean = total.item() / max(1, weight)  # a language model may be asked for no token
-        finite = bool(torch.nn.utils.get_total_norm(list(optimizer.parameters.values())).isfinite())
-        if not (math.isfinite(mean) and finite):  # the last step's damage shows in the parameters alone
-            raise DivergedError(
-                f"training diverged in round {round} on client {client}: the mean loss is {mean}"
-                f"{'' if finite else ' and the parameters are not finite'}. "
-                f"Lower the learning rate (now {self.learning_rate}), or choose the precision fp32."
-            )
         if kept is not None:
             kept.clear()
             kept.update(optimizer.moments)
-        return mean
+        return losses.mean(optimizer.parameters, f"in round {round} on client {client}", self.learning_rate)
 
     def _words(self, model: Model, subset: Subset, names: list[str]) -> AbstractContextManager[Words | None]:
         """The words to train embeddings of: the subset's own, where that is exact."""

@@ -17,12 +17,13 @@ from benchmarks.errors import UserError
 from benchmarks.performance.population import in_process
 from benchmarks.performance.section import Bar, Bench, Section, in_turn, ratio
 from benchmarks.performance.workload import MAX_LENGTH, clients_of, setting_of, texts
-from benchmarks.planned import Features, Untrained
+from benchmarks.planned import Features
 from benchmarks.planning import counted_setting
 from benchmarks.registry import benchmark
 from benchmarks.runner import hold_freed_memory, peak_memory_bytes, quiet_libraries
 from benchmarks.settings import Settings
 from benchmarks.spec import JSON, Cell, canonical_json
+from benchmarks.untrained import Untrained
 from fedsim.algorithms import Setting, build_algorithm
 from fedsim.models.groups import LAYER, parameter_groups
 from fedsim.objectives import MaskedLM, Vocabulary

@@ -90,7 +90,8 @@ class Task:
     objective: what a model is trained for, a name of fedsim.objectives; objective_options: its own options.
     tags: names in the order of the tag ids, where tokens are tagged; O, then B- and I- of each kind for entities, by
         which their metrics know the ids.
-    long_texts: what becomes of a text longer than the model: "cut", or all of it in "blocks" of that length.
+    long_texts: what becomes of a text longer than the model: "cut", or all of it in "blocks" of that length; or
+        "packed": a client's texts, end to end, in blocks of exactly that length.
     evaluations: "test" is each client's own held-back share of the pool, unless the data hold a central set of that
         name; more names are held-out sets, or central ones.
     """
@@ -106,7 +107,7 @@ class Task:
     objective: str = "classification"
     objective_options: Mapping[str, Any] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
-    long_texts: Literal["cut", "blocks"] = "cut"
+    long_texts: Literal["cut", "blocks", "packed"] = "cut"
     version: int = 1
 
     @property

@@ -134,13 +134,13 @@ class _Averaging:
     ) -> tuple[Params, float]:
         """Train one client in round `number`: its parameters, which stand until the next trains, and its mean loss."""
         private = store.get(client.id)
-        moments = _moments(private)
+        moments = moments_in(private)
         model = self.setting.client_model(own)
         model.hold(self._begin(own, shared, private) | received)
         loss = self.setting.training.run(
             model, self.prepared(client.train), sorted(own.train), number, client.id, received, self.proximal, moments
         )
-        store.put(client.id, number, model.read(sorted(own.local)) | _flat(moments))
+        store.put(client.id, number, model.read(sorted(own.local)) | flat_moments(moments))
         return model.read(own.view), loss
 
     def _begin(self, own: ExchangePlan, shared: Params, private: Params) -> Params:
@@ -174,11 +174,13 @@ def _leaves_own_model(own: ExchangePlan, server: Params) -> bool:
     return bool(own.local) or dict(own.view) != {name: name for name in server}
 
 
-def _flat(moments: Moments) -> Params:
+def flat_moments(moments: Moments) -> Params:
+    """Moments as tensors beside others of a client."""
     return {f"{MOMENT}{kind}/{name}": value for kind, params in moments.items() for name, value in params.items()}
 
 
-def _moments(private: Params) -> Moments:
+def moments_in(private: Params) -> Moments:
+    """The moments among what a client keeps."""
     moments: Moments = {}
     for name, value in private.items():
         if name.startswith(MOMENT):

@@ -15,6 +15,7 @@ from fedsim.store import ClientStore
 from fedsim.wire import Channel
 
 TRAINED = ("model", "head")
+OF = ("all", "first")
 
 
 def pooled(clients: Sequence[Client]) -> Subset:
@@ -23,15 +24,18 @@ def pooled(clients: Sequence[Client]) -> Subset:
 
 
 def central(
-    setting: Setting, train: str = "model", embeddings: str = "frozen", cached: bool = True
+    setting: Setting, train: str = "model", embeddings: str = "frozen", cached: bool = True, of: str = "all"
 ) -> FederatedAlgorithm:
     """One model trained on the clients' examples together; train: "model", or "head", over a frozen encoder.
 
     A round is `training.epochs` epochs with an optimiser of its own, as a client's is: a run of one round and five
     epochs has one optimiser throughout, and so has any whose optimiser is "kept". Order and dropout are drawn as the
     first client's, so that with one client this is FedAvg (or D-FedFreezeBERT). Embeddings are "frozen" or "global",
-    which is trained. cached: a frozen encoder sees each example once.
+    which is trained. cached: a frozen encoder sees each example once. of: whose examples, "all" clients' or the "first"
+    one's alone (FedBERT's single client).
     """
+    if of not in OF:
+        raise FederationError(f"of: expected one of {', '.join(OF)}, found {of!r}")
     if train not in TRAINED:
         raise FederationError(f"train: expected one of {', '.join(TRAINED)}, found {train!r}")
     model, training = setting.model, setting.training
@@ -47,7 +51,8 @@ def central(
         number = state.round + 1
         model.write(setting.server_params(state))
         moments = dict(state.moments)
-        loss = training.run(model, prepared(pooled(cohort)), names, number, cohort[0].id, moments=moments)
+        examples = pooled(cohort if of == "all" else cohort[:1])
+        loss = training.run(model, prepared(examples), names, number, cohort[0].id, moments=moments)
         return FederationState(number, model.snapshot(names), moments, state.clients), RoundMetrics((loss,), loss)
 
     def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:

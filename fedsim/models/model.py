@@ -91,6 +91,12 @@ class Model:
         self.write(due)
         self._held.update({name: value for name, value in due.items() if name in frozen})
 
+    def lend(self, values: Mapping[str, Tensor]) -> None:
+        """Let parameters stand in these very tensors, which training then changes in place."""
+        for name, value in values.items():
+            self._held.pop(name, None)
+            self.parameters[name].data = value
+
     def read(self, names: Iterable[str]) -> dict[str, Tensor]:
         """The named parameters themselves, not copies."""
         return {name: self.parameters[name].detach() for name in names}

@@ -1,0 +1,126 @@
+"""FedBERT, sequential (Tian et al. 2022, Algorithm 3): clients train in turn, and hand on embeddings and head."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from fedsim.algorithms import Setting
+from fedsim.algorithms.averaging import flat_moments, moments_in
+from fedsim.data import Client, Subset
+from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
+from fedsim.errors import FederationError
+from fedsim.plan import ClientId
+from fedsim.server import Moments
+from fedsim.split import Turn, client_side, in_turn, kept_moments, part, server_side, side, together
+from fedsim.store import ClientStore
+from fedsim.wire import Channel, Params
+
+TURNS = ("pass", "round")
+HANDED_ON = ("parameters", "optimizer")
+
+
+def fedbert_sequential(setting: Setting, turns: str = "pass", handed_on: str = "parameters") -> FederatedAlgorithm:
+    """Head-embedding share (figure 7a): one transformer on the server, updated by one client after the other.
+
+    A client takes W^E and W^H over from the one before, by way of the server, which itself trains W^T; the first one
+    has them from the set-up, and a client that goes on where it ended is sent nothing.
+    turns: "pass", a client's whole budget after the other's (section 4.2.1): the rounds are shared out among clients,
+    evenly and in order; or "round", every client of the cohort in every round, as Algorithm 3 is printed.
+    handed_on: W^E and W^H alone ("parameters"), with an optimiser at each client, or their moments, too ("optimizer"),
+    as the authors' code does. The learning rate's schedule goes over all turns.
+    """
+    for name, value, known in (("turns", turns, TURNS), ("handed_on", handed_on, HANDED_ON)):
+        if value not in known:
+            raise FederationError(f"{name}: expected one of {', '.join(known)}, found {value!r}")
+    method = _Sequential(setting, turns_by_round(setting, turns), handed_on == "optimizer")
+    return FederatedAlgorithm(method.init, method.round, method.predict, False, setting.server_params)
+
+
+def turns_by_round(setting: Setting, turns: str) -> list[list[ClientId]]:
+    """Whose turn it is in each round of a run, one after the other; FederationError where that does not come out."""
+    rounds, clients = setting.training.rounds, len(setting.members)
+    if turns == "round":
+        return [setting.cohort(number) for number in range(1, rounds + 1)]
+    if rounds % clients or setting.participation < 1:
+        raise FederationError(
+            f"turns 'pass': expected all clients to take part, and as many rounds for each of the {clients}, found "
+            f"{rounds} rounds and a participation of {setting.participation}"
+        )
+    return [[setting.members[number * clients // rounds]] for number in range(rounds)]
+
+
+@dataclass
+class _Sequential:
+    """The round's parts. turns: of each round; with_moments: whether an optimiser's state is handed on, too."""
+
+    setting: Setting
+    turns: Sequence[Sequence[ClientId]]
+    with_moments: bool
+    steps: dict[ClientId, int] = field(default_factory=dict)  # of each client's turn
+
+    @cached_property
+    def at_client(self) -> list[str]:
+        """W^E and W^H."""
+        return sorted(client_side(self.setting.model.groups))
+
+    @cached_property
+    def at_server(self) -> list[str]:
+        """W^T."""
+        return sorted(server_side(self.setting.model.groups))
+
+    def init(self, clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
+        for client in clients:
+            channel.setup(client.id, {name: self.setting.initial[name] for name in self.at_client})
+            self.steps[client.id] = self.setting.training.steps(client.train)
+        return FederationState(0, {}, {}, store)
+
+    def round(
+        self, state: FederationState, cohort: Sequence[Client], channel: Channel
+    ) -> tuple[FederationState, RoundMetrics]:
+        number, values = state.round + 1, self.setting.server_params(state)
+        ids = self.turns[number - 1]
+        before, after = self.turns[: number - 1], self.turns[number:]
+        holders = [before[-1][-1] if before else ids[0], *ids[:-1]]  # who has what is handed on
+        takers = [*ids[1:], after[0][0] if after else None]
+        order = [next(client for client in cohort if client.id == one) for one in ids]
+        done, total = (sum(self.steps[one] for turns in of for one in turns) for of in (before, self.turns))
+        server = side(self.setting, {name: values[name] for name in self.at_server}, state.moments, done, total)
+        passed, moments = {name: values[name] for name in self.at_client}, part(state.moments, self.at_client)
+        losses = []
+        for client, holder, taker in zip(order, holders, takers, strict=True):
+            kept = moments if self.with_moments else moments_in(state.clients.get(client.id))
+            if holder != client.id:
+                passed, kept = self._handed(channel.to_client, client.id, passed, kept)
+            own = side(self.setting, passed, kept, server.optimizer.done, total)
+            turn = Turn(self.setting, channel, client, number, own, server)
+            in_turn([turn])
+            losses.append(turn.loss)
+            passed, kept = own.values, kept_moments(self.setting, own)
+            if taker != client.id:
+                passed, kept = self._handed(channel.to_server, client.id, passed, kept)
+            if self.with_moments:
+                moments = kept
+            else:
+                state.clients.put(client.id, number, flat_moments(kept))
+        moments = together(kept_moments(self.setting, server), moments)
+        mean = float(np.average(losses, weights=[len(client.train) for client in order]))
+        learned = FederationState(number, passed | server.values, moments, state.clients)
+        return learned, RoundMetrics(tuple(losses), mean)
+
+    def _handed(
+        self, send: Callable[..., Params], client: ClientId, values: Params, moments: Moments
+    ) -> tuple[Params, Moments]:
+        """What arrives of W^E and W^H, and of their moments, which stay where they are if they are not handed on."""
+        arrived = send(client, values)
+        if not self.with_moments:
+            return arrived, moments
+        return arrived, moments_in(send(client, flat_moments(moments), "moments"))
+
+    def predict(self, state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
+        model = self.setting.model
+        model.write(self.setting.server_params(state))
+        return model.predict(subset, self.setting.evaluation_batch_size, self.setting.training.width)

@@ -1,0 +1,148 @@
+"""Split training: a client has embeddings and head, the server the layers between; they meet on every batch.
+
+Cutting the graph where it crosses the wire, and sending gradients back by hand, is exact (Gupta and Raskar 2018).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from torch import Tensor
+
+from fedsim.algorithms import Setting
+from fedsim.data import Batch, Client
+from fedsim.models.crossing import crossing
+from fedsim.models.groups import ParameterGroups
+from fedsim.rng import TorchStream
+from fedsim.server import Moments
+from fedsim.training import Losses, Optimizer
+from fedsim.wire import Channel, Params
+
+Send = Callable[[Mapping[str, Tensor], str], Params]
+
+
+def client_side(parts: ParameterGroups) -> frozenset[str]:
+    """W^E and W^H, the names of what a client trains: embeddings and head."""
+    return parts.embeddings | parts.head
+
+
+def server_side(parts: ParameterGroups) -> frozenset[str]:
+    """W^T, the names of what the server trains: the layers."""
+    return frozenset().union(*parts.layers)
+
+
+@dataclass(frozen=True)
+class Side:
+    """Parameters that one party trains: tensors of its own, which training changes in place, and their optimiser."""
+
+    values: Params
+    optimizer: Optimizer
+
+
+def side(setting: Setting, values: Params, moments: Moments, done: int, steps: int) -> Side:
+    """A party with copies of these values, and with its moments where the setting keeps them.
+
+    done, steps: of the optimiser, those before this round, and of the whole run.
+    """
+    model, training = setting.model, setting.training
+    parameters = {name: model.parameters[name] for name in sorted(values)}
+    optimizer = Optimizer(parameters, training, model.precision, done, steps)
+    if training.optimizer == "kept":
+        optimizer.load(moments)
+    return Side({name: value.detach().to(model.device, copy=True) for name, value in values.items()}, optimizer)
+
+
+def kept_moments(setting: Setting, own: Side) -> Moments:
+    """The moments that a party keeps for the next round: all, or none where each has an optimiser of its own."""
+    return own.optimizer.moments if setting.training.optimizer == "kept" else {}
+
+
+def part(moments: Moments, names: Iterable[str]) -> Moments:
+    """Moments of these parameters alone."""
+    chosen = frozenset(names)
+    return {kind: {name: value for name, value in params.items() if name in chosen} for kind, params in moments.items()}
+
+
+def together(first: Moments, second: Moments) -> Moments:
+    """Moments of both."""
+    return {kind: {**first.get(kind, {}), **second.get(kind, {})} for kind in first.keys() | second.keys()}
+
+
+class Turn:
+    """One client's local epochs with the server: ClientUpdate of FedBERT's Algorithms 2 and 3, a batch at a time."""
+
+    def __init__(self, setting: Setting, channel: Channel, client: Client, number: int, own: Side, server: Side):
+        """number: of the round. own, server: the client's side and the server's, which others may train, too."""
+        self.setting, self.channel, self.client, self.number = setting, channel, client, number
+        self.own, self.server = own, server
+        self._losses = Losses(setting.model)
+        self._dropout = TorchStream(setting.training.seed, number, client.id, "dropout")
+
+    def __iter__(self) -> Iterator[None]:
+        """Train on a batch, then let others go first."""
+        model, training = self.setting.model, self.setting.training
+        for batch in training.batches(self.client.train, model.objective, self.number, self.client.id):
+            with self._dropout.drawn():
+                model.lend(self.own.values | self.server.values)
+                model.set_trained(model.parameters)
+                model.network.train()
+                self._losses.add(self._step(batch), batch)
+            training.on_batch(len(batch["labels"]))
+            yield
+
+    def _step(self, batch: Batch) -> Tensor:
+        """Lines 17 to 25 of both algorithms; the loss of the batch.
+
+        Up go P_ef, what leaves the embeddings, with the mask of the texts' tokens, and P_hb, the head's gradient; down
+        come P_tf, what leaves the layers, and P_tb, their gradient. Ids and targets stay with the client.
+        """
+        left: dict[str, Tensor] = {}  # with the graph behind them
+        arrived: dict[str, Tensor] = {}  # where the graph begins anew
+        to_server, to_client = (
+            partial(send, self.client.id) for send in (self.channel.to_server, self.channel.to_client)
+        )
+
+        def crosses(send: Send, name: str) -> Callable[[Tensor], Tensor]:
+            def through(states_BSD: Tensor) -> Tensor:
+                left[name] = states_BSD
+                arrived[name] = send({name: states_BSD}, "activations")[name].to(states_BSD.dtype).requires_grad_()
+                return arrived[name]
+
+            return through
+
+        model = self.setting.model
+        mask_BS = to_server({"mask": batch["attention_mask"].bool()}, "masks")["mask"]
+        with (
+            crossing(model, 0, crosses(to_server, "ef")),
+            crossing(model, model.groups.depth, crosses(to_client, "tf")),
+        ):
+            loss = model.loss({**batch, "attention_mask": mask_BS.to(batch["attention_mask"].dtype)})
+        own, server = self.own.optimizer, self.server.optimizer
+        own.backward(loss)
+        server.backward(left["tf"], to_server({"hb": own.gradient(arrived["tf"])}, "gradients")["hb"])
+        own.backward(left["ef"], to_client({"tb": server.gradient(arrived["ef"])}, "gradients")["tb"])
+        server.step()
+        own.step()
+        return loss
+
+    @property
+    def loss(self) -> float:
+        """The mean loss of all batches so far; DivergedError where training diverged."""
+        where = f"in round {self.number} on client {self.client.id}"
+        return self._losses.mean(self.own.values | self.server.values, where, self.setting.training.learning_rate)
+
+
+def in_turn(turns: Iterable[Turn]) -> None:
+    """One client after the other (Algorithm 3)."""
+    for turn in turns:
+        for _ in turn:
+            pass
+
+
+def side_by_side(turns: Iterable[Turn]) -> None:
+    """A batch of each client, then the next of each, until all are through."""
+    waiting = [iter(turn) for turn in turns]
+    while waiting:
+        waiting = [turn for turn in waiting if next(turn, waiting) is None]

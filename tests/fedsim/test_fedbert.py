@@ -1,0 +1,225 @@
+"""FedBERT's algorithms: what they have to equal to the bit, and bytes by closed form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from fedsim.checkpoint import Checkpoint
+from fedsim.errors import FederationError
+from fedsim.models.encoder import encoder_from_config
+from fedsim.models.model import Model
+from fedsim.models.sequence import with_head
+from fedsim.objectives import CausalLM, MaskedLM, Vocabulary
+from fedsim.precision import resolve_precision
+from fedsim.store import ClientStore
+
+WORDS, POSITIONS = 60, 16
+MASKED = MaskedLM(WORDS, Vocabulary(WORDS, np.arange(10, WORDS), mask_id=3))
+CAUSAL = CausalLM(WORDS)
+GPT2 = {
+    "model_type": "gpt2", "vocab_size": WORDS, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": POSITIONS,
+    "initializer_range": 0.2, "bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 0,
+}  # fmt: skip
+ROUNDS, EPOCHS, BATCH = 3, 2, 8
+PARALLEL = [("embeddings", "shared"), ("head-embeddings", "shared"), ("embeddings", "own"), ("all", "own")]
+
+
+def masked(small, clients=3, **training):
+    """Masked language modelling with all that could tell split from unsplit training: dropout, schedule, moments."""
+    values = {"epochs": EPOCHS, "rounds": ROUNDS, "batch_size": BATCH, "schedule": "linear", "warmup": 0.2,
+              "optimizer": "kept", **training}  # fmt: skip
+    setting = small.setting(objective=MASKED, head="masked-lm", **values)
+    return replace(setting, clients=clients)
+
+
+def causal(small, clients=3, **training):
+    def load():
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            network = with_head(encoder_from_config(GPT2), WORDS, 0, head="causal-lm")
+        return Model(network, resolve_precision("fp32", "cpu"), CAUSAL)
+
+    values = {"epochs": EPOCHS, "rounds": ROUNDS, "batch_size": BATCH, "optimizer": "kept", **training}
+    return replace(small.setting(load, objective=CAUSAL, head="causal-lm", **values), clients=clients)
+
+
+def run(small, setting, name, clients=None, codec="fp32", **options):
+    algorithm = small.algorithm(name, setting, **options)
+    return small.run(algorithm, codec=codec, clients=clients, rounds=setting.training.rounds)
+
+
+def tensors(found):
+    return {name: value.cpu() for name, value in found.state.shared.items()}
+
+
+# ---- what it has to equal ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("of", [masked, causal])
+@pytest.mark.parametrize("optimizer", ["kept", "fresh"])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("fedbert_sequential", {"turns": "pass"}),
+        ("fedbert_sequential", {"turns": "round", "handed_on": "optimizer"}),
+        ("fedbert_parallel", {"averaged": "embeddings"}),
+        ("fedbert_parallel", {"averaged": "head-embeddings", "transformer": "own"}),
+    ],
+)
+def test_with_one_client_it_is_central_training(small, assert_same_tensors, of, optimizer, name, options):
+    alone = small.clients[:1]
+    split = run(small, of(small, 1, optimizer=optimizer), name, alone, **options)
+    central = run(small, of(small, 1, optimizer=optimizer), "central", alone, embeddings="global")
+    setting = of(small, 1)
+    server = small.algorithm(name, setting, **options).server(split.state)
+    assert_same_tensors(server, setting.server_params(central.state))
+    assert [found.client_scores for found in split.results] == [found.client_scores for found in central.results]
+    losses = [[found.metrics.train_loss for found in each.results] for each in (split, central)]
+    assert losses[0] == pytest.approx(losses[1])
+
+
+@pytest.mark.parametrize("of", [masked, causal])
+@pytest.mark.parametrize("optimizer", ["kept", "fresh"])
+def test_parallel_fedavg_is_federated_averaging(small, assert_same_tensors, of, optimizer):
+    split = run(small, of(small, optimizer=optimizer), "fedbert_parallel", averaged="all", transformer="own")
+    whole = run(small, of(small, optimizer=optimizer), "fedavg", embeddings="global")
+    assert_same_tensors(tensors(split), tensors(whole))
+    assert split.results[-1].client_scores == whole.results[-1].client_scores
+
+
+def test_a_single_client_is_central_training_on_its_examples(small, assert_same_tensors):
+    single = run(small, masked(small), "central", embeddings="global", of="first")
+    alone = run(small, masked(small, 1), "central", small.clients[:1], embeddings="global")
+    assert_same_tensors(tensors(single), tensors(alone))
+
+
+@pytest.mark.parametrize(("turns", "order"), [("pass", [0, 0, 1, 1, 2, 2]), ("round", [[0, 1, 2]] * 6)])
+def test_whose_turn_it_is(small, turns, order):
+    found = run(small, masked(small, rounds=6, epochs=1), "fedbert_sequential", turns=turns)
+    for number, expected in enumerate(order, start=1):
+        trained = {row.client for row in found.channel.ledger.rows if row.round == number and row.kind == "activations"}
+        assert trained == set(np.atleast_1d(expected))
+        assert len(found.results[number - 1].metrics.client_losses) == len(trained)
+
+
+def test_tied_heads_leave_gpt_2_nothing_but_embeddings_to_average(small, assert_same_tensors):
+    both = [run(small, causal(small), "fedbert_parallel", averaged=what) for what in ("embeddings", "head-embeddings")]
+    assert_same_tensors(*(tensors(found) for found in both))
+    assert both[0].channel.ledger.rows == both[1].channel.ledger.rows
+
+
+# ---- the modes differ in what they should ----------------------------------------------------------------------------
+
+
+def test_one_transformer_learns_from_all_and_copies_from_one(small):
+    server = {}
+    for transformer in ("shared", "own"):
+        setting = masked(small)
+        algorithm = small.algorithm("fedbert_parallel", setting, averaged="head-embeddings", transformer=transformer)
+        found = small.run(algorithm, rounds=ROUNDS)
+        server[transformer] = algorithm.server(found.state)
+        layers = sorted(frozenset().union(*setting.model.groups.layers))
+        assert (set(layers) <= found.state.shared.keys()) == (transformer == "shared")
+        kept = [found.state.clients.get(client.id) for client in small.clients]
+        assert all((layers[0] in own) == (transformer == "own") for own in kept)
+        assert algorithm.personal == (transformer == "own")
+    assert not torch.equal(server["shared"][layers[0]], server["own"][layers[0]])
+    assert torch.equal(server["own"][layers[0]], kept[0][layers[0]])
+
+
+def test_embedding_average_leaves_heads_to_their_clients(small):
+    setting = masked(small)
+    algorithm = small.algorithm("fedbert_parallel", setting, averaged="embeddings")
+    found = small.run(algorithm, rounds=ROUNDS)
+    heads = [found.state.clients.get(client.id)["head.transform.weight"] for client in small.clients]
+    assert not torch.equal(heads[0], heads[1])
+    assert "head.transform.weight" not in found.state.shared
+    assert torch.equal(algorithm.server(found.state)["head.transform.weight"], heads[0])
+
+
+# ---- bytes -----------------------------------------------------------------------------------------------------------
+
+
+def crossing_bytes(client, width, size=4):
+    """4pL of a round: activations and gradients, up and down, of texts padded to one width."""
+    return 4 * EPOCHS * len(client.train) * POSITIONS * width * size
+
+
+@pytest.mark.parametrize(("codec", "size"), [("fp32", 4), ("fp16", 2)])
+@pytest.mark.parametrize(("averaged", "transformer"), PARALLEL)
+def test_parallel_bytes_are_4pl_and_averages(small, codec, size, averaged, transformer):
+    setting = masked(small, width=POSITIONS)
+    ledger = run(
+        small, setting, "fedbert_parallel", codec=codec, averaged=averaged, transformer=transformer
+    ).channel.ledger
+    parts = setting.model.groups
+    names = parts.embeddings if averaged == "embeddings" else parts.embeddings | parts.head
+    own = size * sum(setting.initial[name].numel() for name in names)
+    for client in small.clients:
+        for number in range(1, ROUNDS + 1):
+            rows = {(row.direction, row.kind): row for row in ledger.rows if row[:2] == (number, client.id)}
+            assert sum(row.bytes for (_, kind), row in rows.items() if kind in ("activations", "gradients")) == (
+                crossing_bytes(client, small.hidden, size)
+            )
+            assert {way: rows[way, "parameters"].bytes for way in ("up", "down")} == {"up": own, "down": own}
+            assert rows["up", "masks"].bytes == EPOCHS * len(client.train) * POSITIONS
+            assert rows["up", "activations"].messages == EPOCHS * -(-len(client.train) // BATCH)
+            assert len(rows) == 7
+
+
+@pytest.mark.parametrize(("handed_on", "times"), [("parameters", 1), ("optimizer", 3)])
+def test_sequential_bytes_are_4pl_and_hand_overs(small, handed_on, times):
+    setting = masked(small, width=POSITIONS, rounds=6)
+    ledger = run(small, setting, "fedbert_sequential", handed_on=handed_on).channel.ledger
+    parts = setting.model.groups
+    names = parts.embeddings | parts.head
+    own = 4 * times * sum(setting.initial[name].numel() for name in names)
+    steps = 4 * len(names) if handed_on == "optimizer" else 0  # AdamW counts them for each tensor
+    for client in small.clients:
+        crossed = [row for row in ledger.rows if row.client == client.id and row.kind in ("activations", "gradients")]
+        assert sum(row.bytes for row in crossed) == 2 * crossing_bytes(client, small.hidden)  # in two rounds each
+        handed = {
+            way: sum(
+                row.bytes
+                for row in ledger.rows
+                if row[1:3] == (client.id, way) and row.kind in ("parameters", "moments") and row.round
+            )
+            for way in ("up", "down")
+        }
+        assert handed == {"up": own + steps, "down": (own + steps) if client.id else 0}
+
+
+# ---- resuming, and what is refused -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("fedbert_sequential", {"turns": "round"}),
+        ("fedbert_sequential", {"handed_on": "optimizer"}),
+        *(("fedbert_parallel", {"averaged": what, "transformer": whose}) for what, whose in PARALLEL),
+    ],
+)
+def test_resumed_is_uninterrupted(small, assert_same_run, tmp_path, name, options):
+    def go(rounds, folder):
+        algorithm = small.algorithm(name, masked(small), **options)
+        place = tmp_path / folder
+        return small.run(algorithm, rounds=rounds, checkpoint=Checkpoint(place, "cell"), store=ClientStore(place))
+
+    go(2, "killed")
+    assert_same_run(go(ROUNDS, "killed"), go(ROUNDS, "whole"))
+
+
+def test_options_are_checked(small):
+    with pytest.raises(FederationError, match="averaged: expected one of embeddings, head-embeddings, all"):
+        small.algorithm("fedbert_parallel", masked(small), averaged="heads")
+    with pytest.raises(FederationError, match="'all': expected a transformer for each client"):
+        small.algorithm("fedbert_parallel", masked(small), averaged="all")
+    with pytest.raises(FederationError, match="as many rounds for each of the 3, found 4 rounds"):
+        small.algorithm("fedbert_sequential", masked(small, rounds=4))
+    with pytest.raises(FederationError, match="turns: expected one of pass, round"):
+        small.algorithm("fedbert_sequential", masked(small), turns="all")
