@@ -27,10 +27,11 @@ def cohorts(cell: Cell, clients: Sequence[Client]) -> Iterator[list[Client]]:
         yield draw_cohort(clients, cell.training.participation, cell.seed, number)
 
 
-def round_examples(cell: Cell, clients: Sequence[Client]) -> tuple[int, ...]:
+def round_examples(cell: Cell, clients: Sequence[Client], algorithm: FederatedAlgorithm) -> tuple[int, ...]:
     """Examples that go through the optimiser in each round of a cell, with its local epochs."""
+    drawn = enumerate(cohorts(cell, clients), start=1)
     epochs = cell.training.local_epochs
-    return tuple(epochs * sum(len(client.train) for client in cohort) for cohort in cohorts(cell, clients))
+    return tuple(epochs * sum(len(one.train) for one in algorithm.learners(number, cohort)) for number, cohort in drawn)
 
 
 def amounts_by_round(

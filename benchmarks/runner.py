@@ -129,7 +129,7 @@ def _compute(
     def on_start(run: Run) -> None:
         begun.append((time.perf_counter(), run))
         done = tuple(round_record(result, channel.ledger) for result in run.results)
-        sink(CellStarted(cell, cell_id, done, round_examples(cell, clients)))
+        sink(CellStarted(cell, cell_id, done, round_examples(cell, clients, federation.algorithm)))
 
     def on_round(run: Run) -> None:
         sink(RoundFinished(cell_id, round_record(run.results[-1], channel.ledger)))

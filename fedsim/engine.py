@@ -46,6 +46,11 @@ class RoundMetrics:
     train_loss: float | None
 
 
+def everyone(round: int, cohort: Sequence[Client]) -> Sequence[Client]:
+    """All of a cohort."""
+    return cohort
+
+
 @dataclass(frozen=True)
 class FederatedAlgorithm:
     """A method.
@@ -54,7 +59,8 @@ class FederatedAlgorithm:
     model, or by the server's own where the client is None. personal: whether clients' answers differ; if not, a subset
     that several clients are scored on is answered once. server: every parameter of the server's model, by name; None
     where a method has no such model. plan: of a client in a round, where nothing else decides what the two exchange and
-    compute; None where a method's rounds have to be run to know.
+    compute; None where a method's rounds have to be run to know. learners: those of a round's cohort on whose examples
+    it trains.
     """
 
     init: Callable[[Sequence[Client], Channel, ClientStore], FederationState]
@@ -63,6 +69,7 @@ class FederatedAlgorithm:
     personal: bool = True
     server: Callable[[FederationState], Params] | None = None
     plan: PlanFn | None = None
+    learners: Callable[[int, Sequence[Client]], Sequence[Client]] = everyone
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,9 @@ def central(
     names = sorted(whole_model(model.groups, embeddings) if train == "model" else model.groups.head)
     prepared = setting.by_features if train == "head" and cached else as_they_are
 
+    def learners(round: int, cohort: Sequence[Client]) -> Sequence[Client]:
+        return cohort if of == "all" else cohort[:1]
+
     def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
         return FederationState(round=0, shared={}, moments={}, clients=store)
 
@@ -51,7 +54,7 @@ def central(
         number = state.round + 1
         model.write(setting.server_params(state))
         moments = dict(state.moments)
-        examples = pooled(cohort if of == "all" else cohort[:1])
+        examples = pooled(learners(number, cohort))
         loss = training.run(model, prepared(examples), names, number, cohort[0].id, moments=moments)
         return FederationState(number, model.snapshot(names), moments, state.clients), RoundMetrics((loss,), loss)
 
@@ -59,4 +62,4 @@ def central(
         model.write(setting.server_params(state))
         return model.predict(prepared(subset), setting.evaluation_batch_size, training.width)
 
-    return FederatedAlgorithm(init, round, predict, personal=False, server=setting.server_params)
+    return FederatedAlgorithm(init, round, predict, personal=False, server=setting.server_params, learners=learners)

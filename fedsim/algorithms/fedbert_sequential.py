@@ -37,7 +37,8 @@ def fedbert_sequential(setting: Setting, turns: str = "pass", handed_on: str = "
         if value not in known:
             raise FederationError(f"{name}: expected one of {', '.join(known)}, found {value!r}")
     method = _Sequential(setting, turns_by_round(setting, turns), handed_on == "optimizer")
-    return FederatedAlgorithm(method.init, method.round, method.predict, False, setting.server_params)
+    server = setting.server_params
+    return FederatedAlgorithm(method.init, method.round, method.predict, False, server, learners=method.learners)
 
 
 def turns_by_round(setting: Setting, turns: str) -> list[list[ClientId]]:
@@ -86,7 +87,7 @@ class _Sequential:
         before, after = self.turns[: number - 1], self.turns[number:]
         holders = [before[-1][-1] if before else ids[0], *ids[:-1]]  # who has what is handed on
         takers = [*ids[1:], after[0][0] if after else None]
-        order = [next(client for client in cohort if client.id == one) for one in ids]
+        order = self.learners(number, cohort)
         done, total = (sum(self.steps[one] for turns in of for one in turns) for of in (before, self.turns))
         server = side(self.setting, {name: values[name] for name in self.at_server}, state.moments, done, total)
         passed, moments = {name: values[name] for name in self.at_client}, part(state.moments, self.at_client)
@@ -110,6 +111,10 @@ class _Sequential:
         mean = float(np.average(losses, weights=[len(client.train) for client in order]))
         learned = FederationState(number, passed | server.values, moments, state.clients)
         return learned, RoundMetrics(tuple(losses), mean)
+
+    def learners(self, round: int, cohort: Sequence[Client]) -> Sequence[Client]:
+        """Those whose turn it is, in order."""
+        return [next(client for client in cohort if client.id == one) for one in self.turns[round - 1]]
 
     def _handed(
         self, send: Callable[..., Params], client: ClientId, values: Params, moments: Moments

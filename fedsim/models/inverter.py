@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fedsim.models.heads import Head, States
+from fedsim.models.head import Head, States
 from fedsim.models.model import Model
 from fedsim.models.sequence import SequenceModel
 from fedsim.objectives import TokenRecovery

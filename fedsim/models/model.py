@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from fedsim.data import IGNORED, Batch, Subset, evaluation_batches
 from fedsim.errors import FederationError
 from fedsim.models.groups import ParameterGroups, parameter_groups
-from fedsim.models.heads import HEADS, States
+from fedsim.models.head import States
+from fedsim.models.heads import HEADS
 from fedsim.models.packed.encoder import PackedEncoder, can_pack
 from fedsim.models.sequence import SequenceModel
 from fedsim.objectives import Objective

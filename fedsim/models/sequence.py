@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from fedsim.data import IGNORED
 from fedsim.errors import FederationError
-from fedsim.models.heads import Head, States, build_head
+from fedsim.models.head import Head, States
+from fedsim.models.heads import build_head
 from fedsim.models.pretrained import pretrained_head
 
 # Shape suffixes: P paths, B batch, S tokens, D hidden width, C outputs, K hidden states, N targets of the batch.

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.effort import estimate_effort
 from benchmarks.errors import DependsOnTextsError
+from benchmarks.events import CellStarted, Event, Trained
 from benchmarks.planning import wire_plan
 from benchmarks.registry import benchmark
 from benchmarks.runner import run_cell
@@ -40,7 +41,10 @@ def test_what_is_foretold_is_what_the_ledger_counts(
     general: Cell, settings: Settings, algorithm: str, options: Mapping[str, JSON], codec: str
 ) -> None:
     cell = replace(general, algorithm=algorithm, options=options, codec=codec)
-    record = run_cell(cell, settings, lambda event: None)
+    events: list[Event] = []
+    record = run_cell(cell, settings, events.append)
+    started = next(event for event in events if isinstance(event, CellStarted))
+    assert sum(started.train_examples) == sum(event.examples for event in events if isinstance(event, Trained))
     plan = wire_plan(cell, examples=[client["train"] for client in record.clients])
     for number, foretold in enumerate(plan.rounds, start=1):
         counted: dict[tuple[str, str], int] = {}

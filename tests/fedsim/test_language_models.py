@@ -163,6 +163,18 @@ def test_the_decoder_is_the_embeddings_and_counted_once(small, head):
     assert run.channel.ledger.total_bytes("up") == 4 * total
 
 
+@pytest.mark.parametrize("head", HEADS)
+def test_an_untied_decoder_is_the_heads_own(small, head):
+    tied, untied = (small.load(objective=HEADS[head], head=name) for name in (head, f"{head}-untied"))
+    assert untied.groups.head - tied.groups.head == {"head.decoder"}
+    decoder = untied.parameters["head.decoder"]
+    assert decoder.shape == untied.parameters[EMBEDDINGS].shape
+    assert float((decoder - untied.parameters[EMBEDDINGS]).detach().abs().max()) > 0
+    setting = small.setting(objective=HEADS[head], head=f"{head}-untied")
+    run = small.run(small.algorithm("fedavg", setting, embeddings="global"), clients=small.clients[:1], rounds=1)
+    assert not torch.equal(run.state.shared["head.decoder"], setting.initial["head.decoder"])
+
+
 @pytest.mark.parametrize("head", [*HEADS, "pooled"])
 def test_a_tied_decoder_moves_words_that_a_client_does_not_have(small, head):
     objective = HEADS.get(head, Classification(2))
