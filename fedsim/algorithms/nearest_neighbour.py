@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from fedsim.algorithms import Setting
 from fedsim.algorithms.inversion import attacked
@@ -15,20 +16,24 @@ from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.errors import FederationError
 from fedsim.models.model import Model
 from fedsim.objectives.tokens import ROWS
+from fedsim.rng import SERVER, torch_seeded
 from fedsim.store import ClientStore
 from fedsim.wire import Channel, codec_dtype
 
 # Shape suffixes: B batch, S tokens, D hidden width, W words.
 
 
-def nearest_neighbour(setting: Setting, sent: str = "fp32") -> FederatedAlgorithm:
+def nearest_neighbour(setting: Setting, sent: str = "fp32", dropout: float = 0.0) -> FederatedAlgorithm:
     """A curious server that has the embedding layer, since it initialised it or averages it, and nothing to learn.
 
     What a client sends for each position depends on that position's token alone (FedBERT, section 3.3, the P_ef of
-    Algorithms 2 and 3, without dropout): the answer is the token whose embedding there, type 0, is nearest, both
+    Algorithms 2 and 3): the answer is the token whose embedding there, type 0, is nearest, both
     rounded to the element type `sent`. Of equally near ones the smallest id. Nothing is sent by the attack.
+    dropout: the share of the values that is zero in what is received, as in training, the others scaled up.
     """
     dtype = codec_dtype(sent)
+    if not 0 <= dropout < 1:
+        raise FederationError(f"dropout: expected a share in [0, 1), found {dropout}")
     setting = attacked(setting, 0)
 
     def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
@@ -44,9 +49,15 @@ def nearest_neighbour(setting: Setting, sent: str = "fp32") -> FederatedAlgorith
     def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         found = np.zeros_like(subset.references)
         batches = evaluation_batches(setting.by_features(subset), setting.evaluation_batch_size, setting.training.width)
-        for positions, batch in batches:
-            received_BSD = batch["features"][0].to(setting.model.device, dtype).float()
-            ids_BS = nearest_words(setting.model, received_BSD, dtype).cpu().numpy()[:, : found.shape[1]]
+        for number, (positions, batch) in enumerate(batches):
+            with torch_seeded(setting.training.seed, number, SERVER, "dropout"):
+                sent_BSD = functional.dropout(batch["features"][0].float(), dropout)
+            received_BSD = sent_BSD.to(dtype).float()
+            ids_BS = (
+                nearest_words(setting.model, received_BSD.to(setting.model.device), dtype)
+                .cpu()
+                .numpy()[:, : found.shape[1]]
+            )
             found[positions, : ids_BS.shape[1]] = ids_BS
         return found
 

@@ -206,6 +206,14 @@ def test_the_nearest_word_is_the_text_itself(attacked, sent):
     assert run.results[0].metrics.train_loss is None
 
 
+def test_dropout_hides_little_of_what_nearest_neighbours_read(attacked):
+    _, dropped = attacked("nearest_neighbour", public_texts=None, dropout=0.1)
+    _, again = attacked("nearest_neighbour", public_texts=None, dropout=0.1)
+    _, empty = attacked("nearest_neighbour", public_texts=None, dropout=0.99)
+    assert np.array_equal(dropped, again)
+    assert share(empty, HELD_OUT.references) < 0.5 < share(dropped, HELD_OUT.references)
+
+
 def test_the_nearest_word_is_the_one_with_the_least_distance(small):
     """Against a search that writes the distances out, on states that are no word's."""
     setting = inversion.attacked(small.setting(head="average"), 0)
@@ -254,6 +262,7 @@ def test_features_of_a_layer_are_what_leaves_it(small):
         ("inversion", {"layer": 0, "head": "ordinary"}, "expected a head that reads every token"),
         ("nearest_neighbour", {"head": "ordinary"}, "expected a head that reads every token"),
         ("nearest_neighbour", {"sent": "fp8"}, "unknown codec 'fp8'"),
+        ("nearest_neighbour", {"dropout": 1.0}, "dropout: expected a share in"),
     ],
 )
 def test_wrong_layers_are_refused(attacked, name, changes, message):
