@@ -30,6 +30,7 @@ REPORTS: Mapping[str, tuple[str, ...]] = {
     "views": ("evidence", "pages"),
     "claims": ("evidence", "pages"),
     "audit": ("evidence", "pages", "claims"),
+    "front": ("evidence", "pages", "claims", "audit"),
 }
 READ_BY_REPORTS = tuple(
     f"benchmarks.{name}" for name in ("spec", "record", "predictions", "claims", "costs", "measures")
