@@ -71,6 +71,7 @@ CELLS: Mapping[str, Cell] = {
     "c-fedfreezebert-average": _tweets("fedfreezebert_central", "average", ONE_ROUND),
     "central": _tweets("central", "pooled", ONE_ROUND, embeddings="global"),
     "inversion": _tweets("inversion", "average", ONE_ROUND, "arsarcasm-texts", public_texts=100, sent="fp16"),
+    "nearest-neighbour": _tweets("nearest_neighbour", "average", ONE_ROUND, "arsarcasm-texts", sent="fp16"),
     "token-majority": _tweets("token_majority", "average", ONE_ROUND, "arsarcasm-texts", public_texts=100),
 }
 
