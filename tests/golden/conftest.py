@@ -65,6 +65,8 @@ CELLS: Mapping[str, Cell] = {
     "fedsplitbert-fp16": _pairs("fedsplitbert", "fp16", critical_layer=2),
     "fedper": _pairs("fedper"),
     "fedbfpt": replace(_pairs("fedbfpt", local_layers=2), training=replace(TRAINING, rounds=3)),
+    "fedbert-sequential": _corpus("fedbert_sequential", turns="round"),
+    "fedbert-parallel": _corpus("fedbert_parallel", averaged="embeddings"),
     "fedavg-prior": replace(_pairs("local_prior"), training=ONE_ROUND, initial=_pairs("fedavg")),
     "linear": _pairs("linear"),
     "d-fedfreezebert-psum": _tweets("fedfreezebert", "psum", TRAINING),
