@@ -128,7 +128,7 @@ COMMITTED := $(wildcard benchmarks/*/records)
 SHOWN = --scale lite $(COMMITTED:%=--records %) --pictures docs/pictures $(PLACES)
 
 readme: $(INSTALLED)
-	@$(CLI) report fedsplitbert-table3 fedfreezebert-table3 --brief --readme README.md $(SHOWN)
+	@$(CLI) front --scale lite $(COMMITTED:%=--records %) --readme README.md --picture docs/pictures/front.png
 	@$(foreach paper,$(COMMITTED:benchmarks/%/records=%),\
 	  $(CLI) report $(paper) --readme benchmarks/$(paper)/README.md $(SHOWN) &&) true
 

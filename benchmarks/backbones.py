@@ -11,9 +11,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.byte_pairs import CORPUS, byte_level_tokenizer, trained_files
+from benchmarks.byte_pairs import FILES as BPE_FILES
 from benchmarks.errors import UserError
 from benchmarks.known_backbones import KNOWN as KNOWN
+from benchmarks.known_backbones import TRAINED
 from benchmarks.known_backbones import Backbone as Backbone
+from benchmarks.settings import Settings
 from benchmarks.spec import canonical_json, digest
 
 if TYPE_CHECKING:
@@ -38,6 +42,7 @@ class Located:
     folder: Path | None = None
     heads: bool = True
     tokenizer: Path | None = None
+    bpe: bool = False  # whether that folder has a byte-level BPE, without special tokens
 
 
 def is_folder(name: str) -> bool:
@@ -65,22 +70,26 @@ def depth(requested: str) -> int:
 
 
 @lru_cache
-def locate(requested: str, local_only: bool = False, data_dir: Path | None = None) -> Located:
+def locate(
+    requested: str, local_only: bool = False, data_dir: Path | None = None, results_dir: Path | None = None
+) -> Located:
     """Find a backbone: built in, in a folder, in an installed package, or on the hub (its cache when offline).
 
-    local_only: ask no hub, and download nothing. data_dir: may hold the tokenizer of one whose weights are drawn here.
+    local_only: ask no hub, and download nothing. data_dir: may hold the tokenizer of one whose weights are drawn here,
+    or the text on which that is trained; results_dir: where the trained one is kept, the usual place if None.
     """
     from fedsim.models.encoder import read_config
 
-    if requested == "tiny":
-        config = KNOWN["tiny"].config
-        return Located("tiny", config, digest({"config": dict(config), "seed": 0}), {"from": "built in"}, heads=False)
+    if requested in KNOWN and not (KNOWN[requested].hub or KNOWN[requested].bpe):
+        config = KNOWN[requested].config
+        content = digest({"config": dict(config), "seed": 0})
+        return Located(requested, config, content, {"from": "built in"}, heads=False)
     name = backbone_name(requested)
     known = KNOWN.get(name)
     if is_folder(requested):
         folder, origin = Path(requested).expanduser().resolve(), {"from": "folder"}
-    elif known is not None and known.tokenizer:
-        return _drawn(known, data_dir, local_only)
+    elif known is not None and (known.tokenizer or known.bpe):
+        return _drawn(known, data_dir, local_only, results_dir or Settings().results_dir)
     elif known is not None and (installed := _packaged(known)) is not None:
         assert known.package is not None
         folder, origin = installed, {"from": f"package {known.package[0]}"}
@@ -108,13 +117,17 @@ def build_tokenizer(found: Located) -> Any:
         from benchmarks.tasks.words import VOCABULARY
 
         return word_tokenizer(VOCABULARY)
-    tokenizer = load_tokenizer(folder)
+    tokenizer = _tokenizer(folder, found.config, found.bpe)
     if len(tokenizer) > found.config["vocab_size"]:
         raise UserError(
             f"{folder}: the tokenizer has {len(tokenizer)} tokens, the encoder {found.config['vocab_size']}: "
             f"they do not belong together. Fetch the encoder again."
         )
     return tokenizer
+
+
+def _tokenizer(folder: Path, config: Mapping[str, Any], bpe: bool) -> Any:
+    return byte_level_tokenizer(folder, str(config["model_type"])) if bpe else load_tokenizer(folder)
 
 
 def load_tokenizer(folder: Path) -> Any:
@@ -159,24 +172,48 @@ def _packaged(backbone: Backbone) -> Path | None:
     return Path(spec.submodule_search_locations[0]) / backbone.package[1]
 
 
-def _drawn(backbone: Backbone, data_dir: Path | None, local_only: bool) -> Located:
-    """A backbone whose weights are drawn here; its tokenizer comes from the data directory, or from the hub."""
-    folder, origin = None, {"from": f"drawn here; tokenizer: folder vocab/{backbone.tokenizer}"}
-    if data_dir is not None and (data_dir / "vocab" / backbone.tokenizer).is_dir():
-        folder = data_dir / "vocab" / backbone.tokenizer
+def _drawn(backbone: Backbone, data_dir: Path | None, local_only: bool, results_dir: Path) -> Located:
+    """A backbone whose weights are drawn here; its tokenizer is found, or trained."""
+    if backbone.bpe == TRAINED:
+        folder, origin = _trained_tokenizer(backbone, data_dir, local_only, results_dir)
     else:
-        try:
-            folder, hub = fetch(backbone.hub or "", backbone.revision, local_only, TOKENIZER_FILES)
-        except UserError:
-            raise UserError(
-                f"backbone {backbone.id!r}: expected its tokenizer in vocab/{backbone.tokenizer} of the data directory "
-                f"({data_dir or 'not set'}) or on the Hugging Face hub as {backbone.hub}, found none. Put vocab.txt "
-                f"and tokenizer_config.json of {backbone.hub} there, and set DATA_DIR."
-            ) from None
-        origin = {**hub, "from": f"drawn here; tokenizer: {hub['from']}"}
-    tokenizer = digest(load_tokenizer(folder).backend_tokenizer.to_str(), 64)
+        folder, origin = _found_tokenizer(backbone, data_dir, local_only)
+    bpe = bool(backbone.bpe)
+    tokenizer = digest(_tokenizer(folder, backbone.config, bpe).backend_tokenizer.to_str(), 64)
     content = digest({"config": dict(backbone.config), "seed": 0, "tokenizer": tokenizer}, 64)
-    return Located(backbone.id, backbone.config, content, origin, heads=False, tokenizer=folder)
+    return Located(backbone.id, backbone.config, content, origin, heads=False, tokenizer=folder, bpe=bpe)
+
+
+def _trained_tokenizer(
+    backbone: Backbone, data_dir: Path | None, local_only: bool, results_dir: Path
+) -> tuple[Path, dict[str, str]]:
+    """The vocabulary that is trained on Wikipedia's text, which is in the data directory, or on the hub."""
+    try:
+        if data_dir is None and local_only:
+            raise UserError("the data directory is not set")
+        return trained_files(data_dir, results_dir), {"from": "drawn here; tokenizer: trained here on Wikipedia"}
+    except UserError as error:
+        raise UserError(
+            f"backbone {backbone.id!r}: its vocabulary is trained here on the text of the task {CORPUS}, which cannot "
+            f"be had: {error}"
+        ) from None
+
+
+def _found_tokenizer(backbone: Backbone, data_dir: Path | None, local_only: bool) -> tuple[Path, dict[str, str]]:
+    """A folder of tokenizer files, in the data directory or from the hub."""
+    files = " and ".join(BPE_FILES[0] if backbone.bpe else ("vocab.txt", "tokenizer_config.json"))
+    if data_dir is not None and (data_dir / "vocab" / backbone.tokenizer).is_dir():
+        origin = {"from": f"drawn here; tokenizer: folder vocab/{backbone.tokenizer}"}
+        return data_dir / "vocab" / backbone.tokenizer, origin
+    try:
+        folder, hub = fetch(backbone.hub or "", backbone.revision, local_only, TOKENIZER_FILES)
+    except UserError:
+        raise UserError(
+            f"backbone {backbone.id!r}: expected its tokenizer in vocab/{backbone.tokenizer} of the data directory "
+            f"({data_dir or 'not set'}) or on the Hugging Face hub as {backbone.hub}, found none. Put {files} of "
+            f"{backbone.hub} there, and set DATA_DIR."
+        ) from None
+    return folder, {**hub, "from": f"drawn here; tokenizer: {hub['from']}"}
 
 
 def fetch(

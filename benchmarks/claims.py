@@ -236,6 +236,7 @@ class Claim:
     is_source: published values were derived from its own words. They prove nothing of it and are left out in print.
     otherwise: other readings of its words, by name: judged and shown beside it, and deciding nothing.
     caveats: scale -> what a reader of the verdict has to know there.
+    headline: whether the first page tells its verdict, once there is one.
     """
 
     id: str  # "1a": its number, and a letter where one sentence asserts several things
@@ -246,6 +247,7 @@ class Claim:
     is_source: bool = field(kw_only=True, default=False)
     otherwise: Mapping[str, tuple[Relation, ...]] = field(kw_only=True, default_factory=dict)
     caveats: Mapping[str, str] = field(kw_only=True, default_factory=dict)
+    headline: bool = field(kw_only=True, default=False)
 
     @property
     def every_relation(self) -> tuple[Relation, ...]:

@@ -56,7 +56,7 @@ def estimate_effort(cell: Cell, settings: Settings) -> Effort:
     from benchmarks.flops import prepared_already
     from benchmarks.rounds import amounts_by_round, cohorts
 
-    counted = replace(cell, backbone=_with_same_vocabulary(cell.backbone))
+    counted = replace(cell, backbone=_with_same_vocabulary(cell.backbone, settings))
     inputs = load_inputs(counted, replace(settings, backbone=None))
     clients, _ = build_clients(counted, inputs, settings)
     words = int(architecture(cell.backbone)["vocab_size"])
@@ -194,12 +194,13 @@ def lengths_of(subset: Subset) -> np.ndarray:
     return lengths
 
 
-def _with_same_vocabulary(backbone: str) -> str:
+def _with_same_vocabulary(backbone: str, settings: Settings) -> str:
     """The backbone, or one of the same vocabulary whose files are here: it cuts texts into the same tokens."""
-    size = architecture(backbone)["vocab_size"]
-    for name in (backbone, *(known for known, entry in KNOWN.items() if entry.config["vocab_size"] == size)):
+    size, bpe = architecture(backbone)["vocab_size"], KNOWN[backbone].bpe if backbone in KNOWN else ""
+    same = (name for name, entry in KNOWN.items() if (entry.config["vocab_size"], entry.bpe) == (size, bpe))
+    for name in (backbone, *same):
         try:
-            return locate(name, local_only=True).id
+            return locate(name, True, settings.data_dir, settings.results_dir).id
         except UserError:
             continue
     raise UserError(f"no tokenizer of {backbone} on this machine: expected its files, to count tokens; fetch it first")

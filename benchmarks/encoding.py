@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from benchmarks.tasks.base import Examples, Task
 from fedsim import data
+from fedsim.blocks import Blocks, packed
 from fedsim.data import IGNORED, Subset
 from fedsim.objectives import Vocabulary
 from fedsim.stored import Numbers
@@ -31,20 +32,32 @@ class Encoded:
     examples: data.ExampleSet
     starts: np.ndarray | None = None
 
+    def subsets(self, parts: Sequence[np.ndarray]) -> list[Subset]:
+        """The examples of each part of the texts, all of one set. parts: the texts of each, by their indices."""
+        if isinstance(self.examples, Blocks):
+            blocks, owned = self.examples.shared_out(parts)
+            return [Subset(blocks, indices) for indices in owned]
+        return [Subset(self.examples, self._of(texts)) for texts in parts]
+
     def subset(self, texts: np.ndarray) -> Subset:
         """The examples of some texts, by the texts' indices."""
+        return self.subsets([texts])[0]
+
+    def _of(self, texts: np.ndarray) -> np.ndarray:
         if self.starts is None:
-            return Subset(self.examples, texts)
+            return texts
         counts = self.starts[texts + 1] - self.starts[texts]
         before = np.cumsum(counts) - counts  # blocks of the texts before
-        return Subset(self.examples, np.arange(counts.sum()) + np.repeat(self.starts[texts] - before, counts))
+        found: np.ndarray = np.arange(counts.sum()) + np.repeat(self.starts[texts] - before, counts)
+        return found
 
 
 def encode(examples: Examples, tokenizer: Any, max_length: int, task: Task | None = None) -> Encoded:
     """Tokenise one or two texts an example, or one in words where they are tagged, to `max_length` tokens at most.
 
     A longer text is cut, of two the longer one; or, where the task has `long_texts` "blocks", all of it is kept, as
-    examples of its own, of at most that length each, special tokens included.
+    examples of its own, of at most that length each, special tokens included. Where it has "packed", texts are kept
+    whole, and put end to end, in blocks of exactly that length.
     """
     pieces: defaultdict[str, list[np.ndarray]] = defaultdict(list)
     for found in encoded_pieces(examples, tokenizer, max_length, task):
@@ -60,6 +73,9 @@ def encoded_pieces(
 
     Texts are read in order, and none is held once its piece is there.
     """
+    if task is not None and task.long_texts == "packed":
+        yield from _packed_pieces(examples, tokenizer, max_length)
+        return
     tokens = blocks = 0
     for number, some in enumerate(_some_at_once(examples)):
         encoded = _encoded(some, tokenizer, max_length, task)
@@ -81,9 +97,39 @@ def encoded_pieces(
         tokens, blocks = tokens + len(found.tokens), blocks + len(found)
 
 
+def _packed_pieces(examples: Examples, tokenizer: Any, max_length: int) -> Iterator[dict[str, np.ndarray]]:
+    """Whole texts, each closed by the separator, or by the end token where there is none.
+
+    Blocks open with the tokenizer's [CLS] or <s>, where it has one, as fairseq opens those that a masked LM reads: it
+    stands first in fine-tuning, too.
+    """
+    closing = tokenizer.eos_token_id if tokenizer.sep_token_id is None else tokenizer.sep_token_id
+    opening = tokenizer.cls_token_id
+    tokens = 0
+    for number, some in enumerate(_some_at_once(examples)):
+        texts = [text for (text,) in some.texts]
+        rows = tokenizer(texts, add_special_tokens=False, return_attention_mask=False, verbose=False)["input_ids"]
+        offsets = tokens + np.concatenate([[0], np.cumsum([len(row) + 1 for row in rows])]).astype(np.int64)
+        pieces = {
+            "tokens": _flat([[*row, closing] for row in rows], int(offsets[-1]) - tokens),
+            "offsets": offsets[number > 0 :],
+        }
+        if number == 0:
+            pieces["padding_id"] = np.array([tokenizer.pad_token_id or 0])
+            pieces["block"] = np.array([max_length, -1 if opening is None else opening])
+        yield pieces
+        tokens = int(offsets[-1])
+
+
 def from_arrays(arrays: Mapping[str, Numbers]) -> Encoded:
     """What `encode` made, from its whole arrays; those OF_TOKENS may be in a file."""
     in_memory = {name: np.asarray(array) for name, array in arrays.items() if name not in OF_TOKENS}
+    if "block" in in_memory:
+        length, opening = in_memory["block"].tolist()
+        padding_id = int(in_memory["padding_id"][0])
+        return Encoded(
+            packed(arrays["tokens"], in_memory["offsets"], length, padding_id, None if opening < 0 else opening)
+        )
     examples = data.Examples(
         tokens=arrays["tokens"],
         types=arrays["types"],

@@ -13,32 +13,36 @@ from multiprocessing.managers import SyncManager
 from typing import Any
 
 from benchmarks.errors import UserError
-from benchmarks.events import CellFailed, Event, Sink
+from benchmarks.events import CellFailed, CellFinished, Event, Sink
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
-from benchmarks.stages import by_stage, earlier_stages, initial_of
+from benchmarks.stages import by_stage, earlier_stages, initial_of, stopped_by
 
 
 def run_cells(cells: Sequence[Cell], settings: Settings, sink: Sink, keeps_weights: bool = False) -> int:
     """Run cells and tell the sink; returns how many failed. A cell that fails does not keep the others from running.
 
-    What several begin from is run before them, and keeps its weights; where that fails, they fail with it.
-    keeps_weights: whether all of them do.
+    What several begin from is run before them, and keeps its weights; where that fails, they fail with it. One that
+    diverges has not failed, but nothing can begin from it. keeps_weights: whether all of them do.
     """
     begun_from = {before.spec_id for cell in cells for before in earlier_stages(cell)}
     failed: set[str] = set()
+    without_weights: dict[str, str] = {}  # why nothing begins from a cell
 
     def counting(event: Event) -> None:
         if isinstance(event, CellFailed):
             failed.add(event.cell.spec_id)
+            without_weights[event.cell.spec_id] = f"{event.cell.label}, from which it begins, could not be computed"
+        elif isinstance(event, CellFinished) and event.record.diverged:
+            without_weights[event.record.cell.spec_id] = stopped_by(event.record)
         sink(event)
 
     for stage in by_stage(cells):
         ready: list[tuple[Cell, bool]] = []
         for cell in stage:
             before = initial_of(cell)
-            if before is not None and before.spec_id in failed:
-                counting(CellFailed(cell, f"{before.label}, from which it begins, could not be computed"))
+            if before is not None and before.spec_id in without_weights:
+                counting(CellFailed(cell, without_weights[before.spec_id]))
             else:
                 ready.append((cell, keeps_weights or cell.spec_id in begun_from))
         workers = min(settings.workers, len(ready))
@@ -51,12 +55,12 @@ def run_cells(cells: Sequence[Cell], settings: Settings, sink: Sink, keeps_weigh
 
 
 def _attempt(cell: Cell, keeps_weights: bool, settings: Settings, sink: Sink) -> None:
-    from benchmarks.runner import run_cell, run_stage
+    from benchmarks.runner import run_cell
     from fedsim.errors import FederationError
     from partitions import PartitionError
 
     try:
-        (run_stage if keeps_weights else run_cell)(cell, settings, sink)
+        run_cell(cell, settings, sink, keeps_weights)
     except (UserError, FederationError, PartitionError) as error:
         sink(CellFailed(cell, str(error)))
 

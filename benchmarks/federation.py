@@ -79,7 +79,7 @@ def load_inputs(cell: Cell, settings: Settings, initial: Outcome | None = None) 
             f"task {cell.task}: the cell was defined for version {cell.task_version}, this checkout has "
             f"version {found.version}. Run the benchmark's own definition."
         )
-    backbone = locate(_requested(cell, settings), data_dir=settings.data_dir)
+    backbone = locate(_requested(cell, settings), False, settings.data_dir, settings.results_dir)
     return Inputs(found, _task_data(cell.task, cell.source, settings), backbone, initial)
 
 
@@ -100,7 +100,7 @@ def _task_data(task_id: str, source: str, settings: Settings) -> TaskData:
 @lru_cache(maxsize=2)
 def _encoded(task_id: str, source: str, settings: Settings, backbone: str, max_length: int) -> Mapping[str, Encoded]:
     loaded = _task_data(task_id, source, settings)
-    tokenizer = build_tokenizer(locate(backbone, data_dir=settings.data_dir))
+    tokenizer = build_tokenizer(locate(backbone, False, settings.data_dir, settings.results_dir))
     central = {f"central {name}": examples for name, examples in loaded.central.items()}
     named = {"pool": loaded.pool, **loaded.held_out, **central}
     cache = TokenCache(settings.results_dir / "tokens")
@@ -121,11 +121,17 @@ def build_clients(cell: Cell, inputs: Inputs, settings: Settings) -> tuple[list[
 
 
 def training_examples(cell: Cell, settings: Settings) -> list[int]:
-    """How many examples each client trains on, counted on the data at hand; no backbone is asked for."""
+    """How many examples each client trains on, counted on the data at hand.
+
+    No backbone is asked for, but of texts that are packed: how many blocks they fill, their tokens say.
+    """
     from benchmarks.planned import Texts
 
-    uncut: defaultdict[str, Encoded] = defaultdict(lambda: Encoded(Texts()))
-    clients, _ = share_out(cell, task(cell.task), _task_data(cell.task, cell.source, settings), uncut)
+    if task(cell.task).long_texts == "packed":
+        clients, _ = build_clients(cell, load_inputs(cell, settings), settings)
+    else:
+        uncut: defaultdict[str, Encoded] = defaultdict(lambda: Encoded(Texts()))
+        clients, _ = share_out(cell, task(cell.task), _task_data(cell.task, cell.source, settings), uncut)
     return [len(client.train) for client in clients]
 
 

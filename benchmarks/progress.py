@@ -87,6 +87,8 @@ class ProgressDisplay:
 
     def _headline(self, event: CellFinished) -> str:
         record = event.record
+        if record.diverged:
+            return f"{record.divergence}: {record.diverged['reason']}"
         shown = ", ".join(_shown(name, value) for name, value in _headline_scores(record).items())
         return f"{shown} in {duration(record.timing['setup_seconds'] + record.timing['train_seconds'])}".lstrip()
 

@@ -84,6 +84,9 @@ class RunRecord:
     finished: str  # UTC, ISO 8601
     chosen_by: str = ""  # the score by which a round is chosen, "validation/f1"; "" where the last one counts
     predictions: Mapping[str, JSON] = field(default_factory=dict)  # {"sha256"} of the file of benchmarks.predictions
+    # {"round", "reason"} where training left the finite numbers: the rounds before that one are the cell's, and no
+    # score at its end, no sampling error and no prediction is known. Empty where it came to its end.
+    diverged: Mapping[str, JSON] = field(default_factory=dict)
     schema: int = SCHEMA
     folder: Path | None = field(default=None, compare=False)  # where it was read, with its predictions; not in JSON
 
@@ -93,7 +96,7 @@ class RunRecord:
         value["cell"] = self.cell.to_json()
         del value["folder"]
         optional = (("pooled_scores", entry) for entry in value["rounds"])
-        for name, owner in (("predictions", value), ("chosen_by", value), *optional):
+        for name, owner in (("predictions", value), ("chosen_by", value), ("diverged", value), *optional):
             if not owner[name]:  # the first records know of none
                 del owner[name]
         return value
@@ -120,12 +123,17 @@ class RunRecord:
         if evaluation == POOLED:
             pooled = [entry.pooled_scores for entry in self.rounds]
             return tuple(scores["test"][measured] if scores else None for scores in pooled)
-        if self.rounds[0].scores and evaluation not in self.rounds[0].scores:
+        if self.rounds and self.rounds[0].scores and evaluation not in self.rounds[0].scores:
             return (None,) * len(self.rounds)
         return tuple(entry.scores[evaluation][measured] for entry in self.rounds)
 
     def score(self, name: str, at: str = "last") -> float | None:
-        """A score as `by_round` has it: at the last round, at the "best" one by its metric, or at the "chosen" one."""
+        """A score as `by_round` has it: at the last round, at the "best" one by its metric, or at the "chosen" one.
+
+        None where training diverged: no round is what became of the cell.
+        """
+        if self.diverged:
+            return None
         values = self.by_round(name)
         if at == "chosen":
             return values[self.chosen_round - 1]
@@ -142,6 +150,11 @@ class RunRecord:
             return 0.0
         evaluation, measured = name.split("/")
         return self.sampling_errors.get(evaluation, {}).get(measured)
+
+    @property
+    def divergence(self) -> str:
+        """Of a cell whose training diverged, when, in words; "" of another."""
+        return f"diverged in round {self.diverged['round']}" if self.diverged else ""
 
     @property
     def file_name(self) -> str:

@@ -26,12 +26,13 @@ from benchmarks.record import LedgerEntry, RoundRecord, RunRecord, chosen_round,
 from benchmarks.rounds import round_examples
 from benchmarks.scoring import combine_errors, mean_error, sampling_error, scores
 from benchmarks.settings import Settings
-from benchmarks.spec import Cell
-from benchmarks.stages import Outcome, find_outcome, initial_of, keep_outcome
+from benchmarks.spec import JSON, Cell
+from benchmarks.stages import Outcome, find_outcome, initial_of, keep_outcome, stopped_by
 from benchmarks.tasks import Task
 from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client
 from fedsim.engine import Answers, RoundResult, Run, Scores, answer, part_name, run_federation
+from fedsim.errors import DivergedError
 from fedsim.rng import numpy_generator
 from fedsim.store import ClientStore
 from fedsim.wire import Channel, Ledger, Params
@@ -51,19 +52,21 @@ def finished_record(cell: Cell, cell_id: str, records_dir: Path) -> RunRecord | 
     return record
 
 
-def run_cell(cell: Cell, settings: Settings, sink: Sink) -> RunRecord:
+def run_cell(cell: Cell, settings: Settings, sink: Sink, keeps_weights: bool = False) -> RunRecord:
     """Compute a cell, or find its record; whoever starts a cell that another process computes waits for it.
 
-    What it begins from is computed first, or found.
+    What it begins from is computed first, or found. Training that diverges ends a cell early, with a record that says
+    so; no weights are kept of it. keeps_weights: whether others may begin from it.
     """
-    record, _ = _run(cell, settings, sink, keeps=False)
+    record, _ = _run(cell, settings, sink, keeps_weights)
     return record
 
 
 def run_stage(cell: Cell, settings: Settings, sink: Sink) -> Outcome:
-    """Compute a cell from which others begin, or find its record and its weights."""
-    _, outcome = _run(cell, settings, sink, keeps=True)
-    assert outcome is not None
+    """Compute a cell from which another begins, or find its record and its weights; UserError where it diverged."""
+    record, outcome = _run(cell, settings, sink, keeps=True)
+    if outcome is None:
+        raise UserError(stopped_by(record))
     return outcome
 
 
@@ -81,14 +84,15 @@ def _run(cell: Cell, settings: Settings, sink: Sink, keeps: bool) -> tuple[RunRe
     with FileLock(lock):
         record = finished_record(cell, cell_id, settings.records_dir)
         outcome = find_outcome(settings, cell, cell_id) if keeps else None
-        reused = record is not None and (outcome is not None or not keeps)
+        reused = record is not None and (outcome is not None or not keeps or bool(record.diverged))
         if record is None or not reused:
             computed, predictions, parameters = _compute(cell, cell_id, inputs, settings, sink, keeps)
-            if keeps:
+            if keeps and not computed.diverged:
                 outcome = keep_outcome(settings, cell, cell_id, parameters)
             release_memory()
             if record is None:  # one that was found keeps the predictions that it names
-                write_bytes(settings.records_dir / computed.predictions_name, predictions)
+                if computed.predictions:
+                    write_bytes(settings.records_dir / computed.predictions_name, predictions)
                 write_record(settings.records_dir, computed)
                 record = computed
         Checkpoint(settings.checkpoint_dir(cell_id), cell_id).remove()
@@ -119,34 +123,44 @@ def _compute(
     folder = settings.checkpoint_dir(cell_id)
     channel = Channel(cell.codec)
     chosen_by = f"{VALIDATION}/{inputs.task.metrics[0]}" if VALIDATION in clients[0].evaluation else ""
-    begun: list[float] = []
+    begun: list[tuple[float, Run]] = []
+    diverged: dict[str, JSON] = {}
 
     def on_start(run: Run) -> None:
+        begun.append((time.perf_counter(), run))
         done = tuple(round_record(result, channel.ledger) for result in run.results)
         sink(CellStarted(cell, cell_id, done, round_examples(cell, clients, federation.algorithm)))
-        begun.append(time.perf_counter())
 
     def on_round(run: Run) -> None:
         sink(RoundFinished(cell_id, round_record(run.results[-1], channel.ledger)))
 
-    run = run_federation(
-        federation.algorithm,
-        clients,
-        channel,
-        lambda answers, part: scores(inputs.task.metrics, federation.setting.objective, answers, part),
-        rounds=cell.training.rounds,
-        seed=cell.seed,
-        is_best=lambda results: is_chosen(results, chosen_by),
-        participation=cell.training.participation,
-        checkpoint=Checkpoint(folder, cell_id),
-        store=ClientStore(folder, in_memory=len(clients) <= MANY_CLIENTS),
-        on_start=on_start,
-        on_round=on_round,
-    )
+    try:
+        run_federation(
+            federation.algorithm,
+            clients,
+            channel,
+            lambda answers, part: scores(inputs.task.metrics, federation.setting.objective, answers, part),
+            rounds=cell.training.rounds,
+            seed=cell.seed,
+            is_best=lambda results: is_chosen(results, chosen_by),
+            participation=cell.training.participation,
+            checkpoint=Checkpoint(folder, cell_id),
+            store=ClientStore(folder, in_memory=len(clients) <= MANY_CLIENTS),
+            on_start=on_start,
+            on_round=on_round,
+        )
+    except DivergedError as error:
+        if not begun:
+            raise
+        diverged = {"round": len(begun[0][1].results) + 1, "reason": str(error)}
     ended = time.perf_counter()
-    last = run.last or answer(federation.algorithm, run.state, clients)  # none where the last round was found finished
-    chosen, answers = run.best or (run.state.round, last)
-    predictions = pack_predictions(clients, last, answers if chosen != run.state.round else None)
+    ((start, run),) = begun
+    predictions, errors = b"", {}
+    if not diverged:
+        last = run.last or answer(federation.algorithm, run.state, clients)  # none where the last round was found done
+        chosen, answers = run.best or (run.state.round, last)
+        predictions = pack_predictions(clients, last, answers if chosen != run.state.round else None)
+        errors = sampling_errors(federation, chosen, answers, clients, inputs.task, cell.seed)
     record = RunRecord(
         cell=cell,
         cell_id=cell_id,
@@ -158,20 +172,22 @@ def _compute(
             for client in clients
         ),
         rounds=tuple(round_record(result, channel.ledger) for result in run.results),
-        sampling_errors=sampling_errors(federation, chosen, answers, clients, inputs.task, cell.seed),
+        sampling_errors=errors,
         setup_bytes=channel.ledger.setup_bytes,
-        ledger=tuple(LedgerEntry(*row) for row in channel.ledger.rows),
+        # What a round that did not end had sent is in no round's bytes either.
+        ledger=tuple(entry for row in channel.ledger.rows if (entry := LedgerEntry(*row)).round <= len(run.results)),
         environment=describe_environment(federation.precision, settings.threads) | {"kernels": federation.kernels},
         timing={
-            "setup_seconds": round(begun[0] - started, 3),
-            "train_seconds": round(ended - begun[0], 3),  # of the last start, with scoring and checkpoints
+            "setup_seconds": round(start - started, 3),
+            "train_seconds": round(ended - start, 3),  # of the last start, with scoring and checkpoints
             "peak_memory_bytes": peak_memory_bytes(),
         },
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         chosen_by=chosen_by,
-        predictions={"sha256": hashlib.sha256(predictions).hexdigest()},
+        predictions={"sha256": hashlib.sha256(predictions).hexdigest()} if predictions else {},
+        diverged=diverged,
     )
-    return record, predictions, server(run.state) if keeps and server is not None else {}
+    return record, predictions, server(run.state) if keeps and server is not None and not diverged else {}
 
 
 def round_record(result: RoundResult, ledger: Ledger) -> RoundRecord:

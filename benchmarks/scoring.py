@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.data import Subset
+from fedsim.errors import DivergedError
 from fedsim.objectives import Objective
 
 METRICS = Path(__file__).parent / "metrics"
@@ -23,13 +24,18 @@ def scores(
 ) -> dict[str, float | None]:
     """Every metric's value, a fraction or in its own unit; None where it is undefined.
 
-    answers: the objective's for the subset, a row a text. Undefined are all metrics of an empty test set and of answers
-    that are not all finite (training diverged), and Pearson's r of a constant.
+    answers: the objective's for the subset, a row a text. Undefined are all metrics of an empty test set, and Pearson's
+    r of a constant. DivergedError where answers are not all finite, or a score is infinite: a perplexity beyond floats.
     """
     if not _is_answered(objective, answers, subset):
+        if len(subset):
+            raise DivergedError("training diverged: expected finite answers of the model, found others")
         return dict.fromkeys(metrics)
     predictions, references = objective.for_metrics(answers, subset)
-    return {metric: _defined(_value(metric, predictions, references)) for metric in metrics}
+    found = {metric: _value(metric, predictions, references) for metric in metrics}
+    if infinite := [metric for metric, value in found.items() if math.isinf(value)]:
+        raise DivergedError(f"training diverged: expected a finite {', '.join(infinite)}, found an infinite one")
+    return {metric: _defined(value) for metric, value in found.items()}
 
 
 def sampling_error(

@@ -35,13 +35,13 @@ def share_out(
     """The clients of a task: the pool shared out and split on each client; held-out sets shared out in the same way.
 
     examples: the same ones in the form in which clients hold them: "pool", held-out sets, and "central <name>".
-    Central sets are no client's own: every client is scored on the whole of them. Where one of them is the test set,
-    clients keep nothing back (test_share 0). With cell.holdout "validation" a client is scored on a share of its
-    training subset, and never sees a test set. Else a share of it, cell.validation_share, is scored beside the test
-    set, to choose a round by. Where the validation set is central, it stands for both shares. Where cell.grouped, what
-    is kept back is drawn for all clients at once, in whole groups of examples with the same first text, so that none of
-    these texts is both trained on and kept back, by whomever. The report says how much of each evaluation has its first
-    text in training.
+    Central sets are no client's own: every client is scored on the whole of them, or on one part, cell.central_share.
+    Where one of them is the test set, clients keep nothing back (test_share 0). With cell.holdout "validation" a client
+    is scored on a share of its training subset, and never sees a test set. Else a share of it, cell.validation_share,
+    is scored beside the test set, to choose a round by. Where the validation set is central, it stands for both shares.
+    Where cell.grouped, what is kept back is drawn for all clients at once, in whole groups of examples with the same
+    first text, so that none of these texts is both trained on and kept back, by whomever. The report says how much of
+    each evaluation has its first text in training.
     UserError or PartitionError, which name the option, where the cell asks for what the data cannot give.
     """
     _check(cell, loaded)
@@ -82,24 +82,27 @@ def share_out(
         name: partitioner(sets[name].labels, cell.clients, generator(SERVER, f"partition-{name}")).indices
         for name in sorted(sets)
     }
-    whole = {
-        name: examples[f"central {source}"].subset(np.arange(len(loaded.central[source])))
-        for name, source in central.items()
-    }
+    scored_of = {source: _part_of(len(loaded.central[source]), cell.central_share) for source in central.values()}
+    whole = {name: examples[f"central {source}"].subset(scored_of[source]) for name, source in central.items()}
+    trained = examples[POOL].subsets(train)
+    evaluations = {name: examples[POOL].subsets(parts) for name, parts in own.items()}
+    evaluations |= {name: examples[name].subsets(parts) for name, parts in held_out.items()}
     clients = [
-        Client(
-            number,
-            examples[POOL].subset(part),
-            {name: examples[POOL].subset(parts[number]) for name, parts in own.items()}
-            | {name: examples[name].subset(parts[number]) for name, parts in held_out.items()}
-            | whole,
-        )
-        for number, part in enumerate(train)
+        Client(number, part, {name: parts[number] for name, parts in evaluations.items()} | whole)
+        for number, part in enumerate(trained)
     ]
     scored = {name: (POOL, np.concatenate(parts)) for name, parts in own.items()}
     scored |= {name: (name, np.concatenate(parts)) for name, parts in held_out.items()}
-    scored |= {name: (source, np.arange(len(loaded.central[source]))) for name, source in central.items()}
+    scored |= {name: (source, scored_of[source]) for name, source in central.items()}
     return clients, replace(partition.report, overlap=_overlap(loaded, texts, np.concatenate(train), scored))
+
+
+def _part_of(size: int, share: float) -> np.ndarray:
+    """Which of a central set's examples are scored, int64 ascending: the same for every cell, at least one."""
+    if share == 1:
+        return np.arange(size)
+    drawn = numpy_generator(0, 0, SERVER, "central part").permutation(size)
+    return np.sort(drawn[: max(1, round(share * size))])
 
 
 def _overlap(
@@ -124,6 +127,8 @@ def _check(cell: Cell, loaded: TaskData) -> None:
     """UserError where a cell's options of what is kept back are none."""
     if not 0 <= cell.validation_share < 1:
         raise UserError(f"validation_share: expected a share in [0, 1), found {cell.validation_share}")
+    if not 0 < cell.central_share <= 1:
+        raise UserError(f"central_share: expected a share in (0, 1], found {cell.central_share}")
     if cell.validation_share and VALIDATION in loaded.central:
         raise UserError(
             f"validation_share: expected 0, as the validation set is central for the task {cell.task}, "

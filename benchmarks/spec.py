@@ -279,6 +279,11 @@ class Benchmark:
     overrides: tuple[tuple[str, JSON], ...] = ()  # a user's changes to every cell
 
     @property
+    def is_printed(self) -> bool:
+        """Whether it is a table or figure of the paper, or a study beside them."""
+        return self.place.removeprefix("Appendix ").startswith(("Table ", "Figure "))
+
+    @property
     def units(self) -> Mapping[str, LayerUnit]:
         """A cell's field -> the unit in which rows, sweeps and users write it."""
         return self.paper.units

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.backbones import KNOWN
 from benchmarks.errors import UserError
-from benchmarks.record import write_bytes, write_text
+from benchmarks.record import RunRecord, write_bytes, write_text
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
 
@@ -74,6 +74,11 @@ class Outcome:
                 f"Remove the file, and the stage that made it is run again."
             )
         return safetensors.torch.load(content)
+
+
+def stopped_by(record: RunRecord) -> str:
+    """Why nothing begins from a cell whose training diverged, in words."""
+    return f"{record.cell.label}, from which it begins, {record.divergence}: {record.diverged['reason']}"
 
 
 def _places(settings: Settings, cell: Cell, cell_id: str) -> tuple[Path, Path]:

@@ -2,7 +2,7 @@
 
 Each is a function of the server's tensors, the weighted mean of the uploads and the moments kept so far. The
 pseudo-gradient is delta = mean - current. As in the paper there is no bias correction, and the second moment
-starts at tau².
+starts at tau². SGD may keep momentum, Nesterov's too: DiLoCo's outer optimiser (Douillard et al. 2023, Algorithm 1).
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ class ServerOptimizer:
     """A server optimiser and its constants; `sgd` with learning rate 1 is federated averaging.
 
     Defaults of Reddi et al. (2021), section 5 and appendix D: beta1 0.9 (0 for Adagrad), beta2 0.99, tau 1e-3.
+    momentum, nesterov: of `sgd` alone, as PyTorch's SGD has them; DiLoCo's are 0.9 and true, at learning rate 0.7
+    (Douillard et al. 2023, section 3).
     """
 
     name: str = "sgd"
@@ -32,18 +34,30 @@ class ServerOptimizer:
     beta1: float | None = None
     beta2: float = 0.99
     tau: float = 1e-3
+    momentum: float = 0.0
+    nesterov: bool = False
 
     def __post_init__(self) -> None:
-        constants = (self.learning_rate, self.momentum, self.beta2, self.tau)
+        constants = (self.learning_rate, self.first_decay, self.beta2, self.tau, self.momentum)
         if not all(isinstance(value, int | float) for value in constants):
             raise FederationError(f"server optimiser {self.name}: expected numbers, found {constants}")
         if self.name not in ("sgd", *SECOND_MOMENTS):
             known = ", ".join(("sgd", *SECOND_MOMENTS))
             raise FederationError(f"unknown server optimiser {self.name!r}: expected one of {known}")
-        if not (self.learning_rate > 0 and 0 <= self.momentum < 1 and 0 <= self.beta2 < 1 and self.tau > 0):
+        if not (self.learning_rate > 0 and 0 <= self.first_decay < 1 and 0 <= self.beta2 < 1 and self.tau > 0):
             raise FederationError(
                 f"server optimiser {self.name}: expected learning_rate > 0, 0 <= beta1, beta2 < 1 and tau > 0, "
                 f"found {self.learning_rate}, {self.beta1}, {self.beta2}, {self.tau}"
+            )
+        if not (0 <= self.momentum < 1 and self.nesterov in (True, False)):
+            raise FederationError(
+                f"server optimiser {self.name}: expected 0 <= momentum < 1 and nesterov true or false, "
+                f"found {self.momentum}, {self.nesterov}"
+            )
+        if (self.momentum and self.name != "sgd") or (self.nesterov and not self.momentum):
+            raise FederationError(
+                f"server optimiser {self.name}: expected momentum with sgd, and nesterov with momentum, found momentum "
+                f"{self.momentum} and nesterov {self.nesterov}; what the others keep of the past is beta1"
             )
 
     @classmethod
@@ -58,7 +72,7 @@ class ServerOptimizer:
         return cls(**options)
 
     @property
-    def momentum(self) -> float:
+    def first_decay(self) -> float:
         """beta1, with the paper's default for this optimiser."""
         if self.beta1 is not None:
             return self.beta1
@@ -66,6 +80,8 @@ class ServerOptimizer:
 
     def step(self, current: Params, mean: Mapping[str, Tensor], moments: Moments) -> tuple[Params, Moments]:
         """The server's tensors and moments after one round; only names in `mean` move, and its tensors are used up."""
+        if self.name == "sgd" and self.momentum:
+            return self._step_with_momentum(current, mean, moments)
         if self.name == "sgd":
             # lerp is exact at learning rate 1: the mean itself, so that one client is central training. Into the mean's
             # own memory: fresh memory would take longer than the arithmetic.
@@ -78,10 +94,21 @@ class ServerOptimizer:
             delta = target - current[name]
             m = first.get(name, torch.zeros_like(delta))
             v = second.get(name, torch.full_like(delta, self.tau**2))
-            first[name] = m = self.momentum * m + (1 - self.momentum) * delta
+            first[name] = m = self.first_decay * m + (1 - self.first_decay) * delta
             second[name] = v = second_moment(v, delta.square(), self.beta2)
             updated[name] = current[name] + self.learning_rate * m / (v.sqrt() + self.tau)
         return updated, {"m": first, "v": second}
+
+    def _step_with_momentum(
+        self, current: Params, mean: Mapping[str, Tensor], moments: Moments
+    ) -> tuple[Params, Moments]:
+        first, updated = dict(moments.get("m", {})), dict(current)
+        for name, target in mean.items():
+            delta = target - current[name]
+            first[name] = m = delta + self.momentum * first[name] if name in first else delta
+            ahead = delta + self.momentum * m if self.nesterov else m
+            updated[name] = current[name] + self.learning_rate * ahead
+        return updated, {"m": first}
 
 
 def _adam(v: Tensor, squared: Tensor, beta2: float) -> Tensor:

@@ -87,7 +87,6 @@ def build_parser() -> Parser:
         help="folder of records, once for each (default: the results directory's)",
     )
     command.add_argument("--readme", type=Path, help="also update the state of reproduction in this file")
-    command.add_argument("--brief", action="store_true", help="there, the claims' verdicts without their numbers")
     command.add_argument("--pictures", type=Path, help="also write the plots into this folder, for that file to show")
     command.add_argument(
         "--score",
@@ -95,6 +94,14 @@ def build_parser() -> Parser:
         default="chosen",
         help="score of the round best on validation data (the default), of the last one, or of the best one by itself",
     )
+
+    command = commands.add_parser(
+        "front", help="render the first page from records: every paper in a line, and findings"
+    )
+    command.add_argument("--records", type=Path, action="append", default=[], help="folder of records, once for each")
+    command.add_argument("--readme", type=Path, required=True, help="the file with the markers")
+    command.add_argument("--picture", type=Path, help="also draw score against bytes into this file")
+    command.add_argument("--scale", default="lite")
 
     command = commands.add_parser("import", help="take in records computed elsewhere, and mirror all to MLflow")
     command.add_argument("folder", type=Path, help="folder of records")

@@ -21,13 +21,16 @@ _IN_PRINT = {True: "", False: " (not in print)"}
 
 def list_command(words: argparse.Namespace) -> int:
     """All benchmarks, a line each."""
-    for benchmark_id in benchmark_ids():
-        if words.ids:
-            print(benchmark_id)
-        else:
-            found = benchmark(benchmark_id)
-            scales = ", ".join(scale.id for scale in found.scales)
-            print(f"{benchmark_id:24} {found.paper.name}, {found.place}: {found.title} [{scales}]")
+    if words.ids:
+        print("\n".join(benchmark_ids()))
+        return 0
+    every = [benchmark(benchmark_id) for benchmark_id in benchmark_ids()]
+    for found in every:
+        scales = ", ".join(scale.id for scale in found.scales)
+        print(f"{found.id:24} {found.paper.name}, {found.place}: {found.title} [{scales}]")
+    printed = sum(found.is_printed for found in every)
+    papers = len({found.paper.id for found in every})
+    print(f"\n{printed} tables and figures of {papers} papers, and {len(every) - printed} studies beside them")
     return 0
 
 

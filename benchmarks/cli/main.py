@@ -21,6 +21,7 @@ MODULES = {
     "sweep": "sweep",
     "pretrain": "pretrain",
     "report": "report",
+    "front": "front",
     "import": "report",
     "ui": "services",
     "doctor": "services",

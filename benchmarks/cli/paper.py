@@ -14,6 +14,8 @@ from benchmarks.settings import Settings
 from benchmarks.spec import Benchmark, Scale
 
 if TYPE_CHECKING:
+    from reports.audit.checks import Finding
+    from reports.claims.judge import Judgement
     from reports.evidence.published import Numbers
 
 
@@ -33,37 +35,51 @@ def published_of(tables: Iterable[Benchmark]) -> Mapping[str, Numbers]:
     return {paper: Numbers.of(read_folder(folder)) for paper, folder in folders.items()}
 
 
-def show_claims(paper: str, scale: Scale, records: Sequence[RunRecord], made: Settings, brief: bool = False) -> str:
-    """Judge a paper's claims in print and on the records of a scale, print and write them.
-
-    Returns Markdown: with the numbers, or, if `brief`, the verdicts alone.
-    """
+def judged(paper: str, scale: Scale, records: Sequence[RunRecord]) -> Sequence[Judgement]:
+    """A paper's claims, in print and on the records of a scale."""
     from reports.claims.judge import judge
-    from reports.claims.tables import claims_markdown, print_claims, verdicts_markdown
 
     tables = benchmarks_of(paper)
     name = next(table.paper.name for table in tables.values() if table.paper.id == paper)
-    derive, published = (derive_for, derive_client), published_of(tables.values())
-    judgements = judge(name, claims_of(paper), published, records, tables, scale, *derive)
+    published = published_of(tables.values())
+    return judge(name, claims_of(paper), published, records, tables, scale, derive_for, derive_client)
+
+
+def audited(paper: str, records: Sequence[RunRecord]) -> Sequence[Finding]:
+    """What a paper's printed numbers say of each other; nothing of a paper that has no audit."""
+    from reports.audit.checks import Material
+
+    if importlib.util.find_spec(f"reports.audit.{paper}") is None:
+        return ()
+    tables = benchmarks_of(paper)
+    material = Material(
+        paper, published_of(tables.values()), tables, claims_of(paper), tuple(records), derive_for, derive_client
+    )
+    found: Sequence[Finding] = importlib.import_module(f"reports.audit.{paper}").findings(material)
+    return found
+
+
+def show_claims(paper: str, scale: Scale, records: Sequence[RunRecord], made: Settings) -> str:
+    """Judge a paper's claims in print and on the records of a scale, print and write them; returns Markdown."""
+    from reports.claims.tables import claims_markdown, print_claims
+
+    judgements = judged(paper, scale, records)
     if not judgements:
         return ""
     print_claims(judgements)
     path = made.results_dir / "reports" / paper / f"claims-{scale.id}.md"
     write_text(path, claims_markdown(judgements))
     print(f"Written to {path}")
-    return verdicts_markdown(judgements) if brief else claims_markdown(judgements)
+    return claims_markdown(judgements)
 
 
 def show_audit(paper: str, records: Sequence[RunRecord], made: Settings) -> None:
     """Say how far a paper's printed numbers agree with each other, and write every finding, if it has an audit."""
-    from reports.audit.checks import Material, audit_markdown, summary
+    from reports.audit.checks import audit_markdown, summary
 
-    if importlib.util.find_spec(f"reports.audit.{paper}") is None:
+    findings = audited(paper, records)
+    if not findings:
         return
-    tables = benchmarks_of(paper)
-    derive, published = (derive_for, derive_client), published_of(tables.values())
-    material = Material(paper, published, tables, claims_of(paper), tuple(records), *derive)
-    findings = importlib.import_module(f"reports.audit.{paper}").findings(material)
     path = made.results_dir / "reports" / paper / "audit.md"
     write_text(path, audit_markdown(findings))
     print(f"{summary(findings)} Every finding: {path}")

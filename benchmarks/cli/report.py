@@ -39,7 +39,7 @@ def report_command(words: argparse.Namespace) -> int:
     claims = []
     for paper in dict.fromkeys(part.benchmark.paper.id for part in chosen):
         scales = {part.scale.id: part.scale for part in chosen if part.benchmark.paper.id == paper}
-        claims += [show_claims(paper, scale, records, made, brief=words.brief) for scale in scales.values()]
+        claims += [show_claims(paper, scale, records, made) for scale in scales.values()]
         show_audit(paper, records, made)
     if words.readme:
         from reports.pages.files import render_state, update_readme

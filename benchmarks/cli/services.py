@@ -58,7 +58,7 @@ def _findings(words: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
     yield "tracking", True, shown(default_tracking_uri(words.results_dir))
     for backbone, known in KNOWN.items():
         try:
-            found = locate(backbone, local_only=True, data_dir=words.data_dir)
+            found = locate(backbone, True, words.data_dir, words.results_dir)
             made_by = known.made_by
             how = f"; trained by {made_by[0]}, which is run first" if made_by else ""
             yield f"encoder {backbone}", True, ", ".join(found.origin.values()) + how

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.fedbert.setup import RATES, UPDATES_AN_EPOCH
+from benchmarks.fedbert.setup import LITE_SCORED, RATES, UPDATES_AN_EPOCH
 from benchmarks.spec import Deviation
 
 PRETRAINING = (
@@ -10,7 +10,8 @@ PRETRAINING = (
         "corpus",
         "WikiText-103 is not at hand at this scale: a random 5 % of the articles of whatever Wikipedia text is (the "
         "data directory's WikiText, or corpora/wikipedia), about 3 MB, with a BPE vocabulary of 8192 made from such "
-        "text. The same articles, and the same partition, for all rows and seeds.",
+        "text. The same articles, and the same partition, for all rows and seeds. Of the held-out text a random "
+        f"{100 * LITE_SCORED:.0f} % of the articles, the same for all, is scored after each round.",
         ("lite",),
     ),
     Deviation(

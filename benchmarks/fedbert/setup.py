@@ -43,6 +43,7 @@ _PERPLEXITY = ("test/perplexity",)
 WIKITEXT = Column("wikitext", "WikiText", _PERPLEXITY, *_PERPLEXITY)
 CAUSAL = Column("wikitext-causal", "WikiText", _PERPLEXITY, *_PERPLEXITY)
 LITE_SHARE = 0.05  # of the articles at hand: about 3 MB
+LITE_SCORED = 0.1  # of the held-out articles: some 50 000 tokens, after every round
 
 # ---- budgets -----------------------------------------------------------------------------------------------------
 
@@ -119,7 +120,7 @@ def training_of(row: Row, task: str, scale: Scale) -> Training:
     if scale.id == "demo":
         return Training(learning_rate=2e-3, batch_size=16, max_length=32, precision="fp32", **own)
     if scale.id == "lite":
-        return Training(learning_rate=1e-3, batch_size=32, max_length=128, clip_norm=1.0, decayed="matrices", **own)
+        return Training(learning_rate=1e-3, batch_size=16, max_length=128, clip_norm=1.0, decayed="matrices", **own)
     return Training(learning_rate=5e-4, batch_size=256, max_length=512, **own)
 
 
@@ -140,6 +141,7 @@ def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
         test_share=0.0,
         head="causal-lm" if column.task == CAUSAL.task else "masked-lm",
         data_seed=0,  # one partition for all seeds
+        central_share=LITE_SCORED if scale.id == "lite" else 1.0,
     )
 
 

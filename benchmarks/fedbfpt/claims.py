@@ -75,6 +75,7 @@ CLAIMS = (
                 Similar(_pretraining("fedbfpt"), _pretraining("bert-fl"), within=2.0, relative=True),
             ),
         },
+        headline=True,
     ),
     Claim(
         "1b",
@@ -115,6 +116,7 @@ CLAIMS = (
             "46.70 %, no less": (_cost("fedbfpt", "bert-fl", of="flops", least=46.7, most=46.7, places=2),),
             "time, as the paper measures": (_cost("fedbfpt", "bert-fl", of="seconds", most=46.7, places=2),),
         },
+        headline=True,
     ),
     Claim(
         "2b",

@@ -68,7 +68,7 @@ _RATE: Grid = {"training.learning_rate": RATES}
 # same data, which no table uses; variants of FEDBFPT take over its rate, but for the one that trains all layers.
 MINIATURE = Search(
     dict.fromkeys(("bert-c", "bert-fl", "fedbfpt", "fedbfpt-all"), _RATE),
-    rungs=(2,),
+    rungs=(1,),
     seeds=(1000,),
     chosen=Path(__file__).parent / "tuned" / "lite.json",
 )

@@ -273,6 +273,7 @@ _SENTENCES = (
         _gain(_COST_ROWS[1], _COST_BASELINES[0], 6.2),
         reading="as 8a, in print by equations 2 and 5. Equation 2 counts the embeddings of one layer; P-SUM reads "
         "four, which are sent.",
+        headline=True,
     ),
     Claim(
         "8d",
@@ -311,6 +312,7 @@ _SENTENCES = (
         reading="contradicted where a trained inverter gets back more than 1 % of held-out texts whole, token by "
         "token; beside it the share of tokens. At lite scale of tweets, and of SST-2 by a deeper encoder.",
         caveats={"lite": "the Arabic encoder has four layers, so its last four are all it has; SST-2's has six"},
+        headline=True,
     ),
     Claim(
         "10",

@@ -221,6 +221,7 @@ CLAIMS = (
         "section IV-C",
         (Cheaper((_QUANTISED,), (_FEDAVG,), 11.9, ("mrpc",), Target(_LEVELS, (_FEDAVG,)), places=1, costs=_TO_TARGET),),
         reading="uploaded bytes until the target on MRPC, their ratio rounded to one decimal.",
+        headline=True,
     ),
     Claim(
         "11",
@@ -271,6 +272,7 @@ CLAIMS = (
         (Better((_iid("fedavg-iid"),), (_iid("fedavg"),), by=2.0),),
         reading="FedAvg, with as many examples of each label shared out evenly, is above itself by 2 points of "
         "accuracy or more; the paper has no such run.",
+        headline=True,
     ),
     Claim(
         "16",

@@ -17,7 +17,19 @@ from benchmarks.runner import hold_freed_memory, quiet_libraries
 from benchmarks.settings import Settings
 
 # In the order of the page; each module of this package has a `measure`.
-PARTS = ("training", "operations", "kernels", "engine", "peers", "accuracy", "growth", "frozen", "fedbfpt", "gpu")
+PARTS = (
+    "training",
+    "operations",
+    "kernels",
+    "engine",
+    "peers",
+    "accuracy",
+    "growth",
+    "frozen",
+    "fedbfpt",
+    "split",
+    "gpu",
+)
 WHERE = "performance"  # folder of the results
 
 

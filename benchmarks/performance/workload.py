@@ -30,13 +30,15 @@ MAX_LENGTH = 128  # tokens at which the papers cut
 LABELS = Classification(2)
 
 
-def texts(count: int, lengths: tuple[int, ...] = MRPC_LENGTHS, vocabulary: int = 30522, seed: int = 0) -> Examples:
-    """Random texts of two classes, their lengths as these quantiles say."""
+def texts(
+    count: int, lengths: tuple[int, ...] = MRPC_LENGTHS, vocabulary: int = 30522, seed: int = 0, first: int = 1000
+) -> Examples:
+    """Random texts of two classes, their lengths as these quantiles say, of the words from the first one on."""
     rng = np.random.default_rng(seed)
     shares = np.linspace(0, 1, len(lengths))
     drawn = np.interp(rng.random(count), shares, lengths).round().astype(np.int64)
     offsets = np.concatenate([[0], np.cumsum(drawn)])
-    tokens = rng.integers(1000, vocabulary, offsets[-1], dtype=np.int32)
+    tokens = rng.integers(first, vocabulary, offsets[-1], dtype=np.int32)
     return Examples(tokens, np.zeros_like(tokens), offsets, rng.integers(0, 2, count), padding_id=0)
 
 

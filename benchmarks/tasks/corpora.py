@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.errors import UserError
 from benchmarks.tasks import words
-from benchmarks.tasks.base import DataSource, Examples, Task, TaskData
+from benchmarks.tasks.base import DataSource, Examples, Task, TaskData, Texts
 from benchmarks.tasks.extracts import Notes, extract
 from benchmarks.tasks.hub import stream_column
 from benchmarks.tasks.passages import Found, find_passages
@@ -51,6 +51,17 @@ class Corpus:
 # on the hub, and what is there of its titles and abstracts has no fields. It came without tags, so no revision is
 # pinned; the digest of the examples says what was read.
 MODULAR = "claran/modular-s2orc-parquet"
+WIKIPEDIA = Corpus(
+    id="wikipedia",
+    name="Wikipedia",
+    file="wikipedia.train.txt",
+    repository="Salesforce/wikitext",
+    revision="b08601e04326c79dfdd32d625aee71d232d685c3",
+    shards="wikitext-103-raw-v1/train-*.parquet",
+    valid_file="wikipedia.valid.txt",
+    valid_shards="wikitext-103-raw-v1/validation-*.parquet",
+    headings=True,
+)
 CORPORA = (
     *(
         Corpus(name.replace(" ", "-"), name, f"{name.replace(' ', '_')}.txt", MODULAR, None, shards, field)
@@ -60,17 +71,7 @@ CORPORA = (
             ("medicine", "Medicine,*/train-*.parquet", "Medicine"),
         )
     ),
-    Corpus(
-        id="wikipedia",
-        name="Wikipedia",
-        file="wikipedia.train.txt",
-        repository="Salesforce/wikitext",
-        revision="b08601e04326c79dfdd32d625aee71d232d685c3",
-        shards="wikitext-103-raw-v1/train-*.parquet",
-        valid_file="wikipedia.valid.txt",
-        valid_shards="wikitext-103-raw-v1/validation-*.parquet",
-        headings=True,
-    ),
+    WIKIPEDIA,
 )
 
 
@@ -114,7 +115,7 @@ def load(corpus: Corpus, sentences: bool, source: DataSource) -> TaskData:
 
 def _task_data(pool: Found, valid: Found | None, origin: str) -> TaskData:
     parts = [pool, valid] if valid else [pool]
-    examples = [Examples(part.passages, np.zeros(len(part.passages), dtype=np.int64)) for part in parts]
+    examples = [unlabelled(part.passages) for part in parts]
     return TaskData(
         pool=examples[0],
         origin=origin,
@@ -122,6 +123,11 @@ def _task_data(pool: Found, valid: Found | None, origin: str) -> TaskData:
         skipped=tuple(row for part in parts for row in part.skipped),
         notes=pool.notes,
     )
+
+
+def unlabelled(texts: Texts) -> Examples:
+    """Texts without labels, as examples."""
+    return Examples(texts, np.zeros(len(texts), dtype=np.int64))
 
 
 def _from_release(corpus: Corpus, release: Path, files: Sequence[Path], sentences: bool, source: DataSource) -> Found:
@@ -152,12 +158,13 @@ def generate(corpus: Corpus, sentences: bool, seed: int) -> TaskData:
     Each domain has its own order of the kinds, and prefers a quarter of the words of each.
     """
     rng = np.random.default_rng([seed, *f"corpus-{corpus.id}".encode()])
-    valid = {VALID: _generated(corpus, GENERATED[1], sentences, rng)} if corpus.valid_file else {}
-    pool = _generated(corpus, GENERATED[0], sentences, rng)
+    valid = {VALID: generated_texts(corpus, GENERATED[1], sentences, rng)} if corpus.valid_file else {}
+    pool = generated_texts(corpus, GENERATED[0], sentences, rng)
     return TaskData(pool=pool, origin=f"generated from seed {seed}", central=valid)
 
 
-def _generated(corpus: Corpus, passages: int, sentences: bool, rng: np.random.Generator) -> Examples:
+def generated_texts(corpus: Corpus, passages: int, sentences: bool, rng: np.random.Generator) -> Examples:
+    """So many passages of a domain, or their sentences, without labels."""
     number = CORPORA.index(corpus)
     orders = ((0, 1, 2, 3), (3, 0, 2, 1), (1, 2, 3, 0), (0, 2, 3, 1))
     kinds = (words.ARTICLES, words.ADJECTIVES, words.NOUNS + words.OTHER_NOUNS, words.VERBS)
@@ -170,7 +177,7 @@ def _generated(corpus: Corpus, passages: int, sentences: bool, rng: np.random.Ge
             chosen = [str(rng.choice(own[orders[number][place % len(kinds)]])) for place in range(length)]
             found.append(" ".join([*chosen, "."]))
         texts += [(sentence,) for sentence in found] if sentences else [(" ".join(found),)]
-    return Examples(tuple(texts), np.zeros(len(texts), dtype=np.int64))
+    return unlabelled(tuple(texts))
 
 
 TASKS = tuple(

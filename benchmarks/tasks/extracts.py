@@ -37,11 +37,14 @@ class Extract:
     skipped: tuple[Skipped, ...]
 
 
-def extract(folder: Path | None, key: JSON, read: Callable[[Notes], Iterator[str]], limit: int) -> Extract:
+def extract(
+    folder: Path | None, key: JSON, read: Callable[[Notes], Iterator[str]], limit: int, empty: bool = False
+) -> Extract:
     """The first `limit` passages of a source, out of the file where they were written before.
 
-    key: plain values of all that decides the passages. Each is written on a line of its own, with single blanks. A
-    file counts once its notes are there, with its SHA-256; a damaged one is written anew.
+    key: plain values of all that decides the passages. Each is written on a line of its own, with single blanks; empty:
+    also where nothing is left of it. A file counts once its notes are there, with its SHA-256; a damaged one is written
+    anew.
     folder None: a temporary one, which goes with the process. UserError where the folder cannot be written.
     """
     from filelock import FileLock
@@ -52,7 +55,7 @@ def extract(folder: Path | None, key: JSON, read: Callable[[Notes], Iterator[str
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / f"{name}.lock"):
-            return _found(file) or _written(file, read, limit)
+            return _found(file) or _written(file, read, limit, empty)
     except OSError as error:
         raise UserError(
             f"{folder}: passages cannot be kept there ({error.strerror or error}). Set RESULTS_DIR to a folder that "
@@ -60,9 +63,9 @@ def extract(folder: Path | None, key: JSON, read: Callable[[Notes], Iterator[str
         ) from None
 
 
-def _written(file: Path, read: Callable[[Notes], Iterator[str]], limit: int) -> Extract:
+def _written(file: Path, read: Callable[[Notes], Iterator[str]], limit: int, empty: bool) -> Extract:
     said, state, partial = Notes(), hashlib.sha256(), file.with_suffix(".partial")
-    passages = (passage for text in read(said) if (passage := " ".join(text.split())))
+    passages = (passage for text in read(said) if (passage := " ".join(text.split())) or empty)
     with partial.open("wb") as output:
         for passage in islice(passages, limit):
             line = f"{passage}\n".encode()

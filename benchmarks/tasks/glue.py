@@ -1,6 +1,6 @@
 """GLUE's nine tasks (Wang et al., 2019), training and development sets merged as in FedSplitBERT §IV-B.
 
-Besides, SST-2 by FedFreezeBERT's protocol: a part of the training set is shared out, the other set is central.
+Besides, `<task>-central`: the training set alone is shared out, the development set is central.
 """
 
 from __future__ import annotations
@@ -167,13 +167,15 @@ def _hub_piece(glue: Glue, part: Part, split: Any, place: str, name: str) -> Pie
 
 
 def _generate(glue: Glue, seed: int) -> TaskData:
-    """Generated examples; where the test set is central, as many of the next seed for that."""
-    central = {part.evaluation: generate(glue.configuration, seed + 1).pool for part in glue.parts if part.central}
-    return replace(generate(glue.configuration, seed), central=central)
+    """Generated examples; where a set is central, its counterpart of the next seed for that."""
+    made, other = (generate(glue.configuration, number) for number in (seed, seed + 1))
+    central = {part.evaluation: other.held_out.get(part.evaluation, other.pool) for part in glue.parts if part.central}
+    held_out = {name: examples for name, examples in made.held_out.items() if name not in central}
+    return replace(made, held_out=held_out, central=central)
 
 
 def _task(glue: Glue) -> Task:
-    held_out = tuple(part.evaluation for part in glue.parts if part.evaluation and not part.central)
+    held_out = tuple(part.evaluation for part in glue.parts if part.evaluation not in ("", "test"))
     return Task(
         id=glue.id,
         name=glue.name,
@@ -250,16 +252,21 @@ GLUE = (
     ),
     Glue(id="wnli", name="WNLI", labels=("not_entailment", "entailment"), metrics=("accuracy",)),
 )
-# GLUE keeps its test labels, so the development set is central. A subset, as features are computed of all examples.
+# GLUE keeps its test labels, so the development set is central: by FedFreezeBERT's protocol on a subset of SST-2, as
+# features are computed of all examples; by FedBERT's (section 4.2) beside whole training sets.
 CENTRAL_EXAMPLES = 3000
-SST2_CENTRAL = replace(
-    next(glue for glue in GLUE if glue.id == "sst2"),
-    id="sst2-central",
-    config="sst2",
-    subset=CENTRAL_EXAMPLES,
-    parts=(Part("train.tsv", "train"), Part("dev.tsv", "validation", evaluation="test", central=True)),
-)
-_CENTRAL = _task(SST2_CENTRAL)
+FINE_TUNED = ("rte", "mrpc", "mnli", "qnli", "qqp", "stsb")
+
+
+def _central(glue: Glue, **changes: Any) -> Glue:
+    """The task with the development set as its test set, on which all are scored; MNLI's mismatched one beside it."""
+    train, *dev = glue.parts
+    parts = (train, *(replace(part, evaluation=part.evaluation or "test", central=True) for part in dev))
+    return replace(glue, id=f"{glue.id}-central", config=glue.id, parts=parts, **changes)
+
+
+_BY_ID = {glue.id: glue for glue in GLUE}
+_CENTRAL = _task(_central(_BY_ID["sst2"], subset=CENTRAL_EXAMPLES))
 SST2_TEXTS = replace(
     _CENTRAL,
     id="sst2-texts",
@@ -267,4 +274,11 @@ SST2_TEXTS = replace(
     metrics=("token_recovery", "text_recovery"),
     objective="token_recovery",
 )
-TASKS = (*(_task(glue) for glue in GLUE), _CENTRAL, SST2_TEXTS)
+SST2_WHOLE = replace(_central(_BY_ID["sst2"]), id="sst2-whole-central")
+TASKS = (
+    *(_task(glue) for glue in GLUE),
+    _CENTRAL,
+    SST2_TEXTS,
+    *(_task(_central(_BY_ID[name])) for name in FINE_TUNED),
+    _task(SST2_WHOLE),
+)

@@ -1,4 +1,4 @@
-"""The passages of a text file, read when they are asked for: memory does not grow with the texts."""
+"""The passages or articles of a text file, read when they are asked for: memory does not grow with the texts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, overload
 
@@ -20,6 +20,7 @@ LONGEST = 100_000  # bytes of a passage; what is longer becomes several, cut at 
 BUFFER_BYTES = 2**20
 SPANS_AT_ONCE = 8192
 HEADING = re.compile(rb"=( .* )=", re.DOTALL)  # " = Title = ", as WikiText marks it
+TITLE = re.compile(rb"= (?!= ).*(?<! =) =", re.DOTALL)  # an article's: sections are headed by " = = Section = = "
 # A blank behind a full stop, question mark or exclamation mark, before a capital, a digit, a quote or a bracket.
 BETWEEN_SENTENCES = re.compile(rb"(?<=[.!?])[ \t]+(?=[A-Z0-9\"'(\[])")
 
@@ -47,8 +48,8 @@ class Passages(Sequence[tuple[str, ...]]):
     def __getitem__(self, index: int | slice) -> tuple[str, ...] | Passages:
         """One passage, or some of them, which are not read yet either."""
         if isinstance(index, slice):
-            return Passages(self.file, self.spans[index], self.stamp)
-        (found,) = Passages(self.file, self.spans[index][None], self.stamp)
+            return replace(self, spans=self.spans[index])
+        (found,) = replace(self, spans=self.spans[index][None])
         return found
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:
@@ -58,7 +59,18 @@ class Passages(Sequence[tuple[str, ...]]):
             for start in range(0, len(self), SPANS_AT_ONCE):
                 for begin, end in self.spans[start : start + SPANS_AT_ONCE].tolist():
                     file.seek(begin)
-                    yield (file.read(end - begin).decode("utf-8"),)
+                    yield (self._text(file.read(end - begin)),)
+
+    def _text(self, content: bytes) -> str:
+        return content.decode("utf-8")
+
+
+class Articles(Passages):
+    """Articles of a file: each is its lines, the title's among them, with single blanks and without empty ones."""
+
+    def _text(self, content: bytes) -> str:
+        lines = (" ".join(line.decode("utf-8").split()) for line in content.split(b"\n") if not _fault(line))
+        return "\n".join(filter(None, lines))
 
 
 @dataclass(frozen=True)
@@ -78,30 +90,73 @@ def find_passages(file: Path, name: str, lenient: bool, headings: bool = False, 
     and a capital, a digit, a quote or a bracket follow. UserError where bytes are no text, unless lenient, or where
     there is no passage.
     """
-    spans, counts, skipped = array("q"), Counter[str](), []
+    spans, counts, skipped = array("q"), Counter[str](), list[Skipped]()
     stamp = stamp_of(file)
-    with opened(file) as stream:
-        for number, begin, line in _lines(stream, counts):
-            text = line.strip()
-            fault = _fault(line)
-            if fault:
-                if not lenient:
-                    raise UserError(f"{file}:{number}: {fault}; mend the line, or skip such lines with --lenient")
-                skipped.append(Skipped(name, number, fault))
-            elif not text or text.decode().isspace():
-                counts["empty lines"] += 1
-            elif headings and HEADING.fullmatch(text):
-                counts["headings"] += 1
-            else:
-                first = begin + line.index(text)
-                cuts = [match.span() for match in BETWEEN_SENTENCES.finditer(text)] if sentences else []
-                ends = [start for start, _ in cuts] + [len(text)]
-                for start, end in zip([0, *(end for _, end in cuts)], ends, strict=True):
-                    spans.extend((first + start, first + end))
+    for begin, line in _sound_lines(file, name, lenient, counts, skipped):
+        text = line.strip()
+        if _is_empty(text):
+            counts["empty lines"] += 1
+        elif headings and HEADING.fullmatch(text):
+            counts["headings"] += 1
+        else:
+            first = begin + line.index(text)
+            cuts = [match.span() for match in BETWEEN_SENTENCES.finditer(text)] if sentences else []
+            ends = [start for start, _ in cuts] + [len(text)]
+            for start, end in zip([0, *(end for _, end in cuts)], ends, strict=True):
+                spans.extend((first + start, first + end))
     if not spans:
         raise UserError(f"{file}: expected one passage a line, found none; get the file again")
     passages = Passages(file, np.frombuffer(spans, dtype=np.int64).reshape(-1, 2), stamp)
     return Found(passages, tuple(f"{what}: {count}" for what, count in sorted(counts.items())), tuple(skipped))
+
+
+def find_articles(file: Path, name: str, lenient: bool) -> Found:
+    """The articles of a UTF-8 file, each from its title on, a line as ` = Title = `, to the line before the next one.
+
+    Where an empty line follows the first title, as in WikiText, a title is one behind an empty line alone: formulas
+    look like titles, too. name, lenient: as `find_passages` has them. UserError where bytes are no text, unless
+    lenient, or where there is no title, or text before the first one.
+    """
+    begins, skipped = array("q"), list[Skipped]()
+    stamp = stamp_of(file)
+    set_off: bool | None = None  # whether titles stand between empty lines, once that is known
+    before = True  # whether the line before is empty, or there is none
+    for begin, line in _sound_lines(file, name, lenient, Counter(), skipped):
+        text = line.strip()
+        empty = _is_empty(text)
+        if begins and set_off is None:
+            set_off = empty
+        if TITLE.fullmatch(text) and (before or not set_off):
+            begins.append(begin)
+        elif not (begins or empty):
+            raise UserError(
+                f'{file}: expected articles, each headed by a line as " = Title = ", found text before the first one; '
+                "head it, too"
+            )
+        before = empty
+    if not begins:
+        raise UserError(f'{file}: expected articles, each headed by a line as " = Title = ", found none; get it again')
+    ends = [*begins[1:], stamp[0]]
+    return Found(Articles(file, np.stack([begins, ends], axis=1).astype(np.int64), stamp), (), tuple(skipped))
+
+
+def _sound_lines(
+    file: Path, name: str, lenient: bool, counts: Counter[str], skipped: list[Skipped]
+) -> Iterator[tuple[int, bytes]]:
+    """A file's lines that are text, each with where it begins; the others are skipped, or a UserError."""
+    with opened(file) as stream:
+        for number, begin, line in _lines(stream, counts):
+            fault = _fault(line)
+            if not fault:
+                yield begin, line
+            elif lenient:
+                skipped.append(Skipped(name, number, fault))
+            else:
+                raise UserError(f"{file}:{number}: {fault}; mend the line, or skip such lines with --lenient")
+
+
+def _is_empty(text: bytes) -> bool:
+    return not text or text.decode().isspace()
 
 
 def _lines(stream: IO[bytes], counts: Counter[str]) -> Iterator[tuple[int, int, bytes]]:

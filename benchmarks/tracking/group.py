@@ -27,6 +27,7 @@ MAX_DATASET_DIGEST_LENGTH = 36
 PARENT = "mlflow.parentRunId"  # by which MLflow's UI nests runs
 MIRRORED = "mirrored"  # digest of the record that a child shows completely
 FAILURE = "failure"
+DIVERGED = "diverged"  # when, and why, of a cell whose training left the finite numbers
 
 
 @dataclass
@@ -94,9 +95,11 @@ class Group:
         self._client.log_inputs(child.run_id, [_dataset(record)])
         with tempfile.TemporaryDirectory() as folder:
             self._client.log_artifact(child.run_id, str(write_record(Path(folder), record)))
-        self._client.set_terminated(child.run_id, "FINISHED", end_time)
+        self._client.set_terminated(child.run_id, "FAILED" if record.diverged else "FINISHED", end_time)
+        diverged = {DIVERGED: f"{record.divergence}: {record.diverged['reason']}"} if record.diverged else {}
         # Last, so that a kill before it leaves work for the next time.
-        self._log(child.run_id, tags={**entries.digest_tags(record), **self._link(record), MIRRORED: mirrored})
+        tags = {**entries.digest_tags(record), **self._link(record), **diverged, MIRRORED: mirrored}
+        self._log(child.run_id, tags=tags)
         self._running.pop(record.cell_id, None)
 
     def _link(self, record: RunRecord) -> dict[str, str]:

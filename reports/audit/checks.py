@@ -41,6 +41,7 @@ class Finding:
     recomputed: str
     agrees: bool | None
     explanation: str = ""  # the rule applied, and what else a reader should know
+    headline: bool = False  # whether the first page tells it
 
     @property
     def verdict(self) -> str:

@@ -152,7 +152,7 @@ class Runs:
 
     def of_method(self, algorithm: str, task: str) -> tuple[RunRecord, ...]:
         """All records of an algorithm on a task, whatever the row."""
-        every = (record for found in self._index.values() for record in found)
+        every = (record for found in self._index.values() for record in found if not record.diverged)
         return tuple(record for record in every if (record.cell.algorithm, record.cell.task) == (algorithm, task))
 
     def paired(self, row: At, other: At, task: str) -> list[tuple[RunRecord, RunRecord]]:

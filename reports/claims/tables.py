@@ -22,7 +22,6 @@ HEADERS = (
     "Undecided or not judged, as",
     "Would have seen",
 )
-BRIEF = 5  # of the headers: the verdicts alone
 RULE = (
     "Rule (docs/statistics.md says why). In print: exact arithmetic on the printed numbers, or on the paper's "
     "equations with its printed parameters. Ours: differences A − B are paired by seed, in the round that is best "
@@ -71,12 +70,12 @@ def summary(judgements: Sequence[Judgement]) -> str:
     return f"{len(judgements)} claims: {'; '.join(parts)}."
 
 
-def _markdown(judgements: Sequence[Judgement], level: int, columns: int, rest: Sequence[str]) -> str:
+def _markdown(judgements: Sequence[Judgement], level: int, rest: Sequence[str]) -> str:
     """A table of the claims under a heading of that level, and what comes after it; empty without claims."""
     if not judgements:
         return ""
-    lines = [table_line(HEADERS[:columns]), table_line([":--"] * columns)]
-    lines += [table_line([escape(text) for text in _cells(found)[:columns]]) for found in judgements]
+    lines = [table_line(HEADERS), table_line([":--"] * len(HEADERS))]
+    lines += [table_line([escape(text) for text in _cells(found)]) for found in judgements]
     heading = f"{'#' * level} {escape(_heading(judgements))}"
     return "\n\n".join([heading, summary(judgements), "\n".join(lines), *rest]) + "\n"
 
@@ -91,12 +90,7 @@ def claims_markdown(judgements: Sequence[Judgement], level: int = 3) -> str:
     numbers = [f"{found.claim.id}: {text}" for found in judgements for text in _numbers(found)]
     readings = [f"{found.claim.id}: {found.claim.reading}" for found in judgements if found.claim.reading]
     rest = [_folded("All numbers", numbers), _folded("How the claims are read and judged", [*readings, RULE])]
-    return _markdown(judgements, level, len(HEADERS), rest)
-
-
-def verdicts_markdown(judgements: Sequence[Judgement], level: int = 3) -> str:
-    """The claims with their two verdicts alone; empty without claims."""
-    return _markdown(judgements, level, BRIEF, [])
+    return _markdown(judgements, level, rest)
 
 
 def print_claims(judgements: Sequence[Judgement], console: Console | None = None) -> None:

@@ -64,10 +64,23 @@ def by_definition(records: Iterable[RunRecord]) -> dict[str, list[RunRecord]]:
 
 @dataclass(frozen=True)
 class Selection:
-    """The records of one cell, one a seed in the order of seeds, and how many others were left out."""
+    """The records of one cell, one a seed in the order of seeds, and how many others were left out.
+
+    diverged: those whose training left the finite numbers: they have no score, and are none of `records`.
+    """
 
     records: tuple[RunRecord, ...] = ()
     left_out: int = 0
+    diverged: tuple[RunRecord, ...] = ()
+
+    @property
+    def is_run(self) -> bool:
+        return bool(self.records or self.diverged)
+
+    @property
+    def divergence(self) -> str:
+        """When those diverged, in words: "diverged in round 2"; "" without any."""
+        return " and ".join(dict.fromkeys(record.divergence for record in self.diverged))
 
 
 def select(
@@ -80,8 +93,9 @@ def select(
     if not found:
         return Selection()
     newest = digests(max(found, key=lambda record: record.finished))
-    kept = tuple(record for record in found if digests(record) == newest)
-    return Selection(kept, len(found) - len(kept))
+    kept = [record for record in found if digests(record) == newest]
+    ended = tuple(record for record in kept if not record.diverged)
+    return Selection(ended, len(found) - len(kept), tuple(record for record in kept if record.diverged))
 
 
 class Derive(Protocol):
@@ -125,6 +139,7 @@ class Request:
         }
 
     def records_of(self, row: Row, column: Column) -> tuple[RunRecord, ...]:
+        """Those of a cell that came to their end."""
         return self.selections[row.id, column.task].records
 
     @cached_property

@@ -54,7 +54,7 @@ class Page:
     @property
     def run(self) -> int:
         """Cells with a record, of `cells`."""
-        return sum(bool(selection.records) for selection in self.request.selections.values())
+        return sum(selection.is_run for selection in self.request.selections.values())
 
     @property
     def cells(self) -> int:

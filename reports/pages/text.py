@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, product
 
 from benchmarks.measures import metric
 from benchmarks.record import RunRecord
@@ -129,13 +129,37 @@ def at_round(score_at: str) -> str:
     return _AT_ROUND[score_at]
 
 
+def not_run(request: Request, row: Row, column: Column) -> str:
+    """What stands in place of the numbers of a cell that has none: that it was not run, or that it diverged."""
+    return request.selections[row.id, column.task].divergence or NOT_RUN
+
+
+def status(request: Request, row: Row, column: Column) -> str:
+    """What the long form says of a cell: whether it was run, and when its seeds diverged."""
+    divergence = request.selections[row.id, column.task].divergence
+    return ", ".join(filter(None, ("run" if request.records_of(row, column) else "", divergence))) or NOT_RUN
+
+
+def divergence_notes(request: Request) -> Iterator[str]:
+    """Which seeds of which cells diverged, and why."""
+    for row, column in product(request.rows, request.columns):
+        found = request.selections[row.id, column.task]
+        for record in found.diverged:
+            rest = ", which the mean over the others leaves out" if found.records else ""
+            yield (
+                f"{row.name}, {column.name}: seed {record.cell.seed} {record.divergence} of "
+                f"{record.cell.training.rounds}{rest} ({record.diverged['reason']})."
+            )
+
+
 def _records(request: Request, column: Column) -> list[RunRecord]:
     return [record for row in request.rows for record in request.records_of(row, column)]
 
 
 def data_notes(request: Request, about: Iterable[str] = ()) -> Iterator[str]:
     """On what was computed what, what was left out, `about` single cells, and where the scale leaves the paper."""
-    missing = [column.name for column in request.columns if not _records(request, column)]
+    runs = {task for (_, task), found in request.selections.items() if found.is_run}
+    missing = [column.name for column in request.columns if column.task not in runs]
     if missing:
         yield f"Not run: {', '.join(missing)}."
     for column in request.columns:
@@ -149,6 +173,7 @@ def data_notes(request: Request, about: Iterable[str] = ()) -> Iterator[str]:
         yield from filter(None, (overlap_note(column.name, name, _records(request, column)) for name in _tests(column)))
     yield from _untuned_notes(request)
     yield from _selection_notes(request)
+    yield from divergence_notes(request)
     yield from about
     for deviation in request.benchmark.deviations:
         if request.scale.id in deviation.scales:

@@ -120,7 +120,7 @@ class Comparison:
     @property
     def columns_shown(self) -> tuple[Column, ...]:
         """Those that were run, or all where none was."""
-        run = {cell.column.task for cell in self.cells if cell.is_run}
+        run = {task for (_, task), found in self.request.selections.items() if found.is_run}
         return tuple(column for column in self.request.columns if column.task in run) or self.request.columns
 
     @property

@@ -7,9 +7,10 @@ of the benchmark's first task.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from decimal import Decimal
+from functools import partial
 
 import pandas as pd
 
@@ -20,7 +21,7 @@ from reports.evidence.published import is_printed_as, places_of
 from reports.evidence.statistics import printed
 from reports.evidence.traffic import Cost
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
-from reports.pages.text import NOT_RUN, NOTHING, human_bytes, notes_under, number, row_name
+from reports.pages.text import NOTHING, human_bytes, not_run, notes_under, number, row_name
 
 AS_PRINTED, DIFFERS = "as printed", "differs"
 DEPENDS = "depends on texts"
@@ -110,7 +111,9 @@ def sent_of_a_text(found: Costs, row: Row) -> str:
     return f"{sizes.layers_read} layer{'s' if sizes.layers_read > 1 else ''}" if sizes.all_tokens else "[CLS]"
 
 
-def _bytes_grid(found: Costs, title: str, costs: Mapping[str, Cost], unknown: str, has_seeds: bool) -> Grid:
+def _bytes_grid(
+    found: Costs, title: str, costs: Mapping[str, Cost], unknown: Callable[[Row], str], has_seeds: bool
+) -> Grid:
     """Rows are methods: bytes by direction and kind, with gains. unknown: stands where a method's are not known."""
     gigabyte, gains = found.request.benchmark.paper.gigabyte, found.gains(costs)
     headers: list[tuple[str, ...]] = [("n", "seeds")] if has_seeds else []
@@ -123,7 +126,7 @@ def _bytes_grid(found: Costs, title: str, costs: Mapping[str, Cost], unknown: st
     def cells(row: Row) -> tuple[str, ...]:
         cost = costs.get(row.id)
         if cost is None:
-            return (unknown, *[""] * (len(headers) - 1))
+            return (unknown(row), *[""] * (len(headers) - 1))
         seeds = [str(cost.seeds)] if has_seeds else []
         kinds = [cost.kinds.get(kind, 0) for kind in KINDS]
         ways = texts([cost.up_bytes, cost.down_bytes, cost.total_bytes])
@@ -140,9 +143,13 @@ def grids(found: Costs) -> tuple[Grid, ...]:
     tables = [Grid(_for_the_papers(found, "closed forms"), (("cost", "GB"), *_gain_headers(found)), groups)]
     if found.derived:
         title = _for_the_papers(found, "what crosses the wire, derived")
-        tables.append(_bytes_grid(found, title, found.derived, DEPENDS, has_seeds=False))
+        tables.append(_bytes_grid(found, title, found.derived, lambda _: DEPENDS, has_seeds=False))
     title = f"{found.request.heading}: what crossed the wire, measured"
-    return (*tables, _bytes_grid(found, title, found.measured, NOT_RUN, has_seeds=True))
+    return (*tables, _bytes_grid(found, title, found.measured, partial(_missing, found), has_seeds=True))
+
+
+def _missing(found: Costs, row: Row) -> str:
+    return not_run(found.request, row, found.request.columns[0])
 
 
 Quantity = dict[str, JSON]
@@ -188,7 +195,7 @@ def _lines(found: Costs) -> Iterator[Quantity]:
                 yield common | papers | {"counted": "wire, derived"} | entry
         measured = found.measured.get(row.id)
         counted = {"counted": "wire, measured", "n_seeds": measured.seeds if measured else None}
-        for entry in _cost_lines(measured, measured_gains.get(row.id, {}), NOT_RUN):
+        for entry in _cost_lines(measured, measured_gains.get(row.id, {}), _missing(found, row)):
             yield common | ours | counted | entry
 
 

@@ -22,7 +22,7 @@ from reports.evidence.records import Request
 from reports.evidence.scores import Scores, score_label, scores_of
 from reports.evidence.statistics import sample_sd
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
-from reports.pages.text import NOT_RUN, NOTHING, UNDEFINED, in_units, notes_under, number, over_clients, row_name
+from reports.pages.text import NOTHING, UNDEFINED, in_units, not_run, notes_under, number, over_clients, row_name
 
 QUANTITIES = ("score", TRAIN_LOSS)
 FIELDS = [*KEYS, "quantity", "status", "round", "seed", "value"]
@@ -123,7 +123,7 @@ def notes(found: Curves) -> Iterator[str]:
 
 def _at_round(curve: Scores, place: int, places: int) -> str:
     if not curve.is_run:
-        return NOT_RUN if place == 0 else NOTHING
+        return NOTHING
     if place >= len(curve.means):
         return NOTHING
     value = curve.means[place]
@@ -148,7 +148,11 @@ def _lines(found: Curves, row: Row, curves: Sequence[Scores], has_sd: bool) -> I
     is_run = any(curve.is_run for curve in curves)
 
     def line(label: str, text: Callable[..., str], **options: int) -> Line:
-        return Line(label, tuple(map(partial(text, places=found.places, **options), curves)))
+        texts = map(partial(text, places=found.places, **options), curves)
+        if options.get("place") != 0:
+            return Line(label, tuple(texts))
+        cells = zip(texts, curves, found.request.columns, strict=True)
+        return Line(label, tuple(t if curve.is_run else not_run(found.request, row, at) for t, curve, at in cells))
 
     if row.id in found.references:
         yield line("every round", _at_round, place=0)
@@ -181,7 +185,7 @@ def _frame_lines(found: Curves) -> Iterator[dict[str, JSON]]:
         common = keys_of(found.request, row, column) | {"quantity": found.measure(column)}
         curve = found.of(row, column)
         if not curve.is_run:
-            yield common | {"status": NOT_RUN}
+            yield common | {"status": not_run(found.request, row, column)}
         for seed, values in zip(curve.seeds, curve.shown, strict=True):
             for place, value in enumerate(values, start=1):
                 yield common | {"status": "run", "round": place, "seed": seed, "value": value}

@@ -13,7 +13,7 @@ from benchmarks.costs import ClientCosts
 from benchmarks.spec import JSON, Row
 from reports.evidence.resources import MEBIBYTE, MEGABYTES, SECONDS, SENT, WORK, Resources
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
-from reports.pages.text import NOT_RUN, NOTHING, human_bytes, notes_under, number, row_name
+from reports.pages.text import NOTHING, human_bytes, not_run, notes_under, number, row_name
 from reports.views.costs import AS_PRINTED, DIFFERS
 
 FIELDS = [*KEYS, "encoder", "counted", "quantity", "value", "published", "n_seeds"]
@@ -107,7 +107,7 @@ def _measured_grid(found: Resources) -> Grid:
     def cells(row: Row) -> tuple[str, ...]:
         own = found.measured.get(row.id)
         if own is None:
-            return (NOT_RUN, "", "", "", "")
+            return (not_run(found.request, row, found.request.columns[0]), "", "", "", "")
         share = 100 * own.up_bytes / base.up_bytes if own.up_bytes and base is not None and base.up_bytes else None
         return (
             str(own.seeds),
@@ -200,7 +200,7 @@ def _lines(found: Resources) -> Iterator[dict[str, JSON]]:
         own, common = found.measured.get(row.id), keys_of(found.request, row, found.request.columns[0])
         common |= {"encoder": found.request.scale.backbone, "counted": "wire, measured"}
         if own is None:
-            yield common | {"quantity": NOT_RUN}
+            yield common | {"quantity": not_run(found.request, row, found.request.columns[0])}
             continue
         for name in ("up_bytes", "down_bytes", "setup_bytes"):
             yield common | {"quantity": name, "value": getattr(own, name), "n_seeds": own.seeds}

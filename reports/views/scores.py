@@ -8,11 +8,24 @@ import pandas as pd
 
 from benchmarks.spec import JSON, Column, Row
 from reports.evidence.published import AVERAGE
+from reports.evidence.records import Request
 from reports.evidence.resources import Resources
 from reports.evidence.scores import score_label
 from reports.evidence.traffic import Cost
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
-from reports.pages.text import NOT_RUN, NOTHING, UNDEFINED, human_bytes, human_seconds, joined, marked, number, row_name
+from reports.pages.text import (
+    NOT_RUN,
+    NOTHING,
+    UNDEFINED,
+    human_bytes,
+    human_seconds,
+    joined,
+    marked,
+    not_run,
+    number,
+    row_name,
+    status,
+)
 from reports.views.comparison import INTERVAL, AverageResult, CellResult, Comparison, ScoreResult, compare
 from reports.views.resources import communication_grid, computation_grid, cost_lines, cost_notes
 
@@ -94,7 +107,7 @@ def cell_lines(
         return Line(label, (*(NOTHING if cell is None else text(cell) for cell in cells), *tail), is_main)
 
     def ours(cell: CellResult) -> str:
-        return _ours(cell) if cell.is_run else NOT_RUN
+        return _ours(cell) if cell.is_run else not_run(comparison.request, cell.row, cell.column)
 
     lines = [line(f"ours{n}", ours, lambda found: number(found.ours), is_main=True)]
     if not n and is_run:
@@ -178,10 +191,10 @@ def costs_grid(comparison: Comparison) -> Grid:
     return Grid(f"{comparison.request.heading}: bytes", headers, tuple(groups))
 
 
-def _cell_line(cell: CellResult, result: ScoreResult) -> dict[str, JSON]:
+def _cell_line(request: Request, cell: CellResult, result: ScoreResult) -> dict[str, JSON]:
     low, high = result.interval or (None, None)
     known: dict[str, JSON] = {name: getattr(result, name) for name in ("score", "ours", "last", *_OF_SCORE)}
-    known |= {"status": "run" if cell.is_run else NOT_RUN, "interval_low": low, "interval_high": high}
+    known |= {"status": status(request, cell.row, cell.column), "interval_low": low, "interval_high": high}
     known |= {"n_seeds": result.seeds, "seeds": " ".join(map(str, cell.seeds))}
     if cell.cost is not None:
         known |= {name: getattr(cell.cost, name) for name in _OF_COST}
@@ -215,7 +228,7 @@ def frame(comparison: Comparison) -> pd.DataFrame:
     """
     request = comparison.request
     pairs = [(cell, result) for cell in comparison.cells for result in cell.scores]
-    lines = [keys_of(request, cell.row, cell.column) | _cell_line(cell, result) for cell, result in pairs]
+    lines = [keys_of(request, cell.row, cell.column) | _cell_line(request, cell, result) for cell, result in pairs]
     lines += [keys_of(request, result.row) | _average_line(result) for result in comparison.averages]
     lines += _cost_lines(comparison)
     lines = [{"score_at": request.scored_at} | line for line in lines]

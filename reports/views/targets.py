@@ -20,7 +20,7 @@ from reports.evidence.statistics import printed
 from reports.evidence.targets import KINDS, Kind, Outcome, Targets, find_targets, is_comparable
 from reports.evidence.traffic import Gain
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
-from reports.pages.text import NOT_RUN, NOTHING, notes_under, number, over_clients, row_name
+from reports.pages.text import NOTHING, not_run, notes_under, number, over_clients, row_name
 
 MEGABYTE = 10**6  # as the text's unit is read
 AS_PRINTED, NOT_DERIVABLE, DIFFERS = "as printed", "not derivable", "differs"
@@ -124,10 +124,10 @@ def _gain(outcome: Outcome) -> str:
     return "sends nothing" if sends_nothing else NOTHING
 
 
-def _line(outcome: Outcome) -> Line:
+def _line(found: Targets, outcome: Outcome) -> Line:
     label = f"{outcome.column.name} {target_text(outcome.column, outcome.target_shown)}"
     if outcome.cost is None:
-        return Line(label, (NOT_RUN, *[""] * 6), is_main=True)
+        return Line(label, (not_run(found.request, outcome.row, outcome.column), *[""] * 6), is_main=True)
     cells = (
         str(len(outcome.seeds)),
         number(outcome.cost.round_bytes / MEGABYTE),
@@ -147,7 +147,7 @@ def _measured_grid(found: Targets, kind: Kind) -> Grid:
         *(("gain", f"over {found.baseline.name}"), ("layers × rounds", "× precision"), ("set-up", "MB, once")),
     )
     at, columns = found.at, found.columns
-    lines = {row.id: tuple(_line(at(kind, row, column)) for column in columns) for row in found.request.rows}
+    lines = {row.id: tuple(_line(found, at(kind, row, column)) for column in columns) for row in found.request.rows}
     groups = tuple(Group(row_name(row), lines[row.id]) for row in found.request.rows)
     return Grid(f"{found.request.heading}: bytes to {_kind_label(found, kind)}", headers, groups)
 
@@ -203,9 +203,9 @@ def _gain_quantities(gain: Gain, relation: str = "=") -> Iterator[Quantity]:
     yield "gain_precision", "=", float(gain.precision)
 
 
-def _quantities(outcome: Outcome) -> Iterator[Quantity]:
+def _quantities(found: Targets, outcome: Outcome) -> Iterator[Quantity]:
     if outcome.cost is None:
-        yield "status", NOT_RUN, None
+        yield "status", not_run(found.request, outcome.row, outcome.column), None
         return
     yield "round_bytes", "=", outcome.cost.round_bytes
     yield "setup_bytes", "=", outcome.cost.setup_bytes
@@ -235,7 +235,7 @@ def _lines(found: Targets) -> Iterator[dict[str, JSON]]:
         common = keys_of(request, outcome.row, outcome.column) | {"score": outcome.column.averaged}
         common |= {"encoder": request.scale.backbone, "target": outcome.kind, "target_percent": outcome.target_shown}
         common |= {"n_seeds": len(outcome.seeds), "n_reached": outcome.reached if outcome.attempts else None}
-        for quantity, relation, value in _quantities(outcome):
+        for quantity, relation, value in _quantities(found, outcome):
             yield common | {"quantity": quantity, "relation": relation, "value": value}
     column = request.columns[0]
     for derived in found.derived:

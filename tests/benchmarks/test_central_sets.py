@@ -41,6 +41,22 @@ def test_clients_keep_nothing_back_and_share_the_test_set() -> None:
     assert clients[0].evaluation["test"].labels.tolist() == inputs.data.central["test"].labels.tolist()
 
 
+def test_a_part_of_the_test_set_is_the_same_for_all_cells() -> None:
+    settings = Settings()
+    found = []
+    for seed in (0, 1):
+        cell = replace(CELL, seed=seed, central_share=0.25)
+        inputs = load_inputs(cell, settings)
+        clients, _ = build_clients(cell, inputs, settings)
+        found.append(clients[0].evaluation["test"].indices.tolist())
+    assert found[0] == found[1] == sorted(set(found[0]))
+    assert len(found[0]) == round(0.25 * len(inputs.data.central["test"]))
+    assert found[0] != list(range(len(found[0])))
+    for share in (0.0, 1.5, math.nan):
+        with pytest.raises(UserError, match=r"central_share: expected a share in \(0, 1\]"):
+            build_clients(replace(cell, central_share=share), inputs, settings)
+
+
 def test_validation_is_a_share_of_the_training_part_and_leaves_the_test_set_alone() -> None:
     settings = Settings()
     cell = replace(CELL, holdout="validation")

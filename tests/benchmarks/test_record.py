@@ -327,3 +327,13 @@ def test_a_score_on_a_test_set_that_the_data_lacked_is_undefined_and_an_unknown_
     assert record.score("mismatched/accuracy") is None  # MNLI without its mismatched file, taken leniently
     with pytest.raises(KeyError):
         record.score("test/bleu")
+
+
+def test_a_diverged_cell_has_no_score_however_well_it_began(record: RunRecord, tmp_path: Path) -> None:
+    stopped = dataclasses.replace(record, diverged={"round": 3, "reason": "no finite loss"})
+    again = read_record(write_record(tmp_path, stopped))
+    assert again.diverged == stopped.diverged
+    assert again.divergence == "diverged in round 3"
+    assert again.by_round("test/f1") == (0.8, 0.6)
+    assert again.score("test/f1") is again.score("test/f1", "best") is None
+    assert "diverged" not in record.to_json()

@@ -57,3 +57,14 @@ def test_a_benchmark_under_another_id_is_refused(paper: Path) -> None:
     (paper / "mine.py").write_text(ODD.format(id="oddpaper-yours", annotation=""), encoding="utf-8")
     with pytest.raises(UserError, match=r"mine\.py: expected a benchmark with the id oddpaper-mine, found oddpaper-yo"):
         registry.benchmark("oddpaper-mine")
+
+
+def test_all_tables_and_figures_of_the_four_papers_are_there(capsys: pytest.CaptureFixture[str]) -> None:
+    counts = {"fedsplitbert": 10, "fedfreezebert": 4, "fedbert": 6, "fedbfpt": 11}
+    every = [registry.benchmark(benchmark_id) for benchmark_id in registry.benchmark_ids()]
+    for paper, count in counts.items():
+        assert sum(found.is_printed for found in every if found.paper.id == paper) == count
+    assert main(["list"]) == 0
+    assert f"\n{sum(counts.values())} tables and figures of 4 papers, and " in capsys.readouterr().out
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert f"the {sum(counts.values())} tables and figures of four" in readme

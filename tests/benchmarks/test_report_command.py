@@ -41,7 +41,7 @@ def test_one_page_from_several_folders(finished_results: Path, frozen_results: P
     ]
     places = ["--readme", str(readme), "--pictures", str(tmp_path / "pictures"), "--results-dir", str(tmp_path)]
     # The rounds of the finished cell were changed, so it is one of Table III with that change alone.
-    words = ["report", TABLE, FROZEN, "--brief", "--set", "training.rounds=1", *folders, *places]
+    words = ["report", TABLE, FROZEN, "--set", "training.rounds=1", *folders, *places]
     assert main(words) == 0
     text = readme.read_text(encoding="utf-8")
     assert "### FedSplitBERT, Table III · scale demo" in text
@@ -64,7 +64,7 @@ def test_make_readme_renders_every_page_that_has_records() -> None:
     command = ["make", "-n", "readme", "INSTALLED="]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     folders = sorted(path.parent.name for path in ROOT.glob("benchmarks/*/records"))
-    assert f"report {TABLE} {FROZEN} --brief --readme README.md" in said
+    assert "front --scale lite --records" in said
     for paper in folders:
         assert f"report {paper} --readme benchmarks/{paper}/README.md" in said
         assert said.count(f"--records benchmarks/{paper}/records") == 1 + len(folders)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from fedsim.algorithms import build_algorithm
+from fedsim.algorithms import build_algorithm, inversion, nearest_neighbour
 from fedsim.algorithms.inversion import known_texts
+from fedsim.algorithms.nearest_neighbour import nearest_words
 from fedsim.checkpoint import Checkpoint
 from fedsim.data import IGNORED, Client, Examples, Subset
 from fedsim.engine import run_federation
@@ -63,7 +64,8 @@ def attacked(small):
 
     def attack(name="inversion", load=None, head="average", clients=CLIENTS, epochs=40, checkpoint=None, **options):
         setting = small.setting(load, head=head, epochs=epochs)
-        algorithm = build_algorithm(name, setting, {"public_texts": TRAIN, **options})
+        given = {name: value for name, value in {"public_texts": TRAIN, **options}.items() if value is not None}
+        algorithm = build_algorithm(name, setting, given)
         run = run_federation(algorithm, clients, Channel(), score, rounds=1, seed=0, checkpoint=checkpoint)
         return run, algorithm.predict(run.state, clients[1], clients[1].evaluation["test"])
 
@@ -191,6 +193,82 @@ def test_the_encoder_stays_as_it_is(small):
     algorithm = build_algorithm("inversion", setting, {"public_texts": TRAIN})
     run_federation(algorithm, CLIENTS, Channel(), score, rounds=1, seed=0)
     assert all(torch.equal(tensor, before[name]) for name, tensor in setting.model.parameters.items())
+
+
+# ---- what split learning sends ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sent", ["fp32", "fp16"])
+def test_the_nearest_word_is_the_text_itself(attacked, sent):
+    run, answers = attacked("nearest_neighbour", public_texts=None, sent=sent)
+    assert share(answers, HELD_OUT.references) == 1.0
+    assert run.channel.ledger.rows == []
+    assert run.results[0].metrics.train_loss is None
+
+
+def test_dropout_hides_little_of_what_nearest_neighbours_read(attacked):
+    _, dropped = attacked("nearest_neighbour", public_texts=None, dropout=0.1)
+    _, again = attacked("nearest_neighbour", public_texts=None, dropout=0.1)
+    _, empty = attacked("nearest_neighbour", public_texts=None, dropout=0.99)
+    assert np.array_equal(dropped, again)
+    assert share(empty, HELD_OUT.references) < 0.5 < share(dropped, HELD_OUT.references)
+
+
+def test_the_nearest_word_is_the_one_with_the_least_distance(small):
+    """Against a search that writes the distances out, on states that are no word's."""
+    setting = inversion.attacked(small.setting(head="average"), 0)
+    states = torch.randn(3, 5, setting.model.hidden, generator=torch.Generator().manual_seed(0))
+    words = torch.arange(VOCABULARY)[:, None].expand(-1, 5)
+    batch = {"input_ids": words, "attention_mask": torch.ones_like(words), "token_type_ids": torch.zeros_like(words)}
+    setting.model.network.eval()
+    with torch.inference_mode():
+        embedded = setting.model.network.encoder.embeddings(words)
+        assert torch.equal(setting.model.features(batch)[0], embedded)  # no layer stands behind them
+    distances = (states[:, :, None] - embedded.swapaxes(0, 1)).square().sum(-1)
+    assert torch.equal(nearest_words(setting.model, states, torch.float32), distances.argmin(-1))
+
+
+def test_words_are_searched_in_pieces_of_any_size(attacked, monkeypatch):
+    _, answers = attacked("nearest_neighbour", public_texts=None)
+    monkeypatch.setattr(nearest_neighbour, "ROWS", 7)
+    _, pieces = attacked("nearest_neighbour", public_texts=None)
+    assert np.array_equal(answers, pieces)
+
+
+def test_an_inverter_learns_to_read_embeddings(attacked):
+    _, answers = attacked(layer=0)
+    _, majority = attacked("token_majority")
+    rare = np.where(HELD_OUT.references == FREQUENT, IGNORED, HELD_OUT.references)
+    assert share(majority, rare) == 0
+    assert share(answers, rare) > 0.9
+
+
+def test_features_of_a_layer_are_what_leaves_it(small):
+    setting = small.setting(head="average", load=lambda: small.load(head="average", kernels="reference"))
+    batch = HELD_OUT.examples.collate(np.arange(4))
+    inputs = setting.model.network.inputs(batch)
+    setting.model.network.eval()
+    with torch.inference_mode():
+        states = setting.model.network.encoder(**inputs, output_hidden_states=True).hidden_states
+        for layer, state in enumerate(states):
+            torch.testing.assert_close(inversion.attacked(setting, layer).model.features(batch)[0], state)
+    assert inversion.attacked(setting, None) is setting
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("inversion", {"layer": 9}, "attacked layer: expected 0, the embeddings, to 3, found 9"),
+        ("inversion", {"layer": 0, "head": "ordinary"}, "expected a head that reads every token"),
+        ("nearest_neighbour", {"head": "ordinary"}, "expected a head that reads every token"),
+        ("nearest_neighbour", {"sent": "fp8"}, "unknown codec 'fp8'"),
+        ("nearest_neighbour", {"dropout": 1.0}, "dropout: expected a share in"),
+    ],
+)
+def test_wrong_layers_are_refused(attacked, name, changes, message):
+    options = {"public_texts": None} if name == "nearest_neighbour" else {}
+    with pytest.raises(FederationError, match=message):
+        attacked(name, **options, **changes)
 
 
 # ---- as cells are run ------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fedsim.checkpoint import Checkpoint
 from fedsim.errors import FederationError
 from fedsim.server import ServerOptimizer
 
@@ -57,6 +58,62 @@ def test_sgd_with_learning_rate_one_is_the_mean(pairs):
     assert moments == {}
 
 
+@pytest.mark.parametrize(
+    ("nesterov", "positions", "velocities"),
+    [
+        # From 1, the clients' means are 2, 3, 2, so that delta is what is missing to each; learning rate 1/2, momentum
+        # 1/2. Velocity 1; then 1/2 + 3/2 = 2; then 1 - 1/2 = 1/2: steps of half of them.
+        (False, (1.5, 2.5, 2.75), (1.0, 2.0, 0.5)),
+        # Ahead by half of the velocity: 1 + 1/2 = 3/2, to 7/4; delta 5/4, velocity 7/4, 5/4 + 7/8 = 17/8, to 45/16;
+        # delta -13/16, velocity 1/16, -13/16 + 1/32 = -25/32, to 155/64.
+        (True, (1.75, 45 / 16, 155 / 64), (1.0, 1.75, 1 / 16)),
+    ],
+)
+def test_three_steps_of_momentum_by_hand(nesterov, positions, velocities):
+    optimizer = ServerOptimizer("sgd", learning_rate=0.5, momentum=0.5, nesterov=nesterov)
+    current, moments = {"w": torch.tensor([1.0])}, {}
+    for mean, position, velocity in zip((2.0, 3.0, 2.0), positions, velocities, strict=True):
+        current, moments = optimizer.step(current, {"w": torch.tensor([mean])}, moments)
+        assert (current["w"].item(), moments["m"]["w"].item()) == (position, velocity)
+        assert moments.keys() == {"m"}
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(VALUES, min_size=1, max_size=5), st.floats(0.01, 0.99), st.booleans())
+def test_momentum_is_that_of_pytorch(means, momentum, nesterov):
+    """DiLoCo's outer optimiser is PyTorch's SGD on the pseudo-gradient, from the mean to the server."""
+    weight = torch.nn.Parameter(torch.ones(1, dtype=torch.float64))
+    theirs = torch.optim.SGD([weight], lr=0.7, momentum=momentum, nesterov=nesterov)
+    ours = ServerOptimizer("sgd", 0.7, momentum=momentum, nesterov=nesterov)
+    current, moments = {"w": torch.ones(1, dtype=torch.float64)}, {}
+    for mean in means:
+        weight.grad = weight.detach() - mean
+        theirs.step()
+        current, moments = ours.step(current, {"w": torch.tensor([mean], dtype=torch.float64)}, moments)
+        torch.testing.assert_close(current["w"], weight.detach(), rtol=1e-9, atol=1e-6)
+
+
+def test_diloco_goes_on_from_a_checkpoint_with_its_momentum(small, tmp_path):
+    """Two rounds are the same whether the second began in another process or not, and are not plain averaging."""
+    options = {"name": "sgd", "learning_rate": 0.7, "momentum": 0.9, "nesterov": True}
+    whole = small.run(small.algorithm("fedavg", server=options), rounds=2).state
+    checkpoint = Checkpoint(tmp_path, "diloco")
+    small.run(small.algorithm("fedavg", server=options), rounds=1, checkpoint=checkpoint)
+    resumed = small.run(small.algorithm("fedavg", server=options), rounds=2, checkpoint=checkpoint).state
+    plain = small.run(small.algorithm("fedavg"), rounds=2).state
+    assert whole.moments["m"].keys() == plain.shared.keys()
+    assert all(torch.equal(resumed.shared[name], whole.shared[name]) for name in whole.shared)
+    assert not any(torch.equal(plain.shared[name], whole.shared[name]) for name in whole.shared)
+
+
+def test_momentum_of_nothing_is_averaging_to_the_bit(small):
+    plain = small.run(small.algorithm("fedavg"), rounds=1).state
+    server = {"name": "sgd", "momentum": 0.0, "nesterov": False}
+    none = small.run(small.algorithm("fedavg", server=server), rounds=1).state
+    assert all(torch.equal(none.shared[name], plain.shared[name]) for name in plain.shared)
+    assert none.moments == {}
+
+
 def test_sgd_moves_by_its_learning_rate():
     stepped, _ = ServerOptimizer("sgd", 0.25).step({"w": torch.tensor([1.0])}, {"w": torch.tensor([3.0])}, {})
     assert stepped["w"].item() == 1.5
@@ -86,6 +143,11 @@ def test_only_what_was_sent_moves_and_nothing_in_place(name):
         ({"name": "adam", "beta1": 1.0}, "beta1"),
         ({"name": "adam", "beta2": -0.1}, "beta2"),
         ({"name": "adam", "tau": 0.0}, "tau > 0"),
+        ({"name": "sgd", "momentum": 1.0}, "momentum < 1"),
+        ({"name": "sgd", "momentum": "much"}, "expected numbers"),
+        ({"name": "sgd", "momentum": 0.9, "nesterov": "yes"}, "nesterov true or false"),
+        ({"name": "sgd", "nesterov": True}, "nesterov with momentum"),
+        ({"name": "adam", "momentum": 0.9}, "expected momentum with sgd"),
     ],
 )
 def test_bad_constants_are_refused(small, arguments, message):

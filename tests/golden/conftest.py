@@ -65,12 +65,15 @@ CELLS: Mapping[str, Cell] = {
     "fedsplitbert-fp16": _pairs("fedsplitbert", "fp16", critical_layer=2),
     "fedper": _pairs("fedper"),
     "fedbfpt": replace(_pairs("fedbfpt", local_layers=2), training=replace(TRAINING, rounds=3)),
+    "fedbert-sequential": _corpus("fedbert_sequential", turns="round"),
+    "fedbert-parallel": _corpus("fedbert_parallel", averaged="embeddings"),
     "fedavg-prior": replace(_pairs("local_prior"), training=ONE_ROUND, initial=_pairs("fedavg")),
     "linear": _pairs("linear"),
     "d-fedfreezebert-psum": _tweets("fedfreezebert", "psum", TRAINING),
     "c-fedfreezebert-average": _tweets("fedfreezebert_central", "average", ONE_ROUND),
     "central": _tweets("central", "pooled", ONE_ROUND, embeddings="global"),
     "inversion": _tweets("inversion", "average", ONE_ROUND, "arsarcasm-texts", public_texts=100, sent="fp16"),
+    "nearest-neighbour": _tweets("nearest_neighbour", "average", ONE_ROUND, "arsarcasm-texts", sent="fp16"),
     "token-majority": _tweets("token_majority", "average", ONE_ROUND, "arsarcasm-texts", public_texts=100),
 }
 

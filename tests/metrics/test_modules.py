@@ -120,9 +120,13 @@ def test_perplexity_by_hand():
     assert compute("perplexity", [0.0, 0.0], [2, 1]) == 1.0
 
 
-@pytest.mark.parametrize(("log_likelihoods", "counts"), [([0.0], [0]), ([-1e6], [1])])
-def test_perplexity_without_tokens_or_beyond_all_numbers_is_undefined(log_likelihoods, counts):
-    assert math.isnan(compute("perplexity", log_likelihoods, counts))
+def test_perplexity_without_tokens_is_undefined():
+    assert math.isnan(compute("perplexity", [0.0], [0]))
+
+
+def test_perplexity_beyond_all_numbers_is_infinite():
+    assert compute("perplexity", [-1e6], [1]) == math.inf
+    assert compute("perplexity", [-13.193], [1]) == pytest.approx(536_600, rel=1e-3)  # a score, however large
 
 
 @pytest.mark.parametrize("value", [0.1, 3.0])

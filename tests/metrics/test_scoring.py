@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from benchmarks import scoring
 from benchmarks.tasks import task
 from fedsim.data import IGNORED, Examples, Subset
+from fedsim.errors import DivergedError
 from fedsim.objectives import build_objective
 
 LOGITS = np.array([[0, 2], [3, 1], [-1, -2], [-5, -4]], dtype=np.float32)  # predicts 1, 0, 0, 1
@@ -71,8 +72,22 @@ def test_a_constant_prediction_has_no_correlation():
 def test_outputs_of_a_diverged_model_are_not_scored(bad):
     outputs = LOGITS.copy()
     outputs[2, 1] = bad
-    assert scores("mrpc", outputs, ASKED) == {"f1": None, "accuracy": None}
+    with pytest.raises(DivergedError, match="expected finite answers"):
+        scores("mrpc", outputs, ASKED)
     assert sampling_error("mrpc", "accuracy", outputs, ASKED, rng()) is None
+
+
+def test_a_perplexity_is_a_score_while_a_float_holds_it():
+    # The paper's FedAvg on GPT-2 ended at 536 572: 13.193 nats a token.
+    objective, asked = build_objective("causal_lm", 1), subset(np.zeros(2))
+
+    def perplexity(nats):
+        return scoring.scores(["perplexity"], objective, np.array([[-nats, 1.0]] * 2), asked)["perplexity"]
+
+    assert perplexity(13.193) == pytest.approx(536_600, rel=1e-3)
+    assert perplexity(709.0) == pytest.approx(math.exp(709.0))
+    with pytest.raises(DivergedError, match="expected a finite perplexity"):
+        perplexity(710.0)
 
 
 def test_an_empty_test_set_is_not_scored():

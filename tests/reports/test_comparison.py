@@ -8,6 +8,8 @@ from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
 from reports import ReportError
 from reports.evidence.records import request_for
+from reports.pages.render import markdown
+from reports.views import page
 from reports.views.comparison import AverageResult, CellResult, Comparison, compare
 
 F1, ACC = "test/f1", "test/accuracy"
@@ -250,3 +252,50 @@ def test_seeds_that_were_not_computed_alike_are_named(table3: Benchmark, record_
         head + "seeds 0, 2 in bf16 on CPU; seed 1 in fp32 on CPU."
     ]
     assert notes(("bf16", "CPU"), ("bf16", "H200")) == [head + "seed 0 in bf16 on CPU; seed 1 in bf16 on H200."]
+
+
+@pytest.fixture
+def diverged(record_of: RecordOf) -> Callable[..., RunRecord]:
+    """A record of FedAvg on MRPC that stopped in its second round, or in its first."""
+
+    def build(seed: int = 0, round: int = 2) -> RunRecord:
+        whole = record_of("fedavg", "mrpc", {F1: 0.9, ACC: 0.9}, seed=seed)
+        done = {"rounds": whole.rounds[: round - 1], "ledger": tuple(row for row in whole.ledger if row.round < round)}
+        return dataclasses.replace(whole, **done, diverged={"round": round, "reason": "no finite loss"})
+
+    return build
+
+
+@pytest.mark.parametrize("round", [1, 2])
+def test_a_cell_that_diverged_says_so_in_place_of_a_score(
+    table3: Benchmark, record_of: RecordOf, diverged: Callable[..., RunRecord], round: int
+) -> None:
+    records = [diverged(round=round), record_of("fedprox", "mrpc", {F1: 0.7, ACC: 0.8})]
+    request = request_for(table3, table3.scale("lite"), records)
+    shown = page(request)
+    groups = {group.name: group.lines[0].cells for grid in shown.grids[:1] for group in grid.groups}
+    assert groups["FedAvg"] == (f"diverged in round {round}",)
+    assert groups["FedProx"] == ("70.00/80.00",)
+    assert groups["FedAdam"] == ("not run",)
+    assert f"FedAvg, MRPC: seed 0 diverged in round {round} of 2 (no finite loss)." in shown.notes
+    assert not any(note == "Not run: MRPC." for note in shown.notes)
+    lines = shown.frame()
+    line = lines[(lines.row == "fedavg") & (lines.task == "MRPC")].iloc[0]
+    assert (line.status, line.n_seeds) == (f"diverged in round {round}", 0)
+    assert shown.run == 2
+    assert f"diverged in round {round}" in markdown(shown)
+
+
+def test_seeds_that_diverged_are_in_no_mean(
+    table3: Benchmark, record_of: RecordOf, diverged: Callable[..., RunRecord]
+) -> None:
+    records = [record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}), diverged(seed=1)]
+    request = request_for(table3, table3.scale("lite"), records)
+    found = compare(request)
+    cell = _cell(found, "fedavg", "mrpc")
+    assert cell.seeds == (0,)
+    assert cell.headline.ours == pytest.approx(70)
+    said = "seed 1 diverged in round 2 of 2, which the mean over the others leaves out (no finite loss)."
+    assert f"FedAvg, MRPC: {said}" in found.notes
+    lines = page(request).frame()
+    assert set(lines[(lines.row == "fedavg") & (lines.task == "MRPC")].status) == {"run, diverged in round 2"}

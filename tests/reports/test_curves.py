@@ -266,3 +266,15 @@ def test_an_unknown_quantity_is_refused() -> None:
     wrong = replace(FIGURE3, view=View("curves", {"quantity": "speed"}))
     with pytest.raises(ReportError, match="expected a quantity of score, train_loss, found 'speed'"):
         page(request_for(wrong, wrong.scale("lite"), []))
+
+
+def test_a_curve_that_diverged_says_so(curve_of: CurveOf) -> None:
+    whole = curve_of("fedavg", "rte", FEDAVG)
+    stopped = replace(whole, rounds=whole.rounds[:1], diverged={"round": 2, "reason": "no finite loss"})
+    shown = page(request([stopped, curve_of("fedsplitbert", "rte", [0.6, 0.7, 0.7])], tasks=["rte"]))
+    lines = {group.name: group.lines for group in shown.grids[0].groups}
+    assert lines["FedAvg"][0].cells == ("diverged in round 2",)
+    assert lines["FedProx"][0].cells == ("not run",)
+    assert set(shown.frame().query("row == 'fedavg'").status) == {"diverged in round 2"}
+    assert shown.figure is not None
+    assert render(shown.figure, "png")

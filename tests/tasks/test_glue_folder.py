@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.errors import UserError
 from benchmarks.tasks import DataSource, task
-from benchmarks.tasks.glue import CENTRAL_EXAMPLES, GLUE
+from benchmarks.tasks.glue import CENTRAL_EXAMPLES, FINE_TUNED, GLUE
 
 
 def load(task_id, folder, lenient=False):
@@ -238,3 +238,44 @@ def test_generated_data_have_a_central_set_of_their_own():
     found = task("sst2-central").generate(0)
     assert found.pool.texts == task("sst2").generate(0).pool.texts
     assert found.central["test"].texts != found.pool.texts
+
+
+@pytest.mark.parametrize("task_id", FINE_TUNED)
+def test_the_development_set_is_central_beside_the_whole_training_set(task_id, rows, layout, write_download):
+    folder = write_download(layout, rows)
+    found, merged = load(f"{task_id}-central", folder), load(task_id, folder)
+    train = len(rows[0])
+    assert found.pool.texts == merged.pool.texts[:train]
+    assert found.pool.labels.tolist() == merged.pool.labels.tolist()[:train]
+    assert found.central["test"].texts == merged.pool.texts[train:]
+    assert (found.held_out, found.notes) == ({}, ())
+    if task_id == "mnli":
+        assert found.central["mismatched"].texts == merged.held_out["mismatched"].texts
+    assert len(found.central) == len(rows) - 1
+
+
+@pytest.mark.parametrize("task_id", ["qnli"])
+def test_a_missing_training_set_is_an_error_even_to_the_lenient(task_id, rows, layout, write_download):
+    folder = write_download(layout, rows)
+    (folder / "glue_data" / "QNLI" / "train.tsv").unlink()
+    with pytest.raises(UserError, match="no data of QNLI"):
+        load("qnli-central", folder, lenient=True)
+
+
+def test_the_whole_of_sst2_is_a_task_of_its_own(tmp_path):
+    place = tmp_path / "SST-2"
+    place.mkdir()
+    lines = [f"phrase {number}\t{number % 2}" for number in range(CENTRAL_EXAMPLES + 5)]
+    (place / "train.tsv").write_text("\n".join(["sentence\tlabel", *lines]) + "\n")
+    (place / "dev.tsv").write_text("sentence\tlabel\nwhole\t1\n")
+    found = load("sst2-whole-central", tmp_path)
+    assert (len(found.pool), len(found.central["test"]), found.notes) == (len(lines), 1, ())
+
+
+@pytest.mark.parametrize("name", [*FINE_TUNED, "sst2", "sst2-whole"])
+def test_generated_central_sets_are_of_other_examples(name):
+    found, pool = task(f"{name}-central").generate(0), task(name.removesuffix("-whole")).generate(0).pool
+    assert found.pool.texts == pool.texts
+    assert set(found.central) == set(task(f"{name}-central").evaluations)
+    assert all(examples.texts != pool.texts for examples in found.central.values())
+    assert found.held_out == {}

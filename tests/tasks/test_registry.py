@@ -35,6 +35,15 @@ IDS = [
     "wnli",
     "sst2-central",
     "sst2-texts",
+    "rte-central",
+    "mrpc-central",
+    "mnli-central",
+    "qnli-central",
+    "qqp-central",
+    "stsb-central",
+    "sst2-whole-central",
+    "wikitext",
+    "wikitext-causal",
 ]
 
 
@@ -77,10 +86,12 @@ def test_labels_are_in_the_order_of_the_hub(task_id, labels):
 
 def test_evaluations_beside_the_test():
     assert {found.id: found.evaluations for found in tasks() if found.evaluations != ("test",)} == {
-        "mnli": ("test", "mismatched"),
+        **dict.fromkeys(("mnli", "mnli-central"), ("test", "mismatched")),
         "corpus-wikipedia": ("test", "valid"),
         "corpus-wikipedia-sentences": ("test", "valid"),
-        **dict.fromkeys(("rct20k", "nicta-piboso", "jnlpba", "scierc"), ("test", "validation")),
+        **dict.fromkeys(
+            ("rct20k", "nicta-piboso", "jnlpba", "scierc", "wikitext", "wikitext-causal"), ("test", "validation")
+        ),
     }
 
 

@@ -88,3 +88,19 @@ def test_a_cell_is_linked_to_the_stage_that_it_began_from(
     assert tags["initial_run_id"] == runs[first.cell_id].info.run_id
     assert tags["initial_digest"] == "d" * 64
     assert "initial_run_id" not in runs[first.cell_id].data.tags
+
+
+def test_a_cell_that_diverged_is_marked_with_the_reason(
+    store: Any, group: str, open_mirror: Callable[..., Mirror], record_of: Callable[..., RunRecord], play: Any
+) -> None:
+    record = record_of()
+    record = dataclasses.replace(record, rounds=record.rounds[:1], diverged={"round": 2, "reason": "no finite loss"})
+    with open_mirror() as mirror:
+        play(mirror, record)
+    with open_mirror(name=f"{group} again") as mirror:
+        mirror.sync([record])
+        mirror.sync([record])
+    for name in (group, f"{group} again"):
+        run = store.child(name)
+        assert (run.info.status, run.data.tags["diverged"]) == ("FAILED", "diverged in round 2: no finite loss")
+        assert [parent.info.status for parent in store.parents(name)] == ["FINISHED"]  # a result of the table

@@ -15,7 +15,7 @@ class Perplexity(evaluate.Metric):
             description=(
                 "The exponential of the mean negative log-likelihood, in nats, of all tokens of all texts together: of "
                 "masked tokens for a masked language model, of every token but the first for a causal one. Undefined "
-                "(NaN) without any token."
+                "(NaN) without any token, infinite beyond the largest float."
             ),
             citation=(
                 "Jelinek, F., Mercer, R. L., Bahl, L. R. and Baker, J. K. (1977). Perplexity: a measure of the "
@@ -34,4 +34,4 @@ class Perplexity(evaluate.Metric):
     def _compute(self, predictions: np.ndarray, references: np.ndarray) -> dict[str, float]:
         tokens = int(np.sum(references))
         loss = -float(np.sum(predictions)) / tokens if tokens else math.nan
-        return {"perplexity": math.exp(loss) if loss < math.log(np.finfo(np.float64).max) else math.nan}
+        return {"perplexity": math.inf if loss >= math.log(np.finfo(np.float64).max) else math.exp(loss)}

@@ -1,0 +1,73 @@
+"""The command that renders the first page from committed records."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from benchmarks.cli.derive import derive_for
+from benchmarks.cli.paper import audited, judged
+from benchmarks.errors import UserError
+from benchmarks.record import RunRecord, read_records, write_bytes
+from benchmarks.registry import benchmark, benchmark_ids, columns_of
+from benchmarks.spec import Benchmark, Scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PICTURED = "fedsplitbert-table3", "mrpc", "test/accuracy"
+
+
+def front_command(words: argparse.Namespace) -> int:
+    """Say in a file how far every paper is reproduced at a scale, and what was found."""
+    from reports.front.state import Standing, front_markdown
+    from reports.pages.files import update_readme
+    from reports.pages.plots import render
+
+    missing = [folder for folder in words.records if not folder.is_dir()]
+    if missing:
+        raise UserError(f"no records in {missing[0]}: name folders of records with --records")
+    records = [record for folder in words.records for record in read_records(folder)]
+    by_paper: dict[str, list[Benchmark]] = {}
+    for table in map(benchmark, benchmark_ids()):
+        by_paper.setdefault(table.paper.id, []).append(table)
+    standings = []
+    for paper, tables in by_paper.items():
+        at = {table.id: scale for table in tables for scale in table.scales if scale.id == words.scale}
+        if not at:
+            continue
+        cells = {table.place: cells_run(table, at[table.id], records) for table in tables if table.id in at}
+        judgements = judged(paper, next(iter(at.values())), records)
+        page = f"benchmarks/{paper}/README.md"
+        standings.append(Standing(tables[0].paper, page, cells, judgements, audited(paper, records)))
+    if words.picture:
+        write_bytes(words.picture, render(_picture(by_paper, words.scale, records), "png"))
+    update_readme(words.readme, front_markdown(standings, f"{words.scale}: real data, small encoders"))
+    print(f"updated {words.readme}")
+    return 0
+
+
+def _picture(
+    by_paper: Mapping[str, Sequence[Benchmark]], scale: str, records: Sequence[RunRecord]
+) -> Callable[[], Figure]:
+    """The picture of the table, task and score that PICTURED names."""
+    from reports.evidence.records import request_for
+    from reports.front.picture import front_picture
+
+    table_id, task, score = PICTURED
+    table = next(table for tables in by_paper.values() for table in tables if table.id == table_id)
+    (column,) = columns_of(table, [task])
+    rows = [row for row in table.rows_at(table.scale(scale)) if row.id not in table.yardstick.rows]
+    request = request_for(table, table.scale(scale), records, rows, [column], derive=derive_for(table))
+    return partial(front_picture, request, column, score, baseline="fedavg", reference="local-majority")
+
+
+def cells_run(table: Benchmark, scale: Scale, records: Sequence[RunRecord]) -> tuple[int, int]:
+    """How many of a table's cells have a record, whatever the seed, and how many there are."""
+    seeds = range(1 + max((record.cell.seed for record in records), default=0))
+    known = {record.cell.definition_id for record in records}
+    cells = [(row, column) for row in table.rows_at(scale) for column in table.columns_at(scale)]
+    run = [any(table.cell(*cell, scale, seed).definition_id in known for seed in seeds) for cell in cells]
+    return sum(run), len(run)

@@ -1,0 +1,69 @@
+"""Score against bytes: what every method of a table reaches on one task, in print and here, and what it sends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from benchmarks.measures import metric
+from benchmarks.spec import Column, Row, Scale
+from reports.evidence.published import published_for
+from reports.evidence.records import Request
+from reports.evidence.scores import known, scores_of
+from reports.evidence.statistics import mean, sample_sd
+from reports.pages.plots import DIAMOND, finish, mark, new_figure, tidy
+from reports.pages.text import NOT_RUN
+
+_HOLLOW: Any = {"markerfacecolor": "white", "linestyle": "none", "markersize": 9, "markeredgewidth": 1.6}
+_FULL: Any = {"linestyle": "none", "markersize": 9, "capsize": 3}
+
+
+def front_picture(request: Request, column: Column, score: str, baseline: str, reference: str) -> Figure:
+    """A mark for each method of a request's table on one of its tasks; reported ones hollow, ours with ± sd over seeds.
+
+    x: bytes that clients send in a round, over the baseline row's. reference: a row that sends nothing, as a line.
+    """
+    figure = new_figure(8, 4.6)
+    axes = figure.subplots()
+    tidy(axes)
+    handles: list[Any] = []
+    published = published_for(request)
+    for number, row in enumerate(request.rows):
+        style = mark(number)
+        entry = published.get((row.id, column.task, score))
+        ours = [value for value in known(scores_of(request.records_of(row, column), score).at()) if row.id != reference]
+        sent = [_sent(request, row, column, scale, baseline) for scale in (request.paper_scale, request.scale)]
+        if entry is not None and sent[0] is not None:
+            axes.plot([sent[0]], [entry.value], **style, **_HOLLOW)
+        if ours and sent[1] is not None:
+            axes.errorbar([sent[1]], [mean(ours)], yerr=[sample_sd(ours) or 0.0], **style, **_FULL)
+        if (entry is not None and sent[0] is not None) or (ours and sent[1] is not None):
+            handles.append(Line2D([], [], **style, linestyle="none", label=row.name))
+    floor = known(scores_of(_records(request, reference, column), score).at())
+    if floor:
+        axes.axhline(mean(floor), color="0.35", linestyle="--", linewidth=1.2)
+        handles.append(Line2D([], [], color="0.35", linestyle="--", label=request.benchmark.row(reference).name))
+    label = metric(score).label
+    axes.set_xlabel(f"sent up in a round, of what {request.benchmark.row(baseline).name} sends", fontsize=9)
+    axes.set_ylabel(f"{column.name}, {label} (%)", fontsize=9)
+    ran = "" if any(request.records_of(row, column) for row in request.rows if row.id != reference) else f" ({NOT_RUN})"
+    handles.append(Line2D([], [], **DIAMOND, label="hollow: reported"))
+    caption = (
+        f"Full marks: ours, scale {request.scale.id} ({request.scale.label}){ran}, ± sd over seeds; levels are not "
+        "comparable with reported ones."
+    )
+    return finish(figure, f"{request.benchmark.paper.name}, {request.benchmark.place}", handles, caption)
+
+
+def _records(request: Request, row_id: str, column: Column) -> Any:
+    return request.records_of(request.benchmark.row(row_id), column)
+
+
+def _sent(request: Request, row: Row, column: Column, scale: Scale, baseline: str) -> float | None:
+    """Uplink of a row's round over the baseline's, by shapes; None where it is not known before."""
+    if request.derive is None:
+        return None
+    own, its = (request.derive(one, column, scale) for one in (row, request.benchmark.row(baseline)))
+    return own.up_bytes / its.up_bytes if own is not None and its is not None and its.up_bytes else None

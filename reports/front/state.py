@@ -1,0 +1,61 @@
+"""How far every paper is reproduced, in a line each, and the findings that a reader should not miss."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmarks.spec import Paper
+from reports.audit.checks import Finding
+from reports.claims.judge import Judgement
+from reports.pages.render import escape, table_line
+
+HEADERS = ("Paper", "Cells run, by table or figure", "Claims: for, against, open", "Print against itself: agrees, not")
+FOR, AGAINST = ("supported", "holds by derivation"), ("contradicted", "fails by derivation")
+MOST = 6  # findings on the first page
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far one paper is reproduced at a scale.
+
+    page: link to its own page. cells: where in the paper -> cells run, and all of them, of each table and figure.
+    """
+
+    paper: Paper
+    page: str
+    cells: Mapping[str, tuple[int, int]]
+    judgements: Sequence[Judgement]
+    findings: Sequence[Finding]
+
+
+def front_markdown(standings: Sequence[Standing], label: str) -> str:
+    """The matrix and the headlines. label: of the scale, which stands wherever its results do."""
+    lines = [table_line(HEADERS), table_line([":--"] * len(HEADERS)), *map(_line, standings)]
+    found = [line for standing in standings for line in _headlines(standing)][:MOST]
+    parts = [f"Scale {label}:", "\n".join(lines), "What was found:", "\n".join(f"- {line}" for line in found)]
+    return "\n\n".join(parts[: 4 if found else 2])
+
+
+def _line(standing: Standing) -> str:
+    verdicts = Counter(found.ours for found in standing.judgements)
+    decided = [sum(verdicts[one] for one in known) for known in (FOR, AGAINST)]
+    agreeing = Counter(found.agrees for found in standing.findings)
+    cells = " · ".join(f"{escape(place)} {run}/{of}" for place, (run, of) in standing.cells.items())
+    counts = (*decided, len(standing.judgements) - sum(decided))
+    checks = f"{agreeing[True]}, {agreeing[False]}" if standing.findings else "–"
+    return table_line([f"[{standing.paper.name}]({standing.page})", cells, ", ".join(map(str, counts)), checks])
+
+
+def _headlines(standing: Standing) -> Iterator[str]:
+    """Claims and checks that their definitions call headlines, where something is decided about them."""
+    paper = f"[{standing.paper.name}]({standing.page})"
+    for judged in standing.judgements:
+        if judged.claim.headline and judged.ours in (*FOR, *AGAINST):
+            numbers = escape(judged.effect or judged.ours_numbers)
+            yield f"{paper}: “{escape(judged.claim.quotation)}” **{judged.ours}**: {numbers} (claim {judged.claim.id})"
+    for found in standing.findings:
+        if found.headline and found.agrees is not None:
+            given = f"printed {escape(found.printed)}, recomputed {escape(found.recomputed)}"
+            yield f"{paper}: {escape(found.statement)}: **{found.verdict}**; {given} ({escape(found.explanation)})"

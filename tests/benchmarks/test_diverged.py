@@ -1,0 +1,188 @@
+"""Training that diverges is a result: a record that says so, kept, shown, and the end of what would begin from it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import scoring
+from benchmarks.cli.main import main
+from benchmarks.errors import UserError
+from benchmarks.events import CellFailed, CellFinished, CellStarted, RoundFinished
+from benchmarks.executors import run_cells
+from benchmarks.record import read_record, read_records
+from benchmarks.registry import benchmark, rows_of, scale_of
+from benchmarks.runner import run_cell, run_stage
+from benchmarks.settings import Settings
+from benchmarks.spec import Cell
+from benchmarks.tuning import read_sweep
+from fedsim.errors import DivergedError
+from fedsim.training import LocalTraining
+
+CellsOf = Callable[..., list[Cell]]
+SHORT = ("training.local_epochs=1", "training.max_length=16", "training.batch_size=64")
+REASON = "training diverged, as this test wants"
+
+
+@pytest.fixture
+def diverging_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Makes the training of a round diverge on its last client, after the others have sent theirs."""
+    train = LocalTraining.run
+
+    def from_now_on(number: int) -> None:
+        def run(self: LocalTraining, model: Any, subset: Any, names: Any, round: int, client: int, *more: Any) -> float:
+            if (round, client) == (number, 2):
+                raise DivergedError(REASON)
+            return train(self, model, subset, names, round, client, *more)
+
+        monkeypatch.setattr(LocalTraining, "run", run)
+
+    return from_now_on
+
+
+def test_a_cell_stops_with_a_record_of_the_rounds_before(
+    cells_of: CellsOf, settings: Settings, events: Any, diverging_in: Callable[[int], None]
+) -> None:
+    diverging_in(2)
+    (cell,) = cells_of(("fedavg",), *SHORT, "training.rounds=3")
+    record = run_cell(cell, settings, events)
+    assert record.diverged == {"round": 2, "reason": REASON}
+    assert record.divergence == "diverged in round 2"
+    assert [entry.round for entry in record.rounds] == [1]
+    assert record.score("test/f1") is record.score("test/f1", "best") is record.score("test/f1", "chosen") is None
+    assert record.by_round("test/f1") == (record.rounds[0].scores["test"]["f1"],)
+    assert {row.round for row in record.ledger} == {0, 1}  # two clients of the second round had sent theirs
+    assert (record.sampling_errors, record.predictions) == ({}, {})
+    assert read_record(settings.records_dir / record.file_name).outcome == record.outcome
+    assert [path.suffix for path in settings.records_dir.iterdir()] == [".json"]  # no predictions
+    assert len(events.of(RoundFinished)) == 1
+    assert not settings.checkpoint_dir(record.cell_id).exists()
+
+
+def test_it_is_not_computed_again(
+    cells_of: CellsOf, settings: Settings, events: Any, diverging_in: Callable[[int], None]
+) -> None:
+    diverging_in(1)
+    cells = cells_of(("fedavg",), *SHORT, "training.rounds=2")
+    assert run_cells(cells, settings, lambda _: None) == 0  # a result, no failure
+    assert run_cells(cells, settings, events, keeps_weights=True) == 0
+    assert not events.of(CellStarted)
+    (found,) = events.of(CellFinished)
+    assert found.reused
+    assert found.record.rounds == ()
+    assert found.record.by_round("test/f1") == ()
+
+
+def test_what_a_stopped_and_resumed_cell_says_is_the_same(
+    cells_of: CellsOf, settings: Settings, tmp_path: Path, diverging_in: Callable[[int], None]
+) -> None:
+    class Stop(BaseException):
+        pass
+
+    def stop(event: Any) -> None:
+        if isinstance(event, RoundFinished):
+            raise Stop
+
+    diverging_in(2)
+    (cell,) = cells_of(("fedavg",), *SHORT, "training.rounds=3")
+    with pytest.raises(Stop):
+        run_cell(cell, settings, stop)
+    resumed = run_cell(cell, settings, lambda _: None)
+    assert resumed.outcome == run_cell(cell, replace(settings, results_dir=tmp_path / "whole"), lambda _: None).outcome
+
+
+def test_a_real_divergence_ends_so(cells_of: CellsOf, settings: Settings) -> None:
+    (cell,) = cells_of(("fedavg",), *SHORT, "training.rounds=2", "training.learning_rate=1e30")
+    record = run_cell(cell, settings, lambda _: None)
+    assert record.diverged["round"] == 1
+    assert "1e+30" in record.diverged["reason"]
+
+
+def test_scores_that_are_not_finite_end_a_cell(
+    cells_of: CellsOf, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights may be finite, and what the model says not."""
+    (cell,) = cells_of(("fedavg",), *SHORT, "training.rounds=2")
+    is_answered, asked = scoring._is_answered, []
+
+    def answered(*arguments: Any) -> bool:
+        asked.append(arguments)
+        return bool(is_answered(*arguments)) and len(asked) < 5  # of the second round
+
+    monkeypatch.setattr(scoring, "_is_answered", answered)
+    record = run_cell(cell, settings, lambda _: None)
+    assert record.diverged["round"] == 2
+    assert "finite answers" in record.diverged["reason"]
+    assert len(record.rounds) == 1
+
+
+def test_records_of_others_do_not_speak_of_it(cells_of: CellsOf, settings: Settings) -> None:
+    (cell,) = cells_of(("local-majority",))
+    record = run_cell(cell, settings, lambda _: None)
+    assert "diverged" not in record.to_json()
+    assert record.divergence == ""
+
+
+# ---- stages ----------------------------------------------------------------------------------------------------
+
+
+def chain() -> tuple[Cell, Cell]:
+    """Masked language modelling, and a classifier that begins from it."""
+    first, then = benchmark("fedfreezebert-pretraining"), benchmark("fedfreezebert-table3")
+    ((_, _, before),) = first.cells(scale_of(first, "demo"), [0])
+    ((_, _, cell),) = then.cells(scale_of(then, "demo"), [0], rows_of(then, ["fedavg-average"]))
+    before = replace(before, training=replace(before.training, rounds=1, batch_size=64, learning_rate=1e30))
+    return before, replace(cell, training=replace(cell.training, rounds=1, batch_size=64), initial=before)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_stage_that_diverges_stops_what_begins_from_it(settings: Settings, events: Any, workers: int) -> None:
+    before, cell = chain()
+    others = [cell, replace(cell, seed=1)] if workers > 1 else [cell]
+    assert run_cells(others, replace(settings, workers=workers), events) == len(others)
+    (finished,) = events.of(CellFinished)
+    assert finished.record.diverged["round"] == 1
+    reasons = {failed.message for failed in events.of(CellFailed)}
+    assert len(reasons) == 1
+    assert reasons.pop().startswith(f"{before.label}, from which it begins, diverged in round 1: training diverged")
+    assert len(list(read_records(settings.records_dir))) == 1
+    assert not (settings.results_dir / "weights").exists()
+    with pytest.raises(UserError, match="diverged in round 1"):
+        run_stage(before, settings, lambda _: None)
+
+
+# ---- what a person sees ----------------------------------------------------------------------------------------
+
+
+def test_the_command_line_shows_it(tmp_path: Path, run_words: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    words = run_words(tmp_path, "fedavg", *SHORT, "training.rounds=2", "training.learning_rate=1e30")
+    assert main(words) == 0
+    shown = capsys.readouterr()
+    assert "FedAvg · seed 0: diverged in round 1: training diverged in round 1 on client 0" in shown.err
+    assert "diverged in round 1" in shown.out
+    assert "seed 0 diverged in round 1 of 2 (training diverged" in " ".join(shown.out.split())
+
+
+def test_a_sweep_takes_a_diverged_trial_for_the_worst(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    train = LocalTraining.run
+
+    def run(self: LocalTraining, *arguments: Any, **options: Any) -> float:
+        if inspect.signature(train).bind(self, *arguments, **options).arguments["proximal"] < 1:
+            raise DivergedError(REASON)
+        return train(self, *arguments, **options)
+
+    monkeypatch.setattr(LocalTraining, "run", run)
+    table = "fedsplitbert-table3"
+    changes = [part for change in (*SHORT, "training.rounds=1") for part in ("--set", change)]
+    places = ["--results-dir", str(tmp_path), "--workers", "1", "--no-tracking", "--device", "cpu"]
+    words = ["sweep", table, "--tasks", "mrpc", "--methods", "fedprox", *changes, *places]
+    assert main(words) == 0
+    (found,) = read_sweep(tmp_path / "sweeps" / f"{table}-demo.json")
+    defined = {one["values"]["options.proximal"]: one["mean"] is not None for one in found["trials"]}
+    assert defined == {0.001: False, 0.01: False, 0.1: False, 1.0: True}
+    assert found["best"]["values"] == {"options.proximal": 1.0}

@@ -1,0 +1,132 @@
+"""Articles end to end, from the tokenizer to a cell: each client's own, in full blocks, tokenised once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks import array_file, encoding
+from benchmarks.backbones import build_tokenizer, locate, word_tokenizer
+from benchmarks.encoding import encode, encoded_pieces
+from benchmarks.federation import build_clients, load_inputs, training_examples
+from benchmarks.runner import run_cell
+from benchmarks.spec import Cell, Training
+from benchmarks.tasks import Examples, task
+from benchmarks.token_cache import TokenCache, key_of
+from fedsim.stored import Stored
+
+WORDS = ("one", "two", "three", "four", "five")
+TASK = task("wikitext")
+CELL = Cell(
+    scale="demo",
+    task="wikitext",
+    task_version=1,
+    source="generated",
+    backbone="tiny",
+    clients=2,
+    partition={"scheme": "equal"},
+    algorithm="fedavg",
+    options={"embeddings": "global"},
+    training=Training(rounds=2, learning_rate=3e-3, batch_size=16, max_length=32, precision="fp32"),
+    seed=0,
+    head="masked-lm",
+    test_share=0.0,
+)
+CAUSAL = replace(CELL, task="wikitext-causal", backbone="tiny-gpt2-fresh", head="causal-lm")
+
+
+@pytest.fixture
+def articles():
+    rng = np.random.default_rng(0)
+    texts = tuple(("\n".join(" ".join(rng.choice(WORDS, 4)) for _ in range(1 + count % 3)),) for count in range(9))
+    return Examples(texts, np.zeros(9, dtype=np.int64))
+
+
+@pytest.fixture
+def tokenizer():
+    return word_tokenizer(WORDS)
+
+
+def tokens_of(subset):
+    """A subset's blocks, without what opens each."""
+    return subset.examples.collate(subset.indices)["input_ids"].numpy()[:, 1:].ravel().tolist()
+
+
+def test_each_article_is_tokenised_whole_and_closed(articles, tokenizer):
+    found = encode(articles, tokenizer, 7, TASK).subset(np.array([4, 1]))
+    stream = [
+        token
+        for text in (4, 1)
+        for token in (*tokenizer(*articles.texts[text]).input_ids[1:-1], tokenizer.sep_token_id)
+    ]
+    assert tokens_of(found) == stream[: len(stream) // 6 * 6]
+    batch = found.examples.collate(found.indices)
+    assert (batch["input_ids"][:, 0] == tokenizer.cls_token_id).all()
+    assert batch["attention_mask"].all()
+
+
+def test_gpt2s_blocks_are_opened_by_nothing_and_closed_by_the_end(articles, data_dir):
+    tokenizer = build_tokenizer(locate("gpt2-fresh", data_dir=data_dir))
+    found = encode(articles, tokenizer, 8, TASK).subset(np.array([2]))
+    ids = found.examples.collate(found.indices)["input_ids"].numpy().ravel().tolist()
+    whole = [*tokenizer(*articles.texts[2]).input_ids, 50256]
+    assert ids == whole[: len(whole) // 8 * 8]
+
+
+@pytest.mark.parametrize("at_once", [1, 4])
+def test_articles_are_tokenised_in_parts_as_they_are_at_once(articles, tokenizer, monkeypatch, at_once):
+    order = [np.array([8, 0, 3]), np.array([1, 2])]
+    whole = encode(articles, tokenizer, 7, TASK).subsets(order)
+    monkeypatch.setattr(encoding, "AT_ONCE", at_once)
+    assert len(list(encoded_pieces(articles, tokenizer, 7, TASK))) == -(-9 // at_once)
+    parts = encode(articles, tokenizer, 7, TASK).subsets(order)
+    assert list(map(tokens_of, parts)) == list(map(tokens_of, whole))
+
+
+def test_tokens_are_kept_on_the_disk_and_read_from_there(articles, tokenizer, tmp_path, monkeypatch):
+    monkeypatch.setattr(array_file, "LARGE_BYTES", 0)
+    expected = encode(articles, tokenizer, 7, TASK).subset(np.arange(9))
+    for _ in range(2):
+        found = TokenCache(tmp_path).encode(articles, tokenizer, 7, TASK).subset(np.arange(9))
+        assert isinstance(found.examples.tokens, Stored)
+        assert tokens_of(found) == tokens_of(expected)
+    assert len(list(tmp_path.glob("*.tokens"))) == 1
+    keys = {key_of(articles, tokenizer, 7, replace(TASK, long_texts=kind)) for kind in ("packed", "blocks", "cut")}
+    assert len(keys) == 3
+
+
+@pytest.mark.parametrize("cell", [CELL, CAUSAL], ids=["masked", "causal"])
+def test_clients_share_the_articles_out(cell, settings):
+    inputs = load_inputs(cell, settings)
+    clients, report = build_clients(cell, inputs, settings)
+    assert report.sizes == (180, 180)
+    pool = len(inputs.data.pool)
+    words = sum(len(text.split()) + 1 for (text,) in inputs.data.pool.texts)
+    blocks = [client.train for client in clients]
+    assert {id(part.examples) for part in blocks} == {id(blocks[0].examples)}  # so that all can be trained on together
+    assert set(blocks[0].examples.lengths) == {32}
+    assert words - 2 * 31 < 31 * sum(map(len, blocks)) <= words
+    test = clients[0].evaluation["test"]
+    assert test is clients[1].evaluation["test"]
+    assert len(test) > 0
+    assert pool == 360
+    assert training_examples(cell, settings) == [len(part) for part in blocks]
+
+
+@pytest.mark.parametrize("cell", [CELL, CAUSAL], ids=["masked", "causal"])
+def test_both_kinds_of_model_learn_the_generated_language(cell, settings):
+    central = replace(cell, algorithm="central", training=replace(cell.training, rounds=3))
+    record = run_cell(central, settings, lambda event: None)
+    found = [entry.scores["test"]["perplexity"] for entry in record.rounds]
+    assert found == sorted(found, reverse=True)
+    assert found[-1] < 100  # of 326 words
+
+
+def test_a_share_of_the_articles_is_what_some_of_them_make(settings):
+    clients, report = build_clients(
+        replace(CELL, partition={"scheme": "equal", "share": 0.1}), load_inputs(CELL, settings), settings
+    )
+    assert report.sizes == (18, 18)
+    assert 0 < sum(len(client.train) for client in clients) < 60

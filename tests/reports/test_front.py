@@ -1,0 +1,54 @@
+"""The first page: what it counts, what it tells and what it keeps to itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from benchmarks.claims import Claim
+from benchmarks.registry import benchmark
+from reports.audit.checks import Finding
+from reports.claims.judge import Judgement
+from reports.front.state import MOST, Standing, front_markdown
+
+TABLE = benchmark("fedsplitbert-table3")
+LITE = TABLE.scale("lite")
+
+
+def judged(ours: str, headline: bool = False, **fields: str) -> Judgement:
+    claim = Claim("1a", "c < 6 is better", "section I", (), headline=headline)
+    return Judgement(claim, "FedSplitBERT", LITE, "holds", "", ours, "5 > 4", **fields)
+
+
+FOUND = Finding("a", "Costs", "bytes are 4", "5", "4", False, "by shapes")
+
+
+def standing(*judgements: Judgement, findings: tuple[Finding, ...] = (FOUND,)) -> Standing:
+    return Standing(TABLE.paper, "there/README.md", {"Table III": (2, 9), "Figure 3": (0, 4)}, judgements, findings)
+
+
+def test_a_paper_is_a_line_of_counts() -> None:
+    verdicts = ["supported", "holds by derivation", "contradicted", "fails by derivation", "undecided", "not run"]
+    text = front_markdown([standing(*map(judged, verdicts))], "lite")
+    assert text.splitlines()[-1] == (
+        "| [FedSplitBERT](there/README.md) | Table III 2/9 · Figure 3 0/4 | 2, 2, 2 | 0, 1 |"
+    )
+    assert text.startswith("Scale lite:\n")
+
+
+def test_headlines_are_told_once_they_are_decided() -> None:
+    told = front_markdown([standing(judged("contradicted", headline=True, effect="−1 [−2, −1]"))], "lite")
+    assert r"- [FedSplitBERT](there/README.md): “c \< 6 is better” **contradicted**: −1 \[−2, −1\] (claim 1a)" in told
+    for ours, headline in (("contradicted", False), ("undecided", True), ("not judged", True), ("not run", True)):
+        assert "What was found" not in front_markdown([standing(judged(ours, headline=headline))], "lite")
+
+
+def test_checks_that_are_headlines_are_told_with_both_numbers() -> None:
+    text = front_markdown([standing(findings=(replace(FOUND, headline=True),))], "lite")
+    assert "bytes are 4: **does not agree**; printed 5, recomputed 4 (by shapes)" in text
+    underivable = replace(FOUND, headline=True, agrees=None)
+    assert "What was found" not in front_markdown([standing(findings=(underivable,))], "lite")
+
+
+def test_there_are_not_too_many() -> None:
+    text = front_markdown([standing(*[judged("supported", headline=True)] * (MOST + 3))], "lite")
+    assert text.count("**supported**") == MOST
