@@ -17,6 +17,8 @@ from reports.evidence.statistics import mean
 from reports.evidence.traffic import Cost, measured_cost
 
 FLOAT_BYTES = 4
+# Whose seconds the part `split` of `make bench` has of a batch.
+PARTS = {"client": ("embeddings", "head", "client_step"), "server": ("layers", "server_step")}
 SHARED = ("activations", "gradients", "parameters")  # the kinds of payload that equations speak of
 
 
@@ -117,7 +119,7 @@ class Split:
 
     @cached_property
     def timed(self) -> Mapping[str, Mapping[str, float]]:
-        """Model's name -> seconds of a client's part, the server's and the unsplit model's, of one run of `make bench`.
+        """Model's name -> seconds of a batch: a client's, the server's and the unsplit model's, of one run of `make bench`.
 
         Empty where there is none; ReportError where the file is damaged.
         """
@@ -130,9 +132,11 @@ def _timed(path: Path) -> Mapping[str, Mapping[str, float]]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         return {
-            entry["model"]: {name: float(entry[f"{name}_seconds"]) for name in ("client", "server", "whole")}
+            entry["model"]: {
+                **{name: sum(float(entry[f"{part}_seconds"]) for part in own) for name, own in PARTS.items()},
+                "whole": float(entry["batch"]) * float(entry["tokens"]) / float(entry["unsplit_tokens_per_second"]),
+            }
             for entry in found["rows"]
-            if "client_seconds" in entry
         }
     except (ValueError, KeyError, TypeError) as error:
         raise ReportError(

@@ -82,7 +82,9 @@ def _seconds(found: Split, name: str) -> Iterator[Grid]:
             Group(model, (Line("", (*(number(own[of]) for of in own), f"{number(_share(own))} %")),))
             for model, own in found.timed.items()
         )
-        yield Grid(f"{name} · seconds, measured in one run", headers, groups, "Model")
+        yield Grid(
+            f"{name} · seconds of a batch, measured in one run of `make bench ARGS=split`", headers, groups, "Model"
+        )
 
 
 def _share(own: Mapping[str, float]) -> float:

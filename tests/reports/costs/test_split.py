@@ -1,0 +1,48 @@
+"""Seconds of split training's parties, out of a result of `make bench`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.costs import Costing
+from benchmarks.fedbert.table2 import BENCHMARK as TABLE2
+from reports import ReportError
+from reports.evidence.records import request_for
+from reports.evidence.split import Split
+from reports.views.split import grids
+
+ROW = {"model": "small", "batch": 8, "tokens": 100, "unsplit_tokens_per_second": 400} | {
+    f"{part}_seconds": seconds
+    for part, seconds in (
+        ("embeddings", 0.1),
+        ("head", 0.2),
+        ("client_step", 0.1),
+        ("layers", 1.5),
+        ("server_step", 0.1),
+    )
+}
+
+
+def found_in(path: Path) -> Split:
+    table = replace(TABLE2, costing=Costing("fedavg", {}, path))
+    return Split(request_for(table, table.scale("lite"), ()))
+
+
+def test_seconds_are_the_parties_sums(tmp_path: Path) -> None:
+    path = tmp_path / "split.json"
+    path.write_text(json.dumps({"rows": [ROW]}))
+    found = found_in(path)
+    assert found.timed == {"small": pytest.approx({"client": 0.4, "server": 1.6, "whole": 2.0})}
+    assert grids(found)[-1].groups[0].lines[0].cells == ("0.40", "1.60", "2.00", "25.00 %")
+    assert found_in(tmp_path / "none.json").timed == {}
+
+
+def test_a_damaged_result_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "split.json"
+    path.write_text(json.dumps({"rows": [{"model": "small"}]}))
+    with pytest.raises(ReportError, match=r"split\.json: expected a result of `make bench`, found a damaged one"):
+        _ = found_in(path).timed
