@@ -119,7 +119,7 @@ class Split:
 
     @cached_property
     def timed(self) -> Mapping[str, Mapping[str, float]]:
-        """Model's name -> seconds of a batch: a client's, the server's and the unsplit model's, of one run of `make bench`.
+        """Model -> seconds of a batch, a client's, the server's and the unsplit model's, of one run of `make bench`.
 
         Empty where there is none; ReportError where the file is damaged.
         """
