@@ -55,17 +55,42 @@ class PerText:
         return self.base * len(lengths) + self.token * tokens + self.pair * pairs + self.target * targets
 
 
-class FlopCounter(TorchDispatchMode):
-    """Counts the FLOPs of matrix products while it is entered; each product of two numbers and its sum are two.
+class OnMeta(TorchDispatchMode):
+    """While it is entered, code that asks a `meta` tensor for values gets some with which it goes on.
 
-    Code that asks a `meta` tensor for values gets some with which it goes on: true, 1, 1.0; of a mask over tokens, as
-    many as are asked for.
+    They are true, 1 and 1.0; of a mask over tokens, as many places as are asked for.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.flops = 0
         self.asked = 1
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func is aten._local_scalar_dense.default and args[0].is_meta:
+            return 1.0 if args[0].is_floating_point() else args[0].dtype == torch.bool or 1
+        if func is aten._to_copy.default and args[0].is_meta and torch.device(kwargs.get("device") or "meta") != _META:
+            return torch.zeros(args[0].shape, **kwargs)
+        if func is aten.index.Tensor:
+            args = (args[0], [place for index in args[1] for place in self._places(index)])
+        return self.computed(func, args, kwargs)
+
+    def computed(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """What a function comes to, all of whose arguments have values, or need none."""
+        return func(*args, **kwargs)
+
+    def _places(self, index: Tensor | None) -> list[Tensor | None]:
+        if index is None or not index.is_meta or index.dtype != torch.bool:
+            return [index]
+        return [torch.empty(self.asked, dtype=torch.int64, device=_META) for _ in range(index.ndim)]
+
+
+class FlopCounter(OnMeta):
+    """Counts the FLOPs of matrix products while it is entered; each product of two numbers and its sum are two."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.flops = 0
         self.latest = PerText(0, 0, 0, 0)  # of the batches that were read to their end last
         self._owner: list[int] = []
         self._since = 0
@@ -86,14 +111,7 @@ class FlopCounter(TorchDispatchMode):
         self.flops = before
         return PerText.fitted(counts)
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        if func is aten._local_scalar_dense.default and args[0].is_meta:
-            return 1.0 if args[0].is_floating_point() else args[0].dtype == torch.bool or 1
-        if func is aten._to_copy.default and args[0].is_meta and torch.device(kwargs.get("device") or "meta") != _META:
-            return torch.zeros(args[0].shape, **kwargs)
-        if func is aten.index.Tensor:
-            args = (args[0], [place for index in args[1] for place in self._places(index)])
+    def computed(self, func: Any, args: Any, kwargs: Any) -> Any:
         packet = func._overloadpacket
         if packet not in flop_registry:
             with self:  # in inference mode products arrive as parts of larger functions
@@ -104,11 +122,6 @@ class FlopCounter(TorchDispatchMode):
         if packet in flop_registry:
             self.flops += flop_registry[packet](*args, **kwargs, out_val=out)
         return out
-
-    def _places(self, index: Tensor | None) -> list[Tensor | None]:
-        if index is None or not index.is_meta or index.dtype != torch.bool:
-            return [index]
-        return [torch.empty(self.asked, dtype=torch.int64, device=_META) for _ in range(index.ndim)]
 
 
 _META = torch.device("meta")

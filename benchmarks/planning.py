@@ -100,7 +100,7 @@ def wire_plan(cell: Cell, backbone: str | None = None, examples: Sequence[int] |
         channel = Repeated(cell.codec)
         channel.round = state.round + 1
         training.channel[:] = [channel]
-        with training.counter if algorithm.plan is None else nullcontext():
+        with training.mode if algorithm.plan is None else nullcontext():
             after, _ = algorithm.round(state, cohort, channel)
         kinds: dict[tuple[str, str], int] = {}
         for row in channel.ledger.rows:

@@ -45,19 +45,25 @@ def amounts_by_round(
 
     state: before the first round. drawn: each round's cohort. measure: runs the round after a state with some clients,
     and counts. of_client: what of a client, beside its plan, decides about its amounts.
-    A method that shows its plans is measured once for each distinct one, client by client; else every round is run.
+    A method that shows its plans is measured once for each distinct one, client by client; else every round is run
+    that is not like one before.
     """
     known: dict[Hashable, Amounts[K]] = {}
     rounds: list[Amounts[K]] = []
     for number, cohort in enumerate(drawn):
         if algorithm.plan is None:
-            try:
-                state, amounts = measure(state, cohort)
-            except FederationError as error:
-                if number:
-                    raise RoundRefusedError(str(error)) from None
-                raise
-            rounds.append(amounts)
+            learners = [(len(client.train), of_client(client)) for client in algorithm.learners(number + 1, cohort)]
+            key = (algorithm.alike(number + 1) if algorithm.alike else number, *learners)
+            if key in known:
+                state = replace(state, round=number + 1)
+            else:
+                try:
+                    state, known[key] = measure(state, cohort)
+                except FederationError as error:
+                    if number:
+                        raise RoundRefusedError(str(error)) from None
+                    raise
+            rounds.append(known[key])
             continue
         keys = [(of_client(client), decisive(algorithm.plan(number + 1, client.id))) for client in cohort]
         for client, key in zip(cohort, keys, strict=True):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from benchmarks.flops import FlopCounter, OneText, Size
+from benchmarks.flops import OneText, OnMeta, Size
 from benchmarks.planned import Texts
 from fedsim.data import Batch, Subset
 from fedsim.objectives import Objective
@@ -32,12 +32,12 @@ class Untrained(LocalTraining):
     """Local training that leaves everything as it is.
 
     A method that reads the batches itself gets one of each size, of texts of `width` tokens, and what it sends then
-    counts as often as there are such batches. counted: whether the numbers of examples are the data's own. counter: is
+    counts as often as there are such batches. counted: whether the numbers of examples are the data's own. mode: is
     entered while a round is counted, so that a method can compute on such batches. channel: that round's.
     """
 
     counted: bool = False
-    counter: FlopCounter = field(default_factory=FlopCounter)
+    mode: OnMeta = field(default_factory=OnMeta)
     channel: list[Repeated] = field(default_factory=list)
 
     def run(self, *_: Any, **__: Any) -> float:
@@ -50,6 +50,6 @@ class Untrained(LocalTraining):
         whole, rest = divmod(len(subset), self.batch_size)
         for texts, times in ((self.batch_size, whole), (rest, 1)):
             if texts and times:
-                self.counter.asked, channel.times = texts * size.asked, self.epochs * times
+                self.mode.asked, channel.times = texts * size.asked, self.epochs * times
                 yield OneText(size, objective).subset.examples.collate(np.zeros(texts, dtype=np.int64))
         channel.times = 1

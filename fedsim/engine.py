@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -59,8 +59,9 @@ class FederatedAlgorithm:
     model, or by the server's own where the client is None. personal: whether clients' answers differ; if not, a subset
     that several clients are scored on is answered once. server: every parameter of the server's model, by name; None
     where a method has no such model. plan: of a client in a round, where nothing else decides what the two exchange and
-    compute; None where a method's rounds have to be run to know. learners: those of a round's cohort on whose examples
-    it trains.
+    compute; None where a method's rounds have to be run to know. alike: then, a key of each round: those of one key
+    exchange and compute the same with the same examples; None where each may be another. learners: those of a round's
+    cohort on whose examples it trains.
     """
 
     init: Callable[[Sequence[Client], Channel, ClientStore], FederationState]
@@ -69,6 +70,7 @@ class FederatedAlgorithm:
     personal: bool = True
     server: Callable[[FederationState], Params] | None = None
     plan: PlanFn | None = None
+    alike: Callable[[int], Hashable] | None = None
     learners: Callable[[int, Sequence[Client]], Sequence[Client]] = everyone
 
 

@@ -39,7 +39,9 @@ def fedbert_parallel(
     if averaged == "all" and transformer == "shared":
         raise FederationError("averaged 'all': expected a transformer for each client, as 'own' gives, found 'shared'")
     method = _Parallel(setting, averaged, copies=transformer == "own")
-    return FederatedAlgorithm(method.init, method.round, method.predict, bool(method.private), method.server)
+    return FederatedAlgorithm(
+        method.init, method.round, method.predict, bool(method.private), method.server, alike=lambda round: averaged
+    )
 
 
 @dataclass

@@ -38,7 +38,9 @@ def fedbert_sequential(setting: Setting, turns: str = "pass", handed_on: str = "
             raise FederationError(f"{name}: expected one of {', '.join(known)}, found {value!r}")
     method = _Sequential(setting, turns_by_round(setting, turns), handed_on == "optimizer")
     server = setting.server_params
-    return FederatedAlgorithm(method.init, method.round, method.predict, False, server, learners=method.learners)
+    return FederatedAlgorithm(
+        method.init, method.round, method.predict, False, server, alike=method.handed, learners=method.learners
+    )
 
 
 def turns_by_round(setting: Setting, turns: str) -> list[list[ClientId]]:
@@ -83,26 +85,24 @@ class _Sequential:
         self, state: FederationState, cohort: Sequence[Client], channel: Channel
     ) -> tuple[FederationState, RoundMetrics]:
         number, values = state.round + 1, self.setting.server_params(state)
-        ids = self.turns[number - 1]
-        before, after = self.turns[: number - 1], self.turns[number:]
-        holders = [before[-1][-1] if before else ids[0], *ids[:-1]]  # who has what is handed on
-        takers = [*ids[1:], after[0][0] if after else None]
         order = self.learners(number, cohort)
-        done, total = (sum(self.steps[one] for turns in of for one in turns) for of in (before, self.turns))
+        done, total = (
+            sum(self.steps[one] for turns in of for one in turns) for of in (self.turns[: number - 1], self.turns)
+        )
         server = side(self.setting, {name: values[name] for name in self.at_server}, state.moments, done, total)
         passed, moments = {name: values[name] for name in self.at_client}, part(state.moments, self.at_client)
         losses = []
-        for client, holder, taker in zip(order, holders, takers, strict=True):
+        for client, (comes, goes) in zip(order, self.handed(number), strict=True):
             kept = moments if self.with_moments else moments_in(state.clients.get(client.id))
-            if holder != client.id:
-                passed, kept = self._handed(channel.to_client, client.id, passed, kept)
+            if comes:
+                passed, kept = self._sent(channel.to_client, client.id, passed, kept)
             own = side(self.setting, passed, kept, server.optimizer.done, total)
             turn = Turn(self.setting, channel, client, number, own, server)
             in_turn([turn])
             losses.append(turn.loss)
             passed, kept = own.values, kept_moments(self.setting, own)
-            if taker != client.id:
-                passed, kept = self._handed(channel.to_server, client.id, passed, kept)
+            if goes:
+                passed, kept = self._sent(channel.to_server, client.id, passed, kept)
             if self.with_moments:
                 moments = kept
             else:
@@ -112,11 +112,18 @@ class _Sequential:
         learned = FederationState(number, passed | server.values, moments, state.clients)
         return learned, RoundMetrics(tuple(losses), mean)
 
+    def handed(self, round: int) -> tuple[tuple[bool, bool], ...]:
+        """Of each turn: whether W^E and W^H come from another client, and go to another, or to whoever fine-tunes."""
+        ids, before, after = self.turns[round - 1], self.turns[: round - 1], self.turns[round:]
+        holders = [before[-1][-1] if before else ids[0], *ids[:-1]]
+        takers = [*ids[1:], after[0][0] if after else None]
+        return tuple((own != holder, own != taker) for own, holder, taker in zip(ids, holders, takers, strict=True))
+
     def learners(self, round: int, cohort: Sequence[Client]) -> Sequence[Client]:
         """Those whose turn it is, in order."""
         return [next(client for client in cohort if client.id == one) for one in self.turns[round - 1]]
 
-    def _handed(
+    def _sent(
         self, send: Callable[..., Params], client: ClientId, values: Params, moments: Moments
     ) -> tuple[Params, Moments]:
         """What arrives of W^E and W^H, and of their moments, which stay where they are if they are not handed on."""
