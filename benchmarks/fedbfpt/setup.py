@@ -62,7 +62,7 @@ ROUNDS = 5  # I, as in the authors' code: three for layer 0, one each for layers
 # The lite scale: about 1 MB of each domain, of all clients together.
 LITE_SHARE: Mapping[str, float] = {"corpus-biology": 0.05, "corpus-computer-science": 0.05, "corpus-medicine": 0.25}
 
-RATES = (5e-5, 1e-4, 2e-4, 4e-4, 8e-4)  # even steps of the logarithm
+RATES = (1e-4, 2e-4, 4e-4, 8e-4, 1.6e-3)  # even steps of the logarithm
 _RATE: Grid = {"training.learning_rate": RATES}
 # Rates of the lite scale, by the perplexity of validation passages: every method that is tuned has the same grid on the
 # same data, which no table uses; variants of FEDBFPT take over its rate, but for the one that trains all layers.
