@@ -19,6 +19,8 @@ from reports.evidence.traffic import Cost, measured_cost
 FLOAT_BYTES = 4
 # Whose seconds the part `split` of `make bench` has of a batch.
 PARTS = {"client": ("embeddings", "head", "client_step"), "server": ("layers", "server_step")}
+WAYS = ("FedAvg", "sequential", "parallel")
+BANDWIDTHS = {"100 Mbit/s": 100e6 / 8, "1 Gbit/s": 1e9 / 8}  # bytes a second
 SHARED = ("activations", "gradients", "parameters")  # the kinds of payload that equations speak of
 
 
@@ -69,18 +71,19 @@ class Split:
         return {name: self._of_encoder(backbone, options["blocks"]) for name, backbone in options["encoders"].items()}
 
     def _of_encoder(self, backbone: str, blocks: int) -> dict[str, Compared]:
-        request, found = self.request, {}
+        of_rows = [(row, self._of_row(row, backbone, blocks)[1]) for row in self.rows]
+        return {row.id: self._compared(row, terms, None) for row, terms in of_rows if terms is not None}
+
+    def _of_row(self, row: Row, backbone: str, blocks: int) -> tuple[Cell, SplitTerms | None]:
+        """A row's cell at the paper's scale with an encoder, and its symbols."""
+        request = self.request
         scales = tuple(
             replace(scale, backbone=backbone) if scale == request.paper_scale else scale
             for scale in request.benchmark.scales
         )
         other = replace(request, benchmark=replace(request.benchmark, scales=scales))
-        for row in self.rows:
-            cell = other.benchmark.cell(row, request.columns[0], other.paper_scale, 0)
-            terms = self._terms(cell, [blocks / cell.clients] * cell.clients, other)
-            if terms is not None:
-                found[row.id] = self._compared(row, terms, None)
-        return found
+        cell = other.benchmark.cell(row, request.columns[0], other.paper_scale, 0)
+        return cell, self._terms(cell, [blocks / cell.clients] * cell.clients, other)
 
     @cached_property
     def measured(self) -> dict[str, Compared]:
@@ -118,8 +121,45 @@ class Split:
         return Compared(row, form, closed, counted, epochs, cost.seeds if cost else 0)
 
     @cached_property
+    def modelled(self) -> dict[tuple[str, str], Mapping[str, float]]:
+        """(encoder, bandwidth) -> WAYS -> modelled seconds of an epoch: every client's text once, in a deployment.
+
+        Of a token each party's seconds are those measured; client and server compute as fast as that machine, every
+        client has the bandwidth to itself, for one message after the other, and FedAvg exchanges models once in such an
+        epoch. In parallel a client computes and sends for its own epoch, unless the one server, which has all clients'
+        batches to compute, takes longer.
+        """
+        found: dict[tuple[str, str], Mapping[str, float]] = {}
+        for name, backbone in self.request.benchmark.view.options["encoders"].items():
+            own, bytes_of = self.timed.get(backbone), self._crossing.get(name)
+            if own is None or bytes_of is None:
+                continue
+            tokens, crossing, clients, model_bytes = bytes_of
+            client, server, whole = (own[of] * tokens / own["tokens"] for of in ("client", "server", "whole"))
+            for label, bandwidth in BANDWIDTHS.items():
+                alone = client + server + 4 * crossing / bandwidth
+                times = (whole + 2 * model_bytes / bandwidth, clients * alone, max(alone, clients * server))
+                found[name, label] = dict(zip(WAYS, times, strict=True))
+        return found
+
+    @cached_property
+    def _crossing(self) -> dict[str, tuple[float, float, int, float]]:
+        """Encoder's name -> tokens of a client's epoch, bytes that cross a cut in it one way, clients, |W|."""
+        request, found = self.request, {}
+        options = request.benchmark.view.options
+        row = request.benchmark.row(options["baseline"])
+        for name, backbone in options["encoders"].items():
+            cell, terms = self._of_row(row, backbone, options["blocks"])
+            if terms is not None:
+                tokens = options["blocks"] / cell.clients * cell.training.max_length
+                found[name] = tokens, terms.pL, cell.clients, terms.W
+        return found
+
+    @cached_property
     def timed(self) -> Mapping[str, Mapping[str, float]]:
-        """Model -> seconds of a batch, a client's, the server's and the unsplit model's, of one run of `make bench`.
+        """Model -> seconds of a batch, a client's, the server's and the unsplit model's, and its tokens.
+
+        Of one run of `make bench`.
 
         Empty where there is none; ReportError where the file is damaged.
         """
@@ -134,6 +174,7 @@ def _timed(path: Path) -> Mapping[str, Mapping[str, float]]:
         return {
             entry["model"]: {
                 **{name: sum(float(entry[f"{part}_seconds"]) for part in own) for name, own in PARTS.items()},
+                "tokens": float(entry["batch"]) * float(entry["tokens"]),
                 "whole": float(entry["batch"]) * float(entry["tokens"]) / float(entry["unsplit_tokens_per_second"]),
             }
             for entry in found["rows"]

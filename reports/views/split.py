@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 
 from benchmarks.spec import JSON
-from reports.evidence.split import SHARED, Compared, Split
+from reports.evidence.split import SHARED, WAYS, Compared, Split
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
 from reports.pages.text import NOT_RUN, NOTHING, human_bytes, notes_under, number, row_name
 
+TIMED = ("client", "server", "whole")
+HOUR = 3600
 EXACT, DIFFERS = "to the byte", "differs"
 FIELDS = [*KEYS, "encoder", "counted", "quantity", "value", "n_seeds"]
 _OTHERS = ("masks",)
@@ -79,12 +81,20 @@ def _seconds(found: Split, name: str) -> Iterator[Grid]:
     if found.timed:
         headers = (("T(E) + T(H)", "client"), ("T(T)", "server"), ("T(W)", "unsplit"), ("client's share", "of T(T)"))
         groups = tuple(
-            Group(model, (Line("", (*(number(own[of]) for of in own), f"{number(_share(own))} %")),))
+            Group(model, (Line("", (*(number(own[of]) for of in TIMED), f"{number(_share(own))} %")),))
             for model, own in found.timed.items()
         )
         yield Grid(
             f"{name} · seconds of a batch, measured in one run of `make bench ARGS=split`", headers, groups, "Model"
         )
+
+    if found.modelled:
+        models = tuple(
+            Group(f"{model}, {bandwidth}", (Line("", tuple(f"{number(own[way] / HOUR)} h" for way in WAYS)),))
+            for (model, bandwidth), own in found.modelled.items()
+        )
+        title = f"{name} · modelled, not measured: hours until every client's text has been trained on once"
+        yield Grid(title, tuple((way, "modelled") for way in WAYS), models, "Model, bandwidth")
 
 
 def _share(own: Mapping[str, float]) -> float:
@@ -102,6 +112,13 @@ def _method(found: Split) -> Iterator[str]:
         "form's; masks are beside it. Set-up, embeddings and head (or the whole model) sent to each client once, is in "
         "no number."
     )
+    if found.modelled:
+        yield (
+            "Modelled: each party's seconds a token as measured on one machine, client and server alike, in blocks of "
+            "128; every client has the bandwidth to itself, for one message after the other; FedAvg exchanges models "
+            "once. Parallel: a client's own batches and bytes, or all clients' batches at the one server where that "
+            "takes longer. No latency, and no client computes while it sends."
+        )
     if found.derived:
         blocks = found.request.benchmark.view.options["blocks"]
         yield f"Derived: closed forms with the paper's encoders' sizes and {blocks:,} blocks of all clients together."
@@ -122,12 +139,16 @@ def _lines(found: Split) -> Iterator[dict[str, JSON]]:
                 for kind, size in parts.items():
                     yield common | {"counted": how, "quantity": f"{kind}_bytes", "value": size, "n_seeds": own.seeds}
     for model, seconds in found.timed.items():
-        for of, value in seconds.items():
+        for of in TIMED:
             yield (
                 keys_of(found.request)
                 | {"encoder": model, "counted": "timed", "quantity": f"{of}_seconds"}
-                | {"value": value}
+                | {"value": seconds[of]}
             )
+    for (model, bandwidth), times in found.modelled.items():
+        for way, value in times.items():
+            common = keys_of(found.request) | {"encoder": model, "counted": f"modelled, {bandwidth}"}
+            yield common | {"quantity": f"{way}_epoch_seconds", "value": value}
 
 
 def frame(found: Split) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.cli.derive import derive_for
 from benchmarks.costs import Costing
 from benchmarks.fedbert.table2 import BENCHMARK as TABLE2
 from reports import ReportError
@@ -15,6 +16,7 @@ from reports.evidence.records import request_for
 from reports.evidence.split import Split
 from reports.views.split import grids
 
+TOKENS = 800
 ROW = {"model": "small", "batch": 8, "tokens": 100, "unsplit_tokens_per_second": 400} | {
     f"{part}_seconds": seconds
     for part, seconds in (
@@ -36,9 +38,29 @@ def test_seconds_are_the_parties_sums(tmp_path: Path) -> None:
     path = tmp_path / "split.json"
     path.write_text(json.dumps({"rows": [ROW]}))
     found = found_in(path)
-    assert found.timed == {"small": pytest.approx({"client": 0.4, "server": 1.6, "whole": 2.0})}
+    assert found.timed == {"small": pytest.approx({"client": 0.4, "server": 1.6, "tokens": TOKENS, "whole": 2.0})}
     assert grids(found)[-1].groups[0].lines[0].cells == ("0.40", "1.60", "2.00", "25.00 %")
     assert found_in(tmp_path / "none.json").timed == {}
+
+
+def test_an_epochs_wall_clock_is_modelled_from_parts_and_bandwidth(tmp_path: Path) -> None:
+    path = tmp_path / "split.json"
+    path.write_text(json.dumps({"rows": [{**ROW, "model": "roberta-small-fresh"}]}))
+    table = replace(TABLE2, costing=Costing("fedavg", {}, path))
+    found = Split(request_for(table, table.scale("lite"), (), derive=derive_for(table)))
+    options = table.view.options
+    clients, length, width = 10, 512, 256
+    tokens = options["blocks"] / clients * length
+    client, server, whole = (seconds * tokens / TOKENS for seconds in (0.4, 1.6, 2.0))
+    for label, bandwidth in (("100 Mbit/s", 12.5e6), ("1 Gbit/s", 125e6)):
+        own = found.modelled["RoBERTa-small", label]
+        alone = client + server + 4 * tokens * width * 4 / bandwidth
+        assert own["sequential"] == pytest.approx(clients * alone)
+        assert own["parallel"] == pytest.approx(max(alone, clients * server))
+        assert whole < own["FedAvg"] < whole + 2 * 4 * 23e6 / bandwidth
+    assert found.modelled.keys() == {("RoBERTa-small", "100 Mbit/s"), ("RoBERTa-small", "1 Gbit/s")}
+    shown = grids(found)[-1]
+    assert "modelled, not measured" in shown.title
 
 
 def test_a_damaged_result_is_named(tmp_path: Path) -> None:
