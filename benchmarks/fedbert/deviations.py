@@ -116,8 +116,8 @@ FINETUNING = (
     ),
     Deviation(
         "tasks",
-        "RTE, MRPC and SST-2 alone, six epochs, batches of 16, rate 3e-4 for every row, not tuned; gradients cut at "
-        "norm 1, weights alone decaying.",
+        "RTE, MRPC and SST-2 (3000 of its 67 349 training phrases: a column of its own) alone, six epochs, batches of "
+        "16, rate 3e-4 for every row, not tuned; gradients cut at norm 1, weights alone decaying.",
         ("lite",),
     ),
     Deviation(

@@ -20,7 +20,7 @@ SCORES = {
     "qnli-central": (ACCURACY,),
     "qqp-central": (ACCURACY,),
     "stsb-central": (PEARSON,),
-    "sst2-central": (ACCURACY,),
+    "sst2-whole-central": (ACCURACY,),
 }
 NAMES = {"rte-central": "RTE", "stsb-central": "STS-B", "mnli-central": "MNLI"}
 REPEATED, WORDS, RANKS = "Numbers that are printed more than once", "Words", "Averages and ranks"

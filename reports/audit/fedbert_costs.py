@@ -24,7 +24,7 @@ EXAMPLES = {
     "qnli-central": ("QNLI", 104743),
     "qqp-central": ("QQP", 363846),
     "stsb-central": ("STS-B", 5749),
-    "sst2-central": ("SST-2", 67349),
+    "sst2-whole-central": ("SST-2", 67349),
 }
 RECIPE = {"rte-central": 16, "mrpc-central": 16, "stsb-central": 16}  # fairseq's batches for GLUE; of the others 32
 FLOAT_BYTES, MILLION = 4, 10**6
