@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from benchmarks.errors import UserError
 from benchmarks.record import RunRecord, read_records, write_bytes, write_record
 from benchmarks.registry import benchmark_ids
 from benchmarks.settings import Settings, require_writable
-from benchmarks.spec import SCALES
+from benchmarks.spec import SCALES, digest
 
 if TYPE_CHECKING:
     from reports.pages.page import Page
@@ -101,33 +102,42 @@ def _stages_of(part: Selection, records: Sequence[RunRecord]) -> list[RunRecord]
 
 
 def show_report(
-    chosen: Selection, records: Sequence[RunRecord], made: Settings, score_at: str = "chosen"
+    chosen: Selection,
+    records: Sequence[RunRecord],
+    made: Settings,
+    score_at: str = "chosen",
+    every: Sequence[RunRecord] | None = None,
 ) -> tuple[Page, list[Path]]:
-    """Print a benchmark's page and write its files; returns both."""
+    """Print what is chosen of a benchmark, and write the files of all of it that has been run; returns page and files.
+
+    every: the records that files show, where others are at hand than those that are printed. Changed settings have a
+    folder of their own.
+    """
     from rich.console import Console
 
-    from reports.evidence.records import request_for
     from reports.pages.files import write_report
     from reports.pages.render import print_page
-    from reports.views import page
 
-    shown = page(
-        request_for(
-            chosen.benchmark,
-            chosen.scale,
-            records,
-            chosen.rows,
-            chosen.columns,
-            score_at,
-            derive_for(chosen.benchmark),
-            derive_client,
-        )
-    )
+    shown = _page_of(chosen, records, score_at)
     print_page(shown, Console())
-    folder = made.results_dir / "reports" / chosen.benchmark.id / chosen.scale.id
-    files = write_report(shown, folder)
+    scale = chosen.scale
+    every_row, every_column = chosen.benchmark.rows_at(scale), chosen.benchmark.columns_at(scale)
+    whole = replace(chosen, rows=every_row, columns=every_column)
+    alike = every is None and tuple(chosen.rows) == every_row and tuple(chosen.columns) == every_column
+    written = shown if alike else _page_of(whole, records if every is None else every, score_at)
+    name = f"{scale.id}-changed-{digest(scale.label, 8)}" if scale.changed else scale.id
+    folder = made.results_dir / "reports" / chosen.benchmark.id / name
+    files = write_report(written, folder)
     print(f"Written to {folder}: {', '.join(path.name for path in files)}")
     return shown, files
+
+
+def _page_of(chosen: Selection, records: Sequence[RunRecord], score_at: str) -> Page:
+    from reports.evidence.records import request_for
+    from reports.views import page
+
+    derive = derive_for(chosen.benchmark), derive_client
+    return page(request_for(chosen.benchmark, chosen.scale, records, chosen.rows, chosen.columns, score_at, *derive))
 
 
 def import_command(words: argparse.Namespace) -> int:

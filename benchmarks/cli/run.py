@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from benchmarks.cli.select import Selection, selection, settings
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.events import CellFailed, CellFinished, Event, Sink
-from benchmarks.record import RunRecord
+from benchmarks.record import RunRecord, read_records
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
 from benchmarks.tasks import DataSource, task
@@ -33,7 +33,8 @@ def run_command(words: argparse.Namespace) -> int:
     made = settings(words, len(cells))
 
     def show(records: Sequence[RunRecord]) -> Sequence[Path]:
-        return show_report(chosen, records, made)[1] if records else ()
+        every = list(read_records(made.records_dir)) if records else []
+        return show_report(chosen, records, made, every=every)[1] if records else ()
 
     _, failures = compute(chosen, cells, made, tracking=not words.no_tracking, show=show)
     if failures:

@@ -136,7 +136,8 @@ def test_changed_cells_are_reported_under_their_changes_alone(
     for others in ([], changes, ["--set", "test_share=0.5"], [*changes, "--set", "test_share=0.4"]):
         assert main([*report, *others]) == 2
         assert "belongs to what was asked for" in capsys.readouterr().err
-    written = tmp_path / "reports" / TABLE.id / "demo" / "table.md"
+    (written,) = (tmp_path / "reports" / TABLE.id).glob("demo-changed-*/table.md")
+    assert not (tmp_path / "reports" / TABLE.id / "demo").exists()
     written.unlink()
     assert main([*report, *changes, "--set", "test_share=0.5"]) == 0
     assert "on my-encoder" in written.read_text()
