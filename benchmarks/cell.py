@@ -68,8 +68,8 @@ class Cell:
     head: str = field(default="pooled", metadata=LATER)  # what stands on the encoder: a name of fedsim.models.heads
     validation_share: float = field(default=0.0, metadata=LATER)  # of a client's training part, to choose a round by
     data_seed: int | None = field(default=None, metadata=LATER)  # who holds which examples; None: the cell's own seed
-    central_share: float = field(default=1.0, metadata=LATER)  # of each central set, a random part that is scored
     grouped: bool = field(default=False, metadata=LATER)  # whether no first text is both trained on and held back
+    central_share: float = field(default=1.0, metadata=LATER)  # of each central set, a random part that is scored
     initial: Cell | None = field(default=None, metadata=LATER)  # the cell from whose outcome the model begins
 
     def __post_init__(self) -> None:

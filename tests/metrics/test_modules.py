@@ -186,7 +186,7 @@ def test_no_home_is_needed_and_nothing_is_left_behind(tmp_path):
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("accuracy") == 11
+    assert done.stdout.count("accuracy") == 17
     assert done.stdout.count("'entity_f1'") == 2
     assert done.stdout.count("token_recovery") == 2
     assert list(temporary.iterdir()) == []
