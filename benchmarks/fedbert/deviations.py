@@ -123,7 +123,7 @@ FINETUNING = (
     Deviation(
         "head",
         "Texts are classified by the mean of their tokens: so little pre-training hardly trains a first token.",
-        ("lite",),
+        ("demo", "lite"),
     ),
     Deviation(
         "seeds",
