@@ -105,8 +105,11 @@ def compute(
     return records, failures
 
 
-def open_mirror(chosen: Selection, made: Settings) -> Mirror:
-    """The MLflow mirror of a selection: a parent run for it, a child for each cell."""
+def open_mirror(chosen: Selection, made: Settings, tasks: Sequence[str] = ()) -> Mirror:
+    """The MLflow mirror of a selection: a parent run for it, a child for each cell.
+
+    tasks: those that get a view of their own; all of the selection where none is given.
+    """
     from benchmarks.cli.tracked import about, group_tags, shown_cells
     from benchmarks.tracking import Mirror, default_tracking_uri
 
@@ -119,7 +122,7 @@ def open_mirror(chosen: Selection, made: Settings) -> Mirror:
         warn=warn,
         shown=shown_cells(chosen),
         about=about(chosen),
-        tasks=[column.task for column in chosen.columns],
+        tasks=tasks or [column.task for column in chosen.columns],
     )
 
 

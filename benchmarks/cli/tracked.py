@@ -13,12 +13,12 @@ RowsOf = list[tuple[Row, Column]]
 
 
 def shown_cells(chosen: Selection) -> dict[str, Shown]:
-    """spec_id of a cell -> how the table shows it."""
+    """definition_id of a cell -> how the table shows it."""
     reported = _reported(chosen)
     by_cell: dict[str, RowsOf] = {}
     for row, column, cell in chosen.cells():
-        by_cell.setdefault(cell.spec_id, []).append((row, column))
-    return {spec_id: _shown(places, reported) for spec_id, places in by_cell.items()}
+        by_cell.setdefault(cell.definition_id, []).append((row, column))
+    return {name: _shown(places, reported) for name, places in by_cell.items()}
 
 
 def about(chosen: Selection) -> About:
@@ -32,7 +32,8 @@ def about(chosen: Selection) -> About:
     return About(
         f"{paper.name}: {paper.citation}. One run a cell (method, task, seed), below the run of each table. "
         f"Communication cost in the paper: {paper.bytes_convention}. Here `bytes/uplink` and `bytes/downlink` are sums "
-        "over rounds and clients, in bytes; scores of percent are fractions. The menu *Views* has each table and task.",
+        "over rounds and clients, in bytes; scores of percent are fractions. Methods marked † are in no paper and put "
+        "others in their place. The menu *Views* has each table and task.",
         f"{paper.name}, {benchmark.place}: {benchmark.title}. Scale {chosen.scale.id}: {chosen.scale.label}.",
         {"benchmark": benchmark.id, "paper": paper.id, "place": benchmark.place, "scale": chosen.scale.id},
         may_be_compared,
@@ -69,10 +70,12 @@ def _reported(chosen: Selection) -> dict[tuple[str, str, str], float]:
 
 
 def _shown(places: RowsOf, reported: dict[tuple[str, str, str], float]) -> Shown:
+    from reports.pages.text import row_name
+
     score = places[0][1].averaged
     values = [reported.get((row.id, column.task, score)) for row, column in places]
     value = next((value for value in values if value is not None), None)
-    rows, names = (
-        tuple(dict.fromkeys(texts)) for texts in zip(*((row.id, row.name) for row, _ in places), strict=True)
-    )
-    return Shown(rows, " / ".join(names), score, None if value is None else value / metric(score).factor)
+    rows = tuple(dict.fromkeys(row.id for row, _ in places))
+    names = dict.fromkeys(row_name(row) for row, _ in places)
+    in_unit = None if value is None else round(value / metric(score).factor, 12)  # 76.65 % is 0.7665
+    return Shown(rows, " / ".join(names), score, in_unit, not any(row.printed for row, _ in places))

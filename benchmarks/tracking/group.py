@@ -133,7 +133,7 @@ class Group:
         self._running.pop(record.cell_id, None)
 
     def _shown_as(self, cell: Cell) -> Shown:
-        return self._shown.get(cell.spec_id, Shown())
+        return self._shown.get(cell.definition_id, Shown())
 
     def _predictions(self, record: RunRecord) -> Path | None:
         """The file of what a cell answered, where it is at hand."""

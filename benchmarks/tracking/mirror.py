@@ -23,7 +23,7 @@ class Mirror:
 
     uri: MLflow's tracking URI; see `default_tracking_uri`.
     group: name of the table's run, such as "fedsplitbert-table3 @ lite"; a run of that name goes on.
-    shown: spec_id of a cell -> how the table shows it. about: the table and its paper in words.
+    shown: definition_id of a cell -> how the table shows it. about: the table and its paper in words.
     tasks: those of the table that get a view of their own.
     """
 

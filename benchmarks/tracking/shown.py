@@ -18,12 +18,14 @@ class Shown:
     """A cell in its table. score: "test/f1", the one that counts; "" for none.
 
     rows, method: ids and name of the rows that show it. reported: what the paper reports, in the unit of records.
+    is_reference: no row of the paper, but one that puts others in their place, such as central training.
     """
 
     rows: tuple[str, ...] = ()
     method: str = ""
     score: str = ""
     reported: float | None = None
+    is_reference: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,6 @@ def table_values(record: RunRecord, shown: Shown, about: About) -> dict[str, flo
 
 
 def is_lower_better(shown: Mapping[str, Shown]) -> bool:
-    """Whether the scores of all cells, by spec_id, are of metrics of which less is better."""
+    """Whether the scores of all cells, by definition_id, are of metrics of which less is better."""
     scores = {cell.score for cell in shown.values() if cell.score}
     return bool(scores) and not any(metric(score).higher_is_better for score in scores)

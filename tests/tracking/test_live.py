@@ -31,7 +31,7 @@ def test_tags_and_params_name_the_cell(
     store: Any, group: str, open_mirror: Callable[..., Mirror], record_of: Callable[..., RunRecord], play: Any
 ) -> None:
     record = record_of(seed=4)
-    with open_mirror(shown={record.cell.spec_id: Shown(("split", "split-fp16"), "Split (c = 3)")}) as mirror:
+    with open_mirror(shown={record.cell.definition_id: Shown(("split", "split-fp16"), "Split (c = 3)")}) as mirror:
         play(mirror, record)
     run = store.child(group)
     expected = {

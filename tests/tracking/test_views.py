@@ -25,7 +25,7 @@ Open = Callable[..., Mirror]
 def shown_as(*records: RunRecord, reported: float | None = None) -> dict[str, Shown]:
     """Each record as a row of its own algorithm's name."""
     return {
-        record.cell.spec_id: Shown((record.cell.algorithm,), record.cell.algorithm.upper(), "test/f1", reported)
+        record.cell.definition_id: Shown((record.cell.algorithm,), record.cell.algorithm.upper(), "test/f1", reported)
         for record in records
     }
 
@@ -161,6 +161,19 @@ def test_methods_that_tie_are_both_named(
         mirror.sync(records)
     (parent,) = store.parents(group)
     assert "| FEDSPLITBERT, FEDAVG (of 2) | test/f1 | 30.00 % | 600 / 600 |" in parent.data.tags["mlflow.note.content"]
+
+
+def test_a_reference_is_no_winner_beside_the_papers_methods(
+    store: Any, group: str, open_mirror: Open, record_of: Callable[..., RunRecord]
+) -> None:
+    record, central = record_of(), ending_in(record_of(algorithm="central"), 0.9)
+    rows = shown_as(record, central)
+    rows[central.cell.definition_id] = dataclasses.replace(rows[central.cell.definition_id], is_reference=True)
+    with open_mirror(shown=rows) as mirror:
+        mirror.sync([record, central])
+    (parent,) = store.parents(group)
+    assert "| mrpc | FEDSPLITBERT (of 1) |" in parent.data.tags["mlflow.note.content"]
+    assert parent.data.metrics["score/mrpc/central"] == 0.9
 
 
 def test_other_settings_of_a_table_leave_its_parameters(
