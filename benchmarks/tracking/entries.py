@@ -53,7 +53,8 @@ def run_name(cell: Cell, shown: Shown) -> str:
 
 def description(cell: Cell, table: str, shown: Shown, stage: str = "") -> str:
     """A cell in a sentence or two, as Markdown; stage: the page of the run from which it begins."""
-    score = f" The score is {shown.score} at the chosen round." if shown.score else ""
+    data = "" if cell.holdout == "test" else " on validation data"
+    score = f" The score is {shown.score}{data} at the chosen round." if shown.score else ""
     begins = f" It begins from [the outcome of an earlier run]({stage})." if stage else ""
     what = f"**{method(cell, shown)}** on **{cell.task}**, seed {cell.seed}, scale {cell.scale}, of {table}."
     return f"{what}{score}{begins} Bytes are summed over rounds and clients; the record is among the artifacts."
