@@ -161,6 +161,7 @@ def import_command(words: argparse.Namespace) -> int:
     if alone:
         print(f"without the predictions beside them, which were not found in {words.folder}: {', '.join(alone)}")
     for part in _with_records(words, records):
-        with open_mirror(part, made) as mirror:
-            mirror.sync([*_stages_of(part, records), *_belonging(part, records)])
+        own = _belonging(part, records)
+        with open_mirror(part, made, sorted({record.cell.task for record in own})) as mirror:
+            mirror.sync([*_stages_of(part, records), *own])
     return 0

@@ -76,6 +76,7 @@ def compute(
     from benchmarks.executors import run_cells
     from benchmarks.progress import ProgressDisplay
     from benchmarks.stages import by_stage
+    from benchmarks.tracking import is_server
 
     records: list[RunRecord] = []
     failures: list[CellFailed] = []
@@ -100,24 +101,29 @@ def compute(
         files = show(records)
         if mirror:
             mirror.log_report(files)
+            if mirror.link:
+                print(f"Its runs in MLflow{'' if is_server(mirror.uri) else ', while `make ui` runs'}: {mirror.link}")
     return records, failures
 
 
-def open_mirror(chosen: Selection, made: Settings) -> Mirror:
-    """The MLflow mirror of a selection: a parent run for it, a child for each cell."""
+def open_mirror(chosen: Selection, made: Settings, tasks: Sequence[str] = ()) -> Mirror:
+    """The MLflow mirror of a selection: a parent run for it, a child for each cell.
+
+    tasks: those that get a view of their own; all of the selection where none is given.
+    """
+    from benchmarks.cli.tracked import about, group_tags, shown_cells
     from benchmarks.tracking import Mirror, default_tracking_uri
 
-    row_ids: dict[str, list[str]] = {}
-    for row, _, cell in chosen.cells():
-        row_ids.setdefault(cell.spec_id, []).append(row.id)
     return Mirror(
         default_tracking_uri(made.results_dir),
         made.results_dir,
         chosen.title,
-        {"benchmark": chosen.benchmark.id, "place": chosen.benchmark.place, "scale": chosen.scale.label},
+        group_tags(chosen),
         experiment=chosen.benchmark.paper.id,
         warn=warn,
-        row_ids=row_ids,
+        shown=shown_cells(chosen),
+        about=about(chosen),
+        tasks=tasks or [column.task for column in chosen.columns],
     )
 
 

@@ -2,6 +2,7 @@
 
 from benchmarks.tracking.mirror import Mirror
 from benchmarks.tracking.server import serve
-from benchmarks.tracking.store import default_tracking_uri, prepare
+from benchmarks.tracking.shown import About, Shown
+from benchmarks.tracking.store import default_tracking_uri, is_server, prepare
 
-__all__ = ["Mirror", "default_tracking_uri", "prepare", "serve"]
+__all__ = ["About", "Mirror", "Shown", "default_tracking_uri", "is_server", "prepare", "serve"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,10 @@ from benchmarks.record import RoundRecord, RunRecord, write_record
 from benchmarks.spec import Cell, digest
 from benchmarks.tracking import entries
 from benchmarks.tracking.entries import Points
+from benchmarks.tracking.shown import About, Shown, is_lower_better
 from benchmarks.tracking.store import connect, locked, prepare
+from benchmarks.tracking.summary import Summary, note
+from benchmarks.tracking.views import KIND, key_of, link, view_tags, views, web_address
 
 if TYPE_CHECKING:
     from mlflow.entities import DatasetInput, Run
@@ -25,7 +28,9 @@ MAX_TAGS = 100
 MAX_DATASET_DIGEST_LENGTH = 36
 
 PARENT = "mlflow.parentRunId"  # by which MLflow's UI nests runs
-MIRRORED = "mirrored"  # digest of the record that a child shows completely
+NOTE = "mlflow.note.content"  # the description that MLflow's pages show
+MIRRORED = "mirrored"  # digest of what a child shows completely: the record, and how its table shows it
+LAYOUT = 2  # of names and values in a child; children of an earlier one are made anew from their records
 FAILURE = "failure"
 DIVERGED = "diverged"  # when, and why, of a cell whose training left the finite numbers
 
@@ -37,7 +42,13 @@ class Child:
     run_id: str
     cell: Cell
     logged: Points
-    total_bytes: int = 0
+    up: int = 0  # bytes so far
+    down: int = 0
+
+    def add(self, rounds: Iterable[RoundRecord]) -> None:
+        """Count the bytes of rounds."""
+        for entry in rounds:
+            self.up, self.down = self.up + entry.up_bytes, self.down + entry.down_bytes
 
 
 class Group:
@@ -53,35 +64,52 @@ class Group:
         experiment: str,
         name: str,
         tags: Mapping[str, str],
-        row_ids: Mapping[str, Sequence[str]],
+        shown: Mapping[str, Shown],
+        about: About,
+        tasks: Sequence[str],
     ) -> None:
         self._experiment_id = prepare(uri, results_dir, experiment)
         self._client = connect(uri)
-        self._row_ids = row_ids
+        self._name, self._shown, self._about = name, shown, about
+        self._records_dir = results_dir / "records"
         self._running: dict[str, Child] = {}
+        self._summary = Summary()
         self._has_failures = False
+        named = dict(views(name, tasks))
+        self.link = link(web_address(uri), self._experiment_id, key_of(list(named)[-1] if len(tasks) == 1 else name))
         with locked(uri):
-            self._parent_id = self._open_parent(name, {**tags, "group": name})
+            self._describe_experiment(named)
+            self._parent_id = self._open_parent(name, {**tags, "group": name, "kind": "table"})
 
     def start(self, cell: Cell, cell_id: str, finished: Sequence[RoundRecord]) -> None:
         """Open the child of a cell, or go on with the one that an earlier process left."""
         points = entries.round_points(finished)
         child = self._open_child(self._find(cell_id), cell, cell_id, points)
-        child.total_bytes = sum(entry.up_bytes + entry.down_bytes for entry in finished)
+        child.add(finished)
         self._running[cell_id] = child
-        self._log_points(child, points, params=entries.params(cell))
+        self._log_points(child, points, params=entries.params(cell, self._shown_as(cell)), tags={"status": "running"})
 
     def add_round(self, cell_id: str, entry: RoundRecord) -> None:
         """Log a round of a running cell, in one request."""
         child = self._running[cell_id]
-        self._log_points(child, entries.round_points([entry], child.total_bytes))
-        child.total_bytes += entry.up_bytes + entry.down_bytes
+        self._log_points(child, entries.round_points([entry], child.up, child.down))
+        child.add([entry])
 
     def finish(self, record: RunRecord) -> None:
         """Bring all of a record into its child, which is made where there is none; nothing if it is there already."""
+        shown = self._shown_as(record.cell)
+        self._summary.add(record, shown, self._about)
         child = self._running.get(record.cell_id)
-        points = entries.record_points(record)
-        mirrored = digest(record.to_json())
+        points = entries.record_points(record, shown, self._about)
+        predictions = self._predictions(record)
+        all_shown = [
+            LAYOUT,
+            record.to_json(),
+            asdict(shown),
+            predictions is not None,
+            self._about.is_comparable(record),
+        ]
+        mirrored = digest(all_shown)
         end_time = None
         if child is not None:
             self._log_points(child, points)
@@ -91,45 +119,88 @@ class Group:
                 return
             start_time, end_time = entries.period(record)
             child = self._open_child(run, record.cell, record.cell_id, points, start_time)
-            self._log_points(child, points, end_time, entries.params(record.cell))
+            self._log_points(child, points, end_time, entries.params(record.cell, shown))
         self._client.log_inputs(child.run_id, [_dataset(record)])
         with tempfile.TemporaryDirectory() as folder:
             self._client.log_artifact(child.run_id, str(write_record(Path(folder), record)))
+        if predictions is not None:
+            self._client.log_artifact(child.run_id, str(predictions))
         self._client.set_terminated(child.run_id, "FAILED" if record.diverged else "FINISHED", end_time)
         diverged = {DIVERGED: f"{record.divergence}: {record.diverged['reason']}"} if record.diverged else {}
         # Last, so that a kill before it leaves work for the next time.
-        tags = {**entries.digest_tags(record), **self._link(record), **diverged, MIRRORED: mirrored}
+        tags = {**entries.end_tags(record), **self._link(record), **diverged, MIRRORED: mirrored}
         self._log(child.run_id, tags=tags)
         self._running.pop(record.cell_id, None)
 
+    def _shown_as(self, cell: Cell) -> Shown:
+        return self._shown.get(cell.definition_id, Shown())
+
+    def _predictions(self, record: RunRecord) -> Path | None:
+        """The file of what a cell answered, where it is at hand."""
+        folders = (record.folder, self._records_dir)
+        paths = (folder / record.predictions_name for folder in folders if folder is not None)
+        return next((path for path in paths if record.predictions and path.is_file()), None)
+
     def _link(self, record: RunRecord) -> dict[str, str]:
-        """Tags that lead to the run of the stage from which a cell began."""
+        """The description, and tags that lead to the run of the stage from which a cell began."""
+        words = (record.cell, self._name, self._shown_as(record.cell))
         initial = record.inputs.get("initial")
         if initial is None:
-            return {}
+            return {NOTE: entries.description(*words)}
+        tags = {"initial_cell_id": initial["cell_id"]}
         run = self._find(initial["cell_id"])
-        return {"initial_cell_id": initial["cell_id"]} | ({"initial_run_id": run.info.run_id} if run else {})
+        if run is None:
+            return {NOTE: entries.description(*words), **tags}
+        page = f"#/experiments/{self._experiment_id}/runs/{run.info.run_id}"
+        return {NOTE: entries.description(*words, page), **tags, "initial_run_id": run.info.run_id}
 
     def fail(self, cell: Cell, message: str) -> None:
         """Mark the child of a running cell as failed, with the reason as a tag."""
         self._has_failures = True
         for cell_id, child in list(self._running.items()):
             if child.cell.spec_id == cell.spec_id:
-                self._log(child.run_id, tags={FAILURE: message})
+                self._log(child.run_id, tags={FAILURE: message, "status": "failed"})
                 self._client.set_terminated(child.run_id, "FAILED")
                 del self._running[cell_id]
 
     def log_report(self, paths: Iterable[Path]) -> None:
-        """Keep files with the parent."""
-        for path in paths:
-            self._client.log_artifact(self._parent_id, str(path))
+        """Keep files with the parent; Markdown without `<br>`, which MLflow's pages show as it stands."""
+        with tempfile.TemporaryDirectory() as folder:
+            for path in paths:
+                if path.suffix == ".md":
+                    text = path.read_text(encoding="utf-8").replace("<br>", ", ")
+                    path = Path(folder) / path.name
+                    path.write_text(text, encoding="utf-8")
+                self._client.log_artifact(self._parent_id, str(path))
 
     def close(self, was_stopped: bool) -> None:
         """End the parent, and children that did not come to their end: the next run goes on with both."""
         for child in self._running.values():
+            self._log(child.run_id, tags={"status": "stopped"})
             self._client.set_terminated(child.run_id, "KILLED")
+        self._close_summary()
         status = "KILLED" if was_stopped or self._running else "FAILED" if self._has_failures else "FINISHED"
         self._client.set_terminated(self._parent_id, status)
+
+    def _close_summary(self) -> None:
+        """Means over seeds as metrics of the parent, and the best method of each task in its description."""
+        data = self._client.get_run(self._parent_id).data
+        new = {name: value for name, value in self._summary.metrics().items() if data.metrics.get(name) != value}
+        tags = self._summary.best()
+        text = note(self._about.table or self._name, {**data.tags, **tags})
+        self._log(
+            self._parent_id, {(entries.key(name), 0): value for name, value in new.items()}, tags={**tags, NOTE: text}
+        )
+
+    def _describe_experiment(self, named: Mapping[str, str]) -> None:
+        """Set the tags of the experiment that are missing or were different: description and views."""
+        found = self._client.get_experiment(self._experiment_id)
+        tags = {**KIND, **view_tags(named, is_lower_better(self._shown), found.creation_time or 0)}
+        if self._about.paper:
+            tags[NOTE] = self._about.paper
+        for name, text in tags.items():
+            if found.tags.get(name) != text:
+                self._client.set_experiment_tag(self._experiment_id, name, text)
 
     def _open_parent(self, name: str, tags: Mapping[str, str]) -> str:
         run = self._search(f"tags.group = '{name}'")
@@ -137,7 +208,11 @@ class Group:
             run = self._client.create_run(self._experiment_id, run_name=name)
         run_id = str(run.info.run_id)
         self._client.update_run(run_id, status="RUNNING")
-        self._log(run_id, tags=tags)
+        # a parameter once logged keeps its value
+        params = {name: text for name, text in self._about.params.items() if name not in run.data.params}
+        self._log(
+            run_id, params=params, tags={NOTE: self._about.table or name, **tags} if NOTE not in run.data.tags else tags
+        )
         return run_id
 
     def _find(self, cell_id: str) -> Run | None:
@@ -155,15 +230,18 @@ class Group:
         """
         if run is not None:
             logged = self._logged(run)
-            if logged.items() <= points.items() and run.data.params.items() <= entries.params(cell).items():
+            params = entries.params(cell, self._shown_as(cell))
+            if logged.items() <= points.items() and run.data.params.items() <= params.items():
                 self._client.update_run(run.info.run_id, status="RUNNING")
                 if FAILURE in run.data.tags:
                     self._client.delete_tag(run.info.run_id, FAILURE)
                 return Child(run.info.run_id, cell, logged)
             self._client.delete_run(run.info.run_id)
-        row_ids = self._row_ids.get(cell.spec_id, ())
-        tags = {**entries.cell_tags(cell, cell_id, row_ids), PARENT: self._parent_id}
-        run = self._client.create_run(self._experiment_id, start_time, tags, entries.run_name(cell, row_ids))
+        shown = self._shown_as(cell)
+        tags = {**entries.cell_tags(cell, cell_id, self._name, shown), PARENT: self._parent_id}
+        tags |= {NOTE: entries.description(cell, self._name, shown), "status": "running"}
+        tags = {name: entries.cut(text, entries.MAX_TAG_LENGTH) for name, text in tags.items()}
+        run = self._client.create_run(self._experiment_id, start_time, tags, entries.run_name(cell, shown))
         return Child(run.info.run_id, cell, {})
 
     def _logged(self, run: Run) -> Points:
@@ -174,11 +252,16 @@ class Group:
         }
 
     def _log_points(
-        self, child: Child, points: Points, timestamp: int | None = None, params: Mapping[str, str] | None = None
+        self,
+        child: Child,
+        points: Points,
+        timestamp: int | None = None,
+        params: Mapping[str, str] | None = None,
+        tags: Mapping[str, str] | None = None,
     ) -> None:
         """Log what the child does not hold yet; timestamp: in milliseconds, None for now."""
         new = {point: value for point, value in points.items() if point not in child.logged}
-        self._log(child.run_id, new, timestamp, params)
+        self._log(child.run_id, new, timestamp, params, tags)
         child.logged |= new
 
     def _log(
@@ -213,5 +296,6 @@ def _dataset(record: RunRecord) -> DatasetInput:
         digest=data["digest"][:MAX_DATASET_DIGEST_LENGTH],
         source_type="origin",
         source=data["origin"],
+        profile=entries.data_profile(record),
     )
     return DatasetInput(dataset, [InputTag("mlflow.data.context", "training")])

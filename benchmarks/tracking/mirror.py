@@ -10,7 +10,8 @@ from benchmarks.events import CellFailed, CellFinished, CellStarted, Event, Roun
 from benchmarks.record import RunRecord
 from benchmarks.tracking.entries import cut
 from benchmarks.tracking.group import Group
-from benchmarks.tracking.store import shown
+from benchmarks.tracking.shown import About, Shown
+from benchmarks.tracking.store import shown as shown_uri
 
 
 class Mirror:
@@ -22,7 +23,8 @@ class Mirror:
 
     uri: MLflow's tracking URI; see `default_tracking_uri`.
     group: name of the table's run, such as "fedsplitbert-table3 @ lite"; a run of that name goes on.
-    row_ids: spec_id of a cell -> ids of the table's rows that show it.
+    shown: definition_id of a cell -> how the table shows it. about: the table and its paper in words.
+    tasks: those of the table that get a view of their own.
     """
 
     def __init__(
@@ -34,13 +36,15 @@ class Mirror:
         *,
         experiment: str,
         warn: Callable[[str], None],
-        row_ids: Mapping[str, Sequence[str]] | None = None,
+        shown: Mapping[str, Shown] | None = None,
+        about: About | None = None,
+        tasks: Sequence[str] = (),
     ) -> None:
-        self._uri = uri
+        self.uri = uri
         self._warn = warn
         self._group: Group | None = None
         try:
-            self._group = Group(uri, results_dir, experiment, group, group_tags, row_ids or {})
+            self._group = Group(uri, results_dir, experiment, group, group_tags, shown or {}, about or About(), tasks)
         except Exception as error:  # noqa: BLE001 - as in _attempt
             self._switch_off(error)
 
@@ -71,6 +75,11 @@ class Mirror:
         """Keep rendered tables and plots as artifacts of the table's run."""
         self._attempt(lambda group: group.log_report(paths))
 
+    @property
+    def link(self) -> str | None:
+        """The page that shows the table's runs; None where tracking is off."""
+        return self._group.link if self._group is not None else None
+
     def _attempt(self, action: Callable[[Group], None]) -> None:
         if self._group is None:
             return
@@ -83,8 +92,8 @@ class Mirror:
         self._group = None
         reason = cut(" ".join(str(error).split()) or type(error).__name__, 300)
         self._warn(
-            f"MLflow tracking at {shown(self._uri)} is off from here on ({reason}). Nothing is lost: results are kept "
-            f"as records, and the next run or `python -m benchmarks import` brings them into MLflow."
+            f"MLflow tracking at {shown_uri(self.uri)} is off from here on ({reason}). Nothing is lost: results are "
+            f"kept as records, and the next run or `python -m benchmarks import` brings them into MLflow."
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -11,14 +12,14 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
-from urllib.parse import urlsplit
 
 from benchmarks.errors import UserError
-from benchmarks.tracking.store import ARTIFACTS, ENVIRONMENT, shown, sqlite_path
+from benchmarks.tracking.store import ARTIFACTS, ENVIRONMENT, connect, is_server, shown, sqlite_path
+from benchmarks.tracking.views import ALL_RUNS, PREFIX, link, web_address
 
 MAX_PORT = 65535
 STOP_SECONDS = 10.0
@@ -30,8 +31,8 @@ def serve(uri: str, results_dir: Path, host: str = "127.0.0.1", port: int = 5000
     Where the runs are kept by a tracking server, only says so: that server has the interface.
     Raises UserError where there is nothing to show, the address cannot be used, or MLflow does not start.
     """
-    if urlsplit(uri).scheme in ("http", "https"):
-        print(f"The runs are kept by a tracking server: open {shown(uri)}", flush=True)
+    if is_server(uri):
+        print(f"The runs are kept by a tracking server: open {shown(uri)}", *_server_links(uri), sep="\n", flush=True)
         return 0
     database = sqlite_path(uri)
     if database is not None and not database.exists():
@@ -91,7 +92,7 @@ def _run(command: list[str], address: str, log: IO[str]) -> int:
             while server.poll() is None and not _answers(address):
                 time.sleep(0.2)
             if server.poll() is None:
-                print(f"MLflow: {address} (Ctrl-C ends it)", flush=True)
+                print(f"MLflow: {address} (Ctrl-C ends it)", *_local_links(address), sep="\n", flush=True)
             return server.wait()
         except KeyboardInterrupt:
             return 0
@@ -105,6 +106,36 @@ def _answers(address: str) -> bool:
             return bool(response.status == 200)
     except (urllib.error.URLError, OSError):
         return False
+
+
+def _local_links(address: str) -> list[str]:
+    """A line for each experiment of the server on this machine that has a view of its runs; none if it does not say."""
+    body = json.dumps({"max_results": 1000}).encode()
+    request = urllib.request.Request(
+        f"{address}/api/2.0/mlflow/experiments/search", body, {"Content-Type": "application/json"}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=10) as response:
+            found = json.load(response).get("experiments", [])
+    except (urllib.error.URLError, OSError, ValueError):
+        return []
+    tags = [{tag["key"]: tag["value"] for tag in entry.get("tags", [])} for entry in found]
+    return _lines(address, [(e["name"], e["experiment_id"], tag) for e, tag in zip(found, tags, strict=True)])
+
+
+def _server_links(uri: str) -> list[str]:
+    """The same of a tracking server; MLflow's own client knows how to log in there."""
+    try:
+        found = connect(uri).search_experiments()
+    except Exception:  # noqa: BLE001 - MLflow raises what its stores raise; the address is said all the same
+        return []
+    return _lines(web_address(uri), [(entry.name, str(entry.experiment_id), entry.tags) for entry in found])
+
+
+def _lines(address: str, experiments: Iterable[tuple[str, str, Mapping[str, str]]]) -> list[str]:
+    return [
+        f"  {name}: {link(address, number)}" for name, number, tags in sorted(experiments) if PREFIX + ALL_RUNS in tags
+    ]
 
 
 def _stop(server: subprocess.Popen[bytes]) -> None:

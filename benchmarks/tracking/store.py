@@ -41,8 +41,8 @@ def prepare(uri: str, results_dir: Path, experiment: str) -> str:
         found = client.get_experiment_by_name(experiment)
         if found is not None:
             return str(found.experiment_id)
-        is_server = urlsplit(uri).scheme in ("http", "https")  # which has its own place for artifacts
-        location = None if is_server else (results_dir.resolve() / ARTIFACTS / experiment).as_uri()
+        # a server has its own place for artifacts
+        location = None if is_server(uri) else (results_dir.resolve() / ARTIFACTS / experiment).as_uri()
         return str(client.create_experiment(experiment, artifact_location=location))
 
 
@@ -58,6 +58,11 @@ def connect(uri: str) -> MlflowClient:
         logging.getLogger("mlflow").setLevel(logging.CRITICAL)  # what fails is raised too, and said once by us
     logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)  # a line for each retry
     return MlflowClient(uri)
+
+
+def is_server(uri: str) -> bool:
+    """Whether a tracking server keeps the runs, which has its own web interface."""
+    return urlsplit(uri).scheme in ("http", "https")
 
 
 def sqlite_path(uri: str) -> Path | None:

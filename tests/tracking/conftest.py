@@ -17,6 +17,7 @@ from benchmarks.spec import Cell, Training
 from benchmarks.tracking import Mirror, default_tracking_uri, prepare
 
 EXPERIMENT = "paper"
+OWN_TAGS = ("mlflow.parentRunId", "mlflow.note.content", "table")  # of a child, which differ between tables
 CELL = Cell(
     scale="lite",
     task="mrpc",
@@ -124,7 +125,7 @@ class Store:
                 "name": run.info.run_name,
                 "status": run.info.status,
                 "params": run.data.params,
-                "tags": {name: text for name, text in run.data.tags.items() if name != "mlflow.parentRunId"},
+                "tags": {name: text for name, text in run.data.tags.items() if name not in OWN_TAGS},
                 "points": self.points(run),
                 "data": [entry.to_dictionary() for entry in run.inputs.dataset_inputs],
                 "artifacts": [entry.path for entry in self.client.list_artifacts(run.info.run_id)],

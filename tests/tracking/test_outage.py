@@ -47,7 +47,7 @@ def test_server_that_is_down_delays_the_mirror(
     warnings.clear()
     with open_mirror() as mirror:
         mirror.sync([record])
-    assert store.points(store.child(group))["total_bytes"] == [(1, 110), (2, 320), (3, 630)]
+    assert store.points(store.child(group))["bytes/total"] == [(1, 110), (2, 320), (3, 630)]
 
 
 def test_store_that_fails_midway_is_caught_up_later(
@@ -72,10 +72,10 @@ def test_store_that_fails_midway_is_caught_up_later(
     (warning,) = warnings
     assert "(the store is gone)" in warning
     warnings.clear()
-    assert store.points(store.child(group))["total_bytes"] == [(1, 110)]
+    assert store.points(store.child(group))["bytes/total"] == [(1, 110)]
     with open_mirror() as mirror:
         mirror(CellFinished(record, reused=True))
-    assert store.points(store.child(group))["total_bytes"] == [(1, 110), (2, 320), (3, 630)]
+    assert store.points(store.child(group))["bytes/total"] == [(1, 110), (2, 320), (3, 630)]
 
 
 @pytest.mark.parametrize(

@@ -34,11 +34,13 @@ def test_killed_cell_goes_on_in_the_same_child(
     assert (after.info.run_id, after.info.status) == (before.info.run_id, "FINISHED")
     points = store.points(after)
     assert {name: [step for step, _ in values] for name, values in points.items() if "timing" not in name} == {
-        **{name: [1, 2, 3] for name in ("train_loss", "up_bytes", "down_bytes", "total_bytes")},
-        **{name: [1, 2, 3] for name in ("test/f1", "client0/test/f1", "client1/test/f1")},
-        **{name: [3] for name in ("setup_bytes", "sampling_error/test/f1")},
+        **{f"bytes/{name}": [1, 2, 3] for name in ("uplink", "downlink", "total")},
+        **{f"bytes/{name}_per_round": [1, 2, 3] for name in ("uplink", "downlink")},
+        **{f"z_clients/test.f1.client{number}": [1, 2, 3] for number in (0, 1)},
+        **{name: [1, 2, 3] for name in ("train_loss", "test/f1")},
+        **{name: [3] for name in ("bytes/one_time_distribution", "sampling_error/test/f1")},
     }
-    assert points["total_bytes"] == TOTAL_BYTES
+    assert points["bytes/total"] == TOTAL_BYTES
     assert [run.info.status for run in store.parents(group)] == ["FINISHED"]
 
 
@@ -59,7 +61,7 @@ def test_interrupted_cell_goes_on_in_the_same_child(
         play(mirror, record_of(), finished=1)
     after = store.child(group)
     assert (after.info.run_id, after.info.status) == (before.info.run_id, "FINISHED")
-    assert store.points(after)["total_bytes"] == TOTAL_BYTES
+    assert store.points(after)["bytes/total"] == TOTAL_BYTES
 
 
 def test_record_completes_what_a_kill_left(
@@ -70,7 +72,7 @@ def test_record_completes_what_a_kill_left(
     open_mirror()(CellFinished(record_of(), reused=True))
     after = store.child(group)
     assert (after.info.run_id, after.info.status) == (before.info.run_id, "FINISHED")
-    assert store.points(after)["total_bytes"] == TOTAL_BYTES
+    assert store.points(after)["bytes/total"] == TOTAL_BYTES
 
 
 def test_lost_checkpoint_starts_a_new_child(

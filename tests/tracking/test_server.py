@@ -8,12 +8,15 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.errors import UserError
-from benchmarks.tracking import default_tracking_uri, serve
+from benchmarks.record import RunRecord
+from benchmarks.tracking import Mirror, default_tracking_uri, serve
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = (
@@ -40,16 +43,21 @@ def is_free(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
-def test_serves_until_interrupted(results_dir: Path, port: int, tmp_path_factory: pytest.TempPathFactory) -> None:
-    elsewhere = tmp_path_factory.mktemp("elsewhere")
-    process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(results_dir), str(port)],
+def start(folder: Path, port: int, elsewhere: Path) -> subprocess.Popen[str]:
+    """The command, in a process of its own that runs somewhere else."""
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(folder), str(port)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=elsewhere,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         text=True,
     )
+
+
+def test_serves_until_interrupted(results_dir: Path, port: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    process = start(results_dir, port, elsewhere)
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == f"MLflow: http://127.0.0.1:{port} (Ctrl-C ends it)\n"
@@ -62,6 +70,40 @@ def test_serves_until_interrupted(results_dir: Path, port: int, tmp_path_factory
         process.kill()
     assert is_free(port)
     assert list(elsewhere.iterdir()) == []
+
+
+def test_runs_are_linked_and_a_server_is_mirrored_into(
+    store: Any,
+    group: str,
+    open_mirror: Callable[..., Mirror],
+    record_of: Callable[..., RunRecord],
+    play: Any,
+    port: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The one test over HTTP: the database's own server is the tracking server of a second table."""
+    record, uri = record_of(), f"http://127.0.0.1:{port}"
+    with open_mirror() as mirror:
+        play(mirror, record)
+    process = start(store.folder, port, tmp_path)
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        path = f"#/experiments/{store.experiment_id}/runs?viewStateShareKey"
+        line = f"  paper: {uri}/{path}=all-runs&workflowType=machine_learning"
+        assert process.stdout.readline().rstrip() == line
+        for _ in range(2):
+            with open_mirror(uri=uri, name=f"{group} by HTTP", tasks=["mrpc"]) as mirror:
+                mirror.sync([record])
+                assert mirror.link is not None
+                assert mirror.link.startswith(f"{uri}/{path}=test-runs-are-linked")
+        assert store.view(f"{group} by HTTP") == store.view(group)
+        assert serve(uri, tmp_path) == 0
+        assert capsys.readouterr().out.splitlines()[1:] == [line]
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
 
 
 def test_busy_port_is_said(results_dir: Path) -> None:
