@@ -335,7 +335,10 @@ class Benchmark:
         found = with_changes(base, in_cell)
         if not row.begins:
             return found
-        return dataclasses.replace(found, initial=self.cell(self.row(row.begins), column, scale, seed))
+        # What a user swept of a row reaches the cell from which it begins, as --set does.
+        swept = self.search(scale).swept.get((column.task, row.id), {}).items()
+        before = dataclasses.replace(self, overrides=(*swept, *self.overrides))
+        return dataclasses.replace(found, initial=before.cell(self.row(row.begins), column, scale, seed))
 
     def narrowed(self, scale: Scale) -> Benchmark:
         """With the columns alone that there are at a scale."""

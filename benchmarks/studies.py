@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from benchmarks.errors import UserError
-from benchmarks.plain import JSON
+from benchmarks.plain import JSON, digest
 from benchmarks.trials import Outcome, Tried, Tuning
 from benchmarks.tuning import Range, Space, Values
 
@@ -173,7 +173,7 @@ def _proposed(opened: optuna.Study, space: Space) -> dict[str, JSON]:
         name: _distribution(values) if isinstance(values, Range) else CategoricalDistribution(list(map(_kept, values)))
         for name, values in space.items()
     }
-    sampler = optuna.samplers.TPESampler(seed=ORDER_SEED + len(trials))
+    sampler = optuna.samplers.TPESampler(seed=int(digest(["tpe", len(trials)], 8), 16))
     copied = optuna.create_study(directions=opened.directions, sampler=sampler)
     for trial in trials:
         if _is_in(trial, space):

@@ -11,21 +11,6 @@ from typing import Any
 from benchmarks.record import write_bytes
 from benchmarks.spec import Benchmark, Scale
 
-HEADINGS = (
-    "task",
-    "method",
-    "scale",
-    "study",
-    "trial",
-    "tried",
-    "score",
-    "mean",
-    "sd",
-    "seeds",
-    "uplink_bytes",
-    "state",
-)
-
 
 def write_sweeps(entries: Sequence[Mapping[str, Any]], benchmark: Benchmark, scale: Scale, folder: Path) -> list[Path]:
     """Write trials.csv, importances.csv, and history, heatmap and front as PNG and SVG, where there is one; the paths.
@@ -36,10 +21,14 @@ def write_sweeps(entries: Sequence[Mapping[str, Any]], benchmark: Benchmark, sca
     from reports.sweeps import figures
 
     entries = [entry for entry in entries if entry.get("metric") and entry["trials"]]
-    contents = {"trials.csv": _csv(HEADINGS, [row for entry in entries for row in _trials(entry)])}
-    shares = [(e["task"], e["method"], e["study"], *share) for e in entries for share in e["importances"].items()]
+    contents = {"trials.csv": _csv([row for entry in entries for row in _trials(entry)])}
+    shares = [
+        {**_place(entry), "field": name, "importance": share}
+        for entry in entries
+        for name, share in entry["importances"].items()
+    ]
     if shares:
-        contents["importances.csv"] = _csv(("task", "method", "study", "field", "importance"), shares)
+        contents["importances.csv"] = _csv(shares)
     for name, figure in figures(entries, benchmark, scale).items():
         contents |= {f"{name}.{kind}": render(figure, kind) for kind in ("png", "svg")}
     for name, content in contents.items():
@@ -47,30 +36,40 @@ def write_sweeps(entries: Sequence[Mapping[str, Any]], benchmark: Benchmark, sca
     return [folder / name for name in contents]
 
 
-def _trials(entry: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+def _place(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: entry[name] for name in ("task", "method", "scale", "study")}
+
+
+def _trials(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A line a trial: where it stands, what came of it, and its value of each field."""
+
     def state(trial: Mapping[str, Any]) -> str:
         if "given_up_after" in trial:
             return f"given up after {trial['given_up_after']}"
-        marks = [name for name in ("ties", "front") if trial["number"] in (entry[name] or ())]
-        return " ".join({"ties": "best", "front": "front"}[name] for name in marks)
+        tie = "tie" if len(entry["ties"]) > 1 else ""
+        marks = {"ties": f"best {tie}".strip(), "front": "front"}
+        return ", ".join(mark for name, mark in marks.items() if trial["number"] in (entry[name] or ()))
 
     return [
-        (
-            *(entry[name] for name in ("task", "method", "scale", "study")),
-            trial["number"],
-            "; ".join(f"{name}={value}" for name, value in trial["values"].items()),
-            entry["metric"],
-            *(trial[name] for name in ("mean", "sd")),
-            len(trial["scores"]),
-            trial["uplink_bytes"],
-            state(trial),
-        )
+        {
+            **_place(entry),
+            "trial": trial["number"],
+            "score": entry["metric"],
+            "mean": trial["mean"],
+            "sd": trial["sd"],
+            "seeds": len(trial["scores"]),
+            "uplink_bytes": trial["uplink_bytes"],
+            "state": state(trial),
+            **trial["values"],
+        }
         for trial in entry["trials"]
     ]
 
 
-def _csv(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
+def _csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """Lines under the headings that any of them has."""
     file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerows([headings, *rows])
+    writer = csv.DictWriter(file, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
     return file.getvalue().encode()

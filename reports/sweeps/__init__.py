@@ -9,10 +9,11 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from benchmarks.measures import metric
 from benchmarks.spec import Benchmark, Scale
-from reports.pages.plots import finish, mark, panels_of, say_not_run, tidy
+from reports.pages.plots import beside, finish, mark, panels_of, say_not_run, tidy
 
 LAYER, RATE = "options.critical_layer", "training.learning_rate"
 Entry = Mapping[str, Any]
@@ -30,14 +31,15 @@ def figures(entries: Sequence[Entry], benchmark: Benchmark, scale: Scale) -> dic
     two = [entry for entry in entries if len(entry["grid"]) > 1]
     if two:
         caption = (
-            "Validation score, of further fields the best. Bold: the best, and what equals it. In brackets: given up."
+            "Validation score, of further fields the best. Bold or ringed: the best, and what equals it. In brackets: "
+            "given up, by the score after fewer rounds."
         )
         found["heatmap"] = partial(
             _figure, two, benchmark, heading, partial(_heatmap, benchmark=benchmark), "", caption
         )
     ahead = [entry for entry in entries if entry["front"] is not None]
     if ahead:
-        caption = "Uplink: all clients and rounds, mean over seeds. Line: trials of which none is better in both."
+        caption = "Uplink: all clients and rounds, mean over seeds. Line: none is as good in both and better in one."
         found["front"] = partial(_figure, ahead, benchmark, heading, _front, "uplink, MB", caption)
     return found
 
@@ -50,9 +52,10 @@ def _figure(
     figure, panels = panels_of(len(entries), 3, (3.6, 3.0), xlabel, 5.2, 1.2)
     for axes, entry in zip(panels, entries, strict=True):
         by = metric(entry["metric"])
-        axes.set_title(
-            f"{names.get(entry['task'], entry['task'])} · {rows.get(entry['method'], entry['method'])}", fontsize=9
-        )
+        title = f"{names.get(entry['task'], entry['task'])} · {rows.get(entry['method'], entry['method'])}"
+        places = [(other["task"], other["method"]) for other in entries]
+        study = f"\nstudy {entry['study'][-8:]}" if places.count((entry["task"], entry["method"])) > 1 else ""
+        axes.set_title(title + study, fontsize=9)
         axes.set_ylabel(by.label + (f" [{by.unit}]" if by.unit else ""), fontsize=8)
         axes.tick_params(labelsize=7.5)
         draw(axes, entry)
@@ -76,6 +79,7 @@ def _history(axes: Axes, entry: Entry) -> None:
         if points and whole:
             best = [by.best([y for _, y in points[: place + 1]]) or 0.0 for place in range(len(points))]
             axes.step([x for x, _ in points], best, where="post", color="0.4", linewidth=1)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     tidy(axes)
 
 
@@ -113,6 +117,7 @@ def _heatmap(axes: Axes, entry: Entry, benchmark: Benchmark) -> None:
         box = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1}
         axes.text(x, y, text, ha="center", va="center", fontsize=7, fontweight=weight, bbox=box)
     axes.imshow(colours, cmap=_colours(), aspect="auto", origin="lower")
+    axes.set_facecolor("0.9")
     axes.set_xticks(range(len(axis[across])), [_written(value) for value in axis[across]], rotation=30)
     axes.set_yticks(range(len(axis[down])), [_written(value) for value in axis[down]])
 
@@ -124,6 +129,8 @@ def _scatter(axes: Axes, entry: Entry, across: str, down: str) -> None:
     means = [by.sign * trial["mean"] for trial in trials]
     edges = ["black" if trial["number"] in entry["ties"] else "none" for trial in trials]
     axes.scatter(places[0], places[1], c=means, cmap=_colours(), s=45, edgecolors=edges)
+    for trial, x, y in zip(trials, *places, strict=True):
+        beside(axes, f"{by.shown(trial['mean']):.1f}", x, y)
     for name, scale in ((across, axes.set_xscale), (down, axes.set_yscale)):
         if isinstance(entry["grid"][name], Mapping) and entry["grid"][name]["log"]:
             scale("log")
@@ -133,7 +140,9 @@ def _scatter(axes: Axes, entry: Entry, across: str, down: str) -> None:
 def _front(axes: Axes, entry: Entry) -> None:
     by = metric(entry["metric"])
     points = [(t["uplink_bytes"] / 1e6, by.shown(t["mean"]), t["number"]) for t in _scored(entry, True)]
-    axes.plot([x for x, _, _ in points], [y for _, y, _ in points], linestyle="none", markersize=5, **mark(0))
+    for x, y, number in points:
+        style = mark(0) if number in entry["front"] else {"color": "0.5", "marker": "."}
+        axes.plot([x], [y], linestyle="none", markersize=6, **style)
     ahead = sorted((x, y) for x, y, number in points if number in entry["front"])
     axes.step([x for x, _ in ahead], [y for _, y in ahead], where="post", color="0.4", linewidth=1)
     tidy(axes, grid="both")

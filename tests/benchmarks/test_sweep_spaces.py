@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from benchmarks.cli.arguments import build_parser
 from benchmarks.cli.main import main
 from benchmarks.cli.select import selection
+from benchmarks.customise import with_settings
 from benchmarks.errors import UserError
 from benchmarks.fedsplitbert import figure6, setup, table3, table4
 from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of
@@ -18,7 +21,7 @@ from benchmarks.spec import Benchmark
 from benchmarks.studies import Studies, importances
 from benchmarks.sweep import without_fields
 from benchmarks.trials import Outcome, Trial, Tuning, front, tied
-from benchmarks.tuning import Range, best_values
+from benchmarks.tuning import Range, Search, best_values
 from fedsim.algorithms import algorithm_names
 
 TABLE = table3.BENCHMARK
@@ -217,6 +220,17 @@ def test_the_best_of_several_studies_is_taken_under_the_same_settings_alone() ->
     assert best_values(entries, "a") == {("t", "m"): {"y": 2}}  # of a perplexity the lower one
 
 
+@pytest.mark.parametrize("method", ["fedavg-finetuned", "fedavg", "fedsplitbert", "fedsplitbert-chosen"])
+def test_what_was_swept_of_a_row_enters_its_cells_as_set_does(method: str) -> None:
+    values = {RATE: 0.5, "training.batch_size": 4}
+    (row,) = rows_of(TABLE, [method])
+    scale = replace(DEMO, search=Search(swept={("mrpc", method): values}))
+    by_hand = with_settings(TABLE, [f"{name}={value}" for name, value in values.items()])
+    cell = by_hand.cell(row, MRPC, DEMO, 0)
+    assert TABLE.cell(row, MRPC, scale, 0) == cell
+    assert cell.initial is None or cell.initial.training.learning_rate == 0.5
+
+
 # ---- a whole sweep -----------------------------------------------------------------------------------------------
 
 SHORT = [
@@ -265,8 +279,10 @@ def test_files_hold_every_trial_and_the_pictures(swept: Path) -> None:
     }
     lines = (folder / "trials.csv").read_text(encoding="utf-8").splitlines()
     assert len(lines) == 1 + 5 + 5
-    assert sum("given up after 1" in line for line in lines) >= 3
-    assert any(line.endswith("front") for line in lines)
+    rows = list(csv.DictReader(lines))
+    assert sum(row["state"] == "given up after 1" for row in rows) >= 3
+    assert any(row["state"].endswith("front") for row in rows)
+    assert {row[LAYER] for row in rows} == {"0", "6", "12"}
 
 
 def test_run_takes_the_best_as_set_would(swept: Path) -> None:
