@@ -45,6 +45,11 @@ def _parse(assignment: str) -> tuple[str, JSON]:
     name, equals, text = assignment.partition("=")
     if not equals or not name:
         raise UserError(f"--set {assignment}: expected field=value, such as training.learning_rate=3e-5")
+    return name, read_value("--set", name, text)
+
+
+def read_value(flag: str, name: str, text: str) -> JSON:
+    """A field's value as it is written on the command line: JSON, or else the text itself; UserError if not finite."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -52,5 +57,5 @@ def _parse(assignment: str) -> tuple[str, JSON]:
     try:
         canonical_json(value)
     except ValueError:
-        raise UserError(f"--set {name}: expected a finite number, found {text}") from None
-    return name, value
+        raise UserError(f"{flag} {name}: expected a finite number, found {text}") from None
+    return value

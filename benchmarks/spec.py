@@ -313,10 +313,13 @@ class Benchmark:
     def changes(self, row: Row, column: Column, scale: Scale) -> tuple[tuple[str, JSON], ...]:
         """What makes a row's cell of the base cell: its own changes and what was chosen for it, then the user's.
 
-        Settings that were tuned for another row give way to a row's own changes.
+        Settings that were tuned for another row give way to a row's own changes; what a user swept of the row does not.
         """
-        chosen = self.search(scale).settings(column.task, row.tuned_as or row.id).items()
+        search = self.search(scale)
+        chosen = search.settings(column.task, row.tuned_as or row.id).items()
         tuned = (*chosen, *row.changes.items()) if row.tuned_as else (*row.changes.items(), *chosen)
+        if row.tuned_as:
+            tuned = (*tuned, *search.swept.get((column.task, row.id), {}).items())
         return (*tuned, *((name, value) for name, value in self.overrides if not row.is_fixed(name)))
 
     def cell(self, row: Row, column: Column, scale: Scale, seed: int) -> Cell:
@@ -332,7 +335,10 @@ class Benchmark:
         found = with_changes(base, in_cell)
         if not row.begins:
             return found
-        return dataclasses.replace(found, initial=self.cell(self.row(row.begins), column, scale, seed))
+        # What a user swept of a row reaches the cell from which it begins, as --set does.
+        swept = self.search(scale).swept.get((column.task, row.id), {}).items()
+        before = dataclasses.replace(self, overrides=(*swept, *self.overrides))
+        return dataclasses.replace(found, initial=before.cell(self.row(row.begins), column, scale, seed))
 
     def narrowed(self, scale: Scale) -> Benchmark:
         """With the columns alone that there are at a scale."""

@@ -1,4 +1,4 @@
-"""Tuning: the grids of a definition, tried on validation data, every method with the same budget.
+"""Tuning: a space of settings, tried on validation data, every method with the same budget.
 
 Records are the truth of a sweep too; Optuna hands the points out and keeps what came of them (`studies`).
 """
@@ -6,36 +6,17 @@ Records are the truth of a sweep too; Optuna hands the points out and keeps what
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.errors import UserError
-from benchmarks.measures import Metric, metric
+from benchmarks.measures import metric
 from benchmarks.record import RunRecord, write_text
 from benchmarks.settings import Settings
 from benchmarks.spec import JSON, Benchmark, Cell, Column, Row, Scale, digest
-from benchmarks.studies import Studies, locked
-from benchmarks.trials import Outcome, Trial, Tried, Tuning
-from benchmarks.tuning import Grid, Values, read_sweep, survivors
-
-
-def tuned_rows(benchmark: Benchmark, scale: Scale, named: Sequence[Row] = ()) -> list[Row]:
-    """The named rows, or all that the definition tunes; UserError where it tunes nothing of one."""
-    grids = benchmark.search(scale).grids
-    untuned = [row.id for row in named if row.id not in grids]
-    if untuned or not grids:
-        known = ", ".join(grids) or "no method"
-        raise UserError(f"{benchmark.id}: nothing to tune in {', '.join(untuned) or 'it'}; it tunes {known}")
-    return [row for row in named or benchmark.rows_at(scale) if row.id in grids]
-
-
-def budget(grid: Grid, trials: int | None) -> int:
-    """Trials of one method on one task: the whole grid, or fewer where fewer are asked for."""
-    points = math.prod(len(values) for values in grid.values())
-    return min(points, trials or points)
+from benchmarks.studies import Studies, importances, locked
+from benchmarks.trials import WAVE, Outcome, Trial, Tried, Tuning, best, front, tied
+from benchmarks.tuning import Range, Space, Values, Wanted, read_sweep, survivors
 
 
 def trial_cell(benchmark: Benchmark, row: Row, column: Column, scale: Scale, seed: int, values: Values) -> Cell:
@@ -47,6 +28,12 @@ def trial_cell(benchmark: Benchmark, row: Row, column: Column, scale: Scale, see
     return dataclasses.replace(found, data_seed=None) if seed in benchmark.search(scale).seeds else found
 
 
+def declared(benchmark: Benchmark, scale: Scale, space: Space) -> Wanted:
+    """What is tried of a row with these fields, as the scale's search says."""
+    search = benchmark.search(scale)
+    return Wanted(space, search.trials, tuple(search.rungs))
+
+
 def plan_tuning(
     benchmark: Benchmark,
     scale: Scale,
@@ -54,45 +41,100 @@ def plan_tuning(
     column: Column,
     seeds: Sequence[int],
     settings: Settings,
-    trials: int | None = None,
+    asked: Wanted | None = None,
 ) -> Tuning:
-    """A method's trials on a task, with those that an earlier start left open; UserError where its data is missing."""
+    """A method's trials on a task, with those that an earlier start left open and those that earlier sweeps finished.
+
+    asked: what is tried; None: the whole grid that the definition declares. UserError where the row's data is missing.
+    """
     from benchmarks.federation import load_inputs
 
     def cells(values: Values) -> tuple[Cell, ...]:
         return tuple(trial_cell(benchmark, row, column, scale, seed, values) for seed in seeds)
 
-    search = benchmark.search(scale)
-    grid = search.grids[row.id]
-    every = [cell for values in _points(grid) for cell in cells(values)]
-    inputs = load_inputs(every[0], settings).digests
-    # As cells are named by what decides them, so is what is drawn from them: other data is another study.
-    decides = {"grid": grid, "score": column.averaged, "cells": [cell.cell_id(inputs) for cell in every]}
-    content = digest(decides | ({"rungs": search.rungs} if search.rungs else {}), 8)
-    study = f"{benchmark.id}/{scale.id}/{column.task}/{row.id}/{content}"
+    def trial(number: int, values: Values, ended: int | None = None) -> Trial:
+        return Trial(number, values, _named(benchmark, scale, row, values), cells(values), ended)
+
+    asked = asked or declared(benchmark, scale, benchmark.search(scale).grids[row.id])
+    _try_out(asked.space, cells)
+    space, rungs = asked.space, () if asked.pareto else asked.rungs
+    inputs = load_inputs(cells({})[0], settings).digests
+    # As cells are named by what decides them, so is what is drawn from them: other data is another study. Values are
+    # no part of it: a sweep with further ones of the same fields extends the study.
+    decides: dict[str, JSON] = {
+        "fields": sorted(space),
+        "score": column.averaged,
+        "cells": [without_fields(cell.to_json(), space) for cell in cells({})],
+        "inputs": dict(inputs),
+        "objectives": ["score", "uplink"] if asked.pareto else ["score"],
+    }
+    study = f"{benchmark.id}/{scale.id}/{column.task}/{row.id}/{digest(decides | {'rungs': rungs}, 8)}"
     better = metric(column.averaged).higher_is_better
-    asked = Studies(settings.results_dir).ask(study, grid, budget(grid, trials or search.trials), better)
-    found = [
-        Trial(number, values, _named(benchmark, scale, row, values), cells(values)) for number, values in asked.items()
-    ]
-    found.sort(key=lambda trial: [grid[name].index(trial.values[name]) for name in grid])
-    return Tuning(row, column, grid, study, tuple(found), tuple(search.rungs))
+    studies = Studies(settings.results_dir)
+    drawn = studies.ask(study, space, asked.budget, better, asked.pareto)
+    found = [trial(number, values) for number, values in drawn.items()]
+    brackets = [found] if asked.is_grid else [found[at : at + WAVE] for at in range(0, len(found), WAVE)]
+    earlier = studies.earlier(study, space, better, asked.pareto).items()
+    settled = [trial(number, values, ended) for number, (values, ended) in earlier if number not in drawn]
+    if asked.is_grid:
+        for each in (*brackets, settled):
+            each.sort(key=lambda one: [_place(space[name], one.values[name]) for name in space])
+    every = (*(one for bracket in brackets for one in bracket), *settled)
+    return Tuning(row, column, space, study, every, rungs, tuple(map(tuple, brackets)), asked.pareto)
+
+
+def _try_out(space: Space, cells: Callable[[Values], tuple[Cell, ...]]) -> None:
+    """UserError where a field does not take one of its values, before any trial is in the journal."""
+    first = {name: values.low if isinstance(values, Range) else values[0] for name, values in space.items()}
+    for name, values in space.items():
+        for value in (values.low, values.high) if isinstance(values, Range) else values:
+            cells({**first, name: value})
+
+
+def _place(values: Sequence[JSON] | Range, value: JSON) -> tuple[int, str]:
+    """Where a value stands among a field's; those of earlier sweeps come behind."""
+    listed = () if isinstance(values, Range) else list(values)
+    return (listed.index(value), "") if value in listed else (len(listed), repr(value))
+
+
+def without_fields(cell: dict[str, JSON], names: Iterable[str]) -> dict[str, JSON]:
+    """A cell's JSON without these fields, nor those of the cells from which it begins."""
+    found: dict[str, JSON] = json.loads(json.dumps(cell))
+    for name in names:
+        *groups, last = name.split(".")
+        group: JSON = found
+        for key in groups:
+            group = group.get(key) if isinstance(group, dict) else None
+        if isinstance(group, dict):
+            group.pop(last, None)
+    if isinstance(found.get("initial"), dict):
+        found["initial"] = without_fields(found["initial"], names)
+    return found
 
 
 def going_on(tuning: Tuning, records: Mapping[str, RunRecord], stage: int) -> list[Trial]:
     """The trials that are left after so many rungs: those with the best mean scores; records: by cells' spec_id."""
-    trials = list(tuning.trials)
-    for rung in tuning.rungs[:stage]:
-        known = [one for one in (_outcome(tuning, trial, records, rung) for trial in trials) if one.mean is not None]
-        known.sort(key=lambda one: -tuning.metric.sign * (one.mean or 0.0))  # of equals the first
-        trials = [one.trial for one in known[: survivors(len(tuning.trials))]]
-    return trials
+    left = []
+    for bracket in tuning.tried:
+        trials = list(bracket)
+        for rung in tuning.rungs[:stage]:
+            known = [
+                one for one in (_outcome(tuning, trial, records, rung) for trial in trials) if one.mean is not None
+            ]
+            known.sort(key=lambda one: -tuning.metric.sign * (one.mean or 0.0))  # of equals the first
+            trials = [one.trial for one in known[: survivors(len(bracket))]]
+        left += trials
+    return left
 
 
 def stage_cells(tuning: Tuning, records: Mapping[str, RunRecord], stage: int) -> list[tuple[Trial, Cell]]:
-    """What is run after so many rungs: the cells of the next rung, or the whole ones after the last."""
+    """What is run after so many rungs: the cells of the next rung, or the whole ones after the last.
+
+    Trials of earlier sweeps come where they ended: their records are there.
+    """
     rung = (*tuning.rungs, None)[stage]
-    return [(trial, cell) for trial in going_on(tuning, records, stage) for cell in trial.cells_at(rung)]
+    settled = [trial for trial in tuning.settled if trial.ended == (rung or 0)]
+    return [(trial, cell) for trial in (*going_on(tuning, records, stage), *settled) for cell in trial.cells_at(rung)]
 
 
 def outcomes(tuning: Tuning, records: Mapping[str, RunRecord]) -> list[Outcome]:
@@ -101,57 +143,74 @@ def outcomes(tuning: Tuning, records: Mapping[str, RunRecord]) -> list[Outcome]:
         trial.number: _outcome(tuning, trial, records, rung)
         for stage, rung in enumerate((*tuning.rungs, None))
         for trial in going_on(tuning, records, stage)
-    }
+    } | {trial.number: _outcome(tuning, trial, records, trial.ended or None) for trial in tuning.settled}
     return [found[trial.number] for trial in tuning.trials]
 
 
 def _outcome(tuning: Tuning, trial: Trial, records: Mapping[str, RunRecord], rung: int | None) -> Outcome:
     done = [records[cell.spec_id] for cell in trial.cells_at(rung) if cell.spec_id in records]
     scores = tuple(record.score(tuning.column.averaged, tuning.scored_at) for record in done)
-    return Outcome(trial, tuple(record.cell_id for record in done), scores, rung)
-
-
-def best(tried: Sequence[Outcome], by: Metric) -> Outcome | None:
-    """The best mean validation score in the metric's direction, the first of equals; None where no trial has one.
-
-    Trials that were given up at a rung are not compared with those that went on.
-    """
-    means = [one.mean if one.rung is None else None for one in tried]
-    return tried[means.index(by.best(means))] if any(mean is not None for mean in means) else None
+    uplinks = tuple(sum(entry.up_bytes for entry in record.rounds) for record in done)
+    return Outcome(trial, tuple(record.cell_id for record in done), scores, rung, uplinks)
 
 
 def write_sweep(
-    path: Path, benchmark: Benchmark, scale: Scale, seeds: Sequence[int], tried: Tried, results_dir: Path
+    path: Path,
+    benchmark: Benchmark,
+    scale: Scale,
+    seeds: Sequence[int],
+    tried: Tried,
+    results_dir: Path,
+    choices: bool = False,
 ) -> None:
-    """Keep what was tried in a sweep's file, beside the other tasks and methods that are in it."""
+    """Keep what was tried in a sweep's file, beside the other tasks, methods and studies that are in it.
+
+    choices: of a task and method one study alone, as in the file that definitions read.
+    """
+
+    def key(entry: Mapping[str, JSON]) -> tuple[str, str, str]:
+        return entry["task"], entry["method"], "" if choices else entry.get("study", "")
+
+    new = [_entry(benchmark, scale, seeds, tuning, results) for tuning, results in tried]
     with locked(results_dir):
-        entries = {(entry["task"], entry["method"]): entry for entry in read_sweep(path)}
-        for tuning, results in tried:
-            chosen, score = best(results, tuning.metric), tuning.column.averaged.partition("/")[2]
-            entries[tuning.column.task, tuning.row.id] = {
-                "task": tuning.column.task,
-                "method": tuning.row.id,
-                "scale": scale.label,
-                "seeds": list(seeds),
-                "score": f"{score} on validation data after the {tuning.scored_at} round",
-                "study": tuning.study,
-                "grid": tuning.grid,
-                "budget": len(tuning.trials),
-                "trials": [_described(one) for one in results],
-                "best": _described(chosen) if chosen else None,
-            }
-        value = {"benchmark": benchmark.id, "scale": scale.id, "tunings": [entries[key] for key in sorted(entries)]}
+        entries = {key(entry): entry for entry in [*read_sweep(path), *new]}
+        value = {"benchmark": benchmark.id, "scale": scale.id, "tunings": [entries[at] for at in sorted(entries)]}
         write_text(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _entry(
+    benchmark: Benchmark, scale: Scale, seeds: Sequence[int], tuning: Tuning, results: Sequence[Outcome]
+) -> dict[str, JSON]:
+    chosen, score = best(results, tuning.metric), tuning.column.averaged.partition("/")[2]
+    finished = [(one.trial.values, one.mean) for one in results if one.rung is None and one.mean is not None]
+    return {
+        "task": tuning.column.task,
+        "method": tuning.row.id,
+        "scale": scale.label,
+        "seeds": list(seeds),
+        "score": f"{score} on validation data after the {tuning.scored_at} round",
+        "metric": score,
+        "study": tuning.study,
+        "grid": {name: dataclasses.asdict(v) if isinstance(v, Range) else v for name, v in tuning.space.items()},
+        "budget": sum(map(len, tuning.tried)),
+        "trials": [_described(one) for one in results],
+        "best": _described(chosen) if chosen else None,
+        "ties": [one.trial.number for one in tied(results, tuning.metric)],
+        "front": [one.trial.number for one in front(results, tuning.metric)] if tuning.pareto else None,
+        "importances": importances(finished),
+    }
 
 
 def _described(one: Outcome) -> dict[str, JSON]:
     return {
+        "number": one.trial.number,
         "values": dict(one.trial.values),
         "settings": dict(one.trial.settings),
         "cells": list(one.cell_ids),
         "scores": list(one.scores),
         "mean": one.mean,
         "sd": one.deviation,
+        "uplink_bytes": one.uplink,
     } | ({"given_up_after": one.rung} if one.rung is not None else {})
 
 
@@ -159,9 +218,3 @@ def _named(benchmark: Benchmark, scale: Scale, row: Row, values: Values) -> Row:
     written = ", ".join(f"{name.partition('.')[2] or name}={value}" for name, value in values.items())
     shown = ", ".join(benchmark.shown(*value, scale) for value in values.items())
     return row.changed(values, id=f"{row.id}[{written}]", name=f"{row.name} {shown}")
-
-
-def _points(grid: Grid) -> Iterator[Values]:
-    """Every combination of the grid's values."""
-    for values in itertools.product(*grid.values()):
-        yield dict(zip(grid, values, strict=True))

@@ -10,10 +10,54 @@ from functools import lru_cache
 from pathlib import Path
 
 from benchmarks.errors import UserError
+from benchmarks.measures import metric
 from benchmarks.plain import JSON
 
 Grid = Mapping[str, Sequence[JSON]]  # "--set" field -> values
 Values = Mapping[str, JSON]  # "--set" field -> one of them
+
+
+@dataclass(frozen=True)
+class Range:
+    """All numbers from low to high, both included; log: drawn evenly by the logarithm; whole: whole numbers alone."""
+
+    low: float
+    high: float
+    log: bool = False
+    whole: bool = False
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, int | float) and self.low <= value <= self.high
+
+
+Space = Mapping[str, Sequence[JSON] | Range]  # "--set" field -> its values, or the range of them
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a sweep tries of a row on a task.
+
+    trials: at most so many points of a grid, in a seeded order; None: all. With a range among the fields: so many that
+    Optuna's TPE draws. rungs: as a `Search` has them. pareto: whether uplink bytes are an objective beside the score.
+    """
+
+    space: Space
+    trials: int | None = None
+    rungs: tuple[int, ...] = ()
+    pareto: bool = False
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether every field has values, so that there are points to count."""
+        return not any(isinstance(values, Range) for values in self.space.values())
+
+    @property
+    def budget(self) -> int:
+        """The number of trials: the whole grid, or fewer where fewer are asked for."""
+        if not self.is_grid:
+            return self.trials or 0
+        points = math.prod(len(values) for values in self.space.values() if not isinstance(values, Range))
+        return min(points, self.trials or points)
 
 
 @dataclass(frozen=True)
@@ -31,9 +75,13 @@ class Search:
     rungs: tuple[int, ...] = ()
     seeds: tuple[int, ...] = ()
     chosen: Path | None = None
+    # (task, row) -> what a user's own sweep found best (--from-sweep), which comes before what lies in `chosen`.
+    swept: Mapping[tuple[str, str], Values] = field(default_factory=dict)
 
     def settings(self, task: str, row: str) -> Values:
         """What was chosen for a row on a task; nothing where it was not tuned yet."""
+        if (task, row) in self.swept:
+            return self.swept[task, row]
         if self.chosen is None or not self.chosen.exists():
             return {}
         return _choices(self.chosen, self.chosen.stat().st_mtime_ns).get((task, row), {})
@@ -56,6 +104,22 @@ def _choices(path: Path, changed: int) -> Mapping[tuple[str, str], Values]:
     """changed: when the file was, as a sweep may write it while this process runs."""
     found = read_sweep(path)
     return {(entry["task"], entry["method"]): entry["best"]["values"] for entry in found if entry["best"]}
+
+
+def best_values(entries: Sequence[Mapping[str, JSON]], label: str) -> dict[tuple[str, str], Values]:
+    """Of sweeps of a scale with that label, the values of the best mean score: (task, row) -> field -> value.
+
+    Of several studies of a row on a task the better one counts, of equals that with fewer fields.
+    """
+    found: dict[tuple[str, str], Mapping[str, JSON]] = {}
+    for entry in sorted(entries, key=lambda entry: len(entry.get("grid", ()))):
+        if not entry["best"] or entry["best"]["mean"] is None or entry["scale"] != label:
+            continue
+        place = entry["task"], entry["method"]
+        gain = metric(entry["score"].partition(" ")[0]).gain
+        if place not in found or gain(entry["best"]["mean"], found[place]["mean"]) > 0:
+            found[place] = entry["best"]
+    return {place: best["values"] for place, best in found.items()}
 
 
 def read_sweep(path: Path) -> list[dict[str, JSON]]:

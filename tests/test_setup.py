@@ -31,6 +31,7 @@ REPORTS: Mapping[str, tuple[str, ...]] = {
     "claims": ("evidence", "pages"),
     "audit": ("evidence", "pages", "claims"),
     "front": ("evidence", "pages", "claims", "audit"),
+    "sweeps": ("pages",),
 }
 READ_BY_REPORTS = tuple(
     f"benchmarks.{name}" for name in ("spec", "record", "predictions", "claims", "costs", "measures")

@@ -30,6 +30,14 @@ def positive(text: str) -> int:
     return number
 
 
+def rungs(text: str) -> list[int]:
+    """Numbers of rounds between commas, in rising order; "none" for no such."""
+    found = [] if text == "none" else [positive(part) for part in text.split(",")]
+    if found != sorted(set(found)):
+        raise argparse.ArgumentTypeError(f"expected rising numbers of rounds, such as 1,2, found {text!r}")
+    return found
+
+
 def names(text: str) -> list[str]:
     """Names between commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
@@ -48,6 +56,7 @@ def build_parser() -> Parser:
 
     command = commands.add_parser("plan", help="cells, and bytes derived without training; what claims still need")
     _selection(command, required=True, what="a benchmark's id; with --claims a paper's")
+    _from_sweep(command)
     command.add_argument(
         "--claims", action="store_true", help="what each claim of a paper still needs: cells, seeds (default: 5), hours"
     )
@@ -59,17 +68,13 @@ def build_parser() -> Parser:
 
     command = commands.add_parser("run", help="compute the cells that are not finished, then show the table")
     _selection(command, required=True)
+    _from_sweep(command)
     _machine(command)
 
-    command = commands.add_parser("sweep", help="tune what the paper tunes, on validation data")
+    command = commands.add_parser("sweep", help="tune settings on validation data")
     _selection(command, required=True)
     _machine(command)
-    command.add_argument("--trials", type=positive, help="at most so many trials a method and task (default: all)")
-    command.add_argument(
-        "--adopt",
-        action="store_true",
-        help="make the best values the definition's own, where it has a file",
-    )
+    _sweep(command)
 
     command = commands.add_parser("pretrain", help="train a backbone of this project, as whatever needs it does")
     command.add_argument("backbone_id", metavar="backbone", help="such as arabic-mini")
@@ -79,6 +84,7 @@ def build_parser() -> Parser:
 
     command = commands.add_parser("report", help="render what has been run: terminal, Markdown, LaTeX, CSV, plots")
     _selection(command, required=False, what="ids of benchmarks, or of papers (default: all)", several=True)
+    _from_sweep(command)
     command.add_argument(
         "--records",
         type=Path,
@@ -145,6 +151,39 @@ def _selection(
         help="change a field of every cell (a critical layer counts the paper's layers)",
     )
     _places(command)
+
+
+def _sweep(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--grid",
+        action="append",
+        default=[],
+        metavar="FIELD=V1,V2,…",
+        help="values of a field, as --set has them, in place of the definition's grid; several: all combinations",
+    )
+    command.add_argument(
+        "--range",
+        action="append",
+        default=[],
+        metavar="FIELD=LOW:HIGH[:log]",
+        help="numbers that Optuna's TPE draws, --trials of them",
+    )
+    command.add_argument("--trials", type=positive, help="at most so many trials a method and task (default: all)")
+    command.add_argument(
+        "--rungs", type=rungs, help="rounds after which all but a quarter are given up, such as 1,2; none: no such"
+    )
+    command.add_argument("--pareto", action="store_true", help="two objectives: the score, and the bytes sent up")
+    command.add_argument(
+        "--adopt",
+        action="store_true",
+        help="make the best values the definition's own, where it has a file",
+    )
+
+
+def _from_sweep(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--from-sweep", action="store_true", help="take the settings that a sweep in the results folder found best"
+    )
 
 
 def _places(command: argparse.ArgumentParser) -> None:

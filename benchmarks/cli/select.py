@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from benchmarks.customise import with_backbone, with_settings
+from benchmarks.errors import UserError
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
 from benchmarks.settings import Settings
 from benchmarks.spec import Benchmark, Cell, Column, Row, Scale
+from benchmarks.tuning import best_values, read_sweep
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,30 @@ def selection(words: argparse.Namespace, benchmark_id: str | None = None) -> Sel
     chosen = with_settings(benchmark(benchmark_id or words.id), words.set)
     scale = with_backbone(scale_of(chosen, words.scale or "demo"), words.backbone)
     rows, columns = rows_of(chosen, words.methods, scale), columns_of(chosen, words.tasks, scale)
-    return Selection(chosen, scale, rows, columns, range(words.seeds))
+    found = Selection(chosen, scale, rows, columns, range(words.seeds))
+    return _from_sweep(found, words.results_dir) if getattr(words, "from_sweep", False) else found
+
+
+def sweep_file(results_dir: Path, chosen: Selection) -> Path:
+    """Where the sweeps of a benchmark at a scale are kept."""
+    return results_dir / "sweeps" / f"{chosen.benchmark.id}-{chosen.scale.id}.json"
+
+
+def _from_sweep(chosen: Selection, results_dir: Path) -> Selection:
+    """With the best values of the sweeps under the same --set and backbone in place of the definition's."""
+    path = sweep_file(results_dir, chosen)
+    best = best_values(read_sweep(path), chosen.scale.label)
+    rows, tasks = {row.id for row in chosen.benchmark.rows}, {column.task for column in chosen.columns}
+    swept = {place: values for place, values in best.items() if place[0] in tasks and place[1] in rows}
+    if not swept:
+        raise UserError(
+            f"--from-sweep: expected a sweep of what is chosen, with the same --set, in {path}, found none; run "
+            f"`python -m benchmarks sweep {chosen.benchmark.id} --scale {chosen.scale.id}` first"
+        )
+    search = replace(chosen.benchmark.search(chosen.scale), swept=swept)
+    names = ", ".join(dict.fromkeys(row for _, row in swept))
+    label = f"{chosen.scale.label}; settings of {names} chosen by a sweep on validation data"
+    return replace(chosen, scale=replace(chosen.scale, search=search, label=label, changed=True))
 
 
 def settings(words: argparse.Namespace, cells: int = 1) -> Settings:

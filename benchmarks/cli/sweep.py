@@ -6,18 +6,22 @@ import argparse
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from benchmarks.cli.run import compute, summary, warn
-from benchmarks.cli.select import Selection, selection, settings
+from benchmarks.cli.select import Selection, selection, settings, sweep_file
+from benchmarks.cli.sweep_files import write_sweeps
 from benchmarks.errors import UserError
 from benchmarks.measures import Metric
 from benchmarks.record import RunRecord
+from benchmarks.settings import Settings
+from benchmarks.spaces import read_space, spaces
 from benchmarks.spec import JSON, Cell, Column, Row
 from benchmarks.studies import Studies
-from benchmarks.sweep import best, budget, outcomes, plan_tuning, stage_cells, tuned_rows, write_sweep
-from benchmarks.trials import Tried, Tuning
-from benchmarks.tuning import read_sweep
+from benchmarks.sweep import declared, outcomes, plan_tuning, stage_cells, write_sweep
+from benchmarks.trials import WAVE, Outcome, Tried, Tuning, best, front, tied
+from benchmarks.tuning import Range, Wanted, read_sweep
 
 
 @dataclass(frozen=True)
@@ -46,49 +50,38 @@ class SweepSelection(Selection):
 
 
 def sweep_command(words: argparse.Namespace) -> int:
-    """Try what the paper tunes on validation data, show what came of it and how to run the table with the best."""
+    """Try settings on validation data, show and write what came of it, and how to run the table with the best."""
     chosen = selection(words)
     search = chosen.benchmark.search(chosen.scale)
-    rows = tuned_rows(chosen.benchmark, chosen.scale, chosen.rows if words.methods else ())
-    if words.adopt and search.chosen is None:
-        raise UserError(f"--adopt: {chosen.benchmark.id} reads no choices at the scale {chosen.scale.id}; leave it out")
+    asked = read_space(words.grid, words.range)
+    is_drawn = any(isinstance(values, Range) for values in asked.values())
+    if is_drawn and words.trials is None:
+        raise UserError("--range: expected --trials with the number of points to draw, found none")
+    if words.adopt and (search.chosen is None or asked):
+        why = "takes what the definition tunes, without --grid or --range" if asked else "reads no choices"
+        raise UserError(f"--adopt: {chosen.benchmark.id} {why} at the scale {chosen.scale.id}; leave it out")
     if words.seeds > 1 and search.seeds:
         warn(f"this search has seeds of its own, which no table uses ({', '.join(map(str, search.seeds))})")
-    grids = [search.grids[row.id] for row in rows]
-    _refuse_tuned({name for grid in grids for name in grid}, words.set)
+    found = spaces(chosen.benchmark, chosen.scale, chosen.rows, chosen.columns, bool(words.methods), asked)
+    _refuse_tuned({name for space in found.values() for name in space}, words.set)
+    rows = [row for row in chosen.rows if any((column.task, row.id) in found for column in chosen.columns)]
+    if left := [row.name for row in chosen.rows if row not in rows]:
+        print(f"Left out, with nothing of their own to tune: {', '.join(left)}.")
     seeds = search.seeds or tuple(chosen.seeds)
-    count = sum(budget(grid, words.trials or search.trials) for grid in grids) * len(chosen.columns) * len(seeds)
-    made = settings(words, count)
-    path = made.results_dir / "sweeps" / f"{chosen.benchmark.id}-{chosen.scale.id}.json"
+    plans = {place: _wanted(declared(chosen.benchmark, chosen.scale, space), words) for place, space in found.items()}
+    made = settings(words, sum(plan.budget for plan in plans.values()) * len(seeds))
+    path = sweep_file(made.results_dir, chosen)
     read_sweep(path)  # a damaged one is said before hours of training, not after
-    tunings = [
-        plan_tuning(chosen.benchmark, chosen.scale, row, column, seeds, made, words.trials)
-        for column in chosen.columns
-        for row in rows
-    ]
-    by_spec: dict[str, RunRecord] = {}
-    problems = []
-    for stage in range(len(search.rungs) + 1):
-        sweep = SweepSelection(chosen.benchmark, chosen.scale, rows, chosen.columns, seeds, tunings, stage, by_spec)
-        cells = list({cell.spec_id: cell for _, _, cell in sweep.cells()}.values())
-        records, failures = compute(sweep, cells, made, tracking=not words.no_tracking)
-        if failures:
-            problems.append(summary(failures, len(cells), sweep))
-        by_spec = by_spec | {record.cell.spec_id: record for record in records}
-    problem = "\n".join(problems)
-    if not by_spec:
-        raise UserError(problem)
-    tried = [(tuning, outcomes(tuning, by_spec)) for tuning in tunings]
-    Studies(made.results_dir).tell(tried)
-    written = (path, search.chosen) if words.adopt and search.chosen else (path,)
-    for place in written:
-        write_sweep(place, chosen.benchmark, chosen.scale, seeds, tried, made.results_dir)
-    print_sweep(sweep, tried)
+    narrowed = SweepSelection(chosen.benchmark, chosen.scale, rows, chosen.columns, seeds, ())
+    running = _Running(narrowed, plans, made, not words.no_tracking, (path, search.chosen if words.adopt else None))
+    tried, problem = running.all()
+    print_sweep(running.selection, tried)
     print(
-        f"Written to {' and '.join(map(str, written))}. The table with the best values:",
+        f"Written to {' and '.join(map(str, running.written))}. The table with the best values:",
         *commands(words, chosen, tried),
         sep="\n  ",
     )
+    print(f"Of every sweep of {chosen.title} so far:", *running.files, sep="\n  ")
     undecided = [
         f"{tuning.column.name} · {tuning.row.name}" for tuning, results in tried if best(results, tuning.metric) is None
     ]
@@ -97,6 +90,97 @@ def sweep_command(words: argparse.Namespace) -> int:
     if problem:
         warn(problem)
     return 0
+
+
+def _wanted(plan: Wanted, words: argparse.Namespace) -> Wanted:
+    """With what the user says of rungs and objectives; Optuna gives up no trial of two objectives."""
+    rungs = plan.rungs if words.rungs is None else tuple(words.rungs)
+    if words.pareto and words.rungs:
+        raise UserError("--rungs: with --pareto all trials are run to their end; leave one of them out")
+    # A grid of the user's own is tried whole, whatever the definition's budget.
+    trials = words.trials or (None if words.grid else plan.trials)
+    return replace(plan, trials=trials, rungs=() if words.pareto else rungs, pareto=words.pareto)
+
+
+@dataclass
+class _Running:
+    """A sweep while it runs: wave by wave of what is drawn (a grid is one), and rung by rung."""
+
+    selection: SweepSelection
+    plans: Mapping[tuple[str, str], Wanted]
+    made: Settings
+    tracking: bool
+    places: tuple[Path, Path | None]  # the sweep's file, and the one that definitions read where it is to be written
+    records: dict[str, RunRecord] = field(default_factory=dict)  # by their cells' spec_id
+    problems: list[str] = field(default_factory=list)
+    files: Sequence[Path] = ()
+
+    @property
+    def written(self) -> list[Path]:
+        """The files that hold what was found."""
+        return [path for path in self.places if path]
+
+    def all(self) -> tuple[Tried, str]:
+        """Run what is left of it; what came of all trials, and what went wrong. UserError where nothing was run."""
+        budget = max(plan.budget for plan in self.plans.values())
+        is_drawn = not all(plan.is_grid for plan in self.plans.values())
+        for most in [*range(WAVE, budget, WAVE), budget] if is_drawn else [budget]:
+            plans = {place: replace(plan, trials=most) if is_drawn else plan for place, plan in self.plans.items()}
+            tunings = self._planned(plans)
+            stages = range(1 + max(len(tuning.rungs) for tuning in tunings))
+            for stage in stages:
+                self.selection = replace(self.selection, tunings=tunings, stage=stage, known=self.records)
+                self._run(is_last=most == budget and stage == stages[-1])
+            Studies(self.made.results_dir).tell(self._tried())
+        return self._tried(), "\n".join(self.problems)
+
+    def _planned(self, plans: Mapping[tuple[str, str], Wanted]) -> list[Tuning]:
+        chosen = self.selection
+        return [
+            plan_tuning(
+                chosen.benchmark, chosen.scale, row, column, chosen.seeds, self.made, plans[column.task, row.id]
+            )
+            for column in chosen.columns
+            for row in chosen.rows
+            if (column.task, row.id) in plans
+        ]
+
+    def _run(self, is_last: bool) -> None:
+        cells = list({cell.spec_id: cell for _, _, cell in self.selection.cells()}.values())
+        cells = [cell for cell in cells if cell.spec_id not in self.records]
+        if not cells and not is_last:
+            return
+        show = self._written if is_last else _nothing
+        records, failures = compute(self.selection, cells, self.made, tracking=self.tracking, show=show)
+        self._know(records)
+        if failures:
+            self.problems.append(summary(failures, len(cells), self.selection))
+        if is_last and not self.records:
+            raise UserError("\n".join(self.problems))
+
+    def _know(self, records: Sequence[RunRecord]) -> None:
+        self.records = self.records | {record.cell.spec_id: record for record in records}
+
+    def _tried(self) -> list[tuple[Tuning, Sequence[Outcome]]]:
+        return [(tuning, outcomes(tuning, self.records)) for tuning in self.selection.tunings]
+
+    def _written(self, records: Sequence[RunRecord]) -> Sequence[Path]:
+        """Write the sweep's files and their pictures, which become artifacts of its run in MLflow."""
+        self._know(records)
+        if self.records:
+            chosen, (path, choices) = self.selection, self.places
+            for place in self.written:
+                is_choice = place == choices
+                write_sweep(
+                    place, chosen.benchmark, chosen.scale, chosen.seeds, self._tried(), self.made.results_dir, is_choice
+                )
+            folder = self.made.results_dir / "reports" / chosen.benchmark.id / chosen.scale.id / "sweep"
+            self.files = write_sweeps(read_sweep(path), chosen.benchmark, chosen.scale, folder)
+        return self.files
+
+
+def _nothing(records: Sequence[RunRecord]) -> Sequence[Path]:
+    return ()
 
 
 def _refuse_tuned(tuned: set[str], assignments: Sequence[str]) -> None:
@@ -110,17 +194,20 @@ def _refuse_tuned(tuned: set[str], assignments: Sequence[str]) -> None:
 
 
 def print_sweep(sweep: SweepSelection, tried: Tried) -> None:
-    """Every value with its validation score, the best one marked."""
+    """Every value with its validation score, the best one marked, with all that equal it."""
     from rich.console import Console
     from rich.table import Table
 
+    from reports.pages.text import human_bytes
+
     table = Table(title=f"{sweep.title}: validation scores after the {tried[0][0].scored_at} round")
-    for heading in ("Task", "Method", "Tried", "Score", "sd", "n", ""):
-        table.add_column(heading, justify="right" if heading in ("Score", "sd", "n") else "left")
+    is_pareto = any(tuning.pareto for tuning, _ in tried)
+    for heading in ("Task", "Method", "Tried", "Score", "sd", "n", *(("Uplink",) if is_pareto else ()), ""):
+        table.add_column(heading, justify="right" if heading in ("Score", "sd", "n", "Uplink") else "left")
     for tuning, results in tried:
         metric = tuning.metric
         unit = f", {metric.unit}" if metric.unit else ""
-        chosen = best(results, metric)
+        equals, ahead = tied(results, metric), front(results, metric) if tuning.pareto else []
         for one in results:
             table.add_row(
                 f"{tuning.column.name} ({metric.label}{unit})",
@@ -129,12 +216,25 @@ def print_sweep(sweep: SweepSelection, tried: Tried) -> None:
                 _score(one.mean, metric) or ("undefined" if one.finished else "failed"),
                 _score(one.deviation, metric),
                 str(len(one.scores)),
-                "best" if one is chosen else f"given up after {one.rung}" if one.rung is not None else "",
-                style="bold" if one is chosen else None,
+                *([human_bytes(one.uplink) if one.uplink is not None else ""] if is_pareto else []),
+                _remark(one, equals, ahead),
+                style="bold" if one in equals else None,
                 end_section=one is results[-1],
             )
     console = Console()
     Console(width=max(console.width, 118)).print(table)
+
+
+def _remark(one: Outcome, equals: Sequence[Outcome], ahead: Sequence[Outcome]) -> str:
+    """Whether it is the best, or as good, whether none is better in score and bytes, or when it was given up."""
+    if one.rung is not None:
+        return f"given up after {one.rung}"
+    marks = {
+        "best": one in equals[:1],
+        f"tie of {len(equals)}": one in equals and len(equals) > 1,
+        "front": one in ahead,
+    }
+    return ", ".join(mark for mark, holds in marks.items() if holds)
 
 
 def _score(value: float | None, metric: Metric) -> str:

@@ -257,7 +257,7 @@ TUNED: Mapping[str, Mapping[str, tuple[JSON, ...]]] = {
     "fedavg": LEARNING_RATES,
     "fedprox": {"options.proximal": (0.001, 0.01, 0.1, 1.0)},
     "fedadam": {"options.server.learning_rate": (0.001, 0.0032, 0.01, 0.032)},
-    "fedsplitbert": {"options.critical_layer": (0, 4, 6, 8)},
+    "fedsplitbert": {"options.critical_layer": (0, 4, 6, 8), **LEARNING_RATES},
 }
 
 DEVIATIONS = (

@@ -16,7 +16,7 @@ from benchmarks.registry import benchmark, claims_of, scale_of
 from benchmarks.runner import run_cell
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell, Column, Row
-from benchmarks.sweep import budget, trial_cell, tuned_rows
+from benchmarks.sweep import declared, trial_cell
 from benchmarks.tasks.glue import CENTRAL_EXAMPLES
 from benchmarks.trials import Trial
 from reports.evidence.gate import has_references
@@ -132,11 +132,11 @@ def test_every_method_is_tuned_with_the_same_number_of_trials_on_data_of_no_tabl
     search = TABLE3.search(lite)
     methods = {row.id.rpartition("-")[0] for row in TABLE3.rows if row.printed}
     assert set(search.grids) == {f"{method}-{head}" for method in methods for head in ("average", "psum")}
-    assert {budget(grid, search.trials) for grid in search.grids.values()} == {8}
+    assert {declared(TABLE3, lite, grid).budget for grid in search.grids.values()} == {8}
     named = {row.tuned_as or row.id for row in TABLE3.rows if row.printed}
     assert named == set(search.grids)
     (seed,) = search.seeds
-    for row in tuned_rows(TABLE3, lite):
+    for row in map(TABLE3.row, search.grids):
         cell = trial_cell(TABLE3, row, ENGLISH, lite, seed, {"training.learning_rate": 3e-4})
         assert (cell.seed, cell.data_seed, cell.holdout) == (seed, None, "validation")
         assert cell.training.learning_rate == 3e-4

@@ -29,14 +29,16 @@ from benchmarks.registry import columns_of, rows_of, scale_of
 from benchmarks.settings import Settings
 from benchmarks.spec import Benchmark, Cell, Column
 from benchmarks.studies import Studies
-from benchmarks.sweep import best, budget, plan_tuning, trial_cell, write_sweep
-from benchmarks.trials import Outcome, Trial, Tuning
-from benchmarks.tuning import Grid, read_sweep
+from benchmarks.sweep import plan_tuning, trial_cell, write_sweep
+from benchmarks.trials import Outcome, Trial, Tuning, best
+from benchmarks.tuning import Grid, Wanted, read_sweep
 
 TABLE = table3.BENCHMARK
 DEMO, LITE, PAPER = (scale_of(TABLE, name) for name in ("demo", "lite", "paper"))
 (MRPC,) = columns_of(TABLE, ["mrpc"])
 FEDAVG, FEDPROX, FEDADAM, FEDSPLITBERT = rows_of(TABLE, ["fedavg", "fedprox", "fedadam", "fedsplitbert"])
+LAYER = "options.critical_layer"
+LAYERS = ("--methods", "fedsplitbert", "--grid", f"{LAYER}=0,4,6,8")
 SHORT = ("training.rounds=1", "training.max_length=16", "training.batch_size=32")
 
 
@@ -68,8 +70,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A results directory after a sweep of FedSplitBERT that a kill had stopped right after its trials were asked."""
     folder = tmp_path_factory.mktemp("results")
     changed = with_settings(TABLE, SHORT)
-    plan_tuning(changed, scale_of(changed, "demo"), FEDSPLITBERT, MRPC, [0], Settings(folder))
-    assert sweep(folder, "--methods", "fedsplitbert") == 0
+    asked = Wanted({LAYER: (0, 4, 6, 8)})
+    plan_tuning(changed, scale_of(changed, "demo"), FEDSPLITBERT, MRPC, [0], Settings(folder), asked)
+    assert sweep(folder, *LAYERS) == 0
     return folder
 
 
@@ -121,7 +124,7 @@ def test_second_start_computes_and_adds_nothing(finished: Path) -> None:
         return [[(file.name, file.stat().st_mtime_ns) for file in files], trials(finished, study)]
 
     before = state()
-    assert sweep(finished, "--methods", "fedsplitbert") == 0
+    assert sweep(finished, *LAYERS) == 0
     assert state() == before
 
 
@@ -141,11 +144,11 @@ def test_fewer_trials_are_distinct_and_extended_by_more(tmp_path: Path, capsys: 
 
 def test_budget_is_the_grid_or_less() -> None:
     grid = {"options.proximal": (0.1, 1.0), "training.learning_rate": (1e-5, 2e-5, 3e-5)}
-    assert [budget(grid, trials) for trials in (None, 4, 100)] == [6, 4, 6]
+    assert [Wanted(grid, trials).budget for trials in (None, 4, 100)] == [6, 4, 6]
 
 
 def test_printed_commands_run_the_tried_cell_on_test_data(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert sweep(finished, "--methods", "fedsplitbert") == 0
+    assert sweep(finished, *LAYERS) == 0
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
     (command,) = (line for line in lines if line.startswith("python -m benchmarks"))
     ((_, _, cell),) = selection(build_parser().parse_args(shlex.split(command)[3:])).cells()
@@ -233,7 +236,7 @@ def test_sweep_file_keeps_other_methods(finished: Path, tmp_path: Path) -> None:
     value = json.loads(path.read_text(encoding="utf-8"))
     value["tunings"].append({"task": "rte", "method": "fedprox", "best": None})
     path.write_text(json.dumps(value), encoding="utf-8")
-    assert sweep(folder, "--methods", "fedsplitbert") == 0
+    assert sweep(folder, *LAYERS) == 0
     assert [(one["task"], one["method"]) for one in read_sweep(path)] == [("mrpc", "fedsplitbert"), ("rte", "fedprox")]
 
 
@@ -306,11 +309,10 @@ def test_processes_share_trials(tmp_path: Path) -> None:
     assert len(trials(tmp_path, "study")) == 6
 
 
-def test_trial_killed_before_it_had_its_values_is_taken_up(tmp_path: Path) -> None:
+def test_a_kill_while_trials_are_asked_leaves_whole_ones_and_the_rest_is_asked_again(tmp_path: Path) -> None:
     grid = {"x": (1, 2, 3)}
     studies = Studies(tmp_path)
-    with studies._opened("study", grid) as opened:
-        opened.ask()  # has a number, and no values yet
+    studies.ask("study", grid, 2)
     assert sorted(values["x"] for values in studies.ask("study", grid, 3).values()) == [1, 2, 3]
     assert len(trials(tmp_path, "study")) == 3
 

@@ -1,0 +1,301 @@
+"""What sweeps try: fields that a user names, ranges for TPE, and defaults for every table with training."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.cli.arguments import build_parser
+from benchmarks.cli.main import main
+from benchmarks.cli.select import selection
+from benchmarks.customise import with_settings
+from benchmarks.errors import UserError
+from benchmarks.fedsplitbert import figure6, setup, table3, table4
+from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of
+from benchmarks.spaces import LAYER, LAYERS, RATE, UNTRAINED, read_space, spaces
+from benchmarks.spec import Benchmark
+from benchmarks.studies import Studies, importances
+from benchmarks.sweep import without_fields
+from benchmarks.trials import Outcome, Trial, Tuning, front, tied
+from benchmarks.tuning import Range, Search, best_values
+from fedsim.algorithms import algorithm_names
+
+TABLE = table3.BENCHMARK
+DEMO = scale_of(TABLE, "demo")
+(MRPC,) = columns_of(TABLE, ["mrpc"])
+(SPLIT,) = rows_of(TABLE, ["fedsplitbert"])
+
+
+def tried(table: Benchmark, scale: str, *words: str, methods: tuple[str, ...] = ()) -> dict[str, dict[str, object]]:
+    """What a sweep of a table's first task tries, by row."""
+    at = scale_of(table, scale)
+    space = read_space(words, ())
+    found = spaces(table, at, rows_of(table, list(methods), at), table.columns_at(at)[:1], bool(methods), space)
+    return {row: dict(fields) for (_, row), fields in found.items()}
+
+
+# ---- fields that a user names ------------------------------------------------------------------------------------
+
+
+def test_values_are_read_as_set_reads_them() -> None:
+    space = read_space(["a=0,4,4", "b=longest,fixed", "c=[1, 2],[3]", "d=true,null"], ["e=1e-5:1e-3:log", "f=0:12"])
+    assert space == {
+        "a": [0, 4],
+        "b": ["longest", "fixed"],
+        "c": [[1, 2], [3]],
+        "d": [True, None],
+        "e": Range(1e-5, 1e-3, log=True),
+        "f": Range(0, 12, whole=True),
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--grid", "training.learning_rate"], "expected field=values"),
+        (["--grid", "training.batch_size=16,,32"], "found an empty one"),
+        (["--grid", "seed=1,2"], "a sweep decides that itself"),
+        (["--grid", f"{RATE}=1e-3", "--grid", f"{RATE}=1e-4"], "expected each field once"),
+        (["--grid", f"{RATE}=NaN"], "expected a finite number"),
+        (["--range", f"{RATE}=1:x"], "expected low:high"),
+        (["--range", f"{RATE}=0:1:log", "--trials", "2"], "expected low above 0 and below high"),
+        (["--range", f"{RATE}=1e-5:1e-3"], "expected --trials"),
+        (["--grid", "training.speed=1"], "no training.speed to tune in it"),
+        (["--grid", f"{LAYER}=6", "--methods", "fedavg"], "no options.critical_layer to tune in fedavg"),
+        (["--grid", f"{LAYER}=6,13", "--methods", "fedsplitbert"], "critical layer 13: expected 0 to 12"),
+        (["--grid", f"{RATE}=1e-3", "--set", f"{RATE}=1"], "this sweep decides training.learning_rate"),
+        (["--grid", f"{RATE}=1e-3", "--adopt"], "takes what the definition tunes"),
+        (["--rungs", "2,1"], "expected rising numbers of rounds"),
+        (["--rungs", "1", "--pareto"], "--rungs: with --pareto"),
+    ],
+)
+def test_refusals_come_before_anything_is_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], expected: str
+) -> None:
+    places = ["--results-dir", str(tmp_path), "--workers", "1", "--no-tracking"]
+    assert main(["sweep", TABLE.id, "--tasks", "mrpc", *places, *words]) == 2
+    assert expected in capsys.readouterr().err
+    assert not (tmp_path / "sweeps" / "journal.log").exists()
+
+
+def test_joint_grids_are_of_the_rows_that_have_all_fields() -> None:
+    rates, layers = f"{RATE}=1e-3,2e-3", f"{LAYER}=0,6"
+    assert set(tried(TABLE, "demo", rates)) >= {"fedavg", "central", "fedper", "fedsplitbert", "fedavg-finetuned"}
+    assert not {"linear", "local-majority", "fedavg-prior"} & set(tried(TABLE, "demo", rates))
+    joint = tried(TABLE, "demo", rates, layers)
+    assert joint["fedsplitbert"] == {RATE: [1e-3, 2e-3], LAYER: [0, 6]}
+    # "Local only" is c = 0 of the same method, and what begins from FedAvg would hand it a critical layer.
+    assert not {"local-only", "fedsplitbert-chosen", "fedavg-finetuned", "fedavg"} & set(joint)
+    assert set(tried(TABLE, "demo", layers, methods=("local-only",))) == {"local-only"}
+    assert set(tried(TABLE, "demo", "options.embeddings=global,frozen")) >= {"fedavg", "fedsplitbert"}
+
+
+def test_whole_ranges_are_of_any_number_where_the_field_is() -> None:
+    space = read_space((), [f"{RATE}=1:2", f"{LAYER}=0:12"])
+    (found,) = spaces(TABLE, DEMO, [SPLIT], [MRPC], True, space).values()
+    assert found == {RATE: Range(1, 2), LAYER: Range(0, 12, whole=True)}
+
+
+# ---- defaults ----------------------------------------------------------------------------------------------------
+
+
+def test_methods_that_are_not_trained_are_known_ones() -> None:
+    assert set(algorithm_names()) >= UNTRAINED
+
+
+@pytest.mark.parametrize("benchmark_id", benchmark_ids())
+def test_every_table_with_training_has_something_to_tune_at_every_scale(benchmark_id: str) -> None:
+    table = benchmark(benchmark_id)
+    for scale in table.scales:
+        column, rows = table.columns_at(scale)[0], table.rows_at(scale)
+        trained = {row.id for row in rows if table.cell(row, column, scale, 0).algorithm not in UNTRAINED}
+        if trained:
+            found = tried(table, scale.id)
+            assert found
+            assert set(found) <= trained
+            assert all(RATE in space or "proximal" in str(space) or "server" in str(space) for space in found.values())
+        else:
+            with pytest.raises(UserError, match="none is trained"):
+                tried(table, scale.id)
+
+
+def test_defaults_are_layers_and_steps_around_the_definitions_rate() -> None:
+    found = tried(figure6.BENCHMARK, "demo")
+    rates = [5e-4, 1e-3, 2e-3, 4e-3, 8e-3]
+    assert found["fedavg"] == {RATE: rates}
+    assert found["fedsplitbert"] == {LAYER: list(LAYERS), RATE: rates}
+    assert "fedsplitbert-qat" not in found  # takes over FedSplitBERT's
+    assert tried(table4.BENCHMARK, "demo")["c8"] == {RATE: rates}  # its layer is what makes the row
+    assert tried(TABLE, "paper")["fedsplitbert"] == setup.TUNED["fedsplitbert"]
+
+
+# ---- studies -----------------------------------------------------------------------------------------------------
+
+
+def told(studies: Studies, space: dict, asked: dict, scores: dict) -> None:
+    """Tell a study what came of its trials; scores: of the field x."""
+    cells = (TABLE.cell(SPLIT, MRPC, DEMO, 0),)
+    found = [Outcome(Trial(n, values, SPLIT, cells), ("a",), (scores[values["x"]],)) for n, values in asked.items()]
+    studies.tell([(Tuning(SPLIT, MRPC, space, "study", tuple(one.trial for one in found)), found)])
+
+
+def test_further_values_extend_a_study_and_replace_none(tmp_path: Path) -> None:
+    studies = Studies(tmp_path)
+    first = studies.ask("study", {"x": (1, 2)}, 2)
+    told(studies, {"x": (1, 2)}, first, {1: 0.1, 2: 0.2})
+    second = studies.ask("study", {"x": (2, 3)}, 2)
+    assert sorted(second) == [next(n for n, values in first.items() if values["x"] == 2), 2]
+    earlier = studies.earlier("study", {"x": (2, 3)})
+    assert sorted((values["x"], ended) for values, ended in earlier.values()) == [(1, 0), (2, 0)]
+
+
+def test_tpe_draws_the_same_points_whatever_was_stopped_when(tmp_path: Path) -> None:
+    space = {"x": Range(1e-4, 1.0, log=True), "c": (0, 6, 12)}
+
+    def drawn(folder: Path, *counts: int) -> list[dict]:
+        for count in counts:
+            found = Studies(folder).ask("study", space, count)
+        return [dict(values) for values in found.values()]
+
+    points = drawn(tmp_path / "one", 4, 12)
+    assert points == drawn(tmp_path / "other", 4, 5, 9, 12)
+    assert len({point["x"] for point in points}) > 9
+    assert {point["c"] for point in points} == {0, 6, 12}  # none between them
+    assert all(1e-4 <= point["x"] <= 1.0 and float(f"{point['x']:.3g}") == point["x"] for point in points)
+
+
+def test_lists_and_choices_come_back_from_the_journal_as_they_are(tmp_path: Path) -> None:
+    space = {"x": ([1, 2], [3]), "y": (None, "a", True)}
+    asked = Studies(tmp_path).ask("study", space, 6)
+    assert asked == Studies(tmp_path).ask("study", space, 6)
+    assert sorted(json.dumps(values["x"]) for values in asked.values()) == ["[1, 2]"] * 3 + ["[3]"] * 3
+
+
+def test_a_study_is_named_without_the_values_of_its_fields() -> None:
+    cell = {"options": {"a": 1, "b": {"c": 2}}, "x": 3, "initial": {"options": {"a": 4}, "x": 5}}
+    assert without_fields(cell, ["options.a", "options.b.c", "nothing.there"]) == {
+        "options": {"b": {}},
+        "x": 3,
+        "initial": {"options": {}, "x": 5},
+    }
+
+
+def test_importances_say_what_a_score_depends_on() -> None:
+    points = [({"c": c, "rate": rate}, c + rate) for c in (0, 4, 8, 12) for rate in (1e-3, 2e-3, 4e-3)]
+    found = importances(points)
+    assert found["c"] > 0.95
+    assert sum(found.values()) == pytest.approx(1)
+    assert importances([({"c": c, "rate": 1}, 0.5) for c in range(9)]) == {}
+
+
+# ---- ties, and the front -----------------------------------------------------------------------------------------
+
+
+def outcomes(*points: tuple[float | None, int]) -> list[Outcome]:
+    """Made-up trials: scores and bytes."""
+    cells = (TABLE.cell(SPLIT, MRPC, DEMO, 0),)
+    return [
+        Outcome(Trial(number, {"x": number}, SPLIT, cells), ("a",), (score,), uplinks=(size,))
+        for number, (score, size) in enumerate(points)
+    ]
+
+
+def test_equals_of_the_best_are_ties_and_none_dominates_the_front() -> None:
+    by = Tuning(SPLIT, MRPC, {}, "", ()).metric
+    found = outcomes((0.5, 10), (0.7, 30), (0.7 + 1e-16, 20), (0.6, 20), (None, 1), (0.4, 10), (0.5, 10))
+    assert [one.trial.number for one in tied(found, by)] == [1, 2]
+    assert [one.trial.number for one in front(found, by)] == [0, 2, 6]
+
+
+def test_the_best_of_several_studies_is_taken_under_the_same_settings_alone() -> None:
+    def entry(mean: float, label: str, **values: float) -> dict:
+        best = {"mean": mean, "values": values}
+        return {"task": "t", "method": "m", "scale": label, "score": "perplexity on …", "grid": values, "best": best}
+
+    entries = [entry(3.0, "a", x=1), entry(2.0, "a", y=2), entry(1.0, "b", x=3), {**entry(0, "a"), "best": None}]
+    assert best_values(entries, "a") == {("t", "m"): {"y": 2}}  # of a perplexity the lower one
+
+
+@pytest.mark.parametrize("method", ["fedavg-finetuned", "fedavg", "fedsplitbert", "fedsplitbert-chosen"])
+def test_what_was_swept_of_a_row_enters_its_cells_as_set_does(method: str) -> None:
+    values = {RATE: 0.5, "training.batch_size": 4}
+    (row,) = rows_of(TABLE, [method])
+    scale = replace(DEMO, search=Search(swept={("mrpc", method): values}))
+    by_hand = with_settings(TABLE, [f"{name}={value}" for name, value in values.items()])
+    cell = by_hand.cell(row, MRPC, DEMO, 0)
+    assert TABLE.cell(row, MRPC, scale, 0) == cell
+    assert cell.initial is None or cell.initial.training.learning_rate == 0.5
+
+
+# ---- a whole sweep -----------------------------------------------------------------------------------------------
+
+SHORT = [
+    part
+    for change in ("training.rounds=2", "training.max_length=16", "training.local_epochs=1")
+    for part in ("--set", change)
+]
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results after a joint grid with rungs, its extension, and a sweep by TPE with two objectives."""
+    folder = tmp_path_factory.mktemp("swept")
+    words = ["sweep", TABLE.id, "--tasks", "mrpc", "--methods", "fedsplitbert", *SHORT]
+    words += ["--results-dir", str(folder), "--workers", "1", "--no-tracking"]
+    assert main([*words, "--grid", f"{LAYER}=0,12", "--grid", f"{RATE}=1e-3,2e-3", "--rungs", "1"]) == 0
+    assert main([*words, "--grid", f"{LAYER}=0,6", "--grid", f"{RATE}=2e-3", "--rungs", "1"]) == 0
+    drawn = ["--range", f"{RATE}=1e-4:1e-2:log", "--grid", f"{LAYER}=0,6", "--trials", "5", "--pareto"]
+    assert main([*words, *drawn]) == 0
+    return folder
+
+
+def entries(folder: Path) -> list[dict]:
+    """The sweep's file: the grid's study, and the drawn one."""
+    found = json.loads((folder / "sweeps" / f"{TABLE.id}-demo.json").read_text(encoding="utf-8"))["tunings"]
+    return sorted(found, key=lambda entry: entry["front"] is not None)
+
+
+def test_later_sweeps_stand_beside_earlier_ones_and_extend_them(swept: Path) -> None:
+    grid, drawn = entries(swept)
+    points = {(trial["values"][LAYER], trial["values"][RATE]) for trial in grid["trials"]}
+    assert points == {(0, 1e-3), (0, 2e-3), (12, 1e-3), (12, 2e-3), (6, 2e-3)}
+    assert any("given_up_after" in trial for trial in grid["trials"])
+    assert len(drawn["trials"]) == 5
+    assert drawn["front"]
+    assert not any("given_up_after" in trial for trial in drawn["trials"])
+    assert all((trial["uplink_bytes"] == 0) == (trial["values"][LAYER] == 0) for trial in drawn["trials"])
+
+
+def test_files_hold_every_trial_and_the_pictures(swept: Path) -> None:
+    folder = swept / "reports" / TABLE.id / "demo" / "sweep"
+    names = {path.name for path in folder.iterdir()}
+    assert names >= {
+        "trials.csv",
+        *(f"{name}.{kind}" for name in ("history", "heatmap", "front") for kind in ("png", "svg")),
+    }
+    lines = (folder / "trials.csv").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 1 + 5 + 5
+    rows = list(csv.DictReader(lines))
+    assert sum(row["state"] == "given up after 1" for row in rows) >= 3
+    assert any(row["state"].endswith("front") for row in rows)
+    assert {row[LAYER] for row in rows} == {"0", "6", "12"}
+
+
+def test_run_takes_the_best_as_set_would(swept: Path) -> None:
+    best = max((entry["best"] for entry in entries(swept)), key=lambda best: best["mean"])
+
+    def cells(*words: str, methods: str = "fedsplitbert,fedsplitbert-qat,fedavg") -> list:
+        line = ["run", TABLE.id, "--tasks", "mrpc", "--methods", methods, *SHORT, "--results-dir", str(swept), *words]
+        return [cell for _, _, cell in selection(build_parser().parse_args(line)).cells()]
+
+    split, quantised, fedavg = cells("--from-sweep")
+    by_hand = [part for name, value in best["values"].items() for part in ("--set", f"{name}={value}")]
+    assert [split] == cells(*by_hand, methods="fedsplitbert")
+    assert quantised.training.learning_rate == split.training.learning_rate  # tuned as FedSplitBERT
+    assert fedavg == cells(methods="fedavg")[0]
+    with pytest.raises(UserError, match="with the same --set"):
+        cells("--from-sweep", "--set", "training.batch_size=8")
