@@ -38,8 +38,8 @@ OPTIONS = $(SELECTION) $(call flag,--workers,WORKERS) $(ARGS)
 help:
 	@echo 'make demo             FedSplitBERT, table III, on generated data: minutes on 2 cores, no download'
 	@echo 'make <benchmark>      run a table or figure and show it, e.g. make fedsplitbert-table3 SCALE=lite TASKS=mrpc'
-	@echo 'make sweep-<benchmark>  tune on validation data: what the paper tunes; SCALE=lite: every method with one budget,'
-	@echo '                      and ARGS=--adopt makes what is best the settings that the definition reads'
+	@echo 'make sweep-<benchmark>  tune on validation data: what the definition declares; SCALE=lite: every method with one budget,'
+	@echo '                      and ARGS=--adopt makes what is best the settings that the definition reads; other fields: --grid, --range'
 	@echo 'make report           render everything that has been run'
 	@echo 'make ui               look at the runs in MLflow'
 	@echo 'make bench            speed and memory: against the machine, peers, and as clients grow; ARGS=engine: one part'
