@@ -29,6 +29,7 @@ def front_picture(request: Request, column: Column, score: str, baseline: str, r
     axes = figure.subplots()
     tidy(axes)
     handles: list[Any] = []
+    counts: set[int] = set()
     published = published_for(request)
     for number, row in enumerate(request.rows):
         style = mark(number)
@@ -38,6 +39,7 @@ def front_picture(request: Request, column: Column, score: str, baseline: str, r
         if entry is not None and sent[0] is not None:
             axes.plot([sent[0]], [entry.value], **style, **_HOLLOW)
         if ours and sent[1] is not None:
+            counts.add(len(ours))
             axes.errorbar([sent[1]], [mean(ours)], yerr=[sample_sd(ours) or 0.0], **style, **_FULL)
         if (entry is not None and sent[0] is not None) or (ours and sent[1] is not None):
             handles.append(Line2D([], [], **style, linestyle="none", label=row.name))
@@ -48,11 +50,11 @@ def front_picture(request: Request, column: Column, score: str, baseline: str, r
     label = metric(score).label
     axes.set_xlabel(f"sent up in a round, of what {request.benchmark.row(baseline).name} sends", fontsize=9)
     axes.set_ylabel(f"{column.name}, {label} (%)", fontsize=9)
-    ran = "" if any(request.records_of(row, column) for row in request.rows if row.id != reference) else f" ({NOT_RUN})"
+    ran = f"n = {' to '.join(map(str, sorted({min(counts), max(counts)})))} seeds, ± sd" if counts else NOT_RUN
     handles.append(Line2D([], [], **DIAMOND, label="hollow: reported"))
     caption = (
-        f"Full marks: ours, scale {request.scale.id} ({request.scale.label}){ran}, ± sd over seeds; levels are not "
-        "comparable with reported ones."
+        f"Full marks: ours, scale {request.scale.id} ({request.scale.label}), {ran}; levels are not comparable with "
+        "reported ones."
     )
     return finish(figure, f"{request.benchmark.paper.name}, {request.benchmark.place}", handles, caption)
 

@@ -8,6 +8,8 @@ from benchmarks.claims import Claim
 from benchmarks.registry import benchmark
 from reports.audit.checks import Finding
 from reports.claims.judge import Judgement
+from reports.evidence.records import request_for
+from reports.front.picture import front_picture
 from reports.front.state import MOST, Standing, front_markdown
 
 TABLE = benchmark("fedsplitbert-table3")
@@ -52,3 +54,14 @@ def test_checks_that_are_headlines_are_told_with_both_numbers() -> None:
 def test_there_are_not_too_many() -> None:
     text = front_markdown([standing(*[judged("supported", headline=True)] * (MOST + 3))], "lite")
     assert text.count("**supported**") == MOST
+
+
+def test_the_picture_says_how_many_seeds_stand_behind_it() -> None:
+    column = next(column for column in TABLE.columns if column.task == "mrpc")
+    request = request_for(TABLE, LITE, (), columns=[column])
+    legend = front_picture(request, column, "test/accuracy", "fedavg", "local-majority").legends[0]
+    title = " ".join(legend.get_title().get_text().split())
+    assert title.startswith("Full marks: ours, scale lite (")
+    assert ", not run; levels are not comparable" in title
+    (shown,) = (text.get_text() for text in legend.get_texts())
+    assert shown == "hollow: reported"
