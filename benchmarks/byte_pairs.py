@@ -11,7 +11,6 @@ from benchmarks.errors import UserError
 from benchmarks.known_backbones import MINI_WORDS
 from benchmarks.plain import digest
 from benchmarks.record import write_text
-from benchmarks.tasks import DataSource, task
 
 FILES = (("encoder.json", "vocab.bpe"), ("vocab.json", "merges.txt"))  # as GPT-2 was released, and as the hub has it
 END = "<|endoftext|>"
@@ -98,6 +97,8 @@ def _trained(text: str) -> tuple[list[str], list[tuple[str, str]]]:
 
 
 def _beginning(data_dir: Path | None, results_dir: Path) -> Iterator[str]:
+    from benchmarks.tasks import DataSource, task
+
     left = CHARACTERS
     for (article,) in task(CORPUS).load(DataSource(data_dir, extracts=results_dir / "corpora")).pool.texts:
         yield f"{article[:left]}\n"

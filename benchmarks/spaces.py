@@ -14,15 +14,12 @@ from benchmarks.customise import read_value
 from benchmarks.errors import UserError
 from benchmarks.spec import JSON, Benchmark, Cell, Column, Row, Scale
 from benchmarks.tuning import Range, Space
+from fedsim.algorithms import trains
 
 LAYER, RATE = "options.critical_layer", "training.learning_rate"
 # Of tables that declare no grid: all layers of the paper's figures, and even steps around the rate of the definition.
 LAYERS = (0, 4, 6, 8, 10, 12)
 RATE_STEPS = (0.25, 0.5, 1, 2, 4)
-# Methods without a training of their own, or with one that has no rate: there is nothing to tune.
-UNTRAINED = frozenset(
-    ("linear", "local_majority", "local_prior", "nearest_neighbour", "token_majority", "unigram", "untrained")
-)
 DECIDED = ("holdout", "seed")  # by the sweep itself
 
 
@@ -107,7 +104,7 @@ def default_space(benchmark: Benchmark, row: Row, cell: Cell) -> Space:
     alone is what makes the row: it stays.
     """
     takes_over = row.tuned_as in {other.id for other in benchmark.rows if other.id != row.id}
-    if cell.algorithm in UNTRAINED or row.is_fixed(RATE) or takes_over:
+    if row.is_fixed(RATE) or takes_over or not trains(cell.algorithm):
         return {}
     rates = [float(f"{step * cell.training.learning_rate:.3g}") for step in RATE_STEPS]
     space: dict[str, Sequence[JSON]] = {RATE: rates}
@@ -158,7 +155,7 @@ def _has(benchmark: Benchmark, row: Row, cell: Cell, name: str) -> bool:
     """
     if row.begins and cell.initial and not _has(benchmark, benchmark.row(row.begins), cell.initial, name):
         return False
-    if row.is_fixed(name) or (name.startswith("training.") and cell.algorithm in UNTRAINED):
+    if row.is_fixed(name) or (name.startswith("training.") and not trains(cell.algorithm)):
         return False
     try:
         field_value(cell, name)

@@ -42,9 +42,11 @@ def front_command(words: argparse.Namespace) -> int:
         judgements = judged(paper, next(iter(at.values())), records)
         page = f"benchmarks/{paper}/README.md"
         standings.append(Standing(tables[0].paper, page, cells, judgements, audited(paper, records)))
+    if not standings:
+        raise UserError(f"--scale: expected one that a table has, such as lite, found {words.scale!r}")
     if words.picture:
         write_bytes(words.picture, render(_picture(by_paper, words.scale, records), "png"))
-    update_readme(words.readme, front_markdown(standings, f"{words.scale}: real data, small encoders"))
+    update_readme(words.readme, front_markdown(standings, words.scale))
     print(f"updated {words.readme}")
     return 0
 

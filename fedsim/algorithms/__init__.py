@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from fedsim.data import Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, drawn_places
 from fedsim.errors import FederationError
@@ -77,6 +79,11 @@ class Setting:
     def _shallower(self) -> dict[frozenset[str], Model]:
         return {}
 
+    def answers(self, values: Params, subset: Subset) -> np.ndarray:
+        """The objective's answers for a subset, by the resident model with these parameters."""
+        self.model.write(values)
+        return self.model.predict(subset, self.evaluation_batch_size, self.training.width)
+
     def by_features(self, subset: Subset) -> Subset:
         """The subset with the hidden states of the encoder, as it now is, in place of token ids; computed once."""
         return self.features.subset(self.model, subset, self.evaluation_batch_size, self.training.width)
@@ -93,6 +100,12 @@ def algorithm_function(name: str) -> Callable[..., FederatedAlgorithm]:
         raise FederationError(f"unknown algorithm {name!r}: expected one of {', '.join(algorithm_names())}")
     function: Callable[..., FederatedAlgorithm] = getattr(importlib.import_module(f"{__name__}.{name}"), name)
     return function
+
+
+def trains(name: str) -> bool:
+    """Whether a method trains with steps and a learning rate: a file whose method does not says TRAINS = False."""
+    module = importlib.import_module(algorithm_function(name).__module__)
+    return bool(getattr(module, "TRAINS", True))
 
 
 def build_algorithm(name: str, setting: Setting, options: Mapping[str, Any]) -> FederatedAlgorithm:

@@ -140,9 +140,7 @@ class _Parallel:
         return self.setting.server_params(state) | same_device(own, self.setting.model.device)
 
     def predict(self, state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
-        model = self.setting.model
-        model.write(self._model(state, client))
-        return model.predict(subset, self.setting.evaluation_batch_size, self.setting.training.width)
+        return self.setting.answers(self._model(state, client), subset)
 
     def server(self, state: FederationState) -> Params:
         """Every parameter by name: averages, and of what is never averaged the first client's."""

@@ -29,6 +29,9 @@ class Text(NamedTuple):
     segments: np.ndarray
 
 
+TRAINS = False
+
+
 def linear(setting: Setting) -> FederatedAlgorithm:
     """The reference that an encoder has to beat; like `central` it has all training examples, and nothing is sent.
 

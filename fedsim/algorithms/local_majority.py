@@ -16,6 +16,8 @@ from fedsim.wire import Channel
 
 WHOSE = ("own", "all")
 
+TRAINS = False
+
 
 def local_majority(setting: Setting, whose: str = "own") -> FederatedAlgorithm:
     """The floor that personalisation has to beat: what follows from a client's training labels alone.

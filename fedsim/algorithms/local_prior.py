@@ -13,6 +13,8 @@ from fedsim.errors import FederationError
 from fedsim.store import ClientStore
 from fedsim.wire import Channel, Params
 
+TRAINS = False
+
 
 def local_prior(setting: Setting) -> FederatedAlgorithm:
     """Nothing is trained: clients answer by the model that the run begins with, corrected by their own label shares.

@@ -22,6 +22,8 @@ from fedsim.wire import Channel, codec_dtype
 
 # Shape suffixes: B batch, S tokens, D hidden width, W words.
 
+TRAINS = False
+
 
 def nearest_neighbour(setting: Setting, sent: str = "fp32", dropout: float = 0.0) -> FederatedAlgorithm:
     """A curious server that has the embedding layer, since it initialised it or averages it, and nothing to learn.

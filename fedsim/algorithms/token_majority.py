@@ -14,6 +14,8 @@ from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.store import ClientStore
 from fedsim.wire import Channel
 
+TRAINS = False
+
 
 def token_majority(setting: Setting, public_texts: int = PUBLIC_TEXTS) -> FederatedAlgorithm:
     """What a server knows without any features: of the texts that inversion learns from, the token that occurs most.

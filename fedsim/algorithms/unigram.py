@@ -17,6 +17,8 @@ from fedsim.rng import SERVER, numpy_generator
 from fedsim.store import ClientStore
 from fedsim.wire import Channel
 
+TRAINS = False
+
 
 def unigram(setting: Setting) -> FederatedAlgorithm:
     """Of all clients' texts together, how often each token stands in them, plus one (Laplace); nothing is sent.

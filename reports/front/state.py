@@ -30,11 +30,16 @@ class Standing:
     findings: Sequence[Finding]
 
 
-def front_markdown(standings: Sequence[Standing], label: str) -> str:
-    """The matrix and the headlines. label: of the scale, which stands wherever its results do."""
+def front_markdown(standings: Sequence[Standing], scale: str) -> str:
+    """The matrix and the headlines, under the scale's name, which stands wherever its results do."""
     lines = [table_line(HEADERS), table_line([":--"] * len(HEADERS)), *map(_line, standings)]
     found = [line for standing in standings for line in _headlines(standing)][:MOST]
-    parts = [f"Scale {label}:", "\n".join(lines), "What was found:", "\n".join(f"- {line}" for line in found)]
+    parts = [
+        f"Scale `{scale}` (docs/usage.md says what its numbers mean):",
+        "\n".join(lines),
+        "What was found:",
+        "\n".join(f"- {line}" for line in found),
+    ]
     return "\n\n".join(parts[: 4 if found else 2])
 
 

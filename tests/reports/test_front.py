@@ -34,7 +34,7 @@ def test_a_paper_is_a_line_of_counts() -> None:
     assert text.splitlines()[-1] == (
         "| [FedSplitBERT](there/README.md) | Table III 2/9 · Figure 3 0/4 | 2, 2, 2 | 0, 1 |"
     )
-    assert text.startswith("Scale lite:\n")
+    assert text.startswith("Scale `lite` (docs/usage.md says what its numbers mean):\n")
 
 
 def test_headlines_are_told_once_they_are_decided() -> None:
