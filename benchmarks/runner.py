@@ -29,6 +29,7 @@ from benchmarks.settings import Settings
 from benchmarks.spec import JSON, Cell
 from benchmarks.stages import Outcome, find_outcome, initial_of, keep_outcome, stopped_by
 from benchmarks.tasks import Task
+from fedsim.algorithms import trains
 from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client
 from fedsim.engine import Answers, RoundResult, Run, Scores, answer, part_name, run_federation
@@ -56,9 +57,10 @@ def run_cell(cell: Cell, settings: Settings, sink: Sink, keeps_weights: bool = F
     """Compute a cell, or find its record; whoever starts a cell that another process computes waits for it.
 
     What it begins from is computed first, or found. Training that diverges ends a cell early, with a record that says
-    so; no weights are kept of it. keeps_weights: whether others may begin from it.
+    so; no weights are kept of it. keeps_weights: whether others may begin from it, if it trains: what only counts or draws
+    is made again by whoever begins from it, and may leave no weights at all.
     """
-    record, _ = _run(cell, settings, sink, keeps_weights)
+    record, _ = _run(cell, settings, sink, keeps_weights and trains(cell.algorithm))
     return record
 
 

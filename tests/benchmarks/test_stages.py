@@ -203,6 +203,16 @@ def test_a_method_without_a_servers_model_leaves_nothing_to_begin_from(tmp_path:
 # ---- a kill before each write, within and between the stages --------------------------------------------------------
 
 
+def test_a_table_that_keeps_weights_runs_its_references_too(tmp_path: Path, events: Any) -> None:
+    """What does not train, here a majority, leaves none, and is finished without."""
+    settings = Settings(results_dir=tmp_path, device="cpu")
+    cells = [replace(second_stage(first_stage(), "local-majority"), initial=None)]
+    for _ in range(2):
+        assert run_cells(cells, settings, events, keeps_weights=True) == 0
+    assert [found.reused for found in events.of(CellFinished)] == [False, True]
+    assert not (settings.results_dir / "weights").exists()
+
+
 def test_killed_before_each_step_on_the_disk(finished: Settings, tmp_path: Path, killed_before_step: Any) -> None:
     settings, second = Settings(results_dir=tmp_path, device="cpu"), second_stage(first_stage())
     kills, within, between = 0, 0, 0
