@@ -57,8 +57,8 @@ def run_cell(cell: Cell, settings: Settings, sink: Sink, keeps_weights: bool = F
     """Compute a cell, or find its record; whoever starts a cell that another process computes waits for it.
 
     What it begins from is computed first, or found. Training that diverges ends a cell early, with a record that says
-    so; no weights are kept of it. keeps_weights: whether others may begin from it, if it trains: what only counts or draws
-    is made again by whoever begins from it, and may leave no weights at all.
+    so; no weights are kept of it. keeps_weights: whether others may begin from it, if it trains: what
+    only counts or draws is made again by whoever begins from it, and may leave no weights at all.
     """
     record, _ = _run(cell, settings, sink, keeps_weights and trains(cell.algorithm))
     return record
