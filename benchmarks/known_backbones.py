@@ -68,7 +68,7 @@ _MINILM = Backbone(
     heads=False,  # trained for sentence embeddings by mean pooling: its pooler means nothing
 )
 
-MINI_WORDS = 8192  # of the vocabulary that is trained here
+MINI_WORDS = 4096  # of the vocabulary that is trained here
 # FedBERT's Table 3. Weights are drawn, so the ids of words need no checkpoint's order: RoBERTa's vocabulary is GPT-2's.
 _ROBERTA_SMALL = Backbone(
     "roberta-small-fresh",
@@ -124,6 +124,8 @@ _FEDBERT = (
         {
             **_ROBERTA_SMALL.config,
             "vocab_size": MINI_WORDS + 9,  # four special tokens, up to a multiple of eight, and the mask
+            "hidden_size": 128,
+            "intermediate_size": 512,
             "num_hidden_layers": 4,
             "max_position_embeddings": 130,
         },
@@ -135,7 +137,7 @@ _FEDBERT = (
         {
             **_GPT2.config,
             "vocab_size": MINI_WORDS,
-            "n_embd": 256,
+            "n_embd": 128,
             "n_layer": 4,
             "n_head": 4,
             "n_positions": 128,

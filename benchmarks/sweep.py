@@ -57,7 +57,7 @@ def plan_tuning(
 
     asked = asked or declared(benchmark, scale, benchmark.search(scale).grids[row.id])
     _try_out(asked.space, cells)
-    space, rungs = asked.space, () if asked.pareto else asked.rungs
+    space, rungs = asked.space, () if asked.pareto else in_rounds(asked.rungs, cells({})[0].training.rounds)
     inputs = load_inputs(cells({})[0], settings).digests
     # As cells are named by what decides them, so is what is drawn from them: other data is another study. Values are
     # no part of it: a sweep with further ones of the same fields extends the study.
@@ -81,6 +81,11 @@ def plan_tuning(
             each.sort(key=lambda one: [_place(space[name], one.values[name]) for name in space])
     every = (*(one for bracket in brackets for one in bracket), *settled)
     return Tuning(row, column, space, study, every, rungs, tuple(map(tuple, brackets)), asked.pareto)
+
+
+def in_rounds(rungs: Sequence[float], rounds: int) -> tuple[int, ...]:
+    """Rungs in whole rounds; one below 1 is a share of a row's own rounds, at least one of them."""
+    return tuple(int(rung) if rung >= 1 else max(1, round(rung * rounds)) for rung in rungs)
 
 
 def _try_out(space: Space, cells: Callable[[Values], tuple[Cell, ...]]) -> None:

@@ -43,7 +43,7 @@ class Wanted:
 
     space: Space
     trials: int | None = None
-    rungs: tuple[int, ...] = ()
+    rungs: tuple[float, ...] = ()
     pareto: bool = False
 
     @property
@@ -64,15 +64,15 @@ class Wanted:
 class Search:
     """What is tried for each row and task, all with the same budget on the same data.
 
-    trials: points of a row's grid, in a seeded order; None: all. rungs: rounds after which all but the best of a row's
-    trials, one in KEPT, are given up (successive halving, Jamieson and Talwalkar 2016, section 3); who goes on begins
-    anew, with more rounds. seeds: of data and training, which no table uses; none: the table's own. chosen: the file of
-    the choices that definitions read, as a sweep writes it.
+    trials: points of a row's grid, in a seeded order; None: all. rungs: rounds, or below 1 the share of a row's
+    rounds, after which all but the best of its trials, one in KEPT, are given up (successive halving, Jamieson and
+    Talwalkar 2016, section 3); who goes on begins anew, with more rounds. seeds: of data and training, which no table
+    uses; none: the table's own. chosen: the file of the choices that definitions read, as a sweep writes it.
     """
 
     grids: Mapping[str, Grid] = field(default_factory=dict)  # row -> what is tuned of it
     trials: int | None = None
-    rungs: tuple[int, ...] = ()
+    rungs: tuple[float, ...] = ()
     seeds: tuple[int, ...] = ()
     chosen: Path | None = None
     # (task, row) -> what a user's own sweep found best (--from-sweep), which comes before what lies in `chosen`.

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from benchmarks.fedbert.setup import LITE_SCORED, RATES, UPDATES_AN_EPOCH
+from benchmarks.fedbert.setup import CAUSAL, LITE_SCORED, LITE_SHARES, RATES, UPDATES_AN_EPOCH, WIKITEXT
+from benchmarks.known_backbones import MINI_WORDS
 from benchmarks.spec import Deviation
 
 PRETRAINING = (
     Deviation(
         "corpus",
-        "WikiText-103 is not at hand at this scale: a random 5 % of the articles of whatever Wikipedia text is (the "
-        "data directory's WikiText, or corpora/wikipedia), about 3 MB, with a BPE vocabulary of 8192 made from such "
-        "text. The same articles, and the same partition, for all rows and seeds. Of the held-out text a random "
+        f"WikiText-103 is not at hand at this scale: a random {100 * LITE_SHARES[WIKITEXT.task]:.0f} % (GPT-2: "
+        f"{100 * LITE_SHARES[CAUSAL.task]:.0f} %) of the articles of whatever Wikipedia text is (the data directory's "
+        f"WikiText, or corpora/wikipedia), 1 to 2 MB, with a BPE vocabulary of {MINI_WORDS} made from such text. The "
+        "same articles, and the same partition, for all rows and seeds. Of the held-out text a random "
         f"{100 * LITE_SCORED:.0f} % of the articles, the same for all, is scored after each round.",
         ("lite",),
     ),
@@ -85,10 +87,11 @@ PRETRAINING = (
     ),
     Deviation(
         "tuning",
-        f"One rate for a mode, of {RATES[0]:g} to {RATES[-1]:g}, the same four for all, by the perplexity of a fifth "
-        "of the clients' training text on a partition that no table uses (Table 4: 5e-4). Rows with own transformers, "
-        "other clients or periods take over their mode's, Parallel FedAvg FedAvg's. Batches of 32, gradients cut at "
-        "norm 1, weights alone decay.",
+        f"One rate for a mode, of {RATES[0]:g} to {RATES[-1]:g}, the same {len(RATES)} for all, by the perplexity of "
+        "a fifth of the clients' training text on a partition that no table uses, after a quarter of a run with a "
+        "schedule of its own (Table 4: 5e-4). Rows with own transformers, other clients or periods take over their "
+        "mode's, Head-Emd Avg EmdAvg's, Parallel FedAvg FedAvg's. Batches of 8, gradients cut at norm 1, weights "
+        "alone decay.",
         ("lite",),
     ),
     Deviation(
@@ -116,8 +119,8 @@ FINETUNING = (
     ),
     Deviation(
         "tasks",
-        "RTE, MRPC and SST-2 (3000 of its 67 349 training phrases: a column of its own) alone, six epochs, batches of "
-        "16, rate 3e-4 for every row, not tuned; gradients cut at norm 1, weights alone decaying.",
+        "RTE, MRPC and SST-2 (3000 of its 67 349 training phrases: a column of its own) alone, four epochs, batches of "
+        "16, rate 5e-4 for every row, not tuned; gradients cut at norm 1, weights alone decaying.",
         ("lite",),
     ),
     Deviation(

@@ -40,7 +40,7 @@ BATCHES: Mapping[str, int] = {RTE.task: 16, MRPC.task: 16, STSB.task: 16}
 BATCH = 32
 WARMUPS: Mapping[str, float] = {QQP.task: 0.25}  # 28318 of 113272 updates; of the others 6 %
 WARMUP = 0.06
-LITE_EPOCHS, LITE_RATE, LITE_BATCH = 6, 3e-4, 16
+LITE_EPOCHS, LITE_RATE, LITE_BATCH = 4, 5e-4, 16
 
 
 def training_of(task: str, scale: Scale) -> Training:

@@ -21,7 +21,7 @@ PAPER = Paper(
 )
 
 _GENERATED = "generated data, random 4-layer encoder; shows the machinery only"
-_MINIATURE = "real text, {} of 4 layers drawn here, pre-trained on 3 MB"
+_MINIATURE = "real text, {} of 4 layers drawn here, pre-trained on 2 MB"
 
 
 def scales_of(demo: str, lite: str, lite_name: str, paper: str, paper_name: str) -> tuple[Scale, ...]:
@@ -42,7 +42,8 @@ GPT2 = scales_of("tiny-gpt2-fresh", "gpt2-mini-fresh", "a GPT-2", "gpt2-fresh", 
 _PERPLEXITY = ("test/perplexity",)
 WIKITEXT = Column("wikitext", "WikiText", _PERPLEXITY, *_PERPLEXITY)
 CAUSAL = Column("wikitext-causal", "WikiText", _PERPLEXITY, *_PERPLEXITY)
-LITE_SHARE = 0.05  # of the articles at hand: about 3 MB
+# Of the articles at hand: 2 MB, and 1.4 for GPT-2, which learns from every token.
+LITE_SHARES: Mapping[str, float] = {WIKITEXT.task: 0.03, CAUSAL.task: 0.02}
 LITE_SCORED = 0.1  # of the held-out articles: some 50 000 tokens, after every round
 
 # ---- budgets -----------------------------------------------------------------------------------------------------
@@ -72,12 +73,12 @@ UPDATES_AN_EPOCH = 900
 BUDGETS: Mapping[str, Mapping[str, Budget]] = {
     WIKITEXT.task: {
         "demo": Budget(4, 4, 1, central=(4, 1)),
-        "lite": Budget(4, 4, 2, central=(4, 2)),
+        "lite": Budget(4, 4, 1, central=(4, 1)),
         "paper": Budget(10, 10, 50, central=(14, 10)),  # 139 epochs
     },
     CAUSAL.task: {
         "demo": Budget(4, 4, 1, central=(4, 1)),
-        "lite": Budget(4, 4, 2, central=(4, 2)),
+        "lite": Budget(4, 4, 1, central=(4, 1)),
         "paper": Budget(5, 4, 5, central=(11, 5)),  # 55.6 epochs
     },
 }
@@ -91,17 +92,23 @@ RECIPE: Mapping[str, JSON] = {
     "optimizer": "kept",
 }
 
-RATES = (2.5e-4, 5e-4, 1e-3, 2e-3)  # even steps of the logarithm around Table 4's 5e-4
+RATES = (1e-3, 2e-3, 4e-3)  # even steps of the logarithm; a model this narrow wants more than Table 4's 5e-4
 _RATE: Grid = {"training.learning_rate": RATES}
-TUNED = ("central", "fedavg", "share", "emdavg", "heavg", "single", "diloco")
+TUNED = ("central", "fedavg", "share", "emdavg", "single", "diloco")
 
 
 def miniature(name: str) -> Search:
     """How rates of the lite scale are chosen: one grid for all, by the perplexity of validation articles.
 
-    The data are those of a seed that no table uses. name: of the file that holds what was chosen.
+    After a quarter of a mode's rounds the best goes on. Head-Emd Avg, which also averages a head's few parameters,
+    takes EmdAvg's rate. The data are those of a seed that no table uses. name: of the file that holds what was chosen.
     """
-    return Search(dict.fromkeys(TUNED, _RATE), seeds=(1000,), chosen=Path(__file__).parent / "tuned" / f"{name}.json")
+    return Search(
+        dict.fromkeys(TUNED, _RATE),
+        rungs=(0.25,),
+        seeds=(1000,),
+        chosen=Path(__file__).parent / "tuned" / f"{name}.json",
+    )
 
 
 def epochs_of(row: Row, budget: Budget) -> tuple[int, int]:
@@ -120,7 +127,7 @@ def training_of(row: Row, task: str, scale: Scale) -> Training:
     if scale.id == "demo":
         return Training(learning_rate=2e-3, batch_size=16, max_length=32, precision="fp32", **own)
     if scale.id == "lite":
-        return Training(learning_rate=1e-3, batch_size=16, max_length=128, clip_norm=1.0, decayed="matrices", **own)
+        return Training(learning_rate=2e-3, batch_size=8, max_length=128, clip_norm=1.0, decayed="matrices", **own)
     return Training(learning_rate=5e-4, batch_size=256, max_length=512, **own)
 
 
@@ -133,7 +140,7 @@ def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
         source=scale.source,
         backbone=row.backbone or scale.backbone,
         clients=BUDGETS[column.task][scale.id].clients,
-        partition={"scheme": "equal"} | ({"share": LITE_SHARE} if scale.id == "lite" else {}),
+        partition={"scheme": "equal"} | ({"share": LITE_SHARES[column.task]} if scale.id == "lite" else {}),
         algorithm=row.algorithm,
         options={},
         training=training_of(row, column.task, scale),
@@ -160,7 +167,7 @@ CENTRAL = Row("central", "Centralized", {"algorithm": "central", **GLOBAL})
 FEDAVG = Row("fedavg", "FedAvg", {"algorithm": "fedavg", **GLOBAL})
 SHARE = Row("share", "Head-Emd Share", {"algorithm": "fedbert_sequential", "options.turns": "pass"})
 EMDAVG = _parallel("emdavg", "EmdAvg", "embeddings", "shared")
-HEAVG = _parallel("heavg", "Head-Emd Avg", "head-embeddings", "shared")
+HEAVG = _parallel("heavg", "Head-Emd Avg", "head-embeddings", "shared", tuned_as=EMDAVG.id)
 PARALLEL_FEDAVG = _parallel("parallel-fedavg", "Parallel FedAvg", "all", "own", tuned_as=FEDAVG.id)
 SINGLE = CENTRAL.changed({"options.of": "first"}, id="single", name="Single Client")
 
@@ -170,7 +177,7 @@ EMDAVG_OWN = _parallel("emdavg-own", "EmdAvg, own transformers", "embeddings", "
     {}, printed=False, note=_OWN, tuned_as=EMDAVG.id
 )
 HEAVG_OWN = _parallel("heavg-own", "Head-Emd Avg, own transformers", "head-embeddings", "own").changed(
-    {}, printed=False, note=_OWN, tuned_as=HEAVG.id
+    {}, printed=False, note=_OWN, tuned_as=EMDAVG.id
 )
 DILOCO = FEDAVG.changed(
     {"options.server": {"name": "sgd", "learning_rate": 0.7, "momentum": 0.9, "nesterov": True}},

@@ -43,7 +43,7 @@ def test_sizes_follow_from_table_3(backbone: str, size: float) -> None:
 def test_minis_are_of_one_shape(backbone: str) -> None:
     with torch.device("meta"):
         config = encoder_from_config(architecture(backbone)).config
-    assert (depth(backbone), config.hidden_size, config.num_attention_heads) == (4, 256, 4)
+    assert (depth(backbone), config.hidden_size, config.num_attention_heads) == (4, 128, 4)
     assert longest_text(architecture(backbone)) == 128
 
 

@@ -131,7 +131,7 @@ def test_budgets_are_alike(scale: str, task: str) -> None:
         assert row != "share" or training.rounds % clients == 0
     own = setup.BUDGETS[task][scale]
     printed = {"wikitext": 500, "wikitext-causal": 20}[task]
-    assert own.epochs == (printed if scale == "paper" else {"demo": 4, "lite": 8}[scale])
+    assert own.epochs == (printed if scale == "paper" else 4)
     assert epochs.pop("share") == own.clients * own.epochs
     central = epochs.pop("central")
     assert set(epochs.values()) == {own.epochs}
@@ -164,7 +164,7 @@ def test_gpt_has_its_own_clients_and_head() -> None:
 def test_all_seeds_have_one_partition(scale: str, seed: int) -> None:
     cell = cell_of(PRETRAINING, "fedavg", scale=scale, seed=seed)
     assert (cell.data_seed, cell.seed) == (0, seed)
-    assert cell.partition == {"scheme": "equal"} | ({"share": 0.05} if scale == "lite" else {})
+    assert cell.partition == {"scheme": "equal"} | ({"share": 0.03} if scale == "lite" else {})
 
 
 def test_rates_are_tuned_alike() -> None:

@@ -29,7 +29,7 @@ from benchmarks.registry import columns_of, rows_of, scale_of
 from benchmarks.settings import Settings
 from benchmarks.spec import Benchmark, Cell, Column
 from benchmarks.studies import Studies
-from benchmarks.sweep import plan_tuning, trial_cell, write_sweep
+from benchmarks.sweep import in_rounds, plan_tuning, trial_cell, write_sweep
 from benchmarks.trials import Outcome, Trial, Tuning, best
 from benchmarks.tuning import Grid, Wanted, read_sweep
 
@@ -365,3 +365,8 @@ def test_a_lower_perplexity_is_the_better_one_and_is_no_percentage(
     assert shown["proximal=1.0"] == ["Texts (Perplexity)", "400.00", "0.35", ""]
     words = build_parser().parse_args(["sweep", TABLE.id])
     assert "--set options.proximal=0.01" in commands(words, asked, [(planned, tried)])[0]
+
+
+def test_a_rung_below_one_is_a_share_of_a_rows_own_rounds() -> None:
+    assert in_rounds((0.25, 2), 16) == (4, 2)
+    assert in_rounds((0.25,), 1) == (1,)
