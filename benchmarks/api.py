@@ -1,0 +1,326 @@
+"""The harness from Python: what the command line does, as objects and data frames.
+
+    from benchmarks import api
+
+    chosen = api.select("fedsplitbert-table3", scale="demo", tasks=["rte"], methods=["fedavg", "fedsplitbert"], seeds=2)
+    records = api.run(chosen, results_dir="results")
+    api.table(chosen, records)      # the table, one line a row, task and quantity, beside the reported value
+    api.scores(records)             # one line a cell, evaluation and metric
+    api.curves(records)             # one line a round
+    api.payloads(records)           # one line a client, round, direction and kind of payload
+    api.claims("fedsplitbert", "lite", api.load("benchmarks/fedsplitbert/records"))
+
+Scores are in the records' unit: 0.75 is 75 %. Bad input raises `UserError`, which says what was expected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.cli.select import Selection, default_workers
+from benchmarks.customise import with_backbone, with_settings
+from benchmarks.errors import UserError
+from benchmarks.events import CellFailed, CellFinished, Event, Sink
+from benchmarks.record import POOLED, RunRecord, read_records
+from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of
+from benchmarks.settings import Settings
+from benchmarks.spec import JSON, Benchmark, Cell, canonical_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from benchmarks.costs import WirePlan
+
+__all__ = [
+    "UserError",
+    "benchmark",
+    "benchmarks",
+    "claims",
+    "curves",
+    "load",
+    "payloads",
+    "plan",
+    "predictions",
+    "run",
+    "run_cell",
+    "scores",
+    "select",
+    "table",
+]
+
+
+def benchmarks() -> dict[str, Benchmark]:
+    """Every definition of a table or figure, by id."""
+    return {name: benchmark(name) for name in benchmark_ids()}
+
+
+def select(
+    id: str,
+    scale: str = "demo",
+    tasks: Sequence[str] = (),
+    methods: Sequence[str] = (),
+    seeds: int = 1,
+    backbone: str | None = None,
+    changes: Mapping[str, JSON] | None = None,
+) -> Selection:
+    """A part of a table or figure: what `make <id> SCALE=… TASKS=… METHODS=… SEEDS=…` chooses; its `cells()` are data.
+
+    tasks, methods: their ids; all where none is given. backbone: a folder or hub name in place of the scale's own.
+    changes: fields as `--set` names them, such as {"training.rounds": 2}. UserError names what is there to choose.
+    """
+    changed = with_settings(
+        benchmark(id), [f"{name}={canonical_json(value)}" for name, value in (changes or {}).items()]
+    )
+    found = with_backbone(scale_of(changed, scale), backbone)
+    rows, columns = rows_of(changed, list(methods), found), columns_of(changed, list(tasks), found)
+    return Selection(changed, found, rows, columns, range(seeds))
+
+
+def settings(
+    results_dir: str | Path = "results",
+    data_dir: str | Path | None = None,
+    workers: int | None = None,
+    threads: int = 1,
+    device: str | None = None,
+    backbone: str | None = None,
+    cells: int = 1,
+) -> Settings:
+    """Places and machine, checked; workers: as many as cores and cells where none is given, one on a GPU."""
+    made = Settings(
+        results_dir=Path(results_dir),
+        data_dir=None if data_dir is None else Path(data_dir),
+        backbone=backbone,
+        threads=threads,
+        workers=workers or default_workers(device, cells),
+        device=device,
+    )
+    made.check()
+    return made
+
+
+def run(
+    chosen: Selection,
+    results_dir: str | Path = "results",
+    data_dir: str | Path | None = None,
+    workers: int | None = None,
+    threads: int = 1,
+    device: str | None = None,
+    backbone: str | None = None,
+    tell: Sink | None = None,
+) -> list[RunRecord]:
+    """Compute what is not finished of a selection; returns the records of its cells, in their order.
+
+    Finished cells are found, interrupted ones go on. backbone: as in `select`, where one is named there. tell: is given
+    every event (`benchmarks.events`) as it happens; nothing is printed and nothing tracked: `python -m benchmarks
+    import` brings records into MLflow. UserError, once the others have finished, where cells could not be computed.
+    More than one worker needs a calling script that can be imported (`if __name__ == "__main__":`), as Python's
+    multiprocessing does; a notebook can have them.
+    """
+    from benchmarks.cli.run import summary
+    from benchmarks.executors import run_cells
+
+    cells = list({cell.spec_id: cell for _, _, cell in chosen.cells()}.values())
+    made = settings(results_dir, data_dir, workers, threads, device, backbone, len(cells))
+    finished: dict[str, RunRecord] = {}
+    failures: list[CellFailed] = []
+
+    def collect(event: Event) -> None:
+        if isinstance(event, CellFinished):
+            finished[event.record.cell.spec_id] = event.record
+        elif isinstance(event, CellFailed):
+            failures.append(event)
+        if tell is not None:
+            tell(event)
+
+    run_cells(cells, made, collect, chosen.benchmark.keeps_weights)
+    if failures:
+        raise UserError(summary(failures, len(cells), chosen))
+    return [replace(finished[cell.spec_id], folder=made.records_dir) for cell in cells]
+
+
+def run_cell(cell: Cell, made: Settings, tell: Sink = lambda event: None) -> RunRecord:
+    """Compute one cell in this process, or find its record; `Benchmark.cell` and `dataclasses.replace` make cells."""
+    from benchmarks.runner import run_cell as computed
+
+    return computed(cell, made, tell)
+
+
+def plan(cell: Cell, examples: Sequence[int] | None = None) -> WirePlan:
+    """The bytes of a cell's rounds, derived from shapes without training, data or weights.
+
+    examples: of each client, for methods that send something for each. UserError where bytes depend on the texts.
+    """
+    from benchmarks.planning import wire_plan
+
+    return wire_plan(cell, examples=examples)
+
+
+# ---- what was found ----------------------------------------------------------------------------------------------
+
+
+def load(*folders: str | Path) -> list[RunRecord]:
+    """The records of folders such as results/records, each cell once; UserError where one is damaged, or no folder."""
+    found: dict[str, RunRecord] = {}
+    for folder in map(Path, folders):
+        if not folder.is_dir():
+            raise UserError(
+                f"{folder}: expected a folder of records, found {'a file' if folder.exists() else 'nothing'}"
+            )
+        for record in read_records(folder):
+            found.setdefault(record.cell_id, record)
+    return list(found.values())
+
+
+def table(chosen: Selection, records: Iterable[RunRecord]) -> pd.DataFrame:
+    """What the table or figure shows of records, in long form: as its table.csv in the reports."""
+    from benchmarks.cli.derive import derive_client, derive_for
+    from reports.evidence.records import request_for
+    from reports.views import page
+
+    derive = derive_for(chosen.benchmark), derive_client
+    asked = request_for(chosen.benchmark, chosen.scale, list(records), chosen.rows, chosen.columns, "chosen", *derive)
+    return page(asked).frame()
+
+
+def claims(paper: str, scale: str, records: Iterable[RunRecord]) -> pd.DataFrame:
+    """A paper's claims with their verdicts, in print and on the records of a scale, and the numbers behind them.
+
+    UserError where the paper or the scale is unknown.
+    """
+    import pandas as pd
+
+    from benchmarks.cli.paper import benchmarks_of, judged
+
+    own = [name for name in benchmark_ids() if name.startswith(f"{paper}-")]
+    if not own:
+        papers = sorted({found.paper.id for found in benchmarks().values()})
+        raise UserError(f"unknown paper {paper!r}: expected one of {', '.join(papers)}")
+    known = benchmarks_of(paper)
+    at = next((table.scale(scale) for table in known.values() if scale in {each.id for each in table.scales}), None)
+    if at is None:
+        raise UserError(f"scale {scale!r}: no table of {paper} has it")
+    lines = [
+        {
+            "claim": found.claim.id,
+            "quotation": found.claim.quotation,
+            "in_print": found.in_print,
+            "ours": found.ours,
+            "numbers": found.ours_numbers,
+            "effect": found.effect,
+            "seeds": found.n,
+            "why": found.why,
+        }
+        for found in judged(paper, at, list(records))
+    ]
+    return pd.DataFrame(lines)
+
+
+def _keys(record: RunRecord, names: Mapping[str, str]) -> dict[str, JSON]:
+    cell = record.cell
+    named = {"method": names[cell.definition_id]} if cell.definition_id in names else {}
+    return named | {
+        "cell": record.cell_id,
+        "scale": cell.scale,
+        "task": cell.task,
+        "algorithm": cell.algorithm,
+        "options": canonical_json(cell.options),
+        "backbone": cell.backbone,
+        "clients": cell.clients,
+        "learning_rate": cell.training.learning_rate,
+        "seed": cell.seed,
+    }
+
+
+def _names(chosen: Selection | None) -> dict[str, str]:
+    """How a table calls its cells' methods, by what they are up to the seed."""
+    return {cell.definition_id: row.id for row, _, cell in chosen.cells()} if chosen else {}
+
+
+def scores(records: Iterable[RunRecord], chosen: Selection | None = None) -> pd.DataFrame:
+    """One line a cell, evaluation and metric: the score at the chosen round and at the last, and the cell's bytes.
+
+    chosen: whose ids of methods are put beside. Uplink and downlink are sums over rounds and clients; one_time is the
+    distribution of the model before the first round. Cells that diverged have no score.
+    """
+    import pandas as pd
+
+    def lines() -> Iterator[dict[str, JSON]]:
+        for record in records:
+            sums = {
+                "rounds": len(record.rounds),
+                "chosen_round": record.chosen_round if record.rounds else None,
+                "uplink": sum(entry.up_bytes for entry in record.rounds),
+                "downlink": sum(entry.down_bytes for entry in record.rounds),
+                "one_time": record.setup_bytes,
+                "diverged": record.divergence,
+            }
+            for name in _scored(record):
+                evaluation, measured = name.split("/")
+                yield {
+                    **_keys(record, names),
+                    "evaluation": evaluation,
+                    "metric": measured,
+                    "score": record.score(name, "chosen"),
+                    "last": record.score(name, "last"),
+                    "test_set_error": None if evaluation == POOLED else record.sampling_error(name),
+                    **sums,
+                }
+
+    names = _names(chosen)
+    return pd.DataFrame(list(lines()))
+
+
+def _scored(record: RunRecord) -> list[str]:
+    """Names of a record's scores: "test/f1"; "pooled/f1" on all clients' test examples together."""
+    last = record.rounds[-1] if record.rounds else None
+    if last is None:
+        return []
+    own = [f"{evaluation}/{name}" for evaluation, found in last.scores.items() for name in found]
+    return own + [f"{POOLED}/{name}" for name in last.pooled_scores.get("test", {})]
+
+
+def curves(records: Iterable[RunRecord], chosen: Selection | None = None) -> pd.DataFrame:
+    """One line a cell, round, evaluation and metric: the clients' combined score after the round, losses and bytes."""
+    import pandas as pd
+
+    names = _names(chosen)
+    return pd.DataFrame(
+        [
+            {
+                **_keys(record, names),
+                "round": entry.round,
+                "evaluation": name.split("/")[0],
+                "metric": name.split("/")[1],
+                "score": value,
+                "train_loss": entry.train_loss,
+                "uplink": entry.up_bytes,
+                "downlink": entry.down_bytes,
+            }
+            for record in records
+            for name in _scored(record)
+            for entry, value in zip(record.rounds, record.by_round(name), strict=True)
+        ]
+    )
+
+
+def payloads(records: Iterable[RunRecord], chosen: Selection | None = None) -> pd.DataFrame:
+    """The ledger: one line a cell, round, client, direction and kind, with values, bytes and messages.
+
+    Round 0 is the one-time distribution.
+    """
+    import pandas as pd
+
+    names = _names(chosen)
+    return pd.DataFrame([{**_keys(record, names), **entry._asdict()} for record in records for entry in record.ledger])
+
+
+def predictions(record: RunRecord) -> dict[tuple[int, str], object]:
+    """What a cell answered: (client, evaluation) -> labels and outputs; UserError where its file is not beside it."""
+    from benchmarks.predictions import read_predictions
+
+    if record.folder is None:
+        raise UserError("predictions lie beside records: load() the folder of this one first")
+    return dict(read_predictions(record.folder, record))
