@@ -16,6 +16,7 @@ from typing import IO
 
 import numpy as np
 
+from fedsim.files import open_file
 from fedsim.stored import Numbers, Stored
 
 DTYPES: dict[str, np.dtype] = {"I32": np.dtype(np.int32), "I64": np.dtype(np.int64), "F32": np.dtype(np.float32)}
@@ -71,7 +72,7 @@ def read_arrays(path: Path, start: int, stored: Collection[str] = ()) -> dict[st
     stored: names of those that stay in the file where they are large, and are read where they are asked for.
     """
     found: dict[str, Numbers] = {}
-    with path.open("rb") as file:
+    with open_file(path) as file:
         file.seek(start)
         length = int.from_bytes(file.read(LENGTH_BYTES), "little")
         for name, entry in json.loads(file.read(length)).items():

@@ -19,6 +19,7 @@ from benchmarks.known_backbones import TRAINED
 from benchmarks.known_backbones import Backbone as Backbone
 from benchmarks.settings import Settings
 from benchmarks.spec import canonical_json, digest
+from fedsim.files import open_file
 
 if TYPE_CHECKING:
     from torch import nn
@@ -245,7 +246,7 @@ def _content_digest(folder: Path, config: Mapping[str, Any]) -> str:
     state = hashlib.sha256()
     for pattern in ("*.safetensors", "vocab.*", "merges.txt", "tokenizer.json", "tokenizer_config.json"):
         for path in sorted(folder.glob(pattern)):
-            with path.open("rb") as file:
+            with open_file(path, "a file of an encoder") as file:
                 state.update(hashlib.file_digest(file, "sha256").digest())
     state.update(canonical_json({key: value for key, value in config.items() if key not in _NOTES}).encode())
     return state.hexdigest()

@@ -11,6 +11,7 @@ from benchmarks.errors import UserError
 from benchmarks.known_backbones import MINI_WORDS
 from benchmarks.plain import digest
 from benchmarks.record import write_text
+from fedsim.files import read_json, read_text
 
 FILES = (("encoder.json", "vocab.bpe"), ("vocab.json", "merges.txt"))  # as GPT-2 was released, and as the hub has it
 END = "<|endoftext|>"
@@ -117,14 +118,16 @@ def _read(folder: Path) -> tuple[list[str], list[tuple[str, str]]]:
         found = " or ".join(" and ".join(names) for names in FILES)
         raise UserError(f"{folder}: expected a byte-level BPE ({found}), found none")
     try:
-        ids = json.loads(encoder.read_text(encoding="utf-8"))
+        ids = read_json(encoder)
         words = sorted(ids, key=ids.__getitem__)
         whole = [ids[word] for word in words] == list(range(len(words))) and END in ids
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise UserError(f"{encoder}: the vocabulary cannot be read ({error}); get it again") from None
     if not whole:
         raise UserError(f"{encoder}: expected ids from 0 on, each once, and {END}; get it again")
-    lines = [line for line in pairs.read_text(encoding="utf-8").split("\n") if line and not line.startswith("#version")]
+    lines = [
+        line for line in read_text(pairs, "pairs to merge").split("\n") if line and not line.startswith("#version")
+    ]
     merges = [tuple(line.split(" ")) for line in lines]
     if any(len(pair) != 2 or "".join(pair) not in ids for pair in merges):
         raise UserError(f"{pairs}: expected two tokens of {encoder.name} a line; get both again")

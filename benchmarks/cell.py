@@ -41,6 +41,12 @@ class Training:
     beta2: float = field(default=0.999, metadata=LATER)  # AdamW's; its beta1 is 0.9
     epsilon: float = field(default=1e-8, metadata=LATER)  # AdamW's
     kernels: str = field(default="packed", metadata=LATER)  # texts without padding on CPUs, or "reference": padded
+    stop: int | None = field(default=None, metadata=LATER)  # ends after so many of `rounds`, whose schedule stays
+
+    @property
+    def last_round(self) -> int:
+        """The round after which the run ends."""
+        return self.rounds if self.stop is None else min(self.stop, self.rounds)
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ class _Tally:
         if self.encoder is not None:
             for _, subset in asked.values():
                 self._encode(subset)
-        return self.cell.training.rounds * answers + self.featured_flops - before
+        return self.cell.training.last_round * answers + self.featured_flops - before
 
     def _answer(self, client: Client) -> PerText:
         """FLOPs of a text's answer by a client's model."""

@@ -18,6 +18,7 @@ from safetensors import SafetensorError
 
 from benchmarks.errors import UserError
 from benchmarks.record import RunRecord, read_record, write_bytes
+from fedsim.files import MissingFileError, read_file
 
 if TYPE_CHECKING:  # reports read these files without torch
     from fedsim.data import Client, Subset
@@ -156,7 +157,7 @@ def has_predictions(folder: Path, record: RunRecord) -> bool:
         return True
     try:
         _content(folder, record)
-    except FileNotFoundError:
+    except MissingFileError:
         return False
     except (OSError, ValueError) as error:
         raise _damaged(folder, record, error) from None
@@ -177,7 +178,7 @@ def copy_predictions(source: Path, record: RunRecord, target: Path) -> None:
 
 def _content(folder: Path, record: RunRecord) -> bytes:
     """The file's content; ValueError where it has another digest than the record says."""
-    content = (folder / record.predictions_name).read_bytes()
+    content = read_file(folder / record.predictions_name)
     if hashlib.sha256(content).hexdigest() != record.predictions["sha256"]:
         raise ValueError("its content does not have the digest that the record names")
     return content

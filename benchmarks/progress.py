@@ -58,7 +58,7 @@ class ProgressDisplay:
                 self.running[cell_id] = (bar, cell)
                 self.estimate.started(cell, cell_id, examples, len(finished))
                 if finished:
-                    self._line(f"{self._name(cell)}: goes on after round {len(finished)} of {cell.training.rounds}")
+                    self._line(f"{self._name(cell)}: goes on after round {len(finished)} of {cell.training.last_round}")
             case Trained(cell_id, examples):
                 self.bars.advance(self.running[cell_id][0], examples)
                 self.estimate.trained(cell_id, examples)
@@ -66,7 +66,7 @@ class ProgressDisplay:
             case RoundFinished(cell_id, result):
                 bar, cell = self.running[cell_id]
                 loss = "" if result.train_loss is None else f", loss {result.train_loss:.3f}"
-                self.bars.update(bar, note=f"round {result.round} of {cell.training.rounds}{loss}")
+                self.bars.update(bar, note=f"round {result.round} of {cell.training.last_round}{loss}")
             case CellFinished(record, reused):
                 self._finished(record.cell, record.cell_id, "found" if reused else f"{self._headline(event)}")
             case CellFailed(cell, message):
@@ -164,7 +164,7 @@ Kind = tuple[str, int, int, int, float]
 
 def _kind(cell: Cell) -> Kind:
     training = cell.training
-    return cell.task, cell.clients, training.rounds, training.local_epochs, training.participation
+    return cell.task, cell.clients, training.last_round, training.local_epochs, training.participation
 
 
 def duration(seconds: float) -> str:

@@ -14,6 +14,7 @@ from benchmarks.cell import VALIDATION as VALIDATION
 from benchmarks.errors import UserError
 from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.spec import JSON, Cell, digest
+from fedsim.files import read_json
 
 SCHEMA = 1
 CHECKSUM = "sha256"  # of the rest of the file's content, as canonical JSON
@@ -243,7 +244,7 @@ def write_record(folder: Path, record: RunRecord) -> Path:
 def read_record(path: Path) -> RunRecord:
     """The record in a file; UserError where it is no whole record."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = read_json(path)
         expected = value.pop(CHECKSUM, None)
         record = record_from_json(value)
         if checksum(value) != expected:

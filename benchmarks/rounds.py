@@ -23,7 +23,7 @@ def cohorts(cell: Cell, clients: Sequence[Client]) -> Iterator[list[Client]]:
     """The clients that take part in each round of a cell, as the engine draws them; UserError without rounds."""
     if cell.training.rounds < 1:
         raise UserError(f"training.rounds: expected a number above 0, found {cell.training.rounds}")
-    for number in range(1, cell.training.rounds + 1):
+    for number in range(1, cell.training.last_round + 1):
         yield draw_cohort(clients, cell.training.participation, cell.seed, number)
 
 

@@ -142,7 +142,7 @@ def _compute(
             clients,
             channel,
             lambda answers, part: scores(inputs.task.metrics, federation.setting.objective, answers, part),
-            rounds=cell.training.rounds,
+            rounds=cell.training.last_round,
             seed=cell.seed,
             is_best=lambda results: is_chosen(results, chosen_by),
             participation=cell.training.participation,

@@ -14,6 +14,7 @@ from benchmarks.errors import UserError
 from benchmarks.record import RunRecord, write_bytes, write_text
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
+from fedsim.files import read_file, read_json
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -67,7 +68,7 @@ class Outcome:
         """The parameters by name; UserError where the file is damaged."""
         import safetensors.torch
 
-        content = self.path.read_bytes()
+        content = read_file(self.path, "the weights of a stage")
         if hashlib.sha256(content).hexdigest() != self.sha256:
             raise UserError(
                 f"{self.path}: expected the SHA-256 {self.sha256[:12]}…, found another: the weights are damaged. "
@@ -92,7 +93,7 @@ def find_outcome(settings: Settings, cell: Cell, cell_id: str) -> Outcome | None
     if not (path.exists() and note.exists()):
         return None
     try:
-        sha256 = str(json.loads(note.read_text(encoding="utf-8"))["sha256"])
+        sha256 = str(read_json(note)["sha256"])
     except (ValueError, KeyError, TypeError):
         return None  # written anew
     return Outcome(cell, cell_id, sha256, path)

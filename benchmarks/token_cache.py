@@ -19,6 +19,7 @@ from benchmarks.errors import UserError
 from benchmarks.settings import require_writable
 from benchmarks.spec import canonical_json
 from benchmarks.tasks.base import Examples, Task
+from fedsim.files import open_file
 from fedsim.stored import Numbers
 
 logger = logging.getLogger(__name__)
@@ -133,7 +134,7 @@ def _serialised(tokenizer: Any) -> bytes:
 def _is_whole(path: Path) -> bool:
     """Whether there is a file, and it is what was written."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             written = file.read(DIGEST_BYTES)
             whole = written == f"{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode()
     except FileNotFoundError:

@@ -30,7 +30,7 @@ class Trial:
     ended: int | None = None  # of a trial of an earlier sweep: the rounds after which it ended, 0 for all that it has
 
     def cells_at(self, rung: int | None) -> tuple[Cell, ...]:
-        """Its cells with as many rounds as a rung has, or all that they have; None: the whole ones."""
+        """Its cells stopped after as many rounds as a rung has, or after all that they have; None: the whole ones."""
         return tuple(cell if rung is None or rung >= cell.training.rounds else _cut(cell, rung) for cell in self.cells)
 
     @property
@@ -40,7 +40,7 @@ class Trial:
 
 
 def _cut(cell: Cell, rounds: int) -> Cell:
-    return dataclasses.replace(cell, training=dataclasses.replace(cell.training, rounds=rounds))
+    return dataclasses.replace(cell, training=dataclasses.replace(cell.training, stop=rounds))
 
 
 @dataclass(frozen=True)

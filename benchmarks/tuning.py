@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from pathlib import Path
 from benchmarks.errors import UserError
 from benchmarks.measures import metric
 from benchmarks.plain import JSON
+from fedsim.files import read_json
 
 Grid = Mapping[str, Sequence[JSON]]  # "--set" field -> values
 Values = Mapping[str, JSON]  # "--set" field -> one of them
@@ -66,8 +66,8 @@ class Search:
 
     trials: points of a row's grid, in a seeded order; None: all. rungs: rounds, or below 1 the share of a row's
     rounds, after which all but the best of its trials, one in KEPT, are given up (successive halving, Jamieson and
-    Talwalkar 2016, section 3); who goes on begins anew, with more rounds. seeds: of data and training, which no table
-    uses; none: the table's own. chosen: the file of the choices that definitions read, as a sweep writes it.
+    Talwalkar 2016, section 3); until then they ran under the schedule of a whole run. seeds: of data and training that
+    no table uses; none: the table's own. chosen: the file of the choices that definitions read, as a sweep writes it.
     """
 
     grids: Mapping[str, Grid] = field(default_factory=dict)  # row -> what is tuned of it
@@ -127,7 +127,7 @@ def read_sweep(path: Path) -> list[dict[str, JSON]]:
     if not path.exists():
         return []
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))["tunings"]
+        found = read_json(path)["tunings"]
         return [entry for entry in found if entry["task"] and entry["method"]]
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(

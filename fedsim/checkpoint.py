@@ -13,6 +13,7 @@ import torch
 
 from fedsim.engine import RoundMetrics, RoundResult, Run
 from fedsim.errors import CheckpointError
+from fedsim.files import parse_json, read_file
 from fedsim.store import read_tensors, write_tensors, write_through
 from fedsim.wire import Ledger, Params
 
@@ -70,10 +71,10 @@ class Checkpoint:
         if not path.exists():
             return
         try:
-            digest, _, content = path.read_bytes().partition(b"\n")
+            digest, _, content = read_file(path).partition(b"\n")
             if hashlib.sha256(content).hexdigest().encode() != digest:
                 raise ValueError("its content does not have the SHA-256 in its first line")
-            manifest = json.loads(content)
+            manifest = parse_json(content.decode(), path)
             if manifest["version"] != VERSION or manifest["identity"] != self.identity:
                 raise ValueError("it belongs to another run or version")
             results = [_result(entry) for entry in manifest["results"]]

@@ -13,6 +13,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from fedsim.errors import CheckpointError
+from fedsim.files import FileError, read_file
 from fedsim.plan import ClientId
 from fedsim.wire import Params
 
@@ -51,12 +52,12 @@ def _unwritable(path: Path, error: OSError | SafetensorError) -> CheckpointError
 def read_tensors(path: Path, sha256: str) -> Params:
     """Read tensors back; CheckpointError where the file is missing, cut short or changed."""
     try:
-        content = path.read_bytes()
+        content = read_file(path)
         found = hashlib.sha256(content).hexdigest()
         if found != sha256:
             raise CheckpointError(f"expected the SHA-256 {sha256[:12]}…, found {found[:12]}…")
         return safetensors.torch.load(content)
-    except (OSError, SafetensorError, CheckpointError) as error:
+    except (FileError, SafetensorError, CheckpointError) as error:
         raise CheckpointError(
             f"checkpoint file {path} is damaged ({error}). Remove the folder {path.parent} to start this cell from "
             f"its first round; finished cells are not touched."

@@ -127,7 +127,7 @@ def _show_plan(words: argparse.Namespace) -> int:
             wire, examples = _wire(cell, words)
         except UserError as error:  # what is sent depends on examples that are not at hand, or on their texts
             unknown.setdefault(str(error), []).append(row.name)
-            table.add_row(column.name, row.name, str(cell.training.rounds), *["–"] * 4)
+            table.add_row(column.name, row.name, str(cell.training.last_round), *["–"] * 4)
             continue
         if examples is not None:
             by_examples.setdefault(f"{column.name}'s {examples:,} training examples", []).append(row.name)
@@ -137,7 +137,7 @@ def _show_plan(words: argparse.Namespace) -> int:
         table.add_row(
             column.name,
             row.name,
-            str(cell.training.rounds),
+            str(cell.training.last_round),
             f"{paper.counted_gigabytes(wire):.2f}",
             f"{(wire.up_bytes + wire.down_bytes) / paper.gigabyte:.3f} GB",
             f"{(whole.up_bytes + whole.down_bytes) / paper.gigabyte:.2f} GB",

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.errors import UserError
 from benchmarks.tasks.base import Examples, Skipped, Task, TaskData
 from benchmarks.tasks.generated import Recipe, classified
 from benchmarks.tasks.hub import read_dataset
 from benchmarks.tasks.official import Official, Piece
 from benchmarks.tasks.rows import Row, class_label, to_examples
 from benchmarks.tasks.words import AGREEING, BLAME, CORRECT, HEDGING, INCORRECT, NOUNS, OPPOSING, PRAISE
+from fedsim.files import read_file
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -37,10 +37,7 @@ def read_abstracts(file: Path) -> Iterator[Row]:
     A line "###…" heads an abstract, an empty one ends it; both are passed over, and so is a byte-order mark. Labels are
     taken in lower case: copies of PubMed RCT differ in it.
     """
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise UserError(f"{file}: cannot be read: {error.strerror}") from None
+    content = read_file(file)
     for number, line in enumerate(content.removeprefix(codecs.BOM_UTF8).splitlines(), start=1):
         if line.strip() and not line.startswith(b"###"):
             yield _row(number, line)

@@ -16,6 +16,7 @@ from benchmarks.tasks.base import Examples, Skipped, Task, TaskData
 from benchmarks.tasks.generated import tagged
 from benchmarks.tasks.official import FILES, Official, Piece
 from benchmarks.tasks.rows import Row, RowError, sound_rows
+from fedsim.files import read_file
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -38,10 +39,7 @@ def read_columns(tags: tuple[str, ...], file: Path) -> Iterator[Row]:
     Columns stand between tabs, or blanks where the first word's line has no tab, and are as many as on that line.
     A row's texts are the words, its label their tags' ids; its line is that of its first word, or of its first fault.
     """
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise UserError(f"{file}: cannot be read: {error.strerror}") from None
+    content = read_file(file)
     lines = enumerate(content.removeprefix(codecs.BOM_UTF8).splitlines(), start=1)
     read, ids = _Columns(), {tag: number for number, tag in enumerate(tags)}
     for filled, sentence in groupby(lines, lambda line: bool(line[1].strip()) and not _heads_document(line[1])):

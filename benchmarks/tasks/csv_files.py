@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks.errors import UserError
 from benchmarks.tasks.rows import Row, column_positions
+from fedsim.files import read_file
 
 
 def read_csv(file: Path, texts: tuple[str, ...], label: str) -> Iterator[Row]:
@@ -17,10 +18,7 @@ def read_csv(file: Path, texts: tuple[str, ...], label: str) -> Iterator[Row]:
 
     texts, label: names of the columns to take. A row's line is that on which it begins.
     """
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise UserError(f"{file}: cannot be read: {error.strerror}") from None
+    content = read_file(file)
     # Bytes that are no UTF-8 become lone surrogates, which UTF-8 itself cannot hold: so the fault has its row.
     text = content.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
     records = _records(text)

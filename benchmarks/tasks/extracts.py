@@ -16,6 +16,7 @@ from pathlib import Path
 from benchmarks.errors import UserError
 from benchmarks.plain import JSON, digest
 from benchmarks.tasks.base import Skipped
+from fedsim.files import open_file, read_json
 
 VERSION = 1  # of what is written of the same sources
 
@@ -86,8 +87,8 @@ def _written(file: Path, read: Callable[[Notes], Iterator[str]], limit: int, emp
 def _found(file: Path) -> Extract | None:
     """What was written before, if it is whole."""
     try:
-        content = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
-        with file.open("rb") as written:
+        content = read_json(file.with_suffix(".json"))
+        with open_file(file) as written:
             if hashlib.file_digest(written, "sha256").hexdigest() != content["sha256"]:
                 return None
     except (FileNotFoundError, ValueError, KeyError):

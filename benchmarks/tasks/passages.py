@@ -15,6 +15,7 @@ import numpy as np
 
 from benchmarks.errors import UserError
 from benchmarks.tasks.base import Skipped
+from fedsim.files import open_file
 
 LONGEST = 100_000  # bytes of a passage; what is longer becomes several, cut at a blank
 BUFFER_BYTES = 2**20
@@ -195,11 +196,8 @@ def _fault(line: bytes) -> str:
 
 
 def opened(file: Path) -> IO[bytes]:
-    """The file, for reading; UserError where it cannot be read."""
-    try:
-        return file.open("rb", buffering=BUFFER_BYTES)
-    except OSError as error:
-        raise UserError(f"{file}: cannot be read: {error.strerror}") from None
+    """The file, for reading; FileError where it cannot be read."""
+    return open_file(file, buffering=BUFFER_BYTES)
 
 
 def stamp_of(file: Path) -> tuple[int, int]:

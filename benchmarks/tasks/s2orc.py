@@ -16,8 +16,8 @@ from typing import Any
 from benchmarks.errors import UserError
 from benchmarks.tasks.base import Skipped
 from benchmarks.tasks.extracts import Notes
-from benchmarks.tasks.passages import BUFFER_BYTES
 from benchmarks.tasks.rows import RowError
+from fedsim.files import open_file
 
 FOLDER = "s2orc"
 FIELDS = ("title", "abstract", "mag_field_of_study")
@@ -69,7 +69,7 @@ def papers(files: Sequence[Path], root: Path, field: str, lenient: bool, notes: 
 def _lines(path: Path) -> Iterator[bytes]:
     """A file's lines; RowError where what is compressed is damaged, UserError where it cannot be read."""
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb", buffering=BUFFER_BYTES) as file:
+        with open_file(path) as plain, gzip.open(plain) if path.suffix == ".gz" else plain as file:
             yield from file
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise RowError(f"expected a gzipped file, found one that ends or is damaged here ({error})") from None

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks.errors import UserError
 from benchmarks.tasks.rows import Row, column_positions
+from fedsim.files import read_file
 
 
 def read_tsv(file: Path, texts: tuple[str, ...], label: str, header: tuple[str, ...] | None = None) -> Iterator[Row]:
@@ -15,10 +16,7 @@ def read_tsv(file: Path, texts: tuple[str, ...], label: str, header: tuple[str, 
 
     texts, label: names of the columns to take. header: names of all columns, where the file itself has none.
     """
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise UserError(f"{file}: cannot be read: {error.strerror}") from None
+    content = read_file(file)
     # Unlike text, bytes split at no other separators: GLUE's texts may hold U+0085 or U+2028.
     lines = enumerate(content.removeprefix(codecs.BOM_UTF8).splitlines(), start=1)
     if header is None:

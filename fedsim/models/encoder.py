@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from safetensors import SafetensorError
 from torch import nn
 
 from fedsim.errors import FederationError
+from fedsim.files import MissingFileError, read_json
 
 FAMILY = ("bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert", "gpt2")
 _WITHOUT_POOLER_ARGUMENT = ("electra", "distilbert", "gpt2")
@@ -21,11 +21,9 @@ def read_config(folder: Path) -> dict[str, Any]:
     """The configuration of an encoder's folder; FederationError where there is none, or of another family."""
     path = folder / "config.json"
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        config = read_json(path, "an encoder's configuration")
+    except MissingFileError:
         raise FederationError(f"no encoder in {folder}: expected config.json, tokenizer files and weights") from None
-    except ValueError as error:
-        raise FederationError(f"{path}: expected JSON, found {error}") from None
     model_type = config.get("model_type") if isinstance(config, dict) else None
     if model_type not in FAMILY:
         raise FederationError(f"{path}: expected a BERT-family encoder ({', '.join(FAMILY)}), found {model_type!r}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -10,6 +9,7 @@ from functools import cached_property
 
 from benchmarks.costs import ClientCosts, Costing
 from benchmarks.spec import Row
+from fedsim.files import read_json
 from reports import ReportError
 from reports.evidence.published import Numbers, is_printed_as, read_published
 from reports.evidence.records import Request
@@ -131,7 +131,7 @@ class Resources:
         if path is None or not path.is_file():
             return None
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
+            found = read_json(path)
             percent = {entry["row"]: float(entry["percent"]) for entry in found["rows"] if entry["row"]}
             own = found["environment"]
             machine = f"{own['device']}, {own['threads']} threads, {own['precision']}"

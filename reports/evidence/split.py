@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,6 +10,7 @@ from pathlib import Path
 from benchmarks.costs import ClosedForm, Parts, SplitTerms
 from benchmarks.record import RunRecord
 from benchmarks.spec import Cell, Row
+from fedsim.files import read_json
 from reports import ReportError
 from reports.evidence.records import Request
 from reports.evidence.statistics import mean
@@ -170,7 +170,7 @@ class Split:
 
 def _timed(path: Path) -> Mapping[str, Mapping[str, float]]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path)
         return {
             entry["model"]: {
                 **{name: sum(float(entry[f"{part}_seconds"]) for part in own) for name, own in PARTS.items()},

@@ -148,7 +148,7 @@ def divergence_notes(request: Request) -> Iterator[str]:
             rest = ", which the mean over the others leaves out" if found.records else ""
             yield (
                 f"{row.name}, {column.name}: seed {record.cell.seed} {record.divergence} of "
-                f"{record.cell.training.rounds}{rest} ({record.diverged['reason']})."
+                f"{record.cell.training.last_round}{rest} ({record.diverged['reason']})."
             )
 
 

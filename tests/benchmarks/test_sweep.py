@@ -6,7 +6,7 @@ import dataclasses
 import json
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -26,8 +26,9 @@ from benchmarks.fedsplitbert import table3
 from benchmarks.measures import METRICS
 from benchmarks.record import RunRecord, read_records
 from benchmarks.registry import columns_of, rows_of, scale_of
+from benchmarks.runner import run_cell
 from benchmarks.settings import Settings
-from benchmarks.spec import Benchmark, Cell, Column
+from benchmarks.spec import Benchmark, Cell, Column, Row
 from benchmarks.studies import Studies
 from benchmarks.sweep import in_rounds, plan_tuning, trial_cell, write_sweep
 from benchmarks.trials import Outcome, Trial, Tuning, best
@@ -39,6 +40,7 @@ DEMO, LITE, PAPER = (scale_of(TABLE, name) for name in ("demo", "lite", "paper")
 FEDAVG, FEDPROX, FEDADAM, FEDSPLITBERT = rows_of(TABLE, ["fedavg", "fedprox", "fedadam", "fedsplitbert"])
 LAYER = "options.critical_layer"
 LAYERS = ("--methods", "fedsplitbert", "--grid", f"{LAYER}=0,4,6,8")
+CellsOf = Callable[..., list[Cell]]
 SHORT = ("training.rounds=1", "training.max_length=16", "training.batch_size=32")
 
 
@@ -370,3 +372,15 @@ def test_a_lower_perplexity_is_the_better_one_and_is_no_percentage(
 def test_a_rung_below_one_is_a_share_of_a_rows_own_rounds() -> None:
     assert in_rounds((0.25, 2), 16) == (4, 2)
     assert in_rounds((0.25,), 1) == (1,)
+
+
+def test_a_trial_stopped_at_a_rung_is_the_beginning_of_the_whole_one(cells_of: CellsOf, settings: Settings) -> None:
+    """Also under a schedule, which is that of the whole run."""
+    scheduled = ("training.rounds=3", "training.schedule=linear", "training.local_epochs=1", "training.max_length=16")
+    (whole,) = cells_of(("fedavg",), *scheduled)
+    (stopped,) = Trial(0, {}, Row("fedavg", "FedAvg", {}), (whole,)).cells_at(1)
+    assert stopped.spec_id != whole.spec_id
+    begun, done = (run_cell(cell, settings, lambda _: None) for cell in (stopped, whole))
+    assert [entry.scores for entry in begun.rounds] == [entry.scores for entry in done.rounds[:1]]
+    assert begun.rounds[0].train_loss == done.rounds[0].train_loss
+    assert Cell.from_json(stopped.to_json()) == stopped
