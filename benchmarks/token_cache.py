@@ -19,7 +19,7 @@ from benchmarks.errors import UserError
 from benchmarks.settings import require_writable
 from benchmarks.spec import canonical_json
 from benchmarks.tasks.base import Examples, Task
-from fedsim.files import open_file
+from fedsim.files import FileError, MissingFileError, open_file
 from fedsim.stored import Numbers
 
 logger = logging.getLogger(__name__)
@@ -137,10 +137,10 @@ def _is_whole(path: Path) -> bool:
         with open_file(path) as file:
             written = file.read(DIGEST_BYTES)
             whole = written == f"{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode()
-    except FileNotFoundError:
+    except MissingFileError:
         return False
-    except OSError as error:
-        logger.warning("tokens in %s cannot be read (%s): they are computed anew", path, error.strerror)
+    except FileError as error:
+        logger.warning("tokens cannot be read (%s): they are computed anew", error)
         return False
     if not whole:
         logger.warning("tokens in %s are damaged: they are computed anew", path)

@@ -91,7 +91,7 @@ def _found(file: Path) -> Extract | None:
         with open_file(file) as written:
             if hashlib.file_digest(written, "sha256").hexdigest() != content["sha256"]:
                 return None
-    except (FileNotFoundError, ValueError, KeyError):
+    except (ValueError, KeyError, TypeError):  # not there, or damaged
         return None
     return Extract(file, tuple(content["notes"]), tuple(Skipped(**row) for row in content["skipped"]))
 

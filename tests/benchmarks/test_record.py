@@ -97,7 +97,7 @@ def test_the_ids_are_cut_hashes_of_canonical_json() -> None:
 
     cell = dataclasses.asdict(CELL)
     later = {"schedule": "constant", "warmup": 0.0, "clip_norm": None, "decayed": "all", "optimizer": "fresh"}
-    later |= {"kernels": "packed", "decay": 1.0, "beta2": 0.999, "epsilon": 1e-8}
+    later |= {"kernels": "packed", "stop": None, "decay": 1.0, "beta2": 0.999, "epsilon": 1e-8}
     assert cell.pop("head") == "pooled"  # cells got it later, and keep their ids while it has its default
     assert {name: cell["training"].pop(name) for name in later} == later
     assert cell.pop("initial") is None

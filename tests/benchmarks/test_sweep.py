@@ -383,4 +383,5 @@ def test_a_trial_stopped_at_a_rung_is_the_beginning_of_the_whole_one(cells_of: C
     begun, done = (run_cell(cell, settings, lambda _: None) for cell in (stopped, whole))
     assert [entry.scores for entry in begun.rounds] == [entry.scores for entry in done.rounds[:1]]
     assert begun.rounds[0].train_loss == done.rounds[0].train_loss
-    assert Cell.from_json(stopped.to_json()) == stopped
+    assert stopped.to_json()["training"] == whole.to_json()["training"] | {"stop": 1}
+    assert Cell.from_json(stopped.to_json()).spec_id == stopped.spec_id

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from benchmarks.errors import UserError
 from benchmarks.tasks.csv_files import read_csv
 from benchmarks.tasks.rows import Row
+from fedsim.files import FileError
 
 HEADER = b"id,text,label\n"
 
@@ -97,5 +98,5 @@ def test_a_wrong_header_is_an_error(rows, header, expected):
 
 
 def test_an_unreadable_file_is_an_error(tmp_path):
-    with pytest.raises(UserError, match=r"cannot be read: Is a directory"):
+    with pytest.raises(FileError, match=r"expected a file, found a folder"):
         list(read_csv(tmp_path, ("text",), "label"))

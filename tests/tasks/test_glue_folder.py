@@ -8,6 +8,7 @@ import pytest
 from benchmarks.errors import UserError
 from benchmarks.tasks import DataSource, task
 from benchmarks.tasks.glue import CENTRAL_EXAMPLES, FINE_TUNED, GLUE
+from fedsim.files import FileError
 
 
 def load(task_id, folder, lenient=False):
@@ -206,11 +207,11 @@ def test_a_data_directory_that_is_no_folder_is_an_error(tmp_path):
 def test_an_unreadable_file_is_an_error(mrpc, monkeypatch):
     folder = mrpc(GOOD)
 
-    def refuse(path):
+    def refuse(path, flags):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("pathlib.Path.read_bytes", refuse)  # modes do not bind the superuser
-    with pytest.raises(UserError, match=r"train\.tsv: cannot be read: Permission denied"):
+    monkeypatch.setattr("fedsim.files.os.open", refuse)  # modes do not bind the superuser
+    with pytest.raises(FileError, match=r"train\.tsv: .* found one that cannot be read: Permission denied"):
         load("mrpc", folder)
 
 
