@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.cell import VALIDATION as VALIDATION
+from benchmarks.conform import require_sense, require_types
 from benchmarks.errors import UserError
 from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.spec import JSON, Cell, digest
-from fedsim.files import read_json
+from fedsim.files import MOST_JSON_BYTES, parse_json, read_text
 
 SCHEMA = 1
 CHECKSUM = "sha256"  # of the rest of the file's content, as canonical JSON
@@ -244,11 +245,14 @@ def write_record(folder: Path, record: RunRecord) -> Path:
 def read_record(path: Path) -> RunRecord:
     """The record in a file; UserError where it is no whole record."""
     try:
-        value = read_json(path)
+        content = read_text(path, "a record", MOST_JSON_BYTES)
+        value = parse_json(content, path, "a record")
         expected = value.pop(CHECKSUM, None)
         record = record_from_json(value)
         if checksum(value) != expected:
             raise ValueError("its content does not have its checksum: it was changed after the run")
+        require_types(content.encode())
+        require_sense(record)
         return replace(record, folder=path.parent)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(

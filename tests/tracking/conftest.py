@@ -49,6 +49,19 @@ def _round(number: int, clients: int) -> RoundRecord:
     )
 
 
+def _ledger(rounds: int) -> tuple[LedgerEntry, ...]:
+    """What makes the bytes of the set-up and of so many rounds."""
+    sent = [
+        (number, direction, size)
+        for number in range(1, rounds + 1)
+        for direction, size in (("up", 100 * number), ("down", 10))
+    ]
+    return tuple(
+        LedgerEntry(number, 0, direction, "parameters", size // 4, size)
+        for number, direction, size in [(0, "down", 7000), *sent]
+    )
+
+
 def _record(**changes: Any) -> RunRecord:
     cell = dataclasses.replace(CELL, **changes)
     inputs = {
@@ -64,7 +77,7 @@ def _record(**changes: Any) -> RunRecord:
         rounds=tuple(_round(number, cell.clients) for number in range(1, cell.training.rounds + 1)),
         sampling_errors={"test": {"f1": 0.02, "pearson": None}},
         setup_bytes=7000,
-        ledger=(LedgerEntry(1, 0, "up", "parameters", 25, 100),),
+        ledger=_ledger(cell.training.rounds),
         environment={"torch": "2"},
         timing={"setup_seconds": 1.5, "train_seconds": 4.0, "peak_memory_bytes": 1e9},
         finished="2025-03-01T12:00:00+00:00",
