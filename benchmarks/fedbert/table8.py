@@ -35,7 +35,10 @@ BENCHMARK = Benchmark(
         *UNPRINTED,
     ),
     columns=(CAUSAL,),
-    scales=tuple(replace(scale, search=miniature("lite-causal")) if scale.id == "lite" else scale for scale in GPT2),
+    scales=tuple(
+        replace(scale, search=miniature("lite-causal", rungs=(0.25,))) if scale.id == "lite" else scale
+        for scale in GPT2
+    ),
     base=base_cell,
     published_csv=Path(__file__).parent / "published" / "table8.csv",
     deviations=(
