@@ -89,8 +89,8 @@ PRETRAINING = (
         "tuning",
         f"One rate for a mode, of {RATES[0]:g} to {RATES[-1]:g}, the same {len(RATES)} for all, by the perplexity of "
         "a fifth of the clients' training text on a partition that no table uses (GPT-2: the best after a quarter of a "
-        "run goes on; Table 4: 5e-4). Rows with own transformers, other clients or periods take over their mode's, Head-Emd Avg EmdAvg's, "
-        "Parallel FedAvg FedAvg's. Batches of 8, gradients cut at norm 1, weights alone decay.",
+        "run goes on; Table 4: 5e-4). Rows with own transformers, other clients or periods take over their mode's, "
+        "Head-Emd Avg EmdAvg's, Parallel FedAvg FedAvg's. Batches of 8, gradients cut at norm 1, weights alone decay.",
         ("lite",),
     ),
     Deviation(

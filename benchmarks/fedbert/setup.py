@@ -101,9 +101,9 @@ def miniature(name: str, rungs: tuple[float, ...] = ()) -> Search:
     """How rates of the lite scale are chosen: one grid for all, by the perplexity of validation articles.
 
     rungs: share of a mode's rounds after which the best goes on; RoBERTa has none: masked models learn little but how
-    often words stand at first, and which rate leaves that behind cannot be seen there. Head-Emd Avg, which also averages
-    a head's few parameters, takes EmdAvg's rate. The data are those of a seed that no table uses. name: of the file that
-    holds what was chosen.
+    often words stand at first, and which rate leaves that behind cannot be seen there. Head-Emd Avg, which averages a
+    head's few parameters, too, takes EmdAvg's rate. The data are those of a seed that no table uses. name: of the file
+    that holds what was chosen.
     """
     return Search(
         dict.fromkeys(TUNED, _RATE),
