@@ -50,6 +50,10 @@ def build_parser() -> Parser:
 
     command = commands.add_parser("list", help="all benchmarks")
     command.add_argument("--ids", action="store_true", help="ids alone, one a line")
+    command.add_argument(
+        "--scale", choices=SCALES, default="lite", help="at which finished cells are counted (default: lite)"
+    )
+    _results_dir(command)
 
     command = commands.add_parser("show", help="one benchmark: methods, tasks, scales, deviations")
     command.add_argument("id")
@@ -63,11 +67,14 @@ def build_parser() -> Parser:
     command.add_argument(
         "--tflops",
         type=float,
-        help="also estimate hours, at so many sustained 10^12 operations a second; needs the data",
+        help="estimate hours from FLOPs, at so many sustained 10^12 operations a second; needs the data "
+        "(default: by records of the same method and task)",
     )
+    command.add_argument("--json", action="store_true", help="print the plan as JSON, bytes as whole numbers")
 
-    command = commands.add_parser("run", help="compute the cells that are not finished, then show the table")
+    command = commands.add_parser("run", help="compute the cells that are not finished, then say what came of them")
     _selection(command, required=True)
+    _notes(command)
     _from_sweep(command)
     _machine(command)
 
@@ -84,6 +91,7 @@ def build_parser() -> Parser:
 
     command = commands.add_parser("report", help="render what has been run: terminal, Markdown, LaTeX, CSV, plots")
     _selection(command, required=False, what="ids of benchmarks, or of papers (default: all)", several=True)
+    _notes(command)
     _from_sweep(command)
     command.add_argument(
         "--records",
@@ -153,6 +161,10 @@ def _selection(
     _places(command)
 
 
+def _notes(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--notes", action="store_true", help="also print the notes that stand under the tables")
+
+
 def _sweep(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--grid",
@@ -189,6 +201,10 @@ def _from_sweep(command: argparse.ArgumentParser) -> None:
 def _places(command: argparse.ArgumentParser) -> None:
     data_dir = os.environ.get("DATA_DIR")
     command.add_argument("--data-dir", type=Path, default=Path(data_dir) if data_dir else None, help="your datasets")
+    _results_dir(command)
+
+
+def _results_dir(command: argparse.ArgumentParser) -> None:
     command.add_argument("--results-dir", type=Path, default=Path(os.environ.get("RESULTS_DIR") or "results"))
 
 

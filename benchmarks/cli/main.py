@@ -16,7 +16,7 @@ from benchmarks.errors import UserError
 MODULES = {
     "list": "look",
     "show": "look",
-    "plan": "look",
+    "plan": "plan",
     "run": "run",
     "sweep": "sweep",
     "pretrain": "pretrain",

@@ -36,7 +36,7 @@ def report_command(words: argparse.Namespace) -> int:
     if not chosen:
         places = ", ".join(map(str, folders))
         raise UserError(f"no record in {places} belongs to what was asked for: run it first")
-    pages = [show_report(part, records, made, words.score)[0] for part in chosen]
+    pages = [show_report(part, records, made, words.score, notes=words.notes)[0] for part in chosen]
     claims = []
     for paper in dict.fromkeys(part.benchmark.paper.id for part in chosen):
         scales = {part.scale.id: part.scale for part in chosen if part.benchmark.paper.id == paper}
@@ -107,19 +107,25 @@ def show_report(
     made: Settings,
     score_at: str = "chosen",
     every: Sequence[RunRecord] | None = None,
+    notes: bool = False,
+    short: bool = False,
 ) -> tuple[Page, list[Path]]:
     """Print what is chosen of a benchmark, and write the files of all of it that has been run; returns page and files.
 
     every: the records that files show, where others are at hand than those that are printed. Changed settings have a
-    folder of their own.
+    folder of their own. notes: whether those under the tables are printed; short: the end of a run for the tables.
     """
     from rich.console import Console
+    from rich.text import Text
 
+    from benchmarks.cli.ending import ending
     from reports.pages.files import write_report
     from reports.pages.render import print_page
 
-    shown = _page_of(chosen, records, score_at)
-    print_page(shown, Console())
+    shown, console = _page_of(chosen, records, score_at), Console()
+    for line in ending(shown, console.width) if short else ():
+        console.print(Text(line))
+    print_page(shown, console, tables=not short, notes=notes)
     scale = chosen.scale
     every_row, every_column = chosen.benchmark.rows_at(scale), chosen.benchmark.columns_at(scale)
     whole = replace(chosen, rows=every_row, columns=every_column)
@@ -128,7 +134,8 @@ def show_report(
     name = f"{scale.id}-changed-{digest(scale.label, 8)}" if scale.changed else scale.id
     folder = made.results_dir / "reports" / chosen.benchmark.id / name
     files = write_report(written, folder)
-    print(f"Written to {folder}: {', '.join(path.name for path in files)}")
+    unsaid = "" if notes else f"; {len(shown.notes)} notes: in table.md, or with --notes"
+    print(f"Written to {folder}: {', '.join(path.name for path in files)}{unsaid}")
     return shown, files
 
 

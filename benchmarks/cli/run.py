@@ -34,7 +34,7 @@ def run_command(words: argparse.Namespace) -> int:
 
     def show(records: Sequence[RunRecord]) -> Sequence[Path]:
         every = list(read_records(made.records_dir)) if records else []
-        return show_report(chosen, records, made, every=every)[1] if records else ()
+        return show_report(chosen, records, made, every=every, notes=words.notes, short=True)[1] if records else ()
 
     _, failures = compute(chosen, cells, made, tracking=not words.no_tracking, show=show)
     if failures:

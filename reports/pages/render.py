@@ -170,10 +170,9 @@ def terminal_tables(page: Page, width: int) -> Iterator[Table]:
             yield table
 
 
-def print_page(page: Page, console: Console | None = None) -> None:
-    """Print the tables and the notes under them."""
-    console = console or Console()
-    for table in terminal_tables(page, console.width):
+def print_page(page: Page, console: Console, tables: bool = True, notes: bool = True) -> None:
+    """Print the tables and the notes under them, or one of both."""
+    for table in terminal_tables(page, console.width) if tables else ():
         console.print(table)
-    for note in page.notes:
+    for note in page.notes if notes else ():
         console.print(Text(f"• {note}"))
