@@ -20,12 +20,21 @@ _SIDE_BY_SIDE = 5  # from so many tasks on, two stand in a line where there is r
 
 def ending(page: Page, width: int) -> list[str]:
     """The best method of each task, averages of methods that ran every task, and what was sent, in short lines."""
+    from reports.pages.text import row_name
+
     request = page.request
     lines = [f"{request.heading}: {page.run} of {page.cells} cells run"]
     is_scored = request.benchmark.view.name not in _WITHOUT_SCORES
     best = [text for column in request.columns if is_scored and (text := _best(request, column))]
     lines += ["Best of each task, by the score that counts (rows marked † stand aside):"] if best else []
     lines += _side_by_side(best, min(width, WIDTH))
+    lost = [
+        f"{row_name(row)} on {column.name} {found.divergence}"
+        for row in request.rows
+        for column in request.columns
+        if (found := request.selections[row.id, column.task]).diverged
+    ]
+    lines += [f"Diverged: {'; '.join(lost)}"] if lost else []
     averages = _averages(page)
     lines += [f"Average: {'; '.join(averages)}"] if averages else []
     sent = _sent(request)
