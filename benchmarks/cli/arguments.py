@@ -55,8 +55,11 @@ def build_parser() -> Parser:
     )
     _results_dir(command)
 
+    _include(command)
+
     command = commands.add_parser("show", help="one benchmark: methods, tasks, scales, deviations")
     command.add_argument("id")
+    _include(command)
 
     command = commands.add_parser("plan", help="cells, and bytes derived without training; what claims still need")
     _selection(command, required=True, what="a benchmark's id; with --claims a paper's")
@@ -73,7 +76,7 @@ def build_parser() -> Parser:
     command.add_argument("--json", action="store_true", help="print the plan as JSON, bytes as whole numbers")
 
     command = commands.add_parser("run", help="compute the cells that are not finished, then say what came of them")
-    _selection(command, required=True)
+    _selection(command, required=True, what="a benchmark's id, or a paper's for all of its tables")
     _notes(command)
     _from_sweep(command)
     _machine(command)
@@ -130,6 +133,12 @@ def build_parser() -> Parser:
     command = commands.add_parser("doctor", help="what this machine has: device, data, encoders, tracking")
     _places(command)
 
+    command = commands.add_parser("data", help="every dataset: found, or where it is to be had")
+    _places(command)
+
+    command = commands.add_parser("completion", help="print what completes the command line in a shell")
+    command.add_argument("shell", choices=("bash", "zsh"))
+
     command = commands.add_parser("bench", help="speed and memory: against the machine, peers, and as clients grow")
     command.add_argument("parts", nargs="*", metavar="part", help="training, engine, peers, growth, … (default: all)")
     command.add_argument("--repeats", type=positive, default=5, help="of everything that is timed (default: 5)")
@@ -158,7 +167,19 @@ def _selection(
         metavar="FIELD=VALUE",
         help="change a field of every cell (a critical layer counts the paper's layers)",
     )
+    _include(command)
     _places(command)
+
+
+def _include(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--include",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="also know the tables of this folder",
+    )
 
 
 def _notes(command: argparse.ArgumentParser) -> None:

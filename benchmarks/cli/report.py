@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from benchmarks.cli.derive import derive_client, derive_for
 from benchmarks.cli.paper import show_audit, show_claims
 from benchmarks.cli.run import open_mirror
-from benchmarks.cli.select import Selection, selection, settings
+from benchmarks.cli.select import Selection, selection, settings, tables_of
 from benchmarks.errors import UserError
 from benchmarks.record import RunRecord, read_records, write_bytes, write_record
 from benchmarks.registry import benchmark_ids
@@ -83,9 +83,7 @@ def _asked_for(names: Sequence[str]) -> list[str]:
 
     Each comes once, in the order of the names.
     """
-    ids = benchmark_ids()
-    found = [known for name in names for known in [own for own in ids if own.startswith(f"{name}-")] or [name]]
-    return list(dict.fromkeys(found)) or ids
+    return list(dict.fromkeys(table for name in names for table in tables_of(name))) or benchmark_ids()
 
 
 def _belonging(part: Selection, records: Sequence[RunRecord]) -> list[RunRecord]:
