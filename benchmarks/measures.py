@@ -21,6 +21,7 @@ class Metric:
 
     label: as tables print it. unit: "%" of a fraction, or "" for a plain number. higher_is_better: its direction.
     over_clients: "mean", the plain mean over clients, or "geometric", of what is an exponential, such as perplexity.
+    least, most: between which a score lies, as recorded.
     """
 
     name: str
@@ -28,6 +29,8 @@ class Metric:
     unit: Literal["%", ""] = "%"
     higher_is_better: bool = True
     over_clients: Literal["mean", "geometric"] = "mean"
+    least: float = 0.0
+    most: float = 1.0
 
     @property
     def factor(self) -> int:
@@ -38,6 +41,11 @@ class Metric:
     def sign(self) -> int:
         """What a difference is multiplied with to be above 0 where it is a gain."""
         return 1 if self.higher_is_better else -1
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Between which a score lies, in the unit in which it is shown."""
+        return self.factor * self.least, self.factor * self.most
 
     def in_unit(self, text: str) -> str:
         """A number with the unit: "1.00 %", or the number alone."""
@@ -78,14 +86,14 @@ METRICS = {
         Metric("accuracy", "Acc"),
         Metric("f1", "F1"),
         Metric("f1_pn", "F1^PN"),
-        Metric("matthews_correlation", "Mcc"),
-        Metric("pearson", "Pearson"),
+        Metric("matthews_correlation", "Mcc", least=-1.0),
+        Metric("pearson", "Pearson", least=-1.0),
         Metric("entity_f1", "F1"),
         Metric("entity_f1_concatenated", "F1, the authors' own"),
         Metric("token_recovery", "tokens"),
         Metric("text_recovery", "texts"),
-        Metric("perplexity", "Perplexity", unit="", higher_is_better=False, over_clients="geometric"),
-        Metric(TRAIN_LOSS, "training loss", unit="", higher_is_better=False),
+        Metric("perplexity", "Perplexity", "", False, "geometric", least=1.0, most=math.inf),
+        Metric(TRAIN_LOSS, "training loss", unit="", higher_is_better=False, most=math.inf),
     )
 }
 

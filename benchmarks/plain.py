@@ -48,10 +48,20 @@ def default(field: dataclasses.Field[JSON]) -> JSON:
     return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
 
 
+_HINTS: dict[type, Mapping[str, Any]] = {}
+
+
+def hints_of(kind: type) -> Mapping[str, Any]:
+    """The types of a dataclass's fields; asked once, as that compiles every annotation."""
+    if kind not in _HINTS:
+        _HINTS[kind] = get_type_hints(kind)
+    return _HINTS[kind]
+
+
 def built(kind: type[T], value: Mapping[str, JSON]) -> T:
     """The dataclass that `plain` wrote, and those in its fields; TypeError where it is not one."""
     fields = dict(value)
-    for name, hint in get_type_hints(kind).items():
+    for name, hint in hints_of(kind).items():
         for inner in (hint, *get_args(hint)):  # "Training", or "Cell | None"
             if isinstance(inner, type) and dataclasses.is_dataclass(inner) and isinstance(fields.get(name), Mapping):
                 fields[name] = built(inner, fields[name])

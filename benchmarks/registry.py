@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import difflib
 import importlib
+import importlib.util
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -15,17 +17,47 @@ from benchmarks.spec import Benchmark, Column, Row, Scale
 
 T = TypeVar("T")
 _ROOT = Path(__file__).parent
+_INCLUDED: dict[str, Benchmark] = {}  # a user's own, by id
+_FILES: dict[str, Path] = {}  # in which they stand
 
 
 def benchmark_ids() -> list[str]:
-    """All ids, "<paper>-<module>", of the modules that define BENCHMARK; none is imported."""
-    return sorted(
-        f"{module.parent.name}-{module.stem}" for module in _ROOT.glob("*/*.py") if _defines(module, "BENCHMARK")
-    )
+    """All ids, "<paper>-<module>", of the modules that define BENCHMARK, none imported; and what was included."""
+    own = (f"{module.parent.name}-{module.stem}" for module in _ROOT.glob("*/*.py") if _defines(module, "BENCHMARK"))
+    return sorted({*own, *_INCLUDED})
+
+
+def include(folder: Path) -> None:
+    """Make the tables of a user's folder known, each by the id of its BENCHMARK, whatever its file is called.
+
+    UserError where the folder holds none, where a module cannot be imported, and where an id is taken.
+    """
+    modules = [module for module in sorted(folder.glob("*.py")) if _defines(module, "BENCHMARK")]
+    if not modules:
+        raise UserError(f"--include {folder}: expected a folder of modules that define BENCHMARK, found none there")
+    if str(folder.resolve()) not in sys.path:
+        sys.path.append(str(folder.resolve()))  # for modules that import others beside them
+    for module in modules:
+        spec = importlib.util.spec_from_file_location(f"included_{module.stem}", module)
+        assert spec is not None
+        assert spec.loader is not None
+        loaded = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(loaded)
+        except Exception as error:
+            raise UserError(f"{module}: cannot be imported ({type(error).__name__}: {error}); mend it") from error
+        found = loaded.BENCHMARK
+        if not isinstance(found, Benchmark):
+            raise UserError(f"{module}: expected BENCHMARK to be a Benchmark, found {type(found).__name__}")
+        if found.id in benchmark_ids() and _FILES.get(found.id) != module.resolve():
+            raise UserError(f"{module}: the id {found.id} is taken; give its BENCHMARK another one")
+        _INCLUDED[found.id], _FILES[found.id] = found, module.resolve()
 
 
 def benchmark(benchmark_id: str) -> Benchmark:
     """The benchmark of that id; UserError where there is none."""
+    if benchmark_id in _INCLUDED:
+        return _INCLUDED[benchmark_id]
     paper, _, name = benchmark_id.partition("-")
     module = _ROOT / paper / f"{name}.py"
     if not (module.is_file() and _defines(module, "BENCHMARK")):

@@ -209,8 +209,8 @@ class Yardstick:
 
 LEARNING = Yardstick(
     row="central",
-    name="central",
-    rivals={"linear": "linear", "overall-majority": "overall majority"},
+    name="centralised training",
+    rivals={"linear": "a linear model", "overall-majority": "the majority class"},
     learns="the encoder learns the task",
     fails="the encoder is too weak here",
     evaluation="pooled",  # as means over clients reward knowing a client's label shares

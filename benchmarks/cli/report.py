@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from benchmarks.cli.derive import derive_client, derive_for
 from benchmarks.cli.paper import show_audit, show_claims
 from benchmarks.cli.run import open_mirror
-from benchmarks.cli.select import Selection, selection, settings
+from benchmarks.cli.select import Selection, selection, settings, tables_of
 from benchmarks.errors import UserError
 from benchmarks.record import RunRecord, read_records, write_bytes, write_record
 from benchmarks.registry import benchmark_ids
@@ -36,7 +36,7 @@ def report_command(words: argparse.Namespace) -> int:
     if not chosen:
         places = ", ".join(map(str, folders))
         raise UserError(f"no record in {places} belongs to what was asked for: run it first")
-    pages = [show_report(part, records, made, words.score)[0] for part in chosen]
+    pages = [show_report(part, records, made, words.score, notes=words.notes)[0] for part in chosen]
     claims = []
     for paper in dict.fromkeys(part.benchmark.paper.id for part in chosen):
         scales = {part.scale.id: part.scale for part in chosen if part.benchmark.paper.id == paper}
@@ -83,9 +83,7 @@ def _asked_for(names: Sequence[str]) -> list[str]:
 
     Each comes once, in the order of the names.
     """
-    ids = benchmark_ids()
-    found = [known for name in names for known in [own for own in ids if own.startswith(f"{name}-")] or [name]]
-    return list(dict.fromkeys(found)) or ids
+    return list(dict.fromkeys(table for name in names for table in tables_of(name))) or benchmark_ids()
 
 
 def _belonging(part: Selection, records: Sequence[RunRecord]) -> list[RunRecord]:
@@ -107,19 +105,25 @@ def show_report(
     made: Settings,
     score_at: str = "chosen",
     every: Sequence[RunRecord] | None = None,
+    notes: bool = False,
+    short: bool = False,
 ) -> tuple[Page, list[Path]]:
     """Print what is chosen of a benchmark, and write the files of all of it that has been run; returns page and files.
 
     every: the records that files show, where others are at hand than those that are printed. Changed settings have a
-    folder of their own.
+    folder of their own. notes: whether those under the tables are printed; short: the end of a run for the tables.
     """
     from rich.console import Console
+    from rich.text import Text
 
+    from benchmarks.cli.ending import ending
     from reports.pages.files import write_report
     from reports.pages.render import print_page
 
-    shown = _page_of(chosen, records, score_at)
-    print_page(shown, Console())
+    shown, console = _page_of(chosen, records, score_at), Console()
+    for line in ending(shown, console.width) if short else ():
+        console.print(Text(line))
+    print_page(shown, console, tables=not short, notes=notes)
     scale = chosen.scale
     every_row, every_column = chosen.benchmark.rows_at(scale), chosen.benchmark.columns_at(scale)
     whole = replace(chosen, rows=every_row, columns=every_column)
@@ -128,7 +132,8 @@ def show_report(
     name = f"{scale.id}-changed-{digest(scale.label, 8)}" if scale.changed else scale.id
     folder = made.results_dir / "reports" / chosen.benchmark.id / name
     files = write_report(written, folder)
-    print(f"Written to {folder}: {', '.join(path.name for path in files)}")
+    unsaid = "" if notes else f"; {len(shown.notes)} notes: in table.md, or with --notes"
+    print(f"Written to {folder}: {', '.join(path.name for path in files)}{unsaid}")
     return shown, files
 
 

@@ -10,10 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.cli.select import Selection, selection, settings
+from benchmarks.cli.select import Selection, selection, settings, tables_of
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.events import CellFailed, CellFinished, Event, Sink
 from benchmarks.record import RunRecord, read_records
+from benchmarks.registry import benchmark
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
 from benchmarks.tasks import DataSource, task
@@ -23,7 +24,26 @@ if TYPE_CHECKING:
 
 
 def run_command(words: argparse.Namespace) -> int:
-    """Compute what is not finished, then show and write the table."""
+    """Compute what is not finished, then say what came of it and write the table; of a paper, table by table."""
+    tables = tables_of(words.id)
+    if tables == [words.id]:
+        _run_table(words)
+        return 0
+    known = [name for name in tables if words.scale in (None, *(scale.id for scale in benchmark(name).scales))]
+    if not known:
+        raise UserError(f"--scale: expected one that a table of {words.id} has, such as lite, found {words.scale!r}")
+    stopped = []
+    for name in known:
+        try:
+            _run_table(argparse.Namespace(**{**vars(words), "id": name}))
+        except UserError as error:
+            stopped.append(f"{name}: {error}")
+    if stopped:
+        raise UserError(f"{len(stopped)} of {len(known)} tables are not whole. " + "\n".join(stopped))
+    return 0
+
+
+def _run_table(words: argparse.Namespace) -> None:
     from benchmarks.cli.report import show_report
 
     chosen = selection(words)
@@ -34,12 +54,11 @@ def run_command(words: argparse.Namespace) -> int:
 
     def show(records: Sequence[RunRecord]) -> Sequence[Path]:
         every = list(read_records(made.records_dir)) if records else []
-        return show_report(chosen, records, made, every=every)[1] if records else ()
+        return show_report(chosen, records, made, every=every, notes=words.notes, short=True)[1] if records else ()
 
     _, failures = compute(chosen, cells, made, tracking=not words.no_tracking, show=show)
     if failures:
         raise UserError(summary(failures, len(cells), chosen))
-    return 0
 
 
 def at_hand(chosen: Selection, source: DataSource) -> Selection:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.customise import with_backbone, with_settings
 from benchmarks.errors import UserError
-from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
+from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of
 from benchmarks.settings import Settings
 from benchmarks.spec import Benchmark, Cell, Column, Row, Scale
 from benchmarks.tuning import best_values, read_sweep
@@ -44,6 +44,11 @@ class Selection:
             spec_id: f"first: {stage.task} · {stage.algorithm} on {stage.backbone} · seed {stage.seed}"
             for spec_id, stage in first.items()
         } | {cell.spec_id: f"{column.name} · {row.name} · seed {cell.seed}" for row, column, cell in cells}
+
+
+def tables_of(name: str) -> list[str]:
+    """The ids of a paper's tables; of any other name itself."""
+    return [own for own in benchmark_ids() if own.startswith(f"{name}-")] or [name]
 
 
 def selection(words: argparse.Namespace, benchmark_id: str | None = None) -> Selection:

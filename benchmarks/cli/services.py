@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import textwrap
 from collections.abc import Iterator
 
 from benchmarks.cli.select import settings
 from benchmarks.errors import UserError
 from benchmarks.settings import Settings, available_cores
+
+# What can be fetched, and where the rest is to be had; files as they lie in DATA_DIR.
+SOURCES = {
+    "GLUE": "nyu-mll/glue on the hub, or the GLUE download: MRPC/train.tsv, also under glue_data/",
+    "ArSarcasm-v2": "arbml/ArSarcasm_v2 on the hub, or github.com/iabufarha/ArSarcasm-v2: ArSarcasm-v2/*.csv",
+    "PubMed 20k RCT": "armanc/pubmed-rct20k on the hub, or PubMed_20k_RCT/{train,dev,test}.txt",
+    "JNLPBA": "tner/bionlp2004 on the hub, or github.com/allenai/scibert (data/ner): JNLPBA/{train,dev,test}.txt",
+    "SciERC": "not on the hub: github.com/Hanzhouu/FedBFPT (data/ner): SciERC/{train,dev,test}.txt",
+    "NICTA-PIBOSO": "not on the hub: github.com/jind11/HSLN-Joint-Sentence-Classification: nicta_piboso/*.txt",
+    "S2ORC": "claran/modular-s2orc-parquet on the hub, or the release's metadata in s2orc/, or corpora/<domain>.txt",
+    "Wikipedia": "Salesforce/wikitext on the hub, wikitext-103/wiki.*.tokens, or corpora/wikipedia.{train,valid}.txt",
+}
 
 
 def ui_command(words: argparse.Namespace) -> int:
@@ -33,7 +46,6 @@ def _findings(words: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
 
     from benchmarks.backbones import KNOWN, locate
     from benchmarks.environment import describe_environment
-    from benchmarks.tasks import DataSource, tasks
     from benchmarks.tracking import default_tracking_uri
     from benchmarks.tracking.store import shown
     from fedsim.precision import resolve_precision
@@ -67,12 +79,37 @@ def _findings(words: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
     if words.data_dir is None:
         yield "data", False, "DATA_DIR is not set: real tasks are read from the Hugging Face hub"
         return
+    yield from ((f"task {name}", good, text) for name, good, text in _datasets(words))
+
+
+def _datasets(words: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
+    """Every task's data in the folder: how many examples, or what is missing."""
+    from benchmarks.tasks import DataSource, tasks
+
     for task in tasks():
         try:
             data = task.load(DataSource(words.data_dir, extracts=words.results_dir / "corpora"))
-            yield f"task {task.id}", True, f"{len(data.pool)} examples ({data.origin})"
+            yield task.id, True, f"{len(data.pool)} examples ({data.origin})"
         except ValueError as error:
-            yield f"task {task.id}", False, str(error)
+            yield task.id, False, str(error)
+
+
+def data_command(words: argparse.Namespace) -> int:
+    """Every dataset: what is fetched by itself, where the rest is had, and what a folder holds; status 2 if nothing."""
+    settings(words)
+    print(
+        "Without DATA_DIR a run fetches what it needs from the Hugging Face hub, and keeps it in the hub's own cache."
+    )
+    for name, source in SOURCES.items():
+        print(textwrap.fill(f"{name}: {source}", 110, initial_indent="  ", subsequent_indent="    "))
+    if words.data_dir is None:
+        print("DATA_DIR names a folder with files of yours, which are checked here: make data DATA_DIR=/data")
+        return 0
+    found = list(_datasets(words))
+    print(f"\nIn {words.data_dir}:")
+    for name, good, text in found:
+        print(f"{'ok  ' if good else 'none'} {name}: {text}")
+    return 0 if any(good for _, good, _ in found) else 2
 
 
 def bench_command(words: argparse.Namespace) -> int:

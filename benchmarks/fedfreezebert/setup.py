@@ -24,7 +24,7 @@ PAPER = Paper(
 
 GLOBAL = {"options.embeddings": "global"}
 METHODS = (
-    Row("central", "Central training", {"algorithm": "central", **GLOBAL}),
+    Row("central", "Centralised training", {"algorithm": "central", **GLOBAL}),
     Row("fedavg", "FedAvg", {"algorithm": "fedavg", **GLOBAL}),
     Row("fedprox", "FedProx", {"algorithm": "fedavg", **GLOBAL, "options.proximal": 0.05}),
     Row("fedsplitbert", "FedSplitBERT", {"algorithm": "fedsplitbert", "options.critical_layer": 8, **GLOBAL}),
@@ -154,7 +154,7 @@ def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
 
 
 # Central training with mean pooling, as encoders of sentences are made, says whether an encoder learns the task.
-YARDSTICK = replace(LEARNING, row="central-average", name="central training")
+YARDSTICK = replace(LEARNING, row="central-average", name="centralised training")
 # Rows that put the others' scores in their place.
 FEDAVG_AT_FROZEN_RATE = with_head(METHODS[1], "ordinary").changed(
     {"training.learning_rate": FROZEN_RATE},
@@ -186,7 +186,7 @@ DEVIATIONS = (
     ),
     Deviation(
         "learning-rate",
-        "Central training's rate was tuned and is not printed: here FedSplitBERT's, 1e-5.",
+        "Centralised training's rate was tuned and is not printed: here FedSplitBERT's, 1e-5.",
         ("literal", "paper"),
     ),
     Deviation(
@@ -200,7 +200,7 @@ DEVIATIONS = (
         f"from {HEAD_RATES['average'][0]:g} to {HEAD_RATES['average'][-1]:g} for one linear layer, from "
         f"{HEAD_RATES['psum'][0]:g} to {HEAD_RATES['psum'][-1]:g} for four BERT layers. A tenth of the steps warm up, "
         "gradients are clipped to length 1. Scores are those of the round that is best on a tenth of each client's "
-        "training examples, which is held back for that; central training's rounds are its epochs.",
+        "training examples, which is held back for that; centralised training's rounds are its epochs.",
         ("lite",),
     ),
     Deviation(

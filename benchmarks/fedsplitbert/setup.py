@@ -182,7 +182,7 @@ FEDAVG_FP16 = FEDAVG.changed(
 )
 LOCAL_MAJORITY = Row(
     "local-majority",
-    "Local majority",
+    "Majority class, by client",
     {"algorithm": "local_majority", "training.rounds": 1},  # it answers the same after every round
     printed=False,
     note="each client's most frequent training label; personalisation has to beat it",
@@ -192,7 +192,7 @@ LOCAL_MAJORITY = Row(
 OVERALL_MAJORITY = LOCAL_MAJORITY.changed(
     {"options.whose": "all"},
     id="overall-majority",
-    name="Overall majority",
+    name="Majority class, overall",
     note="the most frequent training label of all clients together, whoever is asked; nothing is sent",
 )
 LINEAR = Row(
@@ -205,7 +205,7 @@ LINEAR = Row(
 )
 CENTRAL = Row(
     "central",
-    "Central training",
+    "Centralised training",
     {"algorithm": "central"},
     printed=False,
     note="the same encoder trained on all clients' training examples in one place, as many epochs; nothing is sent",

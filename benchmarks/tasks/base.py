@@ -102,7 +102,8 @@ class Task:
     labels: tuple[str, ...] | None
     metrics: tuple[str, ...]
     load: Callable[[DataSource], TaskData]
-    generate: Callable[[int], TaskData]  # examples of the same schema with a learnable signal, from a seed
+    # Examples of the same schema with a learnable signal, from a seed; None: the task has no demo scale.
+    generate: Callable[[int], TaskData] | None = None
     evaluations: tuple[str, ...] = ("test",)
     objective: str = "classification"
     objective_options: Mapping[str, Any] = field(default_factory=dict)

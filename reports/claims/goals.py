@@ -20,7 +20,7 @@ from reports.evidence.statistics import Estimate, mean
 from reports.evidence.targets import attempt
 from reports.pages.text import number
 
-NO_MAJORITY = "the local majority was not run"
+NO_MAJORITY = "the majority-class baseline was not run"
 MEANS_NOTHING = "with another encoder some level is one that all methods reach"
 
 
@@ -49,7 +49,7 @@ def goal(runs: Runs, target: Target, task: str, score: str, seeds: Iterable[int]
     if not known:
         return Goal(by_seed, text, NO_MAJORITY)
     met = sum(own is not None and measured.reaches(own, known[seed]) for seed, own in majority.items() if seed in known)
-    why = f"the local majority, which sends nothing, meets it in {met} of {len(known)} seeds"
+    why = f"the majority-class baseline, which sends nothing, meets it in {met} of {len(known)} seeds"
     return Goal(known, text, why if met else "")
 
 

@@ -15,27 +15,27 @@ HEADERS = (
     "Claim",
     "The paper says",
     "Place",
-    "In print",
-    "Ours",
-    "Effect and 90 % interval",
+    "Reported",
+    "Reproduced",
+    "Effect and 90 % interval (the tests' bounds)",
     "n",
     "Undecided or not judged, as",
     "Would have seen",
 )
 RULE = (
-    "Rule (docs/statistics.md says why). In print: exact arithmetic on the printed numbers, or on the paper's "
-    "equations with its printed parameters. Ours: differences A − B are paired by seed, in the round that is best "
-    "on validation data (the last one where none is held back); every test is one-sided at 5 %, so an interval of "
+    "Rule (docs/statistics.md says why). Reported: exact arithmetic on the printed numbers, or on the paper's "
+    "equations with its printed parameters. Reproduced: differences A − B are paired by seed, in the round that is "
+    "best on validation data (the last one where none is held back); every test is one-sided at 5 %, so an interval of "
     "90 % shows both bounds. Scores: corrected resampled t, or the bootstrap where seeds share a test set, two "
     "seeds at least; rounds, and bytes until a target: sign test, five at least, seven where seeds redraw the "
     "split, and ties decide nothing. A claim of several comparisons is supported where each one is, and "
     "contradicted where one is after Holm's correction for their number; where one is enough, the reverse. Similar: "
     "two one-sided tests. Averages: above every rival, task by task. A target off the paper's scale is, seed by "
-    "seed, the best round of the best baseline; where the local majority meets a target, nothing is judged. Scores "
-    "are evidence only where the encoder learns the task: on all clients' test examples together, central training "
-    "beats a linear model and the overall majority. What follows from shapes, or from what a method is, holds or "
-    "fails by derivation. Would have seen: the distance from what is asked that these seeds decide four times of "
-    "five."
+    "seed, the best round of the best baseline; where the majority-class baseline meets a target, nothing is judged. "
+    "Scores are evidence only where the encoder learns the task: on all clients' test examples together, centralised "
+    "training beats a linear model and the majority class of all. What follows from shapes, or from what a method "
+    "is, holds or fails by derivation. Would have seen: the distance from what is asked that these seeds decide four "
+    "times of five."
 )
 
 
@@ -49,9 +49,9 @@ def _cells(judgement: Judgement) -> tuple[str, ...]:
 
 def _numbers(judgement: Judgement) -> Iterator[str]:
     """All numbers of a claim, and of its other readings."""
-    yield f"print: {judgement.in_print_numbers}; ours: {judgement.ours_numbers}"
+    yield f"reported: {judgement.in_print_numbers}; reproduced: {judgement.ours_numbers}"
     for name, (in_print, its, ours, own) in judgement.otherwise.items():
-        yield f"read as {name}: in print {in_print} ({its}); ours {ours} ({own})"
+        yield f"read as {name}: reported {in_print} ({its}); reproduced {ours} ({own})"
 
 
 def _heading(judgements: Sequence[Judgement]) -> str:
@@ -62,8 +62,8 @@ def _heading(judgements: Sequence[Judgement]) -> str:
 def summary(judgements: Sequence[Judgement]) -> str:
     """How many claims got which verdict, in print and in our records."""
     verdicts = {
-        "in print": [found.in_print for found in judgements],
-        "in our records": [found.ours for found in judgements],
+        "as reported": [found.in_print for found in judgements],
+        "reproduced": [found.ours for found in judgements],
     }
     counts = {where: Counter(found).most_common() for where, found in verdicts.items()}
     parts = (f"{where} {', '.join(f'{n} {verdict}' for verdict, n in found)}" for where, found in counts.items())
@@ -102,7 +102,7 @@ def print_claims(judgements: Sequence[Judgement], console: Console | None = None
     for judgement in judgements:
         claim_id, quotation, place, in_print, ours, _, _, why, seen = _cells(judgement)
         console.print(Text(f"\n{claim_id}  {quotation} ({place})"))
-        console.print(Text(f"in print: {in_print}; ours: {ours}", style="bold"))
+        console.print(Text(f"reported: {in_print}; reproduced: {ours}", style="bold"))
         if why:
             console.print(Text(why + (f"; would have seen {seen}" if seen else "")))
         for text in _numbers(judgement):

@@ -118,6 +118,20 @@ def average_of(found: Sequence[Estimate], note: str = "", level: float = LEVEL) 
     return estimate(mean(values), total / len(found), freedom, n, note, level)
 
 
+def confidence(
+    found: Sequence[Estimate], limits: Sequence[tuple[float, float]], level: float = 0.025, fewest: int = 3
+) -> tuple[float, float] | None:
+    """The interval of the mean of estimates, at that level on each side, within what each can be.
+
+    None where one has no interval, or below so few seeds that its width says nothing.
+    """
+    whole = average_of(found, level=level)
+    if whole.interval is None or whole.n < fewest:
+        return None
+    least, most = (mean(ends) for ends in zip(*limits, strict=True))
+    return max(whole.interval[0], least), min(whole.interval[1], most)
+
+
 def _error(found: Estimate) -> float | None:
     if found.error is None and found.interval is not None and found.interval[0] == found.interval[1]:
         return 0.0

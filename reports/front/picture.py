@@ -48,13 +48,13 @@ def front_picture(request: Request, column: Column, score: str, baseline: str, r
         axes.axhline(mean(floor), color="0.35", linestyle="--", linewidth=1.2)
         handles.append(Line2D([], [], color="0.35", linestyle="--", label=request.benchmark.row(reference).name))
     label = metric(score).label
-    axes.set_xlabel(f"sent up in a round, of what {request.benchmark.row(baseline).name} sends", fontsize=9)
+    axes.set_xlabel(f"uplink per round, of what {request.benchmark.row(baseline).name} sends", fontsize=9)
     axes.set_ylabel(f"{column.name}, {label} (%)", fontsize=9)
     ran = f"n = {' to '.join(map(str, sorted({min(counts), max(counts)})))} seeds, ± sd" if counts else NOT_RUN
     handles.append(Line2D([], [], **DIAMOND, label="hollow: reported"))
     caption = (
-        f"Full marks: ours, scale {request.scale.id} ({request.scale.label}), {ran}; levels are not comparable with "
-        "reported ones."
+        f"Full marks: reproduced, scale {request.scale.id} ({request.scale.label}), {ran}; levels are not comparable "
+        "with reported ones."
     )
     return finish(figure, f"{request.benchmark.paper.name}, {request.benchmark.place}", handles, caption)
 

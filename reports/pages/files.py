@@ -8,9 +8,10 @@ from types import MappingProxyType
 
 from benchmarks.record import write_bytes, write_text
 from reports import ReportError
+from reports.pages.latex import latex
 from reports.pages.page import Page
 from reports.pages.plots import render
-from reports.pages.render import escape, latex, markdown, titled_table
+from reports.pages.render import escape, markdown, titled_table
 
 BEGIN, END = "<!-- reproduced:begin -->", "<!-- reproduced:end -->"
 

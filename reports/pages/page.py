@@ -33,12 +33,16 @@ class Group:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table: a title, headers of one or more lines each, and a group of lines a method (or what `stub` names)."""
+    """A table: a title, headers of one or more lines each, and a group of lines a method (or what `stub` names).
+
+    signs: of each column's scores, between slashes, 1 where more is better and -1 where less is; () where none is best.
+    """
 
     title: str
     headers: tuple[tuple[str, ...], ...]
     groups: tuple[Group, ...]
     stub: str = "Method"  # heads the names of the groups
+    signs: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,9 @@
-"""A page as GitHub Markdown, as LaTeX (tabular environments, which need booktabs alone) and on the terminal."""
+"""A page as GitHub Markdown and on the terminal."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich import box
 from rich.console import Console
@@ -14,25 +13,6 @@ from rich.text import Text
 from reports.pages.page import Grid, Group, Page
 
 _SPECIAL = re.compile(r"([\\|<>*_`\[\]])")  # of Markdown
-_TEXT_COMMANDS = "textbackslash textasciitilde textasciicircum textless textgreater textbar ldots"
-_MATH_COMMANDS = "cdot pm times dagger approx equiv le ge to Vert Delta Sigma"
-_LATEX = {
-    **{character: f"\\{name}{{}}" for character, name in zip("\\~^<>|…", _TEXT_COMMANDS.split(), strict=True)},
-    **{character: f"$\\{name}$" for character, name in zip("·±×†≈≡≤≥→‖ΔΣ", _MATH_COMMANDS.split(), strict=True)},
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-}
-_LATEX |= {
-    "–": "--",
-    "—": "---",
-    "“": "``",
-    "”": "''",
-    "‘": "`",
-    "’": "'",
-    "−": "$-$",
-    "²": "$^2$",
-    "½": r"$\frac{1}{2}$",
-}
-_HAS_GLYPH = 0x17F  # Latin letters up to here are in every LaTeX font
 _MARGIN = 3  # on the terminal: two spaces of padding and a line for each column
 
 
@@ -71,54 +51,6 @@ def markdown(page: Page, level: int = 1) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _character(character: str) -> str:
-    """One character as LaTeX; one that common fonts lack as its code point, so that every text compiles."""
-    if character in _LATEX:
-        return _LATEX[character]
-    if "α" <= character <= "ω" and character not in "ος":
-        letter = unicodedata.name(character).rsplit(" ", 1)[-1].lower()
-        return f"$\\{letter.replace('lamda', 'lambda')}$"
-    if ord(character) < ord(" ") or character.isspace():
-        return " "
-    return character if ord(character) <= _HAS_GLYPH else f"[U+{ord(character):04X}]"
-
-
-def latex_escape(text: str) -> str:
-    """Text that LaTeX sets as it is."""
-    return "".join(map(_character, text))
-
-
-def _latex_line(cells: list[str]) -> str:
-    """One line of a table; a leading [ or * would be read as part of the line break before it."""
-    return " & ".join(f"{{{cell}}}" if cell.startswith(("[", "*")) else cell for cell in cells) + r" \\"
-
-
-def latex_table(grid: Grid) -> str:
-    """A grid as one tabular environment, without its title."""
-    lines = [f"\\begin{{tabular}}{{ll{'r' * len(grid.headers)}}}", r"\toprule"]
-    for number in range(max(map(len, grid.headers))):
-        texts = [header[number] if number < len(header) else "" for header in grid.headers]
-        lines.append(_latex_line([latex_escape(grid.stub) if number == 0 else "", "", *map(latex_escape, texts)]))
-    for group in grid.groups:
-        lines.append(r"\midrule")
-        for number, line in enumerate(group.lines):
-            name = latex_escape(group.name) if number == 0 else ""
-            lines.append(_latex_line([name, latex_escape(line.label), *map(latex_escape, line.cells)]))
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
-
-
-def latex(page: Page) -> str:
-    """Titles, tabular environments and notes, as paragraphs of a document that loads booktabs."""
-    parts = ["% Needs \\usepackage{booktabs}."]
-    for grid in page.grids:
-        parts.append(
-            f"\\noindent\\textbf{{{latex_escape(grid.title)}}}\\par\\smallskip\n\\noindent\n{latex_table(grid)}\n\\par"
-        )
-    notes = "\n".join(f"\\item {{}}{latex_escape(note)}" for note in page.notes)
-    parts.append(f"\\begin{{footnotesize}}\n\\begin{{itemize}}\n{notes}\n\\end{{itemize}}\n\\end{{footnotesize}}")
-    return "\n\n".join(parts) + "\n"
-
-
 def _widths(grid: Grid) -> list[int]:
     lines = [line for group in grid.groups for line in group.lines]
     return [
@@ -127,7 +59,8 @@ def _widths(grid: Grid) -> list[int]:
     ]
 
 
-def _cut(widths: list[int], room: int, most: int) -> list[list[int]]:
+def cut(widths: Sequence[int], room: int, most: int) -> list[list[int]]:
+    """Places of columns in parts that fit a room, no more than so many in each."""
     parts: list[list[int]] = [[]]
     for place, needed in enumerate(widths):
         if parts[-1] and (len(parts[-1]) == most or sum(widths[p] for p in parts[-1]) + needed > room):
@@ -140,8 +73,8 @@ def _parts(grid: Grid, width: int) -> list[list[int]]:
     fixed = max((len(group.name) for group in grid.groups), default=0) + 2 * _MARGIN
     fixed += max((len(line.label) for group in grid.groups for line in group.lines), default=0)
     widths = _widths(grid)
-    fewest = len(_cut(widths, width - fixed, len(widths)))
-    return _cut(widths, width - fixed, -(-len(widths) // fewest))
+    fewest = len(cut(widths, width - fixed, len(widths)))
+    return cut(widths, width - fixed, -(-len(widths) // fewest))
 
 
 def _add(table: Table, group: Group, places: list[int]) -> None:
@@ -170,10 +103,9 @@ def terminal_tables(page: Page, width: int) -> Iterator[Table]:
             yield table
 
 
-def print_page(page: Page, console: Console | None = None) -> None:
-    """Print the tables and the notes under them."""
-    console = console or Console()
-    for table in terminal_tables(page, console.width):
+def print_page(page: Page, console: Console, tables: bool = True, notes: bool = True) -> None:
+    """Print the tables and the notes under them, or one of both."""
+    for table in terminal_tables(page, console.width) if tables else ():
         console.print(table)
-    for note in page.notes:
+    for note in page.notes if notes else ():
         console.print(Text(f"• {note}"))

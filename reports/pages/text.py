@@ -19,10 +19,12 @@ DERIVED = "≈"  # marks what rests on a number that the paper does not print, b
 NOTHING = "–"
 NOT_RUN = "not run"
 UNDEFINED = "undefined"
+REPRODUCED, REPORTED = "reproduced", "reported"  # ours, and what the paper prints or implies
+ONE_TIME = ("one-time model", "distribution")  # what is sent before the first round, as a header
 _LEVEL = {
     "demo": "generated data and a tiny model show the machinery; never compared with a paper's numbers",
-    "lite": "published values are not comparable in level: other encoder/scale; judged by orderings",
-    "paper": "published values are those that the paper prints",
+    "lite": "reported values are not comparable in level: other encoder/scale; judged by orderings",
+    "paper": "reported values are those that the paper prints",
 }
 _AT_ROUND = {
     "chosen": "at the round that is best on validation data (the last one where a run held none back)",

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from benchmarks.measures import metric
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, Column, Published, Row, Scale
 from reports import ReportError
-from reports.evidence.inference import LEVEL, average_of, smallest_margin
+from reports.evidence.inference import LEVEL, average_of, confidence, smallest_margin
 from reports.evidence.paired import level
 from reports.evidence.published import AVERAGE, derivation_in_words, published_for
 from reports.evidence.records import DEMO, PAPER, Request, is_partial
@@ -19,7 +20,8 @@ from reports.evidence.traffic import Cost, measured_cost
 from reports.pages.text import DERIVED, at_round, in_units, notes_under, number, over_clients
 from reports.views.reproduced import RULE, UNDECIDED, is_comparable, verdict
 
-INTERVAL = f"{100 * (1 - 2 * LEVEL):g} % interval"
+INTERVAL = "95 % CI"
+BOUNDS = f"{100 * (1 - 2 * LEVEL):g} % bounds"  # of the one-sided tests that verdicts are
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,11 @@ class ScoreResult:
         return self.estimate.interval if self.estimate else None
 
     @property
+    def ci(self) -> tuple[float, float] | None:
+        """The 95 % interval, within what a score can be; None below three seeds."""
+        return _ci([self])
+
+    @property
     def margin(self) -> float | None:
         """Of a verdict that is undecided: the smallest margin that these seeds could have shown."""
         return smallest_margin(self.estimate) if self.estimate and self.verdict == UNDECIDED else None
@@ -62,6 +69,11 @@ class ScoreResult:
     @property
     def error(self) -> float:
         return (self.sd if self.sd is not None else self.sampling_error) or 0.0
+
+
+def _ci(found: Sequence[ScoreResult]) -> tuple[float, float] | None:
+    estimates = [result.estimate for result in found if result.estimate]
+    return confidence(estimates, [metric(result.score).limits for result in found])
 
 
 @dataclass(frozen=True)
@@ -92,6 +104,7 @@ class AverageResult:
     published: float | None = None  # as printed
     difference: float | None = None
     interval: tuple[float, float] | None = None  # of the mean over the columns, each of two seeds or more
+    ci: tuple[float, float] | None = None  # the same at 95 %, of three seeds or more
 
 
 @dataclass(frozen=True)
@@ -184,8 +197,8 @@ def _average(
     exact = average([printed(headline.ours) for headline in found if headline.ours is not None], benchmark.average)
     ours = None if exact is None else float(exact)
     difference = _difference(ours, published) if all(headline.difference is not None for headline in found) else None
-    interval = average_of([headline.estimate for headline in found if headline.estimate]).interval
-    return AverageResult(row, ours, published, difference, interval)
+    estimates = [headline.estimate for headline in found if headline.estimate]
+    return AverageResult(row, ours, published, difference, average_of(estimates).interval, _ci(found))
 
 
 def compare(request: Request, printed_in: str = "") -> Comparison:
@@ -225,14 +238,13 @@ def _method(request: Request) -> Iterator[str]:
     benchmark = request.benchmark
     yield (
         f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {at_round(request.scored_at)}, then "
-        "over n seeds; ± sd over seeds (n - 1); "
-        f"{INTERVAL}: between the one-sided bounds of verdicts, Student's t over "
-        "seeds, corrected for splits that overlap (docs/statistics.md; of the average: variances of the tasks added); "
-        "± test set is the sampling error of the finite test sets, root mean square over "
-        "seeds; test: examples in all clients' test sets, partial where the data were."
+        f"over n seeds; ± sd over seeds (n - 1); {INTERVAL}: Student's t over seeds, corrected for splits that overlap "
+        "(docs/statistics.md; of the average: variances of the tasks added), within what a score can be, from three "
+        f"seeds on; ± SE (test set): sampling error of the finite test sets, root mean square over seeds; test: "
+        "examples in all clients' test sets, partial where the data were."
     )
     if request.scale.id == PAPER:
-        yield RULE
+        yield from (f"{BOUNDS}: the interval between the one-sided bounds of the tests that verdicts are.", RULE)
     if benchmark.average and len(benchmark.columns) > 1:
         averaged = ", ".join(f"{column.name} {column.averaged}" for column in benchmark.columns)
         yield (
@@ -240,9 +252,9 @@ def _method(request: Request) -> Iterator[str]:
             "as the paper's; given only where every task was run."
         )
     yield (
-        f"Bytes a round: {benchmark.paper.bytes_convention}; mean over rounds. Up and down: all clients, "
-        "rounds and tasks run, mean over seeds. Set-up is sent once a task and counted apart. Training is wall time of "
-        "each cell's last start, beside whatever else its machine did: no comparison of methods."
+        f"Bytes per round: {benchmark.paper.bytes_convention}; mean over rounds. Uplink and downlink: all clients, "
+        "rounds and tasks run, mean over seeds. The one-time model distribution is in no other number. Training is "
+        "wall time of each cell's last start, beside whatever else its machine did: no comparison of methods."
     )
 
 

@@ -21,7 +21,7 @@ from reports.evidence.published import is_printed_as, places_of
 from reports.evidence.statistics import printed
 from reports.evidence.traffic import Cost
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
-from reports.pages.text import NOTHING, human_bytes, not_run, notes_under, number, row_name
+from reports.pages.text import NOTHING, ONE_TIME, human_bytes, not_run, notes_under, number, row_name
 
 AS_PRINTED, DIFFERS = "as printed", "differs"
 DEPENDS = "depends on texts"
@@ -47,8 +47,8 @@ def _method(found: Costs) -> Iterator[str]:
             "tokens' or, of one layer, [CLS] alone."
         )
     yield (
-        "Measured: the ledger's bytes of all rounds, mean over n seeds. Set-up is the pre-trained model, sent to every "
-        "client once; the paper leaves it out, and it is in no other number."
+        "Measured: the ledger's bytes of all rounds, mean over n seeds. The one-time model distribution, the "
+        "pre-trained model to every client, is left out by the paper and is in no other number."
     )
 
 
@@ -80,7 +80,7 @@ def _closed_group(found: Costs, closed: Closed, wire_gains: Mapping[str, Mapping
         same = {name: is_printed_as(Decimal(str(closed.printed_gains[name])), gain) for name, gain in known.items()}
         texts = [f"{known[name].normalize():f}" if name in known else "" for name in names]
         words = [(AS_PRINTED if same[name] else DIFFERS) if name in known else "" for name in names]
-        lines += [Line("published", ("", *texts)), Line("verdict", ("", *words))]
+        lines += [Line("reported", ("", *texts)), Line("verdict", ("", *words))]
     if closed.consistent_bytes is not None:
         exact = _gb(closed.consistent_bytes / gigabyte)
         lines.append(Line("in consistent bytes", (exact, *_gains(found, closed.consistent_gains))))
@@ -117,8 +117,8 @@ def _bytes_grid(
     """Rows are methods: bytes by direction and kind, with gains. unknown: stands where a method's are not known."""
     gigabyte, gains = found.request.benchmark.paper.gigabyte, found.gains(costs)
     headers: list[tuple[str, ...]] = [("n", "seeds")] if has_seeds else []
-    headers += [("up",), ("down",), ("both",), *_gain_headers(found)]
-    headers += [*(("of which", name) for name in KINDS.values()), ("set-up", "once")]
+    headers += [("uplink",), ("downlink",), ("both",), *_gain_headers(found)]
+    headers += [*(("of which", name) for name in KINDS.values()), ONE_TIME]
 
     def texts(sizes: list[float]) -> list[str]:
         return [human_bytes(size, gigabyte) if size else NOTHING for size in sizes]

@@ -52,8 +52,8 @@ def _draw(axes: Axes, found: Costs, costs: Mapping[str, Cost], equations: Mappin
 def _caption(found: Costs) -> str:
     gains = " and ".join(row.name for row in found.baselines)
     text = (
-        f"Bars: bytes of all clients, without set-up ({', '.join(KINDS.values())}; masks and labels are too few to be "
-        f"seen). Beside them: the sum and its gains over {gains}. "
+        f"Bars: bytes of all clients, without the one-time model distribution ({', '.join(KINDS.values())}; masks and "
+        f"labels are too few to be seen). Beside them: the sum and its gains over {gains}. "
     )
     if found.derived:
         text += "Derived: the channel on the encoder's shapes; diamonds: the paper's equations in consistent bytes. "

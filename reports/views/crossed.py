@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
+from benchmarks.measures import metric
 from benchmarks.spec import Column, Row
 from reports.evidence.records import Request
 from reports.evidence.scores import score_label
@@ -99,10 +100,10 @@ def _cost_group(found: Crossed, method: Method, column: Column) -> Group:
         return Line(label, tuple(NOTHING if cost is None else text(cost) for cost in costs))
 
     lines = (
-        line("a round", lambda cost: human_bytes(cost.round_bytes, gigabyte)),
-        line("up, all rounds", lambda cost: human_bytes(cost.up_bytes, gigabyte)),
-        line("down, all rounds", lambda cost: human_bytes(cost.down_bytes, gigabyte)),
-        line("set-up, once", lambda cost: human_bytes(cost.setup_bytes, gigabyte)),
+        line("per round", lambda cost: human_bytes(cost.round_bytes, gigabyte)),
+        line("uplink, all rounds", lambda cost: human_bytes(cost.up_bytes, gigabyte)),
+        line("downlink, all rounds", lambda cost: human_bytes(cost.down_bytes, gigabyte)),
+        line("one-time model distribution", lambda cost: human_bytes(cost.setup_bytes, gigabyte)),
         line("training", lambda cost: NOTHING if cost.train_seconds is None else human_seconds(cost.train_seconds)),
     )
     return Group(method.label, lines)
@@ -115,10 +116,10 @@ def _grids(found: Crossed) -> Iterator[Grid]:
             title = f"{column.name}, {score_label(column, score)}"
             about = ", ".join(filter(None, (title, examples(found.comparison, column))))
             groups = tuple(_score_group(found, method, column, score) for method in found.methods)
-            yield Grid(f"{heading}: {about}", headers, groups)
+            yield Grid(f"{heading}: {about}", headers, groups, signs=((metric(score).sign,),) * len(headers))
         run = [method for method in found.methods if any(c and c.is_run for c in found.cells(method, column))]
         groups = tuple(_cost_group(found, method, column) for method in run)
-        yield Grid(f"{heading}: {column.name}, bytes", headers, groups)
+        yield Grid(f"{heading}: {column.name}, communication cost", headers, groups)
 
 
 def grids(found: Crossed) -> tuple[Grid, ...]:

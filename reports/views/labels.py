@@ -39,11 +39,11 @@ def _scale(request: Request) -> Iterator[str]:
 def _method(found: Sequence[Distribution]) -> Iterator[str]:
     yield (
         "Obtained: all parts of each client together; shares in percent, in the order of print (each "
-        "column's header). The cells are those of the local majority, which trains nothing; its scores are no part of "
-        "this table."
+        "column's header). The cells are those of each client's majority-class baseline, which trains nothing; its "
+        "scores are no part of this table."
     )
     if any(value.published is not None for entry in found for part in entry.parts for value in part.values):
-        yield "Difference: obtained - published, both to two decimals, in points; of scores in their own unit."
+        yield "Difference: obtained - reported, both to two decimals, in points; of scores in their own unit."
     if any(entry.unused for entry in found):
         yield (
             "In the data, between: bounds of the first label's percentage in the whole data. Records do not count the "
@@ -75,8 +75,8 @@ def _test_parts(found: Sequence[Distribution]) -> Iterator[str]:
         agree = [name for name, gap in gaps.items() if gap <= 1]
         others = [f"{name} (by {gap:.1f})" for name, gap in gaps.items() if gap > 1]
         text = (
-            "The most frequent label's share of each client's test part (its local majority's accuracy) is its share "
-            f"of the whole client to within one example: {', '.join(agree) or 'no task'}"
+            "The most frequent label's share of each client's test part (its majority-class baseline's accuracy) is "
+            f"its share of the whole client to within one example: {', '.join(agree) or 'no task'}"
         )
         yield text + (f"; not so: {', '.join(others)}." if others else ".")
     kept = [entry for entry in found if any(part.test for part in entry.parts)]
@@ -136,7 +136,7 @@ def _part_texts(entry: Distribution, part: Part, held: Sequence[str]) -> dict[st
     return {
         "requested": place if entry.scheme == SORTED else shares,
         "obtained": obtained + range_,
-        "published": joined((_short if is_shares else number)(value.published) for value in part.values),
+        "reported": joined((_short if is_shares else number)(value.published) for value in part.values),
         "difference": joined(number(value.difference, "+") for value in part.values),
         " + ".join(held): " + ".join(str(getattr(part, name)) for name in held),
     }
@@ -146,7 +146,7 @@ def _client_lines(place: int, entries: Sequence[Distribution | None]) -> Iterato
     held = _held(entries)
     texts = [entry and _part_texts(entry, entry.parts[place], held) for entry in entries]
     values = [value for entry in entries if entry is not None for value in entry.parts[place].values]
-    in_print = ["published", "difference"] if any(value.published is not None for value in values) else []
+    in_print = ["reported", "difference"] if any(value.published is not None for value in values) else []
     for label in ("requested", "obtained", *in_print, " + ".join(held)):
         is_main = label == "obtained"
         missing = NOT_RUN if is_main else NOTHING

@@ -58,7 +58,7 @@ def _handles(found: Shared) -> list[Any]:
     if any(value.requested is not None for value in values):
         handles.append(Line2D([], [], label="requested", **_REQUESTED))
     if any(value.published is not None for value in values):
-        handles.append(Line2D([], [], label="published", **_PUBLISHED))
+        handles.append(Line2D([], [], label="reported", **_PUBLISHED))
     return handles
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
+from benchmarks.measures import metric
 from benchmarks.spec import Row
 from reports.evidence.published import MEGABYTE  # as the paper's axis is read
 from reports.evidence.records import PAPER, Request
@@ -91,15 +92,15 @@ def _method(found: Layers) -> Iterator[str]:
     request = found.request
     yield (
         f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {at_round(request.scored_at)}, then "
-        "over n seeds; ± sd over seeds (n - 1); ± test set is the "
+        "over n seeds; ± sd over seeds (n - 1); ± SE (test set): "
         "sampling error of the finite test sets, root mean square over seeds."
     )
     if found.comparison.shows_published:
-        yield f"published: {found.printed_in}; the figure itself is printed without numbers."
+        yield f"reported: {found.printed_in}; the figure itself is printed without numbers."
     if request.scale.id == PAPER:
         yield RULE
     yield (
-        f"Bytes a round: {request.benchmark.paper.bytes_convention}; measured: mean over rounds, seeds and the "
+        f"Bytes per round: {request.benchmark.paper.bytes_convention}; measured: mean over rounds, seeds and the "
         "tasks run, which differ by the size of the classifier alone."
     )
     if found.has_derived:
@@ -118,9 +119,9 @@ def grids(found: Layers) -> tuple[Grid, ...]:
     """Groups are c, columns tasks and bytes of a round."""
     columns = found.request.columns
     headers = [(column.name, score_label(column, column.averaged)) for column in columns]
-    headers.append(("MB a round", "measured"))
+    headers.append(("MB per round", "measured"))
     if found.has_derived:
-        headers.append(("MB a round", f"derived for {found.request.paper_scale.backbone}"))
+        headers.append(("MB per round", f"derived for {found.request.paper_scale.backbone}"))
     texts: dict[str, tuple[str, ...]] = {}
     for layer in found.layers:
         sizes = (layer.measured_bytes, *([] if layer.derived_bytes is None else [layer.derived_bytes]))
@@ -134,7 +135,8 @@ def grids(found: Layers) -> tuple[Grid, ...]:
         wider = (replace(line, cells=(*line.cells, *tail)) for line, tail in zip(lines, tails, strict=True))
         groups.append(Group(names.get(row.id, row_name(row)), tuple(wider)))
     title = f"{found.request.heading}: scores and bytes"
-    return (Grid(title, tuple(headers), tuple(groups), stub="Global layers"),)
+    signs = [(metric(column.averaged).sign,) for column in columns] + [()] * len(nothing)
+    return (Grid(title, tuple(headers), tuple(groups), stub="Global layers", signs=tuple(signs)),)
 
 
 def frame(found: Layers) -> pd.DataFrame:

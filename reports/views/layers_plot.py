@@ -39,7 +39,7 @@ def _draw_bytes(axes: Axes, sizes: Mapping[int, float | None], title: str, style
     """Megabytes of a round by c, each with its number."""
     points = [(critical, size / MEGABYTE) for critical, size in sizes.items() if size is not None]
     axes.set_title(title, fontsize=10)
-    axes.set_ylabel("MB a round", fontsize=9)
+    axes.set_ylabel("MB per round", fontsize=9)
     if not points:
         _not_run(axes)
         return
@@ -75,7 +75,7 @@ def _handles(found: Layers) -> list[Any]:
         handles.append(Line2D([], [], label=label, **mark(place)))
     if found.comparison.shows_published:
         hollow: Any = {"marker": "o", "markerfacecolor": "white", "linestyle": ":"}
-        handles.append(Line2D([], [], label=f"published ({found.printed_in})", **_GREY, **hollow))
+        handles.append(Line2D([], [], label=f"reported ({found.printed_in})", **_GREY, **hollow))
     for row in found.references:
         handles.append(Line2D([], [], label=f"{row_name(row)}, in the task's colour", linestyle="--", **_GREY))
     return handles
@@ -85,14 +85,14 @@ def _caption(found: Layers) -> str:
     counts = sorted({len(cell.seeds) for cell in found.comparison.cells if cell.is_run})
     n = f", n = {' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))}" if counts else ""
     text = (
-        f"Scores: ours, mean over clients and seeds{n} ({found.request.scored_at} round); no mark: not run. Whiskers: "
-        "± sd over seeds; with one seed, ± sampling error of the test sets. Bytes: one direction, all clients."
+        f"Scores: reproduced, mean over clients and seeds{n} ({found.request.scored_at} round); no mark: not run. "
+        "Whiskers: ± sd over seeds; with one seed, ± SE of the test sets. Bytes: one direction, all clients."
     )
     if found.request.scale.depth != found.request.paper_scale.depth:
         text += f" c counts the paper's {found.request.paper_scale.depth} layers; in brackets those of this encoder."
     text += dagger_note(found.references)
     if found.comparison.shows_published:
-        text += " Hollow: published"
+        text += " Hollow: reported"
         text += "." if found.request.scale.id == PAPER else ", not comparable in level: other encoder/scale."
     return text
 

@@ -18,9 +18,9 @@ NOT_COMPARABLE = "not comparable"
 # paper rounds more coarsely, half of its last digit. A choice, for which docs/statistics.md gives the reasons.
 MARGIN_POINTS, MARGIN_SHARE = 1.0, 0.01
 RULE = (
-    f"Verdict, by two one-sided tests at {100 * LEVEL:g} % (docs/statistics.md): {REPRODUCED}: our whole interval lies "
-    f"within ± {MARGIN_POINTS:g} point of the published value (plain numbers: ± {100 * MARGIN_SHARE:g} % of it; half "
-    f"of its last digit where that is more); {NOT_REPRODUCED}: it lies wholly outside; {UNDECIDED}: otherwise, with "
+    f"Verdict, by two one-sided tests at {100 * LEVEL:g} % (docs/statistics.md): {REPRODUCED}: all between our bounds "
+    f"lies within ± {MARGIN_POINTS:g} point of the reported value (plain numbers: ± {100 * MARGIN_SHARE:g} % of it; "
+    f"half of its last digit where that is more); {NOT_REPRODUCED}: all lies outside; {UNDECIDED}: otherwise, with "
     f"the margin that so many seeds with this spread would mostly have shown; {NOT_COMPARABLE}: partial data, another "
     "encoder or changed settings."
 )

@@ -13,7 +13,7 @@ from benchmarks.costs import ClientCosts
 from benchmarks.spec import JSON, Row
 from reports.evidence.resources import MEBIBYTE, MEGABYTES, SECONDS, SENT, WORK, Resources
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
-from reports.pages.text import NOTHING, human_bytes, not_run, notes_under, number, row_name
+from reports.pages.text import NOTHING, ONE_TIME, human_bytes, not_run, notes_under, number, row_name
 from reports.views.costs import AS_PRINTED, DIFFERS
 
 FIELDS = [*KEYS, "encoder", "counted", "quantity", "value", "published", "n_seeds"]
@@ -73,7 +73,7 @@ def communication_grid(found: Resources) -> Grid:
     """Rows are methods: what one client sends in a round, as printed, as a saved file and as tensors."""
     headers = (
         *(("printed", "MB"), ("printed", "%"), ("saved", "MiB"), ("saved", "%"), ("verdict", "")),
-        *(("tensors", "up, MiB"), ("tensors", "down, MiB"), ("set-up", "once, MiB")),
+        *(("tensors", "uplink, MiB"), ("tensors", "downlink, MiB"), (*ONE_TIME, "MiB")),
     )
 
     def cells(row: Row) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ def _measured_grid(found: Resources) -> Grid:
         )
 
     request = found.request
-    headers = (("n", "seeds"), ("up", "MiB"), ("up", "%"), ("down", "MiB"), ("set-up", "once, MiB"))
+    headers = (("n", "seeds"), ("uplink", "MiB"), ("uplink", "%"), ("downlink", "MiB"), (*ONE_TIME, "MiB"))
     groups = tuple(Group(row_name(row), (Line("", cells(row)),)) for row in request.rows)
     what = f"what one client sent and took in a round, measured on {request.columns[0].name}"
     return Grid(f"{request.heading}: {what}", headers, groups)
@@ -149,8 +149,8 @@ def cost_notes(found: Resources) -> Iterator[str]:
     yield (
         "Saved: the file that torch.save makes of what a client uploads, under the transformers library's names, in "
         "MiB, which the paper prints as MB; ratios are of sizes so rounded. Tensors: the same payload on the wire, and "
-        "what comes down, without the archive's names and alignment. Set-up, the pre-trained model sent to each client "
-        "once, is in no other number, and in none of the paper's."
+        "what comes down, without the archive's names and alignment. The one-time model distribution, "
+        "the pre-trained model to each client, is in no other number, and in none of the paper's."
     )
 
 
@@ -160,7 +160,8 @@ def _method(found: Resources) -> Iterator[str]:
         yield (
             "Held: weights, gradients and AdamW's two moments in fp32; activations are the tensors that PyTorch's "
             "autograd keeps for the backward pass with the transformers library's own layers, counted on shapes, mean "
-            "over rounds. Other kernels keep less. The pool of all layers, which a client stores, is the set-up's."
+            "over rounds. Other kernels keep less. The pool of all layers, which a client stores, is the one "
+            "that is distributed."
         )
     yield "Measured: the ledger's bytes over rounds and clients that took part, mean over n seeds."
 

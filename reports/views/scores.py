@@ -1,4 +1,4 @@
-"""The view of a table of scores: ours beside print, by method and task, and what it cost."""
+"""The view of a table of scores: reproduced beside reported, by method and task, and what it cost."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pandas as pd
 
+from benchmarks.measures import metric
 from benchmarks.spec import JSON, Column, Row
 from reports.evidence.published import AVERAGE
 from reports.evidence.records import Request
@@ -16,6 +17,9 @@ from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
 from reports.pages.text import (
     NOT_RUN,
     NOTHING,
+    ONE_TIME,
+    REPORTED,
+    REPRODUCED,
     UNDEFINED,
     human_bytes,
     human_seconds,
@@ -26,7 +30,7 @@ from reports.pages.text import (
     row_name,
     status,
 )
-from reports.views.comparison import INTERVAL, AverageResult, CellResult, Comparison, ScoreResult, compare
+from reports.views.comparison import BOUNDS, INTERVAL, AverageResult, CellResult, Comparison, ScoreResult, compare
 from reports.views.resources import communication_grid, computation_grid, cost_lines, cost_notes
 
 _OF_SCORE = ("sd", "sampling_error", "published", "derivation", "difference", "verdict", "margin")
@@ -68,7 +72,8 @@ def _of_scores(text: Callable[[ScoreResult], str]) -> Callable[[CellResult], str
 
 _ours = _of_scores(lambda result: UNDEFINED if result.ours is None and result.is_held else number(result.ours))
 _sd = _of_scores(lambda result: number(result.sd))
-_interval = _of_scores(lambda result: _bracketed(result.interval))
+_ci = _of_scores(lambda result: _bracketed(result.ci))
+_bounds = _of_scores(lambda result: _bracketed(result.interval))
 _test_noise = _of_scores(lambda result: number(result.sampling_error))
 _published = _of_scores(lambda result: marked(number(result.published), result.is_derived))
 _difference = _of_scores(lambda result: marked(number(result.difference, "+"), result.is_derived))
@@ -109,18 +114,19 @@ def cell_lines(
     def ours(cell: CellResult) -> str:
         return _ours(cell) if cell.is_run else not_run(comparison.request, cell.row, cell.column)
 
-    lines = [line(f"ours{n}", ours, lambda found: number(found.ours), is_main=True)]
+    lines = [line(f"{REPRODUCED}{n}", ours, lambda found: number(found.ours), is_main=True)]
     if not n and is_run:
         lines.append(line("± sd (n)", lambda cell: f"{_sd(cell)} ({len(cell.seeds)})" if cell.is_run else NOTHING))
     elif has_seeds:
         lines.append(line("± sd", _sd))
-    if has_seeds:
-        lines.append(line(INTERVAL, _interval, lambda found: _bracketed(found.interval)))
+    if any(result.ci for cell in shown for result in cell.scores):
+        lines.append(line(INTERVAL, _ci, lambda found: _bracketed(found.ci)))
     if is_run:
-        lines.append(line("± test set", _test_noise))
+        lines.append(line("± SE (test set)", _test_noise))
     if shows_published:
-        lines.append(line("published", _published, lambda found: number(found.published)))
+        lines.append(line(REPORTED, _published, lambda found: number(found.published)))
     if shows_published and comparison.shows_verdicts and is_run:
+        lines.append(line(BOUNDS, _bounds, lambda found: _bracketed(found.interval)))
         lines.append(line("difference", _difference, lambda found: number(found.difference, "+")))
         lines.append(line("verdict", _verdict, lambda _: NOTHING))
     return tuple(lines)
@@ -144,7 +150,7 @@ def examples(comparison: Comparison, column: Column) -> str:
 
 
 def scores_grid(comparison: Comparison) -> Grid:
-    """Rows are methods, columns tasks: ours, seed noise, test noise, published; at the paper's scale, verdicts."""
+    """Rows are methods, columns tasks: reproduced, seed and test noise, reported; at the paper's scale, verdicts."""
     columns = comparison.columns_shown
     headers = [
         (
@@ -154,10 +160,12 @@ def scores_grid(comparison: Comparison) -> Grid:
         )
         for column in columns
     ]
+    signs = [tuple(metric(score).sign for score in comparison.scores_of(column)) for column in columns]
     if comparison.has_average:
         headers.append(("Average", "", ""))
+        signs.append((1,) if all(metric(column.averaged).higher_is_better for column in columns) else ())
     groups = (Group(row_name(row), score_lines(comparison, row, columns)) for row in comparison.request.rows)
-    return Grid(f"{comparison.request.heading}: scores", tuple(headers), tuple(groups))
+    return Grid(f"{comparison.request.heading}: scores", tuple(headers), tuple(groups), signs=tuple(signs))
 
 
 def _cost_line(costs: Sequence[Cost], tasks: int, gigabyte: int) -> Line:
@@ -181,14 +189,14 @@ def costs_grid(comparison: Comparison) -> Grid:
     """Rows are methods: bytes of one task's round and set-up, and totals over the tasks run."""
     columns, gigabyte = comparison.request.columns, comparison.request.benchmark.paper.gigabyte
     by_task, whole = "by task", "all rounds"
-    headers = (("a round", by_task), ("up", whole), ("down", whole), ("set-up", by_task), ("training",))
+    headers = (("per round", by_task), ("uplink", whole), ("downlink", whole), ONE_TIME, ("training",))
     groups = []
     for row in comparison.request.rows:
         cells = (comparison.cell(row, column) for column in columns)
         costs = [cell.cost for cell in cells if cell.cost is not None]
         if costs:
             groups.append(Group(row_name(row), (_cost_line(costs, len(columns), gigabyte),)))
-    return Grid(f"{comparison.request.heading}: bytes", headers, tuple(groups))
+    return Grid(f"{comparison.request.heading}: communication cost", headers, tuple(groups))
 
 
 def _cell_line(request: Request, cell: CellResult, result: ScoreResult) -> dict[str, JSON]:

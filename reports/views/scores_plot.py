@@ -16,7 +16,7 @@ from reports.views.comparison import Comparison, ScoreResult
 
 _GROUP_WIDTH = 0.84  # of the distance between two groups
 _VISIBLE = 0.5  # points: a lower bar looks like one that was not run, so its number stands there
-_PRINTED, _DERIVED = "published", "derived from the paper's text"
+_PRINTED, _DERIVED = "reported", "derived from the paper's text"
 _WHISKERS: Any = {"elinewidth": 0.9, "capsize": 1.5, "ecolor": "black"}
 _MARKERS = {_PRINTED: "D", _DERIVED: "o"}
 
@@ -70,12 +70,12 @@ def axis_label(unit: str) -> str:
 def caption(comparison: Comparison) -> str:
     """What bars, whiskers and diamonds are."""
     text = (
-        f"Bars: ours, mean over clients and seeds ({comparison.request.scored_at} round); no bar: not run. "
-        "Whiskers: ± sd over seeds; with one seed, ± sampling error of the test sets."
+        f"Bars: reproduced, mean over clients and seeds ({comparison.request.scored_at} round); no bar: not run. "
+        "Whiskers: ± sd over seeds; with one seed, ± SE of the test sets."
     )
     if comparison.shows_published:
         is_derived = any(cell.headline.is_derived for cell in comparison.cells)
-        text += " Diamonds: published" + (f" (circles: {_DERIVED})" if is_derived else "")
+        text += " Diamonds: reported" + (f" (circles: {_DERIVED})" if is_derived else "")
         text += "." if comparison.request.scale.id == PAPER else ", not comparable in level: other encoder/scale."
     return text
 

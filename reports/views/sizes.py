@@ -93,7 +93,7 @@ def notes(found: Sizes) -> Iterator[str]:
     yield scale_note(found.request.scale)
     yield (
         "Shares of all clients together, in percent: requested and obtained of examples, held-out ones included; "
-        f"published of the printed {UNIT}. Difference: obtained - published, both to two decimals, in points. "
+        f"reported of the printed {UNIT}. Difference: obtained - reported, both to two decimals, in points. "
         "Nothing is trained, and scores are no part of this table."
     )
     for row, column in product(found.request.rows, found.request.columns):
@@ -113,7 +113,7 @@ def _lines(found: Sizes, client: int, row: Row) -> Iterator[Line]:
         is_main=True,
     )
     if any(part.published is not None for part in parts):
-        yield Line(f"{row.name}: published", tuple(number(part.published) for part in parts))
+        yield Line(f"{row.name}: reported", tuple(number(part.published) for part in parts))
         yield Line(f"{row.name}: difference", tuple(number(part.difference, "+") for part in parts))
     yield Line(f"{row.name}: examples", tuple(_count(part.examples) for part in parts))
 

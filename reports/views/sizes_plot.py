@@ -41,5 +41,5 @@ def plot(found: Sizes) -> Figure:
     handles: list[Any] = [Patch(label=row.name, **fill(place)) for place, row in enumerate(rows)]
     handles.append(Line2D([], [], label="requested", **_REQUESTED))
     if any(part.published is not None for parts in found.by_cell.values() for part in parts):
-        handles.append(Line2D([], [], label="published", **_PUBLISHED))
+        handles.append(Line2D([], [], label="reported", **_PUBLISHED))
     return finish(figure, found.request.heading, handles, "Bars: obtained, held-out examples too.")

@@ -20,7 +20,7 @@ from reports.evidence.statistics import printed
 from reports.evidence.targets import KINDS, Kind, Outcome, Targets, find_targets, is_comparable
 from reports.evidence.traffic import Gain
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
-from reports.pages.text import NOTHING, not_run, notes_under, number, over_clients, row_name
+from reports.pages.text import NOTHING, ONE_TIME, not_run, notes_under, number, over_clients, row_name
 
 MEGABYTE = 10**6  # as the text's unit is read
 AS_PRINTED, NOT_DERIVABLE, DIFFERS = "as printed", "not derivable", "differs"
@@ -65,11 +65,11 @@ def _method(found: Targets) -> Iterator[str]:
         f"and it has no gain. Where {base} is censored, the gain is at least (≥) the number."
     )
     yield (
-        f"Bytes: {request.benchmark.paper.bytes_convention}, as the ledger counted them; a round: mean over rounds. "
-        "Set-up is all clients' pre-trained model, sent once and in no other number."
+        f"Bytes: {request.benchmark.paper.bytes_convention}, as the ledger counted them; per round: mean over rounds. "
+        "The one-time model distribution (the pre-trained model, to all clients) is in no other number."
     )
     yield (
-        f"Gain: {base}'s bytes over the method's, which is the product of layers (values sent a round) × rounds × "
+        f"Gain: {base}'s bytes over the method's, which is the product of layers (values sent per round) × rounds × "
         "precision (bytes a value)."
     )
     if found.derived:
@@ -141,10 +141,10 @@ def _line(found: Targets, outcome: Outcome) -> Line:
 
 
 def _measured_grid(found: Targets, kind: Kind) -> Grid:
-    ways = " + ".join(found.request.benchmark.paper.directions)
+    ways = " + ".join(f"{way}link" for way in found.request.benchmark.paper.directions)
     headers = (
-        *(("n", "seeds"), ("a round", f"MB {ways}"), ("rounds", "to target"), ("to target", f"MB {ways}")),
-        *(("gain", f"over {found.baseline.name}"), ("layers × rounds", "× precision"), ("set-up", "MB, once")),
+        *(("n", "seeds"), ("per round", f"MB {ways}"), ("rounds", "to target"), ("to target", f"MB {ways}")),
+        *(("gain", f"over {found.baseline.name}"), ("layers × rounds", "× precision"), (*ONE_TIME, "MB")),
     )
     at, columns = found.at, found.columns
     lines = {row.id: tuple(_line(found, at(kind, row, column)) for column in columns) for row in found.request.rows}
@@ -166,7 +166,7 @@ def _derived_group(found: Targets, derived: Derived) -> Group:
     if derived.published is not None and derived.agreements is not None:
         known = derived.published
         size, cost, gain = (f"{value.normalize():f}" for value in (known.size_gb, known.cost_gb, known.gain))
-        lines.append(Line("published", (size, "", cost, gain, "", "")))
+        lines.append(Line("reported", (size, "", cost, gain, "", "")))
         not_derivable = found.request.benchmark.view.options.get("not_derivable", ())
         otherwise = NOT_DERIVABLE if derived.row.id in not_derivable else DIFFERS
         size, cost, gain = (AS_PRINTED if same else otherwise for same in derived.agreements)
@@ -177,7 +177,7 @@ def _derived_group(found: Targets, derived: Derived) -> Group:
 def _derived_grid(found: Targets) -> Grid:
     request = found.request
     headers = (
-        *(("size", "GB a round"), ("rounds", "cost ÷ size, as printed"), ("cost", "GB")),
+        *(("size", "GB per round"), ("rounds", "cost ÷ size, as printed"), ("cost", "GB")),
         *(("gain", "of rounded sizes"), ("gain", "of exact bytes"), ("layers × rounds", "× precision")),
     )
     title = (

@@ -164,7 +164,10 @@ def test_the_command_line_shows_it(tmp_path: Path, run_words: Any, capsys: pytes
     assert main(words) == 0
     shown = capsys.readouterr()
     assert "FedAvg · seed 0: diverged in round 1: training diverged in round 1 on client 0" in shown.err
-    assert "diverged in round 1" in shown.out
+    assert "Diverged: FedAvg on MRPC diverged in round 1" in shown.out
+    assert "seed 0 diverged" not in shown.out
+    assert main([*words, "--notes"]) == 0
+    shown = capsys.readouterr()
     assert "seed 0 diverged in round 1 of 2 (training diverged" in " ".join(shown.out.split())
 
 

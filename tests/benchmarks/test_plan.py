@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +11,11 @@ import pytest
 from benchmarks.cli.main import main
 from benchmarks.federation import build_clients, load_inputs, training_examples
 from benchmarks.planning import wire_plan
+from benchmarks.record import read_records
 from benchmarks.registry import benchmark, rows_of, scale_of
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
+from reports.pages.text import human_bytes
 
 TABLE3 = benchmark("fedfreezebert-table3")
 GIGABYTE = TABLE3.paper.gigabyte
@@ -43,8 +46,8 @@ def test_generated_data_are_counted(tmp_path: Path, capsys: pytest.CaptureFixtur
         f"Counted on ArSarcasm-v2's {total} training examples: C-FedFreezeBERT · P-SUM, C-FedFreezeBERT · average."
         in out
     )
-    plan = wire_plan(cell_of("c-psum"), examples=[total, 1, 1, 1, 1])
-    assert f"{(plan.up_bytes + plan.down_bytes) / GIGABYTE:.3f} GB" in out
+    plan = wire_plan(cell_of("c-psum"), examples=training_examples(cell_of("c-psum"), Settings()))
+    assert f"{human_bytes(plan.up_bytes + plan.down_bytes, GIGABYTE)}" in out
     assert "– C-FedFreezeBERT" not in out
 
 
@@ -54,7 +57,7 @@ def test_real_data_are_counted_without_the_encoder(
     out = shown(capsys, tmp_path, "--scale", "paper", "--methods", "c-average", "--data-dir", str(data_dir))
     assert "Counted on ArSarcasm-v2's 12,548 training examples: C-FedFreezeBERT · average." in out  # n_s of the paper
     features, masks, labels, head = 4 * 12548 * 128 * 768, 12548 * 128, 12548 * 8, 5 * 4 * 3 * (768 + 1)
-    assert f"{(features + masks + labels + head) / GIGABYTE:.3f} GB" in out
+    assert f"{human_bytes(features + masks + labels + head, GIGABYTE)}" in out
 
 
 def test_without_data_plan_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,3 +74,46 @@ def test_trimmed_texts_are_not_guessed(tmp_path: Path, capsys: pytest.CaptureFix
     out = shown(capsys, tmp_path, "--methods", "c-psum", "--set", "options.features=trimmed")
     assert "– C-FedFreezeBERT · P-SUM: bytes that depend on the texts themselves" in out
     assert "Counted on" not in out
+
+
+def test_units_fit_what_is_sent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["plan", "fedsplitbert-table3", "--tasks", "mrpc", "--methods", "fedavg,fedsplitbert", "--seeds", "2"]
+    assert main([*words, "--results-dir", str(tmp_path)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "4 cells, 0 finished" in out
+    assert "1.61 MB" in out
+    assert "0.00 GB" not in out
+    assert "Sum, 4 cells" in out
+    assert "Of 4 cells no record tells how long they take" in out
+
+
+def test_the_plan_as_json_adds_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["plan", "fedsplitbert-table4", "--tasks", "mrpc", "--seeds", "3", "--json"]
+    assert main([*words, "--results-dir", str(tmp_path)]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert (plan["scale"], plan["seeds"], plan["finished_cells"]) == ("demo", [0, 1, 2], 0)
+    assert plan["cells"] == 3 * len(plan["rows"])
+    once = {row["cell"]: row for row in plan["rows"]}
+    assert plan["unique_cells"] == 3 * len(once)
+    for name in ("up_bytes", "down_bytes", "setup_bytes"):
+        assert plan["sum"][name] == 3 * sum(row[name] for row in once.values()) > 0
+    assert all(row["up_bytes"] == row["rounds"] * row["up_bytes_per_round"] for row in plan["rows"])
+
+
+def test_hours_come_from_records_of_the_like(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["plan", "fedsplitbert-table3", "--scale", "lite", "--tasks", "mrpc", "--methods", "fedavg", "--json"]
+    assert main([*words, "--results-dir", str(tmp_path), "--seeds", "2"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    committed = Path(__file__).parents[2] / "benchmarks" / "fedsplitbert" / "records"
+    table = benchmark("fedsplitbert-table3")
+    cell = table.cells(table.scale("lite"), [0])[5][2]
+    assert cell.algorithm == "fedavg"
+    known = [record.timing["train_seconds"] for record in read_records(committed) if like(record.cell, cell)]
+    assert plan["hours"] == pytest.approx(2 * sum(known) / len(known) / 3600)
+    assert plan["cells_of_unknown_hours"] == 0
+
+
+def like(cell: Cell, other: Cell) -> bool:
+    """Whether two cells are one method's on one task, whatever the seed and the learning rate."""
+    fields = "scale", "task", "algorithm", "backbone", "options", "head"
+    return all(getattr(cell, name) == getattr(other, name) for name in fields)

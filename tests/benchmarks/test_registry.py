@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,29 @@ def test_adding_a_file_is_enough(paper: Path, annotation: str, capsys: pytest.Ca
     for other in NONE:
         with pytest.raises(UserError, match=f"unknown benchmark 'oddpaper-{other}'"):
             registry.benchmark(f"oddpaper-{other}")
+
+
+def test_the_list_fits_a_terminal_and_counts_cells_that_have_a_record(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    counts = {}
+    for scale in ("lite", "demo"):
+        assert main(["list", "--scale", scale, "--results-dir", str(tmp_path)]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= 80
+        counts[scale] = {line.split()[0]: line.split()[1] for line in lines if line.count("/")}
+    assert counts["lite"]["fedsplitbert-table1"] == "9/9"
+    assert counts["demo"]["fedsplitbert-table1"] == "0/9"
+    assert counts["demo"].keys() == set(registry.benchmark_ids())
+
+
+def test_the_list_loads_nothing_heavy() -> None:
+    program = (
+        "import sys\nfrom benchmarks.cli.main import main\nmain(['list'])\n"
+        "print(*sorted({'torch', 'numpy', 'pandas', 'rich'} & set(sys.modules)), file=sys.stderr)"
+    )
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert process.stderr.strip() == ""
 
 
 def test_a_benchmark_under_another_id_is_refused(paper: Path) -> None:

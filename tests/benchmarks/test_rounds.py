@@ -26,6 +26,7 @@ from fedsim.algorithms import Setting
 from fedsim.algorithms.averaging import averaging
 from fedsim.engine import FederatedAlgorithm
 from fedsim.plan import ExchangePlan
+from reports.pages.text import human_bytes
 
 CellsOf = Callable[..., list[Cell]]
 SHORT = ("training.rounds=3", "training.local_epochs=1")
@@ -127,7 +128,7 @@ def test_plan_shows_means_and_totals(
     assert main([*words, "--results-dir", str(tmp_path), "--set", "training.rounds=4"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     up, down = 2 * (LAYER + HEAD) + HEAD, 3 * (LAYER + HEAD)
-    assert f"4 │ {up / 1e9:.2f} │ {(up + 3 * down / 4) / 1e9:.3f} GB │ {(4 * up + 3 * down) / 1e9:.2f} GB" in out
+    assert " │ ".join(["4", *map(human_bytes, (up, up + 3 * down / 4, 4 * up + 3 * down))]) in out
     assert "A round is the mean of rounds that differ, MRPC: Local majority." in out
 
 

@@ -27,7 +27,7 @@ def shown(part: Selection) -> dict[str, Shown]:
 def test_methods_have_their_names_and_what_the_paper_reports_of_them() -> None:
     found = shown(chosen("lite", "--methods", "fedprox,central"))
     assert found["fedprox"] == Shown(("fedprox",), "FedProx", "test/f1", 0.7667)
-    assert found["central"] == Shown(("central",), "Central training †", "test/f1", None, is_reference=True)
+    assert found["central"] == Shown(("central",), "Centralised training †", "test/f1", None, is_reference=True)
     assert shown(chosen("demo", "--methods", "fedprox"))["fedprox"].reported is None
 
 

@@ -27,7 +27,6 @@ Contents = Callable[[Path], dict[str, bytes]]
 
 RUN = ["run", TABLE, "--no-tracking"]
 WORDS = {
-    "no command": ([], "required: command"),
     "unknown command": (["runn"], "invalid choice: 'runn'"),
     "unknown flag": ([*RUN, "--sacle", "lite"], "unrecognized arguments: --sacle"),
     "no benchmark": (["run"], "required: id"),

@@ -101,7 +101,7 @@ def test_a_pooled_score_stands_beside_the_clients_own(table3: Benchmark, record_
     assert new.sampling_error(POOLED) is None
     comparison = compared(table, [new])
     assert scores_grid(comparison).headers[0][1] == "Pearson/Pearson (pooled)"
-    assert cells_of(comparison)["ours (n = 1)"] == ("30.00/70.00",)
+    assert cells_of(comparison)["reproduced (n = 1)"] == ("30.00/70.00",)
     assert compared(table3, [new]).cells == tuple(
         dataclasses.replace(cell, column=column, scores=cell.scores[:1] if column.task == "stsb" else cell.scores)
         for cell, column in zip(comparison.cells, table3.columns, strict=True)

@@ -17,8 +17,9 @@ from benchmarks.fedfreezebert.table3 import BENCHMARK as TABLE3
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, View
 from reports.evidence.records import request_for
+from reports.pages.latex import latex
 from reports.pages.page import Grid, Line, Page
-from reports.pages.render import latex, markdown, print_page
+from reports.pages.render import markdown, print_page
 from reports.views import page
 from reports.views.crossed import Crossed, join
 from reports.views.crossed_plot import plot as crossed_plot
@@ -85,18 +86,18 @@ def test_rows_stand_in_their_lines_and_columns(table: Benchmark, records: list[R
     assert [group.name for group in scores.groups] == ["Local majority †", "FedSplitBERT", "FedAvg", "FedProx"]
     assert scores.title.endswith("MRPC, Acc, test: 63")  # 20 + 21 + 22; the score that counts comes first
     assert other.title.endswith("MRPC, F1, test: 63")
-    assert lines(scores, "FedSplitBERT")["ours"].cells == ("71.00", "not run")
+    assert lines(scores, "FedSplitBERT")["reproduced"].cells == ("71.00", "not run")
     assert lines(scores, "FedSplitBERT")["± sd (n)"].cells == ("1.41 (2)", "–")
-    assert lines(scores, "FedSplitBERT")["± test set"].cells == ("1.00", "–")
-    assert lines(scores, "FedAvg")["ours"].cells == ("not run", "0.00")
-    assert lines(scores, "FedProx")["ours"].cells == ("not run", "–")  # no such row
-    assert lines(other, "FedSplitBERT")["ours"].cells == ("80.00", "not run")
+    assert lines(scores, "FedSplitBERT")["± SE (test set)"].cells == ("1.00", "–")
+    assert lines(scores, "FedAvg")["reproduced"].cells == ("not run", "0.00")
+    assert lines(scores, "FedProx")["reproduced"].cells == ("not run", "–")  # no such row
+    assert lines(other, "FedSplitBERT")["reproduced"].cells == ("80.00", "not run")
 
 
 def test_a_reference_holds_for_every_variant(table: Benchmark, records: list[RunRecord]) -> None:
     made = shown(table, records)
     for grid, expected in zip(made.grids, ("65.00", "50.00"), strict=False):
-        assert lines(grid, "Local majority †")["ours"].cells == (expected, expected)
+        assert lines(grid, "Local majority †")["reproduced"].cells == (expected, expected)
     assert made.notes[0] == "Columns: element type; the same in every column: Local majority."
     alone = shown(table, records, ["majority"])
     assert alone.grids[0].headers == (("fp32",), ("fp16",))
@@ -106,24 +107,24 @@ def test_a_reference_holds_for_every_variant(table: Benchmark, records: list[Run
 def test_published_values_stand_where_there_are_some(table: Benchmark, records: list[RunRecord]) -> None:
     scores, other, _ = shown(table, records).grids
     split = lines(scores, "FedSplitBERT")
-    assert split["published"].cells == ("≈ 64.00", "80.00")
+    assert split["reported"].cells == ("≈ 64.00", "80.00")
     assert "difference" not in split  # at this scale levels are not comparable
-    assert "published" not in lines(scores, "FedAvg")
-    assert "published" not in lines(other, "FedSplitBERT")
+    assert "reported" not in lines(scores, "FedAvg")
+    assert "reported" not in lines(other, "FedSplitBERT")
     demo = shown(table, [], scale="demo")
-    assert not any(line.label == "published" for grid in demo.grids for group in grid.groups for line in group.lines)
+    assert not any(line.label == "reported" for grid in demo.grids for group in grid.groups for line in group.lines)
 
 
 def test_bytes_by_method_and_variant(table: Benchmark, records: list[RunRecord]) -> None:
     *_, sent = shown(table, records).grids
     assert [group.name for group in sent.groups] == ["Local majority †", "FedSplitBERT", "FedAvg"]  # what was run
     avg = lines(sent, "FedAvg")
-    assert avg["a round"].cells == ("–", "8 B")
-    assert avg["up, all rounds"].cells == ("–", "16 B")
-    assert avg["down, all rounds"].cells == ("–", "1.60 kB")
-    assert avg["set-up, once"].cells == ("–", "12.00 kB")
+    assert avg["per round"].cells == ("–", "8 B")
+    assert avg["uplink, all rounds"].cells == ("–", "16 B")
+    assert avg["downlink, all rounds"].cells == ("–", "1.60 kB")
+    assert avg["one-time model distribution"].cells == ("–", "12.00 kB")
     assert avg["training"].cells == ("–", "1.5 min")
-    assert lines(sent, "Local majority †")["up, all rounds"].cells == ("0 B", "0 B")
+    assert lines(sent, "Local majority †")["uplink, all rounds"].cells == ("0 B", "0 B")
 
 
 def test_a_part_leaves_out_the_rest(table: Benchmark, records: list[RunRecord]) -> None:
@@ -131,8 +132,8 @@ def test_a_part_leaves_out_the_rest(table: Benchmark, records: list[RunRecord]) 
     assert part.variants == ("fp16",)
     assert [method.name for method in part.methods] == ["FedSplitBERT", "FedAvg"]
     scores, *_ = shown(table, records, ["fedsplitbert", "fedavg-fp16"]).grids
-    assert lines(scores, "FedSplitBERT")["ours"].cells == ("71.00", "–")
-    assert lines(scores, "FedAvg †")["ours"].cells == ("–", "0.00")  # what is left of it is in no paper
+    assert lines(scores, "FedSplitBERT")["reproduced"].cells == ("71.00", "–")
+    assert lines(scores, "FedAvg †")["reproduced"].cells == ("–", "0.00")  # what is left of it is in no paper
 
 
 def test_several_tasks_have_tables_of_their_own_and_no_average(
@@ -148,7 +149,7 @@ def test_several_tasks_have_tables_of_their_own_and_no_average(
 def test_nothing_run_is_said(table: Benchmark) -> None:
     made = shown(table, [])
     assert (made.run, made.cells) == (0, 12)
-    assert lines(made.grids[0], "FedProx")["ours"].cells == ("not run", "–")
+    assert lines(made.grids[0], "FedProx")["reproduced"].cells == ("not run", "–")
     assert not [grid for grid in made.grids if "bytes" in grid.title]
 
 
@@ -186,7 +187,7 @@ def test_bars_are_variants_and_references_levels(table: Benchmark, records: list
     assert np.asarray(level.get_ydata()).tolist() == pytest.approx([65, 65])
     (legend,) = figure.legends
     labels = [text.get_text() for text in legend.get_texts()]
-    assert labels == ["fp32", "fp16", "published", "derived from the paper's text", "Local majority †"]
+    assert labels == ["fp32", "fp16", "reported", "derived from the paper's text", "Local majority †"]
     caption = " ".join(legend.get_title().get_text().split())
     assert caption.startswith("Bars of a group: element type.")
     assert "not comparable in level" in caption
@@ -231,5 +232,5 @@ def test_table_3_in_part(methods: tuple[str, ...]) -> None:
     assert [group.name for group in scores.groups] == ["D-FedFreezeBERT, FedAvg", "C-FedFreezeBERT"]
     one = len({method.split("-")[-1] for method in methods}) == 1
     assert [header[0] for header in scores.headers] == (["P-SUM"] if one else ["P-SUM", "H-SUM"])
-    assert lines(scores, "C-FedFreezeBERT")["ours"].cells == (("not run",) if one else ("not run", "–"))
-    assert lines(scores, "C-FedFreezeBERT")["published"].cells[0] == "75.26"
+    assert lines(scores, "C-FedFreezeBERT")["reproduced"].cells == (("not run",) if one else ("not run", "–"))
+    assert lines(scores, "C-FedFreezeBERT")["reported"].cells[0] == "75.26"

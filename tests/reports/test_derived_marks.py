@@ -13,8 +13,9 @@ from rich.console import Console
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
 from reports.evidence.records import request_for
+from reports.pages.latex import latex
 from reports.pages.page import Page
-from reports.pages.render import latex, markdown, print_page
+from reports.pages.render import markdown, print_page
 from reports.pages.text import DERIVED, marked
 from reports.views import show
 from reports.views.comparison import Comparison, compare
@@ -55,7 +56,7 @@ def test_the_score_says_how_its_published_value_is_derived(compared: Callable[[s
 def test_cells_differences_and_verdicts_are_marked(compared: Callable[[str], Comparison]) -> None:
     fedavg, split = scores_grid(compared("paper")).groups
     lines = {line.label: line.cells for line in fedavg.lines}
-    assert lines["published"] == ("70.00/≈ 75.00",)
+    assert lines["reported"] == ("70.00/≈ 75.00",)
     assert lines["difference"] == ("+0.00/≈ +1.00",)
     assert lines["verdict"] == ("undecided/≈ undecided",)
     assert DERIVED not in "".join(cell for line in split.lines for cell in line.cells)
@@ -91,7 +92,7 @@ def test_bars_draw_another_sign(compared: Callable[[str], Comparison], table3: B
         ),
         cells=tuple(replace(cell, column=replace(cell.column, averaged=ACC)) for cell in comparison.cells),
     )
-    for shown, expected in ((comparison, ["published"]), (by_accuracy, ["published", "derived from the paper's text"])):
+    for shown, expected in ((comparison, ["reported"]), (by_accuracy, ["reported", "derived from the paper's text"])):
         figure = show("scores", shown).figure
         assert figure is not None
         drawn = figure()

@@ -52,11 +52,11 @@ def test_bars_whiskers_and_diamonds(comparison: Comparison) -> None:
     whiskers = [marks for marks in axes.collections if isinstance(marks, LineCollection)]
     lengths = [(high[1] - low[1]) / 2 for line in whiskers for low, high in line.get_segments()]
     assert lengths == pytest.approx([2**0.5, 3.0, 0.0])  # sd of 70, 72; then sampling error; then nothing known
-    diamonds = next(marks for marks in axes.collections if marks.get_label() == "published")
+    diamonds = next(marks for marks in axes.collections if marks.get_label() == "reported")
     assert [y for _, y in diamonds.get_offsets()] == [76.65, 76.67, 76.99, 79.97, 77.95]
     assert "scale lite: real data, MiniLM" in axes.get_title()
     caption = " ".join(axes.get_xlabel().split())
-    assert "sd over seeds; with one seed, ± sampling error" in caption
+    assert "sd over seeds; with one seed, ± SE of the test sets" in caption
     assert "not comparable in level" in caption
 
 
@@ -65,7 +65,7 @@ def test_a_demo_plot_has_no_diamonds(table3: Benchmark, record_of: RecordOf) -> 
         request_for(table3, table3.scale("demo"), [record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}, scale="demo")])
     )
     axes = bar_plot(demo).axes[0]
-    assert all(marks.get_label() != "published" for marks in axes.collections)
+    assert all(marks.get_label() != "reported" for marks in axes.collections)
     assert "iamond" not in axes.get_xlabel()
 
 

@@ -61,7 +61,7 @@ def test_the_picture_says_how_many_seeds_stand_behind_it() -> None:
     request = request_for(TABLE, LITE, (), columns=[column])
     legend = front_picture(request, column, "test/accuracy", "fedavg", "local-majority").legends[0]
     title = " ".join(legend.get_title().get_text().split())
-    assert title.startswith("Full marks: ours, scale lite (")
+    assert title.startswith("Full marks: reproduced, scale lite (")
     assert ", not run; levels are not comparable" in title
     (shown,) = (text.get_text() for text in legend.get_texts())
     assert shown == "hollow: reported"

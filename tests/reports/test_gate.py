@@ -64,11 +64,11 @@ def test_the_encoder_has_to_beat_both_by_more_than_the_error(table: Benchmark, r
     low = runs("overall-majority", [50.0] * 3)
     assert decided(table, [*central, *runs("linear", [70.0, 71.0, 70.5]), *low]) == Gate(True)
     shut = decided(table, [*central, *runs("linear", [84.0, 85.5, 85.5]), *low])
-    assert shut == Gate(False, "the encoder is too weak here: central 81.0, linear 85.0, n = 3")
+    assert shut == Gate(False, "the encoder is too weak here: centralised training 81.0, a linear model 85.0, n = 3")
     close = decided(table, [*central, *runs("linear", [78.0, 84.0, 78.0]), *low])
     assert not close.is_open  # above by 1 on average, and by less than the error
     both = decided(table, [*central, *runs("linear", [90.0] * 3), *runs("overall-majority", [85.0] * 3)])
-    assert both.why.endswith("central 81.0, linear 90.0, overall majority 85.0, n = 3")
+    assert both.why.endswith("centralised training 81.0, a linear model 90.0, the majority class 85.0, n = 3")
 
 
 @settings(max_examples=30, deadline=None)
@@ -126,7 +126,7 @@ def test_tables_say_which_columns_are_evidence(table: Benchmark, runs: Runs) -> 
     opened = [*runs("central", [90.0, 91.0]), *runs("linear", [70.0, 70.5]), *low]
     assert notes(opened) == ["Orderings are evidence on QQP: there the encoder learns the task."]
     shut = [*runs("central", [90.0, 91.0]), *runs("linear", [95.5, 95.5]), *low]
-    weak = "the encoder is too weak here: central 90.5, linear 95.5, n = 2"
+    weak = "the encoder is too weak here: centralised training 90.5, a linear model 95.5, n = 2"
     assert notes(shut) == [f"Orderings are no evidence on QQP: {weak}."]
     assert notes([]) == [f"Orderings are no evidence on QQP: {NOT_RUN}."]
     assert notes(opened, replace(table, rows=table.rows[:3])) == []

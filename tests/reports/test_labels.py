@@ -106,7 +106,7 @@ def test_a_client_has_what_was_requested_obtained_and_printed(labelled: RecordOf
     assert lines_of(grid.groups[0]) == {
         "requested": ("95/5",),
         "obtained": ("95.00/5.00",),
-        "published": ("95/5",),
+        "reported": ("95/5",),
         "difference": ("+0.00/+0.00",),
         "train + test": ("1008 + 252",),
     }
@@ -128,7 +128,7 @@ def test_a_normalised_row_differs_from_print(labelled: RecordOf) -> None:
     last = lines_of(shown.grids[0].groups[9])
     # 51/48 scaled by 100/99; 1323 / 4.6448 = 284 examples a client, of which round(284 * 51 / 99) = 146.
     assert last["requested"] == ("51.52/48.48",)
-    assert last["published"] == ("51/48",)
+    assert last["reported"] == ("51/48",)
     assert last["obtained"] == (f"{100 * 146 / 284:.2f}/{100 * 138 / 284:.2f}",)
     assert last["difference"] == ("+0.41/+0.59",)
     assert "client 10" in note_with(shown, "Deviation client-10")
@@ -140,7 +140,7 @@ def test_scores_have_a_mean_and_a_range(labelled: RecordOf) -> None:
     middle = STSB[30:60]
     assert lines["requested"] == ("part 2 of 3",)
     assert lines["obtained"] == (f"{middle.mean():.2f} ({middle.min():.2f}–{middle.max():.2f})",)
-    assert lines["published"] == ("2.90",)
+    assert lines["reported"] == ("2.90",)
     assert lines["difference"] == ("−0.40",)
     assert lines_of(shown.grids[0].groups[3])["first label in the data, between"] == ("–",)
     assert "STS-B" in note_with(shown, "Labels or scores of the test parts")
@@ -158,7 +158,7 @@ def test_labels_stand_in_the_order_of_print(labelled: RecordOf) -> None:
 
 def test_the_demo_shows_no_published_number(labelled: RecordOf) -> None:
     shown = page_of([labelled("mrpc", MRPC, scale="demo")], scale="demo")
-    assert not {"published", "difference"} & set(lines_of(shown.grids[0].groups[0]))
+    assert not {"reported", "difference"} & set(lines_of(shown.grids[0].groups[0]))
     assert shown.frame()["published"].isna().all()
     assert not [note for note in shown.notes if note.startswith(("Label order", "Difference"))]
 

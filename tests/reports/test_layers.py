@@ -128,10 +128,10 @@ def test_at_the_papers_depth_c_stands_alone(layer_of: LayerOf) -> None:
     assert points(axes.lines[0]) == [(6, 60)]
     _, grid = shown(asked)
     assert [group.name for group in grid.groups] == [
-        "Local majority †", "c = 12", "c = 10", "c = 8", "c = 6", "c = 4", "c = 0",
+        "Majority class, by client †", "c = 12", "c = 10", "c = 8", "c = 6", "c = 4", "c = 0",
     ]  # fmt: skip
     assert "in brackets" not in caption(asked)
-    assert "Hollow: published." in caption(asked)
+    assert "Hollow: reported." in caption(asked)
 
 
 # ---- scores ------------------------------------------------------------------------------------------------------
@@ -147,8 +147,8 @@ def test_ours_is_filled_and_print_is_hollow(records: list[RunRecord]) -> None:
     assert ours.get_marker() == published.get_marker()
     assert {len(curves(axes, ":", color)) for color in PALETTE[:3]} == {1}  # printed for tasks that were not run too
     assert not curves(axes, "-", PALETTE[1])
-    assert "published (Table IV)" in labels(request(records))
-    assert "Hollow: published, not comparable in level: other encoder/scale." in caption(request(records))
+    assert "reported (Table IV)" in labels(request(records))
+    assert "Hollow: reported, not comparable in level: other encoder/scale." in caption(request(records))
 
 
 def test_whiskers_are_seed_noise_or_test_noise(records: list[RunRecord]) -> None:
@@ -162,16 +162,16 @@ def test_whiskers_are_seed_noise_or_test_noise(records: list[RunRecord]) -> None
 def test_rows_without_a_c_are_levels(records: list[RunRecord]) -> None:
     (level,) = curves(panel(request(records), "test scores"), "--")
     assert list(level.get_ydata()) == pytest.approx([81, 81])
-    assert "Local majority †, in the task's colour" in labels(request(records))
+    assert "Majority class, by client †, in the task's colour" in labels(request(records))
 
 
 def test_the_demo_shows_nothing_published(layer_of: LayerOf) -> None:
     asked = request([layer_of("c6", "mrpc", 0.8, scale="demo")], "demo")
     assert not [line for line in panel(asked, "test scores").lines if line.get_linestyle() == ":"]
-    assert not [label for label in labels(asked) if "published" in label]
+    assert not [label for label in labels(asked) if "reported" in label]
     assert "ublished" not in caption(asked)
     _, grid = shown(asked)
-    assert all(line.label != "published" for group in grid.groups for line in group.lines)
+    assert all(line.label != "reported" for group in grid.groups for line in group.lines)
     assert "generated data" in " ".join(layer_plot(join(asked)).get_suptitle().split())
 
 
@@ -191,22 +191,22 @@ def test_the_table_has_scores_and_bytes_of_every_c(records: list[RunRecord]) -> 
         ("MRPC", "Acc"),
         ("CoLA", "Mcc"),
         ("RTE", "Acc"),
-        ("MB a round", "measured"),
-        ("MB a round", "derived for bert-base-uncased"),
+        ("MB per round", "measured"),
+        ("MB per round", "derived for bert-base-uncased"),
     )
-    assert line_of(grid, "c = 6 (3 of 6)", "ours").cells == ("81.00", "not run", "not run", "30.00", "510.00")
-    assert line_of(grid, "c = 4 (2 of 6)", "ours").cells == ("not run", "not run", "not run", "not run", "340.00")
-    assert line_of(grid, "c = 6 (3 of 6)", "published").cells == ("86.85", "51.17", "73.76", "", "")
+    assert line_of(grid, "c = 6 (3 of 6)", "reproduced").cells == ("81.00", "not run", "not run", "30.00", "510.00")
+    assert line_of(grid, "c = 4 (2 of 6)", "reproduced").cells == ("not run", "not run", "not run", "not run", "340.00")
+    assert line_of(grid, "c = 6 (3 of 6)", "reported").cells == ("86.85", "51.17", "73.76", "", "")
     assert line_of(grid, "c = 6 (3 of 6)", "± sd (n)").cells[0] == "1.41 (2)"
-    assert line_of(grid, "Local majority †", "ours").cells == ("81.00", "not run", "not run", "", "")
+    assert line_of(grid, "Majority class, by client †", "reproduced").cells == ("81.00", "not run", "not run", "", "")
     assert (made.run, made.cells) == (4, 7 * 3)
     assert "Not run: CoLA, RTE." in made.notes
-    assert any(note.startswith("published: Table IV;") for note in made.notes)
+    assert any(note.startswith("reported: Table IV;") for note in made.notes)
 
 
 def test_all_tasks_run_bring_no_average(layer_of: LayerOf) -> None:
     _, grid = shown(request([layer_of("c6", task, 0.8) for task in COLUMNS]))
-    assert len(line_of(grid, "c = 6 (3 of 6)", "ours").cells) == len(COLUMNS) + 2
+    assert len(line_of(grid, "c = 6 (3 of 6)", "reproduced").cells) == len(COLUMNS) + 2
 
 
 def test_the_frame_says_c_and_both_sizes(records: list[RunRecord]) -> None:

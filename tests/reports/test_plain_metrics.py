@@ -81,7 +81,7 @@ def test_a_table_shows_it_as_it_is(table: Benchmark, records: list[RunRecord]) -
     made = shown(table, records)
     assert made.grids[0].headers[0][:2] == ("Corpus", "Perplexity")
     lines = lines_of(made, "FedAvg")
-    assert (lines["ours (n = 2)"], lines["± test set"]) == (("21.00",), ("0.10",))
+    assert (lines["reproduced (n = 2)"], lines["± SE (test set)"]) == (("21.00",), ("0.10",))
     (note,) = [note for note in made.notes if note.startswith("Scores")]
     assert note.startswith("Scores: geometric mean over clients at the last round")
     frame = made.frame()
@@ -93,7 +93,7 @@ def test_a_table_shows_it_as_it_is(table: Benchmark, records: list[RunRecord]) -
 
 def test_the_best_round_is_the_lowest(table: Benchmark, records: list[RunRecord]) -> None:
     assert records[2].score(PERPLEXITY, "best") == 10.0
-    assert lines_of(shown(table, records, at="best"), "FedSplitBERT")["ours (n = 2)"] == ("10.50",)
+    assert lines_of(shown(table, records, at="best"), "FedSplitBERT")["reproduced (n = 2)"] == ("10.50",)
 
 
 # ---- targets and curves ------------------------------------------------------------------------------------------

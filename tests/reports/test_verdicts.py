@@ -111,6 +111,30 @@ def test_the_table_shows_verdicts_and_their_rule_at_paper_scale_alone(table3: Be
         labels = {line.label for group in scores_grid(comparison).groups for line in group.lines}
         assert ("verdict" in labels) == shown
         assert (RULE in comparison.notes) == shown
+        assert ("90 % bounds" in labels) == shown
+        assert "95 % CI" in labels
+
+
+def test_an_interval_stays_within_what_a_score_can_be(table3: Benchmark, record_of: RecordOf) -> None:
+    near = _result(table3, _records(record_of, [0.99, 0.98, 1.0]))
+    assert near.interval is not None
+    assert near.ci is not None
+    assert near.interval[1] > 100  # the bounds of a test are what they are
+    assert near.ci[1] == 100
+    assert near.ci[0] < near.interval[0]  # 95 % are wider than 90 %
+    correlations = [
+        record_of("fedavg", "stsb", {"test/pearson": value}, seed=seed, errors={"test/pearson": 0.01})
+        for seed, value in enumerate((-0.9, 0.2, 0.9))
+    ]
+    shown = compare(request_for(table3, table3.scale("lite"), correlations))
+    (wide,) = (cell.headline.ci for cell in shown.cells if cell.is_run)
+    assert wide == (-100, 100)
+
+
+def test_two_seeds_have_no_interval(table3: Benchmark, record_of: RecordOf) -> None:
+    two = _result(table3, _records(record_of, [0.83, 0.85]))
+    assert two.ci is None
+    assert two.interval is not None
 
 
 @given(st.floats(0, 100), st.floats(0, 100), st.floats(0.001, 10), st.integers(2, 9), st.floats(0, 1))
@@ -134,7 +158,7 @@ def test_no_difference_is_shown_to_levels_that_are_not_comparable(table3: Benchm
     for scale, shown in (("paper", True), ("lite", False)):
         comparison = compare(request_for(table3, table3.scale(scale), _records(record_of, [0.83, 0.84], scale)))
         labels = {line.label for group in scores_grid(comparison).groups for line in group.lines}
-        assert "published" in labels
+        assert "reported" in labels
         assert ("difference" in labels) == shown
         assert frame(comparison)["difference"].notna().any() == shown
     changed = dataclasses.replace(table3.scale("paper"), changed=True)

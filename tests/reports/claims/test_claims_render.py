@@ -37,11 +37,11 @@ def test_a_line_for_each_claim_with_both_verdicts(
         r"FedSplitBERT − FedAvg, QQP +5.00 \[+4.10, +5.90\] | 2 |  |"
     )
     assert lines[3].endswith("| not printed | not run |  |  |  |  |")
-    assert "- 1a: print: no numbers; ours: n = 2; FedSplitBERT − FedAvg, QQP +5.00" in text
+    assert "- 1a: reported: no numbers; reproduced: n = 2; FedSplitBERT − FedAvg, QQP +5.00" in text
     assert text.startswith("### FedSplitBERT, claims · scale lite: real data, MiniLM\n")
     assert "- 1a: less than 6 layers." in text
-    assert text.count("Rule (docs/statistics.md says why). In print:") == 1
-    assert summary(judged) == "2 claims: in print 2 not printed; in our records 1 supported, 1 not run."
+    assert text.count("Rule (docs/statistics.md says why). Reported:") == 1
+    assert summary(judged) == "2 claims: as reported 2 not printed; reproduced 1 supported, 1 not run."
     console = Console(file=io.StringIO(), width=2000)
     print_claims(judged, console)
     terminal = console.file.getvalue()  # type: ignore[attr-defined]
@@ -80,12 +80,15 @@ def test_one_line_says_what_keeps_a_claim_open(
     assert cells[5].startswith("FedSplitBERT − FedAvg, QQP +3.00")
     assert cells[6:8] == [
         "3",
-        "QNLI not judged: the encoder is too weak here: central 90.0, linear 95.0, n = 8; 1 of 2 on both sides of "
-        r"\> 0; a small encoder",
+        "QNLI not judged: the encoder is too weak here: centralised training 90.0, a linear model 95.0, n = 8; 1 of 2 "
+        r"on both sides of \> 0; a small encoder",
     ]
     assert float(cells[8]) > 3
     console = Console(file=io.StringIO(), width=2000)
     print_claims(judged, console)
     terminal = console.file.getvalue()  # type: ignore[attr-defined]
-    for part in ("; a small encoder; would have seen ", "read as QQP alone: in print not printed (no numbers); ours "):
+    for part in (
+        "; a small encoder; would have seen ",
+        "read as QQP alone: reported not printed (no numbers); reproduced ",
+    ):
         assert part in terminal

@@ -95,7 +95,7 @@ def test_other_sentences_use_derived_numbers_and_say_so() -> None:
         "holds",
         f"C-FedFreezeBERT · P-SUM − FedSplitBERT · ordinary, {score} +1.17 % (derived from prose)",
     )
-    assert in_print("3a")[1].endswith(f"Central training · ordinary, {score} +0.89 (derived from prose)")
+    assert in_print("3a")[1].endswith(f"Centralised training · ordinary, {score} +0.89 (derived from prose)")
     lower = changed("fedsplitbert-ordinary", 73.0)
     verdict, numbers = in_print("3a", lower)
     assert (verdict, "2 of 3 hold; not:" in numbers) == ("does not hold", True)

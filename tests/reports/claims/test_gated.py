@@ -19,7 +19,7 @@ RunOf = Callable[..., RunRecord]
 JudgeOf = Callable[..., Judgement]
 TARGET = Target({"qqp": 84.0}, (FEDAVG,))
 SHUT = {"linear": 95.0}
-WEAK = "QQP not judged: the encoder is too weak here: central 90.0, linear 95.0, n = 8"
+WEAK = "QQP not judged: the encoder is too weak here: centralised training 90.0, a linear model 95.0, n = 8"
 ORDERINGS: tuple[Relation, ...] = (
     Better((SPLIT,), (FEDAVG,), tasks=("qqp",)),
     Better((SPLIT,), (FEDAVG,), tasks=("qqp",), measure="loss"),

@@ -24,7 +24,7 @@ SIZES = Printed("Table VI", "parameter_gb")
 ROUNDS = Better((SPLIT,), (FEDAVG,), tasks=("qqp",), measure="rounds")
 TWICE = Cheaper((SPLIT,), (FEDAVG,), 2.0, ("qqp",), TARGET)
 SEEDS = range(7)  # redrawn splits: fewer decide nothing
-MEETS = "QQP not judged: the local majority, which sends nothing, meets it in 7 of 7 seeds"
+MEETS = "QQP not judged: the majority-class baseline, which sends nothing, meets it in 7 of 7 seeds"
 
 
 @pytest.fixture(scope="session")
@@ -171,7 +171,7 @@ def test_no_verdict_where_the_majority_meets_the_target(
     met = judge_of(relation, records, levels={"local-majority": 60.1})
     assert (met.ours, met.why) == ("not judged", MEETS)
     unknown = judge_of(relation, records, levels={"local-majority": None})
-    assert (unknown.ours, unknown.why) == ("not judged", "QQP not judged: the local majority was not run")
+    assert (unknown.ours, unknown.why) == ("not judged", "QQP not judged: the majority-class baseline was not run")
 
 
 def test_the_majority_counts_at_the_papers_scale_too(runs_of: Runs, judge_of: JudgeOf) -> None:

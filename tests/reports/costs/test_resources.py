@@ -155,7 +155,7 @@ def test_sizes_are_held_against_print(asked: Asked) -> None:
     grid = titled(asked(), "communication")
     assert cells(grid, "FEDBFPT") == {
         "printed MB": "29.42", "printed %": "7.04", "saved MiB": "29.42", "saved %": "7.04", "verdict": "as printed",
-        "tensors up, MiB": "29.41", "tensors down, MiB": "23.53", "set-up once, MiB": "417.76",
+        "tensors uplink, MiB": "29.41", "tensors downlink, MiB": "23.53", "one-time model distribution MiB": "417.76",
     }  # fmt: skip
     assert cells(grid, "DistilBERT")["verdict"] == "differs/as printed"  # 255.56 for 255.55, both 61.16 %
     assert cells(grid, "TinyBERT-4")["saved %"] == "13.13"  # of sizes as printed; of exact ones 13.14
@@ -201,11 +201,17 @@ def test_measured_bytes_are_of_one_client_and_round(asked: Asked, sent: RecordOf
         sent("fedbfpt", MEBIBYTE, MEBIBYTE // 2, 8 * MEBIBYTE),
     ]
     measured = titled(asked(records), "measured")
-    own = {"n seeds": "1", "up MiB": "1.00", "up %": "12.50", "down MiB": "0.50", "set-up once, MiB": "8.00"}
+    own = {
+        "n seeds": "1",
+        "uplink MiB": "1.00",
+        "uplink %": "12.50",
+        "downlink MiB": "0.50",
+        "one-time model distribution MiB": "8.00",
+    }
     assert cells(measured, "FEDBFPT") == own
     assert cells(measured, "BERT-C")["n seeds"] == "not run"
     alone = titled(asked(records[1:]), "measured")
-    assert cells(alone, "FEDBFPT")["up %"] == "–"
+    assert cells(alone, "FEDBFPT")["uplink %"] == "–"
 
 
 def test_a_ledger_that_was_changed_is_refused(asked: Asked, sent: RecordOf) -> None:

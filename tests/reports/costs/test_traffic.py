@@ -49,7 +49,8 @@ def line(grid: Grid, name: str) -> Line:
 def test_measured_bytes_are_the_ledgers(asked: Asked, records: list[RunRecord]) -> None:
     *_, measured = page(asked(records)).grids
     assert [header[-1] for header in measured.headers] == [
-        "seeds", "up", "down", "both", "ordinary", "ordinary", "features", "masks", "labels", "weights", "once",
+        "seeds", "uplink", "downlink", "both", "ordinary", "ordinary",
+        "features", "masks", "labels", "weights", "distribution",
     ]  # fmt: skip
     nothing = "–"
     assert line(measured, "FedAvg · ordinary").cells == (

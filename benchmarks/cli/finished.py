@@ -1,0 +1,48 @@
+"""How many cells of a table have a record, without what reads whole records: `list` answers at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from benchmarks.errors import UserError
+from benchmarks.spec import Benchmark, Cell, Column, Row, Scale
+
+_DECODER = json.JSONDecoder()
+_CELL = '"cell": '
+
+
+def recorded_cells(folders: Iterable[Path]) -> list[Cell]:
+    """The cells of all records in folders, each once; files that are no record are left to those who read them."""
+    found: dict[str, Cell] = {}
+    for path in (path for folder in dict.fromkeys(folders) for path in folder.glob("*.json")):
+        try:
+            text = path.read_text(encoding="utf-8")
+            value, _ = _DECODER.raw_decode(text, text.index(_CELL) + len(_CELL))
+            found[path.name] = Cell.from_json(value)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, UserError):
+            continue
+    return list(found.values())
+
+
+class Finished:
+    """The cells that have a record, of one scale."""
+
+    def __init__(self, cells: Iterable[Cell], scale: str) -> None:
+        """cells: of any scale."""
+        own = [cell for cell in cells if cell.scale == scale]
+        self._known = {cell.definition_id for cell in own}
+        self._seeds: dict[tuple[str, str], set[int]] = {}
+        for cell in own:
+            self._seeds.setdefault((cell.task, cell.algorithm), set()).add(cell.seed)
+
+    def of(self, table: Benchmark, scale: Scale) -> tuple[int, int]:
+        """How many of a table's cells are among them, whatever the seed, and how many there are."""
+        places = [(row, column) for row in table.rows_at(scale) for column in table.columns_at(scale)]
+        return sum(self._is_run(table, scale, *place) for place in places), len(places)
+
+    def _is_run(self, table: Benchmark, scale: Scale, row: Row, column: Column) -> bool:
+        # A cell is made and compared only where a record of its task and method exists: that takes its time.
+        seeds = self._seeds.get((column.task, row.algorithm), ())
+        return any(table.cell(row, column, scale, seed).definition_id in self._known for seed in sorted(seeds))
