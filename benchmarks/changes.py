@@ -133,11 +133,21 @@ def field_value(cell: Any, name: str) -> JSON:
     return value
 
 
+_HINTS: dict[type, dict[str, Any]] = {}  # read once, as tables make thousands of cells
+
+
+def _hints(kind: type) -> dict[str, Any]:
+    """The types of a dataclass's fields."""
+    if kind not in _HINTS:
+        _HINTS[kind] = get_type_hints(kind)
+    return _HINTS[kind]
+
+
 def _changed(target: Any, path: str, name: str, value: JSON, cell: Any) -> Any:
     """A dataclass with the field at a path changed. name: the whole path, from the cell on, for messages."""
     key, dot, inner = path.partition(".")
     if key in {field.name for field in dataclasses.fields(target) if not field.metadata.get("fixed")}:
-        current, hint = getattr(target, key), get_type_hints(type(target))[key]
+        current, hint = getattr(target, key), _hints(type(target))[key]
         if inner and current is None and any(dataclasses.is_dataclass(kind) for kind in get_args(hint)):
             raise UserError(
                 f"--set {name}: expected a cell with {key}, whose fields can be changed, found one without it: "
