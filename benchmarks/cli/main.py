@@ -22,6 +22,7 @@ MODULES = {
     "pretrain": "pretrain",
     "report": "report",
     "front": "front",
+    "site": "site",
     "import": "report",
     "ui": "services",
     "doctor": "services",
