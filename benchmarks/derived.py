@@ -48,6 +48,7 @@ def _kept() -> Mapping[str, JSON]:
 
 
 ASKED: dict[str, JSON] = {}  # every key that was asked in this process, and its answer
+MISSING: set[str] = set()  # those without one, as it is not kept and torch is not installed
 
 
 def answered(key: str, read: Callable[[JSON], Answer], derive: Callable[[], Answer | None]) -> Answer | None:
@@ -56,6 +57,7 @@ def answered(key: str, read: Callable[[JSON], Answer], derive: Callable[[], Answ
         found = ASKED.setdefault(key, _kept().get(key))
         return None if found is None else read(found)
     if not is_derivable():
+        MISSING.add(key)
         return None
     answer = derive()
     ASKED[key] = None if answer is None else json.loads(json.dumps(_written(answer)))

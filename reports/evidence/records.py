@@ -72,10 +72,14 @@ def by_definition(records: Iterable[RunRecord]) -> Index:
     newest: dict[str, int] = {}
     for record in runs.values():
         newest[record.cell.task] = max(newest.get(record.cell.task, 0), record.cell.engine_version)
+    return indexed(run for run in runs.values() if run.cell.engine_version == newest[run.cell.task])
+
+
+def indexed(records: Iterable[RunRecord]) -> Index:
+    """All of the records, by definition."""
     index = Index()
-    for record in runs.values():
-        if record.cell.engine_version == newest[record.cell.task]:
-            index.setdefault(record.cell.definition_id, []).append(record)
+    for record in records:
+        index.setdefault(record.cell.definition_id, []).append(record)
     return index
 
 

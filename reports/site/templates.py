@@ -7,7 +7,6 @@ from functools import cache
 from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from benchmarks.spec import JSON
 from reports.front.state import AGAINST, FOR
@@ -46,7 +45,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters["kind"] = lambda word: _KINDS.get(word, "plain")
-    made.filters["data"] = lambda value: Markup(script_json(value))
+    made.filters["data"] = script_json
     made.globals |= {
         "site_name": SITE_NAME,
         "anchor": addresses.anchor,
