@@ -49,7 +49,12 @@ def front_chart(points: Sequence[Point], labels: Mapping[str, str]) -> Chart:
     panels = sorted(titles, key=lambda key: (-weights[key], key))
     tip = [{"field": name, "title": name} for name in ("method", "paper", "score", "bytes", "runs", "scale")]
     x = {"field": "x", "type": "quantitative", "scale": {"type": "log", "nice": False, "padding": 24}, "title": ""}
-    x["axis"] = {"format": "~s", "labelExpr": "datum.label + 'B'", "labelOverlap": True, "tickCount": 6}
+    x["axis"] = {
+        "format": "~s",
+        "labelExpr": "datum.label ? datum.label + 'B' : ''",
+        "labelOverlap": True,
+        "tickCount": 6,
+    }
     y = {"field": "value", "type": "quantitative", "scale": {"zero": False, "padding": 16}, "title": ""}
     mark = {"size": 110, "strokeWidth": 2}
     shape = {"field": "paper", "type": "nominal", "title": None, "scale": _papers(points), "legend": {}}
@@ -64,8 +69,11 @@ def front_chart(points: Sequence[Point], labels: Mapping[str, str]) -> Chart:
             "mark": {"type": "rule", "strokeWidth": 2},
             "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": _COLOUR},
         },
-        "printed": {"mark": {"type": "point", "filled": False, **mark}, "encoding": encoding},
-        "ours": {"mark": {"type": "point", "filled": True, **mark, "cursor": "pointer"}, "encoding": encoding},
+        "printed": {"mark": {"type": "point", "filled": False, "opacity": 1, **mark}, "encoding": encoding},
+        "ours": {
+            "mark": {"type": "point", "filled": True, "opacity": 1, **mark, "cursor": "pointer"},
+            "encoding": encoding,
+        },
         "silent": {
             "mark": {"type": "rule", "strokeDash": [6, 4], "strokeWidth": 1.4},
             "encoding": {"y": y, "color": _COLOUR, "tooltip": tip},

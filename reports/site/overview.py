@@ -100,7 +100,7 @@ def _tiles(material: Material) -> list[Fact]:
         ),
         Fact(f"cells run, scale {material.scales[0]}", f"{run} of {of}"),
         Fact("claims borne out", str(claims[0])),
-        Fact("claims contradicted", str(claims[1])),
+        Fact("claims that do not hold", str(claims[1])),
         Fact(
             f"of {len(checks)} printed numbers and sentences do not agree",
             str(checks.count(False)),
