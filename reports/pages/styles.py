@@ -1,4 +1,4 @@
-"""One colour for a method, wherever it is drawn."""
+"""One colour and one mark for a method, wherever it is drawn."""
 
 from __future__ import annotations
 
@@ -43,6 +43,15 @@ _OTHERS = (
 )
 _LAYERS = ("#7B5EA7", "#5B6FB5", "#3C8DBC", "#2BA6A0", "#3FB97A", "#86C440", "#C9B400")  # c = 0 … 12
 _LAYER = re.compile(r"c = (\d+)\b")
+
+
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+
+def mark_of(method: str) -> str:
+    """The mark of a method by its name."""
+    known = list(_METHODS)
+    return MARKS[(known.index(method) if method in _METHODS else zlib.crc32(method.encode())) % len(MARKS)]
 
 
 def colour_of(method: str) -> str:
