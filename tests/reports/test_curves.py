@@ -18,8 +18,8 @@ from benchmarks.spec import View
 from reports import ReportError
 from reports.evidence.records import Request, request_for
 from reports.pages.page import Grid, Line, Page
-from reports.pages.render import markdown
 from reports.pages.plots import render
+from reports.pages.render import markdown
 from reports.pages.styles import colour_of, mark_of
 from reports.views import page
 from reports.views.curves import join
