@@ -25,7 +25,7 @@ SHELL := /bin/sh
 # Any other goal is a benchmark's id, with `sweep-` before it or not, so a new benchmark needs no line here.
 # They are named from the command line and not by a pattern rule, which would also try to make this file
 # and every other file that is a prerequisite.
-TARGETS := help setup encoder data demo test lint format bench ui report readme lock
+TARGETS := help setup encoder data demo test lint format bench ui report site readme lock
 FILES := environment.yml requirements.lock $(VENV)/%
 IDS := $(filter-out $(TARGETS) $(FILES),$(MAKECMDGOALS))
 SWEEPS := $(filter sweep-%,$(IDS))
@@ -57,6 +57,7 @@ help:
 	@echo 'make sweep-<benchmark>  tune on validation data: what the definition declares; SCALE=lite: every method with one budget,'
 	@echo '                      and ARGS=--adopt makes what is best the settings that the definition reads; other fields: --grid, --range'
 	@echo 'make report           render everything that has been run'
+	@echo 'make site             all of it as pages in one folder that needs no server: results/site/index.html'
 	@echo 'make ui               look at the runs in MLflow'
 	@echo 'make bench            speed and memory: against the machine, peers, and as clients grow; ARGS=engine: one part'
 	@echo '                      FLOWER=1: against Flower, too, installed apart into $(FLOWER_ENV)'
@@ -144,6 +145,9 @@ demo: $(INSTALLED)
 
 report: $(INSTALLED)
 	@$(CLI) report $(call flag,--scale,SCALE) $(SELECTION) $(ARGS)
+
+site: $(INSTALLED)
+	@$(CLI) site $(call flag,--scale,SCALE) $(call flag,--results-dir,RESULTS_DIR) $(ARGS)
 
 # What is committed, not what is in the results folder.
 COMMITTED := $(wildcard benchmarks/*/records)

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from benchmarks.changes import FIXED
 from benchmarks.errors import UserError
@@ -104,7 +105,7 @@ class Cell:
         """Identity of the definition, without the inputs' digests: what a report joins on."""
         return digest(self.to_json())
 
-    @property
+    @cached_property  # tables, claims and gates ask every record for it
     def definition_id(self) -> str:
         """Identity of the definition, whatever the engine's version: by which a report finds older records, too."""
         return digest(without(self.to_json(), "engine_version"))

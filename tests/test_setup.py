@@ -19,10 +19,15 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("benchmarks", "fedsim", "partitions", "reports")
-DISTRIBUTION_OF = {"sklearn": "scikit-learn"}  # where the name that is imported is not the one that is installed
+DISTRIBUTION_OF = {
+    "sklearn": "scikit-learn",
+    "vl_convert": "vl-convert-python",
+}  # where the name that is imported is not the one that is installed
 MAX_LINES = 400
 MAX_LINES_OF_SMALL = 300  # a file of the packages below
-MAX_LINES_TOGETHER = {"fedsim": 5999, "reports": 10299}  # 630 of fedsim are the packed layers
+# 630 of fedsim are the packed layers; the site, which only shows, is counted apart from what judges.
+MAX_LINES_TOGETHER = {"fedsim": 5999, "reports": 10_399, "reports/site": 1999}
+APART = {"reports": "reports/site"}
 # What each package of reports builds on, beside the standard library and benchmarks' pure data.
 REPORTS: Mapping[str, tuple[str, ...]] = {
     "evidence": (),
@@ -32,6 +37,7 @@ REPORTS: Mapping[str, tuple[str, ...]] = {
     "audit": ("evidence", "pages", "claims"),
     "front": ("evidence", "pages", "claims", "audit"),
     "sweeps": ("pages",),
+    "site": ("evidence", "pages", "views", "claims", "audit", "front"),
 }
 READ_BY_REPORTS = tuple(
     f"benchmarks.{name}" for name in ("spec", "record", "predictions", "claims", "costs", "measures")
@@ -259,7 +265,9 @@ def test_no_file_is_long() -> None:
 @pytest.mark.parametrize("package", MAX_LINES_TOGETHER)
 def test_the_package_and_its_files_are_small(package: str) -> None:
     lengths = {
-        str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in sources(package)
+        str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines())
+        for path in sources(package)
+        if package not in APART or not path.is_relative_to(ROOT / APART[package])
     }
     assert {path: lines for path, lines in lengths.items() if lines > MAX_LINES_OF_SMALL} == {}
     assert sum(lengths.values()) <= MAX_LINES_TOGETHER[package]

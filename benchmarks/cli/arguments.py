@@ -120,6 +120,20 @@ def build_parser() -> Parser:
     command.add_argument("--picture", type=Path, help="also draw score against bytes into this file")
     command.add_argument("--scale", default="lite")
 
+    command = commands.add_parser(
+        "site", help="pages of everything that has been run, in a folder that needs no server"
+    )
+    command.add_argument("--out", type=Path, help="the folder (default: site in the results directory)")
+    command.add_argument("--scale", help=f"{', '.join(SCALES)} (default: all that have records)")
+    command.add_argument(
+        "--records",
+        type=Path,
+        action="append",
+        default=[],
+        help="folder of records, once for each (default: the committed ones and the results directory's)",
+    )
+    _places(command)
+
     command = commands.add_parser("import", help="take in records computed elsewhere, and mirror all to MLflow")
     command.add_argument("folder", type=Path, help="folder of records")
     _places(command)

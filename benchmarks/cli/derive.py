@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from benchmarks.costs import ClientCosts, WirePlan
+from benchmarks.derived import answered, client_from, key_of, plan_from
 from benchmarks.errors import DependsOnTextsError, RoundRefusedError
-from benchmarks.planning import wire_plan
-from benchmarks.spec import Benchmark, Cell, Column, Row, Scale, canonical_json
-from benchmarks.tasks import task
+from benchmarks.spec import Benchmark, Cell, Column, Row, Scale
 
 if TYPE_CHECKING:
     from reports.evidence.records import Derive
@@ -21,14 +20,17 @@ def derive_for(benchmark: Benchmark) -> Derive:
     def derive(row: Row, column: Column, scale: Scale, examples: int | None = None) -> WirePlan | None:
         cell = benchmark.cell(row, column, scale, 0)
         if (cell.spec_id, examples) not in known:
-            known[cell.spec_id, examples] = _plan(cell, examples)
+            key = key_of("plan", cell, examples)
+            known[cell.spec_id, examples] = answered(key, plan_from, lambda: plan_of(cell, examples))
         return known[cell.spec_id, examples]
 
     return derive
 
 
-def _plan(cell: Cell, examples: int | None) -> WirePlan | None:
+def plan_of(cell: Cell, examples: int | None) -> WirePlan | None:
     """What rounds send with so many examples, shared out evenly as their sum alone is known; None where unknown."""
+    from benchmarks.planning import wire_plan
+
     shared = None if examples is None else [(examples + client) // cell.clients for client in range(cell.clients)]
     try:
         return wire_plan(cell, examples=shared)
@@ -41,11 +43,14 @@ _KNOWN_COSTS: dict[str, ClientCosts | None] = {}  # the same for every corpus on
 
 def derive_client(cell: Cell) -> ClientCosts | None:
     """What one client's training costs; asked once for cells whose costs are the same."""
-    found = task(cell.task)
-    decisive = cell.backbone, cell.algorithm, cell.options, cell.clients, cell.codec, cell.head, vars(cell.training)
-    key = canonical_json([*decisive, found.objective, found.classes, found.objective_options])
+    key = key_of("client", cell)
     if key not in _KNOWN_COSTS:
-        from benchmarks.resources import client_costs
-
-        _KNOWN_COSTS[key] = client_costs(cell)
+        _KNOWN_COSTS[key] = answered(key, client_from, lambda: costs_of(cell))
     return _KNOWN_COSTS[key]
+
+
+def costs_of(cell: Cell) -> ClientCosts | None:
+    """What one client's training costs, derived."""
+    from benchmarks.resources import client_costs
+
+    return client_costs(cell)

@@ -8,22 +8,23 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from benchmarks.cli.derive import derive_for
-from benchmarks.cli.finished import Finished
 from benchmarks.cli.paper import audited, judged
 from benchmarks.errors import UserError
 from benchmarks.record import RunRecord, read_records, write_bytes
 from benchmarks.registry import benchmark, benchmark_ids, columns_of
-from benchmarks.spec import Benchmark
+from benchmarks.spec import Benchmark, Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from reports.front.state import Standing
 
 PICTURED = "fedsplitbert-table3", "mrpc", "test/accuracy"
 
 
 def front_command(words: argparse.Namespace) -> int:
     """Say in a file how far every paper is reproduced at a scale, and what was found."""
-    from reports.front.state import Standing, front_markdown
+    from reports.front.state import front_markdown
     from reports.pages.files import update_readme
     from reports.pages.plots import render
 
@@ -31,19 +32,8 @@ def front_command(words: argparse.Namespace) -> int:
     if missing:
         raise UserError(f"no records in {missing[0]}: name folders of records with --records")
     records = [record for folder in words.records for record in read_records(folder)]
-    by_paper: dict[str, list[Benchmark]] = {}
-    for table in map(benchmark, benchmark_ids()):
-        by_paper.setdefault(table.paper.id, []).append(table)
-    finished = Finished((record.cell for record in records), words.scale)
-    standings = []
-    for paper, tables in by_paper.items():
-        at = {table.id: scale for table in tables for scale in table.scales if scale.id == words.scale}
-        if not at:
-            continue
-        cells = {table.place: finished.of(table, at[table.id]) for table in tables if table.id in at}
-        judgements = judged(paper, next(iter(at.values())), records)
-        page = f"benchmarks/{paper}/README.md"
-        standings.append(Standing(tables[0].paper, page, cells, judgements, audited(paper, records)))
+    by_paper = tables_by_paper()
+    standings = standings_at(words.scale, by_paper, records)
     if not standings:
         raise UserError(f"--scale: expected one that a table has, such as lite, found {words.scale!r}")
     if words.picture:
@@ -51,6 +41,32 @@ def front_command(words: argparse.Namespace) -> int:
     update_readme(words.readme, front_markdown(standings, words.scale))
     print(f"updated {words.readme}")
     return 0
+
+
+def tables_by_paper() -> dict[str, list[Benchmark]]:
+    """A paper's id -> its tables and figures."""
+    found: dict[str, list[Benchmark]] = {}
+    for table in map(benchmark, benchmark_ids()):
+        found.setdefault(table.paper.id, []).append(table)
+    return found
+
+
+def standings_at(
+    scale: str, by_paper: Mapping[str, Sequence[Benchmark]], records: Sequence[RunRecord]
+) -> list[Standing]:
+    """How far every paper is reproduced at a scale, of those that have it."""
+    from reports.front.state import Standing
+
+    standings = []
+    for paper, tables in by_paper.items():
+        at = {table.id: own for table in tables for own in table.scales if own.id == scale}
+        if not at:
+            continue
+        cells = {table.place: cells_run(table, at[table.id], records) for table in tables if table.id in at}
+        judgements = judged(paper, next(iter(at.values())), records)
+        page = f"benchmarks/{paper}/README.md"
+        standings.append(Standing(tables[0].paper, page, cells, judgements, audited(paper, records)))
+    return standings
 
 
 def _picture(
@@ -66,3 +82,11 @@ def _picture(
     rows = [row for row in table.rows_at(table.scale(scale)) if row.id not in table.yardstick.rows]
     request = request_for(table, table.scale(scale), records, rows, [column], derive=derive_for(table))
     return partial(front_picture, request, column, score, baseline="fedavg", reference="local-majority")
+
+
+def cells_run(table: Benchmark, scale: Scale, records: Sequence[RunRecord]) -> tuple[int, int]:
+    """How many of a table's cells have a record, whatever the seed, and how many there are."""
+    from reports.evidence.records import request_for
+
+    selections = request_for(table, scale, records).selections.values()
+    return sum(found.is_run for found in selections), len(selections)

@@ -23,6 +23,7 @@ MODULES = {
     "pretrain": "pretrain",
     "report": "report",
     "front": "front",
+    "site": "site",
     "import": "report",
     "ui": "services",
     "doctor": "services",

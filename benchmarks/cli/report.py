@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from benchmarks.settings import Settings, require_writable
 from benchmarks.spec import SCALES, digest
 
 if TYPE_CHECKING:
+    from reports.evidence.records import Index
     from reports.pages.page import Page
 
 
@@ -66,6 +68,8 @@ def _pictures(pages: Sequence[Page], folder: Path, beside: Path) -> dict[str, st
 
 def _with_records(words: argparse.Namespace, records: Sequence[RunRecord]) -> list[Selection]:
     """Every benchmark at every scale, of those asked for, that some of the records belong to."""
+    from reports.evidence.records import indexed
+
     scales = (
         [words.scale] if words.scale else [scale for scale in SCALES if any(r.cell.scale == scale for r in records)]
     )
@@ -75,7 +79,8 @@ def _with_records(words: argparse.Namespace, records: Sequence[RunRecord]) -> li
         for benchmark_id in _asked_for(words.id)
         for scale in scales
     ]
-    return [part for part in parts if _belonging(part, records)]
+    index = indexed(records)
+    return [part for part in parts if _is_run(part, index)]
 
 
 def _asked_for(names: Sequence[str]) -> list[str]:
@@ -84,6 +89,14 @@ def _asked_for(names: Sequence[str]) -> list[str]:
     Each comes once, in the order of the names.
     """
     return list(dict.fromkeys(table for name in names for table in tables_of(name))) or benchmark_ids()
+
+
+def _is_run(part: Selection, index: Index) -> bool:
+    """Whether some of the records, of any seed and engine, belong to it."""
+    from reports.evidence.records import select
+
+    cells = product(part.rows, part.columns)
+    return any(select(part.benchmark, part.scale, row, column, index).is_run for row, column in cells)
 
 
 def _belonging(part: Selection, records: Sequence[RunRecord]) -> list[RunRecord]:

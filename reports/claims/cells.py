@@ -13,7 +13,7 @@ from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, Column, Row, Scale
 from reports import ReportError
 from reports.evidence.gate import OPEN, Gate, gate_of
-from reports.evidence.records import agree, by_definition, is_partial, select
+from reports.evidence.records import Index, agree, by_definition, is_partial, select
 from reports.evidence.scores import Scores, score_label, scores_of
 from reports.evidence.traffic import Cost, measured_cost
 
@@ -103,7 +103,7 @@ class Runs:
         return cls(Tables(tables, instead), scale, kept)
 
     @cached_property
-    def _index(self) -> dict[str, list[RunRecord]]:
+    def _index(self) -> Index:
         return by_definition(record for record in self.records if record.cell.scale == self.scale.id)
 
     @cached_property

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from benchmarks.record import POOLED, RunRecord
 from benchmarks.spec import Benchmark, Column, Scale, Yardstick
 from reports.evidence.paired import difference, level
-from reports.evidence.records import DEMO, Request, by_definition, select
+from reports.evidence.records import DEMO, Index, Request, by_definition, select
 from reports.evidence.scores import known, scores_of
 from reports.evidence.statistics import mean, printed
 
@@ -20,7 +20,6 @@ NOT_RUN = "reference rows not run"
 NOT_TUNED = "not every method is tuned there yet"
 NO_ERROR = "reference rows show no error yet, as one seed does"
 Key = tuple[str, int]
-Index = Mapping[str, Sequence[RunRecord]]  # definition id -> records of one scale
 
 
 @dataclass(frozen=True)

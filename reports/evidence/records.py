@@ -46,7 +46,24 @@ def machine(record: RunRecord, *keys: str) -> tuple[str, ...]:
     return tuple(str(record.environment.get(key)) for key in keys or _MACHINE)
 
 
-def by_definition(records: Iterable[RunRecord]) -> dict[str, list[RunRecord]]:
+class Index(dict[str, list[RunRecord]]):
+    """definition_id -> its records; not changed once it is made."""
+
+    @cached_property
+    def seeds(self) -> Mapping[tuple[str, str, str, str], Sequence[int]]:
+        """What all seeds of a cell share -> the seeds of the records that have it: the only ones worth asking for."""
+        found: dict[tuple[str, str, str, str], set[int]] = {}
+        for records in self.values():
+            for record in records:
+                found.setdefault(_kind(record.cell), set()).add(record.cell.seed)
+        return {kind: sorted(seeds) for kind, seeds in found.items()}
+
+
+def _kind(cell: Cell) -> tuple[str, str, str, str]:
+    return cell.task, cell.algorithm, cell.codec, cell.head
+
+
+def by_definition(records: Iterable[RunRecord]) -> Index:
     """definition_id -> its records in the order in which they finished, each run once.
 
     Of each task those of the newest engine version that any of its records has: versions are not compared.
@@ -55,10 +72,14 @@ def by_definition(records: Iterable[RunRecord]) -> dict[str, list[RunRecord]]:
     newest: dict[str, int] = {}
     for record in runs.values():
         newest[record.cell.task] = max(newest.get(record.cell.task, 0), record.cell.engine_version)
-    index: dict[str, list[RunRecord]] = {}
-    for record in runs.values():
-        if record.cell.engine_version == newest[record.cell.task]:
-            index.setdefault(record.cell.definition_id, []).append(record)
+    return indexed(run for run in runs.values() if run.cell.engine_version == newest[run.cell.task])
+
+
+def indexed(records: Iterable[RunRecord]) -> Index:
+    """All of the records, by definition."""
+    index = Index()
+    for record in records:
+        index.setdefault(record.cell.definition_id, []).append(record)
     return index
 
 
@@ -83,12 +104,22 @@ class Selection:
         return " and ".join(dict.fromkeys(record.divergence for record in self.diverged))
 
 
-def select(
-    benchmark: Benchmark, scale: Scale, row: Row, column: Column, index: Mapping[str, Sequence[RunRecord]]
-) -> Selection:
+def _definition_ids(benchmark: Benchmark, scale: Scale, row: Row, column: Column, seeds: Sequence[int]) -> list[str]:
+    """A cell's definition by seed, each made once for a benchmark: tables, claims and gates all ask for the same."""
+    known: dict[tuple[int, ...], tuple[str, object]] = vars(benchmark).setdefault("_definition_ids", {})
+    found = []
+    for seed in seeds:
+        at = id(scale), id(row), id(column), seed
+        if at not in known:  # with the objects, as their ids are theirs only as long as they live
+            known[at] = benchmark.cell(row, column, scale, seed).definition_id, (scale, row, column)
+        found.append(known[at][0])
+    return found
+
+
+def select(benchmark: Benchmark, scale: Scale, row: Row, column: Column, index: Index) -> Selection:
     """The records, by definition, whose cell is this one up to the seed, all with the inputs of the newest one."""
-    seeds = sorted({record.cell.seed for records in index.values() for record in records})
-    cells = [benchmark.cell(row, column, scale, seed).definition_id for seed in seeds]
+    seeds = index.seeds.get(_kind(benchmark.cell(row, column, scale, 0)), ())
+    cells = _definition_ids(benchmark, scale, row, column, seeds)
     found = [record for cell in cells for record in index.get(cell, ())]
     if not found:
         return Selection()

@@ -46,6 +46,32 @@ def values_until(record: RunRecord, rounds: int, directions: Sequence[str] = ("u
 
 
 @dataclass(frozen=True)
+class Carried:
+    """Payloads of one kind in one direction: of all rounds and clients, or of the set-up (round 0)."""
+
+    direction: str
+    kind: str
+    is_setup: bool
+    values: int
+    bytes: int
+    messages: int
+
+
+def carried(record: RunRecord) -> tuple[Carried, ...]:
+    """A record's ledger by direction and kind, the set-up apart and first; ReportError as `ledger_bytes`."""
+    for way in ("up", "down"):
+        ledger_bytes(record, way)
+    sums: dict[tuple[bool, str, str], list[int]] = {}
+    for entry in record.ledger:
+        total = sums.setdefault((entry.round >= 1, entry.direction, entry.kind), [0, 0, 0])
+        for place, amount in enumerate((entry.values, entry.bytes, entry.messages)):
+            total[place] += amount
+    return tuple(
+        Carried(direction, kind, not in_rounds, *total) for (in_rounds, direction, kind), total in sorted(sums.items())
+    )
+
+
+@dataclass(frozen=True)
 class Cost:
     """What a cell's runs sent and took: means over seeds; payload bytes are summed over clients.
 

@@ -13,7 +13,7 @@ from reports.evidence.published import published_for
 from reports.evidence.records import Request
 from reports.evidence.scores import known, scores_of
 from reports.evidence.statistics import mean, sample_sd
-from reports.pages.plots import DIAMOND, finish, mark, new_figure, tidy
+from reports.pages.plots import DIAMOND, finish, method_mark, new_figure, tidy
 from reports.pages.text import NOT_RUN
 
 _HOLLOW: Any = {"markerfacecolor": "white", "linestyle": "none", "markersize": 9, "markeredgewidth": 1.6}
@@ -31,8 +31,8 @@ def front_picture(request: Request, column: Column, score: str, baseline: str, r
     handles: list[Any] = []
     counts: set[int] = set()
     published = published_for(request)
-    for number, row in enumerate(request.rows):
-        style = mark(number)
+    for row in request.rows:
+        style = method_mark(row.name)
         entry = published.get((row.id, column.task, score))
         ours = [value for value in known(scores_of(request.records_of(row, column), score).at()) if row.id != reference]
         sent = [_sent(request, row, column, scale, baseline) for scale in (request.paper_scale, request.scale)]

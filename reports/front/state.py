@@ -30,6 +30,21 @@ class Standing:
     findings: Sequence[Finding]
 
 
+@dataclass(frozen=True)
+class Headline:
+    """What a reader should not miss: a claim's words or a check's statement, what became of it, and the numbers.
+
+    claim, check: the id of the one that it is; note: how a check was made.
+    """
+
+    said: str
+    verdict: str
+    numbers: str
+    claim: str = ""
+    check: str = ""
+    note: str = ""
+
+
 def front_markdown(standings: Sequence[Standing], scale: str) -> str:
     """The matrix and the headlines, under the scale's name, which stands wherever its results do."""
     lines = [table_line(HEADERS), table_line([":--"] * len(HEADERS)), *map(_line, standings)]
@@ -43,24 +58,38 @@ def front_markdown(standings: Sequence[Standing], scale: str) -> str:
     return "\n\n".join(parts[: 4 if found else 2])
 
 
-def _line(standing: Standing) -> str:
-    verdicts = Counter(found.ours for found in standing.judgements)
+def claims_counted(judgements: Sequence[Judgement]) -> tuple[int, int, int]:
+    """How many claims are decided for, against, and not."""
+    verdicts = Counter(found.ours for found in judgements)
     decided = [sum(verdicts[one] for one in known) for known in (FOR, AGAINST)]
+    return decided[0], decided[1], len(judgements) - sum(decided)
+
+
+def _line(standing: Standing) -> str:
     agreeing = Counter(found.agrees for found in standing.findings)
     cells = " · ".join(f"{escape(place)} {run}/{of}" for place, (run, of) in standing.cells.items())
-    counts = (*decided, len(standing.judgements) - sum(decided))
+    counts = claims_counted(standing.judgements)
     checks = f"{agreeing[True]}, {agreeing[False]}" if standing.findings else "–"
     return table_line([f"[{standing.paper.name}]({standing.page})", cells, ", ".join(map(str, counts)), checks])
 
 
 def _headlines(standing: Standing) -> Iterator[str]:
-    """Claims and checks that their definitions call headlines, where something is decided about them."""
+    """The headlines in Markdown."""
     paper = f"[{standing.paper.name}]({standing.page})"
+    for found in headlines(standing):
+        said = f"“{escape(found.said)}”" if found.claim else f"{escape(found.said)}:"
+        note = f"claim {found.claim}" if found.claim else escape(found.note)
+        between = ":" if found.claim else ";"
+        yield f"{paper}: {said} **{found.verdict}**{between} {escape(found.numbers)} ({note})"
+
+
+def headlines(standing: Standing) -> Iterator[Headline]:
+    """Claims and checks that their definitions call headlines, where something is decided about them."""
     for judged in standing.judgements:
         if judged.claim.headline and judged.ours in (*FOR, *AGAINST):
-            numbers = escape(judged.effect or judged.ours_numbers)
-            yield f"{paper}: “{escape(judged.claim.quotation)}” **{judged.ours}**: {numbers} (claim {judged.claim.id})"
+            numbers = judged.effect or judged.ours_numbers
+            yield Headline(judged.claim.quotation, judged.ours, numbers, claim=judged.claim.id)
     for found in standing.findings:
         if found.headline and found.agrees is not None:
-            given = f"printed {escape(found.printed)}, recomputed {escape(found.recomputed)}"
-            yield f"{paper}: {escape(found.statement)}: **{found.verdict}**; {given} ({escape(found.explanation)})"
+            given = f"printed {found.printed}, recomputed {found.recomputed}"
+            yield Headline(found.statement, found.verdict, given, note=found.explanation, check=found.id)

@@ -12,12 +12,12 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from reports.pages.styles import MARKS, colour_of, mark_of
 from reports.pages.text import NOT_RUN
 
 # Okabe and Ito's palette, told apart with all common kinds of colour vision; hatches and marks for print in grey.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 HATCHES = ("", "//", "..", "\\\\", "xx", "--", "oo", "++")
-MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DIAMOND: Any = {"marker": "D", "color": "white", "markeredgecolor": "black", "linestyle": "none"}
 # Fixed, or every drawing of the same numbers would be another file.
 _STYLE: Any = {"svg.hashsalt": "reports", "svg.fonttype": "path", "font.family": "DejaVu Sans", "hatch.linewidth": 0.5}
@@ -30,10 +30,16 @@ def new_figure(width_inches: float, height_inches: float) -> Figure:
     return figure
 
 
-def fill(place: int) -> dict[str, Any]:
-    """Colour and hatch of the bars that come at that place."""
-    colours = {"facecolor": PALETTE[place % len(PALETTE)], "edgecolor": "black", "linewidth": 0.5}
+def fill(place: int, method: str = "") -> dict[str, Any]:
+    """Colour and hatch of the bars that come at that place; the colour is a method's own where one is named."""
+    colour = colour_of(method) if method else PALETTE[place % len(PALETTE)]
+    colours = {"facecolor": colour, "edgecolor": "black", "linewidth": 0.5}
     return colours | {"hatch": HATCHES[place % len(HATCHES)]}
+
+
+def method_mark(method: str) -> dict[str, Any]:
+    """Colour and mark of a method, the same in every figure."""
+    return {"color": colour_of(method), "marker": mark_of(method)}
 
 
 def mark(place: int) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from benchmarks.measures import metric
 from benchmarks.spec import Column, Row
 from reports.evidence.records import PAPER
 from reports.evidence.scores import Scores
-from reports.pages.plots import finish, mark, panels_of, say_not_run, tidy
+from reports.pages.plots import finish, method_mark, panels_of, say_not_run, tidy
 from reports.pages.text import DAGGER, row_name
 from reports.views.curves import Curves
 from reports.views.scores_plot import axis_label
@@ -31,7 +31,7 @@ def _style(found: Curves, row: Row) -> dict[str, Any]:
     number = drawn.index(row.id)
     slimmer = number / len(drawn)
     sizes = {"linewidth": 3.0 - 2.0 * slimmer, "markersize": 10 - 5 * slimmer, "markeredgewidth": 1.4}
-    return mark(number) | sizes | {"markerfacecolor": "none"}
+    return method_mark(row.name) | sizes | {"markerfacecolor": "none"}
 
 
 def _draw_curve(axes: Axes, curve: Scores, style: Mapping[str, Any]) -> None:
@@ -70,7 +70,8 @@ def _draw_panel(axes: Axes, found: Curves, column: Column) -> None:
 
 
 def _handles(found: Curves) -> list[Any]:
-    methods = [row for row in found.request.rows if row.id not in found.references]
+    run = {row_id for (row_id, _), curve in found.by_cell.items() if curve.is_run}
+    methods = [row for row in found.request.rows if row.id not in found.references and row.id in run]
     levels = [row for row in found.request.rows if row.id in found.references]
     handles = [Line2D([], [], label=row_name(row), **_style(found, row)) for row in methods]
     handles += [Line2D([], [], label=row_name(row), **_LEVEL) for row in levels]

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from reports.evidence.records import PAPER
 from reports.evidence.scores import score_label, unit_of
 from reports.pages.plots import fill, new_figure, tidy, wrapped
-from reports.pages.text import row_name
+from reports.pages.text import DAGGER, row_name
 from reports.views.comparison import Comparison, ScoreResult
 
 _GROUP_WIDTH = 0.84  # of the distance between two groups
@@ -22,12 +22,17 @@ _MARKERS = {_PRINTED: "D", _DERIVED: "o"}
 
 
 def draw_groups(
-    axes: Axes, groups: Sequence[str], series: Mapping[str, Sequence[ScoreResult | None]], unit: str
+    axes: Axes,
+    groups: Sequence[str],
+    series: Mapping[str, Sequence[ScoreResult | None]],
+    unit: str,
+    of_methods: bool = False,
 ) -> list[Any]:
     """Bars side by side in each group, one colour and hatch a series; returns the legend's handles.
 
     Diamonds where the paper prints a number, circles where its text implies one. series: label -> a result for each
-    group, None where the table has no such cell. unit: of the scores, "" of several.
+    group, None where the table has no such cell. unit: of the scores, "" of several. of_methods:
+    whether labels name methods, which have colours of their own.
     """
     width = _GROUP_WIDTH / len(series)
     marks: dict[str, list[tuple[float, float]]] = {label: [] for label in _MARKERS}
@@ -36,7 +41,8 @@ def draw_groups(
         offset = (number - (len(series) - 1) / 2) * width
         results = [(place + offset, result) for place, result in enumerate(found) if result is not None]
         drawn = [(x, result.ours, result.error) for x, result in results if result.ours is not None]
-        style = fill(number) | {"yerr": [error for _, _, error in drawn], "error_kw": _WHISKERS, "label": name}
+        method = name.removesuffix(f" {DAGGER}") if of_methods else ""
+        style = fill(number, method) | {"yerr": [error for _, _, error in drawn], "error_kw": _WHISKERS, "label": name}
         handles.append(axes.bar([x for x, _, _ in drawn], [height for _, height, _ in drawn], width, **style))
         for x, height, _ in drawn:
             if abs(height) < _VISIBLE:
@@ -90,7 +96,7 @@ def plot(comparison: Comparison) -> Figure:
     results = {
         row_name(row): [comparison.cell(row, column).headline for column in columns] for row in comparison.request.rows
     }
-    handles = draw_groups(axes, names, results, unit_of(columns))
+    handles = draw_groups(axes, names, results, unit_of(columns), of_methods=True)
     axes.set_title(wrapped(comparison.request.heading, inches, 11), fontsize=11)
     axes.set_xlabel(wrapped(caption(comparison), inches, 8.5), fontsize=8, labelpad=8)
     figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, fontsize=9)

@@ -1,0 +1,117 @@
+"""The command that makes the site: pages of everything that has been run, in one folder."""
+
+from __future__ import annotations
+
+import argparse
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks import derived
+from benchmarks.cli.derive import derive_client, derive_for
+from benchmarks.cli.front import standings_at, tables_by_paper
+from benchmarks.errors import UserError
+from benchmarks.record import RunRecord, read_records
+from benchmarks.registry import folder_of
+from benchmarks.spec import SCALES, Benchmark
+
+if TYPE_CHECKING:
+    from reports.evidence.records import Request
+    from reports.site.material import Dossier, Material, Summary
+
+UNRUN = "lite"  # the scale that is shown where there is no record at all
+
+MEANING = {
+    "demo": "generated data and tiny encoders: shows the machinery, is never compared with print",
+    "lite": "real data and small encoders: judged by orderings, ratios and bytes; levels differ from print",
+    "literal": "real data and small encoders with the papers’ own settings",
+    "paper": "the papers’ encoders, data and budgets: comparable with print",
+}
+
+
+def site_command(words: argparse.Namespace) -> int:
+    """Write the site of the committed records and the results folder's, or of the folders that are named."""
+    from reports.site.build import build
+
+    missing = [folder for folder in words.records if not folder.is_dir()]
+    if missing:
+        raise UserError(f"--records: expected a folder of records, found none at {missing[0]}")
+    by_paper = tables_by_paper()
+    own = [folder_of(paper) / "records" for paper in by_paper] + [words.results_dir / "records"]
+    folders = words.records or [folder for folder in own if folder.is_dir()]
+    records = {record.cell_id: record for folder in folders for record in read_records(folder)}
+    shown = tuple(record for record in records.values() if words.scale in (None, record.cell.scale))
+    out = words.out or words.results_dir / "site"
+    made = build(material(shown, by_paper, words.scale), out)
+    sizes = f"{made.other_bytes / 1e6:.1f} MB, and {made.data_bytes / 1e6:.1f} MB of records and data"
+    print(f"{made.pages} pages of {len(shown)} records, {sizes}: open {made.index}")
+    if derived.MISSING:
+        print(
+            f"{len(derived.MISSING)} counts of bytes or FLOPs are left out: torch is not installed, and "
+            f"{derived.FILE.name} does not hold them; where torch is, `python tools/derived.py` brings them in"
+        )
+    return 0
+
+
+def material(
+    records: Sequence[RunRecord], by_paper: Mapping[str, Sequence[Benchmark]], scale: str | None = None
+) -> Material:
+    """Everything that the site shows; the scale that has most records comes first. UserError for an unknown scale."""
+    from benchmarks.environment import code_revision
+    from reports.site.material import Material
+
+    if scale is not None and scale not in SCALES:
+        raise UserError(f"--scale: expected one of {', '.join(SCALES)}, found {scale!r}")
+    counts = Counter(record.cell.scale for record in records)
+    scales = tuple(sorted((name for name in SCALES if counts[name]), key=lambda name: -counts[name]))
+    scales = scales or (scale or UNRUN,)
+    standings = {name: standings_at(name, by_paper, records) for name in scales}
+    dossiers = []
+    for paper, tables in by_paper.items():
+        at = {name: own for name, found in standings.items() for own in found if own.paper.id == paper}
+        if at:
+            dossiers.append(_dossier(tables, at, records))
+    return Material(tuple(dossiers), tuple(records), scales, str(code_revision()["revision"] or ""), MEANING)
+
+
+def _dossier(tables: Sequence[Benchmark], standings: Mapping[str, object], records: Sequence[RunRecord]) -> Dossier:
+    from reports.site.material import Dossier
+
+    requests = []
+    for table in sorted(tables, key=_order):
+        for place, name in enumerate(standings):
+            found = _request(table, name, records)
+            if found and (place == 0 or any(selection.is_run for selection in found.selections.values())):
+                requests.append(found)
+    return Dossier(tables[0].paper, _summary(tables[0].paper.id), standings, tuple(requests))  # type: ignore[arg-type]
+
+
+def _order(table: Benchmark) -> tuple[bool, bool, bool, str]:
+    """Tables, then figures, then the appendix, then studies beside the paper."""
+    return not table.is_printed, table.place.startswith("Appendix"), table.place.startswith("Figure"), table.id
+
+
+def _request(table: Benchmark, scale: str, records: Sequence[RunRecord]) -> Request | None:
+    from reports.evidence.records import request_for
+
+    known = {own.id: own for own in table.scales}
+    if scale not in known:
+        return None
+    return request_for(table, known[scale], records, derive=derive_for(table), derive_client=derive_client)
+
+
+def _summary(paper: str) -> Summary:
+    """A paper's own words for its report; none where nobody has written them."""
+    from reports.site.material import Summary
+
+    path: Path = folder_of(paper) / "summary.toml"
+    if not path.is_file():
+        return Summary()
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        return Summary(**{name: tuple(str(text) for text in texts) for name, texts in found.items()})
+    except (ValueError, TypeError) as error:
+        expected = "lists of paragraphs named scope, methodology, easy and difficult"
+        raise UserError(f"{path}: expected {expected}, found something else ({error}); mend the file") from None

@@ -1,0 +1,1 @@
+"""The site: one folder of pages that shows everything that records, claims and audits say, without a server."""

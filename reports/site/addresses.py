@@ -1,0 +1,38 @@
+"""Where each page lies, from the site's folder."""
+
+from __future__ import annotations
+
+from benchmarks.record import RunRecord
+from reports.evidence.records import Request
+
+INDEX, PROFILES, RECORDS = "index.html", "profiles.html", "records.html"
+
+
+def table_page(request: Request) -> str:
+    """A table's page at a scale."""
+    return f"tables/{request.benchmark.id}-{request.scale.id}.html"
+
+
+def paper_page(paper: str, part: str = "") -> str:
+    """A paper's page; part: "claims" or "audit"."""
+    return f"papers/{paper}-{part}.html" if part else f"papers/{paper}.html"
+
+
+def cell_page(cell_id: str) -> str:
+    """The page of a cell's record."""
+    return f"cells/{cell_id}.html"
+
+
+def record_copy(record: RunRecord) -> str:
+    """The copy of a record's own file."""
+    return f"records/{record.file_name}"
+
+
+def data_script(name: str) -> str:
+    """A script of data."""
+    return f"data/{name}.js"
+
+
+def anchor(identity: str) -> str:
+    """A finding's or claim's anchor: letters, digits and dashes."""
+    return "-".join("".join(letter if letter.isalnum() else " " for letter in identity).split())

@@ -1,0 +1,140 @@
+"""Profiles, probabilities of improvement, the front and what is kept of shapes: on numbers that one can count."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks import derived
+from benchmarks.cli.derive import costs_of, derive_client, derive_for, plan_of
+from benchmarks.measures import metric
+from benchmarks.registry import benchmark
+from reports.pages.styles import colour_of
+from reports.site.points import Point, with_front
+from reports.site.profiles import _common, _improvement, _profiles
+from reports.site.tables import compact
+
+RUNS = {
+    "A": {"x": np.array([80.0, 82.0]), "y": np.array([60.0, 60.0])},
+    "B": {"x": np.array([81.0, 79.0]), "y": np.array([60.0, 50.0])},
+}
+
+
+def test_improvement_counts_pairs_of_seeds_and_halves_ties() -> None:
+    found = _improvement("A", "B", RUNS)
+    assert found.probability == pytest.approx((3 / 4 + (0.5 + 1 + 0.5 + 1) / 4) / 2)
+    back = _improvement("B", "A", RUNS)
+    assert found.probability + back.probability == pytest.approx(1)
+    assert found.interval is not None
+    assert found.interval[0] < found.probability < found.interval[1]
+
+
+def test_one_seed_gives_no_interval() -> None:
+    runs = {name: {task: values[:1] for task, values in found.items()} for name, found in RUNS.items()}
+    assert _improvement("A", "B", runs).interval is None
+
+
+def test_profiles_are_shares_within_a_distance_of_the_best_mean() -> None:
+    own, other = _profiles(RUNS)
+    assert (own.method, other.method) == ("A", "B")
+    # Best means: 81 on x, 60 on y.
+    assert own.shares[0] == pytest.approx((1 / 2 + 1) / 2)
+    assert other.shares[0] == pytest.approx((1 / 2 + 1 / 2) / 2)
+    assert other.shares[-1] == 1.0
+    assert list(other.shares) == sorted(other.shares)
+
+
+def test_tasks_are_those_on_which_most_can_be_compared() -> None:
+    many, few = frozenset("abcd"), frozenset("ab")
+    assert _common([many, many, few]) == many
+    assert _common([many, few]) == few
+    assert _common([many]) == frozenset()
+
+
+def point(value: float, size: float, **fields: object) -> Point:
+    of = "P", "Table 1", "p-table1", "lite", "T", "Acc", metric("accuracy"), "M"
+    own = Point(*of, value, None, 1, size, size, size)
+    return replace(own, **{"method": f"{value} {size} {fields}", **fields})  # type: ignore[arg-type]
+
+
+def test_the_front_is_what_nothing_of_its_kind_beats() -> None:
+    ours = [point(80, 100), point(70, 10), point(75, 200), point(60, 10)]
+    points = [*ours, point(99, 1, is_reported=True, scale="paper")]
+    assert [each.is_best for each in with_front(points)] == [True, True, False, False, True]
+
+
+def test_lower_is_better_where_the_metric_says_so() -> None:
+    points = [point(20, 100, metric=metric("perplexity")), point(10, 100, metric=metric("perplexity"))]
+    assert [each.is_best for each in with_front(points)] == [False, True]
+
+
+def test_records_that_several_tables_show_are_one_mark() -> None:
+    own = point(80, 100, cells=("a", "b"))
+    assert len(with_front([own, replace(own, place="Table 2"), replace(own, cells=("c",))])) == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"), [(75.26, "%", "75.3"), (9.04, "%", "9.0"), (0.8123, "", "0.812"), (123.456, "", "123.5")]
+)
+def test_compact_numbers(value: float, unit: str, text: str) -> None:
+    assert compact(value, unit) == text
+
+
+def test_a_method_has_one_colour() -> None:
+    assert colour_of("FedAvg") == colour_of("FedAvg") != colour_of("FedProx")
+    assert len({colour_of(f"c = {layer}") for layer in (0, 4, 6, 8, 10, 12)}) == 6
+    assert colour_of("a name that nobody knows").startswith("#")
+
+
+# ---- what is kept of shapes ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("table", "row"),
+    [
+        ("fedsplitbert-table3", "fedsplitbert-qat"),
+        ("fedsplitbert-table3", "fedadam"),
+        ("fedbfpt-pretraining", "fedbfpt"),
+        ("fedfreezebert-table4", "fedavg-ordinary"),
+    ],
+)
+def test_kept_plans_are_what_the_code_derives(table: str, row: str) -> None:
+    found = benchmark(table)
+    scale, column = found.scale("paper"), found.columns[0]
+    cell = found.cell(found.row(row), column, scale, 0)
+    assert derived.key_of("plan", cell) in derived._kept(), "stale: run `python tools/derived.py`"
+    kept, fresh = derive_for(found)(found.row(row), column, scale), plan_of(cell, None)
+    assert kept is not None
+    assert fresh is not None
+    assert (kept.total, kept.setup_bytes) == (fresh.total, fresh.setup_bytes)
+    assert (kept.sizes, kept.kinds) == (fresh.sizes, fresh.kinds)
+    assert kept.over(cell.training.rounds) == fresh.over(cell.training.rounds)
+
+
+def test_kept_costs_are_what_the_code_derives() -> None:
+    found = benchmark("fedbfpt-table2")
+    cell = found.costed(found.row("fedbfpt"), found.columns[0], found.scale("paper"))
+    assert cell is not None
+    assert derived.key_of("client", cell) in derived._kept(), "stale: run `python tools/derived.py`"
+    assert derive_client(cell) == costs_of(cell)
+
+
+def test_keys_tell_cells_of_other_shapes_apart() -> None:
+    found = benchmark("fedsplitbert-table3")
+    scale, column = found.scale("paper"), found.columns[0]
+    cells = [found.cell(row, column, scale, 0) for row in found.rows]
+    base = cells[0]
+    longer = replace(base, training=replace(base.training, rounds=base.training.rounds + 1))
+    faster = replace(base, training=replace(base.training, learning_rate=1.0))
+    assert derived.key_of("plan", longer) != derived.key_of("plan", base) == derived.key_of("plan", faster)
+    assert derived.key_of("plan", base, 10) != derived.key_of("plan", base) != derived.key_of("client", base)
+    assert len({derived.key_of("plan", cell) for cell in cells}) > 6
+
+
+def test_without_torch_what_is_not_kept_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(derived, "is_derivable", lambda: False)
+    monkeypatch.setattr(derived, "MISSING", set())
+    assert derived.answered("plan-of-nothing", derived.plan_from, lambda: pytest.fail("asked")) is None
+    assert {"plan-of-nothing"} == derived.MISSING
