@@ -20,8 +20,9 @@ from benchmarks.tuning import Range, Space, Values, Wanted, read_sweep, survivor
 
 
 def trial_cell(benchmark: Benchmark, row: Row, column: Column, scale: Scale, seed: int, values: Values) -> Cell:
-    """The row's cell with these values in place of what was chosen before, scored on validation data."""
-    overrides = (*benchmark.overrides, *values.items(), ("holdout", "validation"))
+    """The row's cell with the search's changes, these values in place of what was chosen, scored on validation data."""
+    shorter = benchmark.search(scale).changes.items()
+    overrides = (*shorter, *benchmark.overrides, *values.items(), ("holdout", "validation"))
     # What a cell begins from saw no more than it did.
     found = dataclasses.replace(benchmark, overrides=overrides).cell(row, column, scale, seed)
     # One fixed partition is the tables': a search with seeds of its own has their data, too.

@@ -67,13 +67,15 @@ class Search:
     trials: points of a row's grid, in a seeded order; None: all. rungs: rounds, or below 1 the share of a row's
     rounds, after which all but the best of its trials, one in KEPT, are given up (successive halving, Jamieson and
     Talwalkar 2016, section 3); until then they ran under the schedule of a whole run. seeds: of data and training that
-    no table uses; none: the table's own. chosen: the file of the choices that definitions read, as a sweep writes it.
+    no table uses; none: the table's own. changes: fields in which trials differ from the table's cells, such as fewer
+    epochs. chosen: the file of the choices that definitions read, as a sweep writes it.
     """
 
     grids: Mapping[str, Grid] = field(default_factory=dict)  # row -> what is tuned of it
     trials: int | None = None
     rungs: tuple[float, ...] = ()
     seeds: tuple[int, ...] = ()
+    changes: Values = field(default_factory=dict)
     chosen: Path | None = None
     # (task, row) -> what a user's own sweep found best (--from-sweep), which comes before what lies in `chosen`.
     swept: Mapping[tuple[str, str], Values] = field(default_factory=dict)

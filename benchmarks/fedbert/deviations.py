@@ -6,6 +6,11 @@ from benchmarks.fedbert.setup import CAUSAL, LITE_SCORED, LITE_SHARES, RATES, UP
 from benchmarks.known_backbones import MINI_WORDS
 from benchmarks.spec import Deviation
 
+
+def _rates(task: str) -> str:
+    return ", ".join(f"{rate:g}" for rate in RATES[task])
+
+
 PRETRAINING = (
     Deviation(
         "corpus",
@@ -87,10 +92,11 @@ PRETRAINING = (
     ),
     Deviation(
         "tuning",
-        f"One rate for a mode, of {RATES[0]:g} to {RATES[-1]:g}, the same {len(RATES)} for all, by the perplexity of "
-        "a fifth of the clients' training text on a partition that no table uses (GPT-2: the best after a quarter of a "
-        "run goes on; Table 4: 5e-4). Rows with own transformers, other clients or periods take over their mode's, "
-        "Head-Emd Avg EmdAvg's, Parallel FedAvg FedAvg's. Batches of 8, gradients cut at norm 1, weights alone decay.",
+        f"One rate for a mode, of {_rates(WIKITEXT.task)} (GPT-2: {_rates(CAUSAL.task)}), by the perplexity of a fifth "
+        "of the clients' training text on a partition that no table uses, with one epoch a round (GPT-2: the best of a "
+        "quarter of a run goes on; Table 4: 5e-4). Rows with own transformers, other clients or periods take over "
+        "their mode's, Head-Emd Avg EmdAvg's, Parallel FedAvg FedAvg's. Batches of 8, gradients cut at norm 1, "
+        "weights alone decay.",
         ("lite",),
     ),
     Deviation(

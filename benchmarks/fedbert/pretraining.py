@@ -23,6 +23,7 @@ from benchmarks.fedbert.setup import (
     WIKITEXT,
     base_cell,
     miniature,
+    searched,
 )
 from benchmarks.spec import Benchmark, Yardstick
 
@@ -44,7 +45,7 @@ BENCHMARK = Benchmark(
         *(replace(row, printed=False) for row in (*MODES, *UNPRINTED, *CLIENTS, *PERIODS)),
     ),
     columns=(WIKITEXT,),
-    scales=tuple(replace(scale, search=miniature("lite")) if scale.id == "lite" else scale for scale in SMALL),
+    scales=searched(SMALL, miniature(WIKITEXT.task, "lite")),
     base=base_cell,
     published_csv=Path(__file__).parent / "published" / "pretraining.csv",
     deviations=PRETRAINING,

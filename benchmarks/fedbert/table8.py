@@ -21,6 +21,7 @@ from benchmarks.fedbert.setup import (
     UNPRINTED,
     base_cell,
     miniature,
+    searched,
 )
 from benchmarks.spec import Benchmark, Deviation
 
@@ -35,10 +36,7 @@ BENCHMARK = Benchmark(
         *UNPRINTED,
     ),
     columns=(CAUSAL,),
-    scales=tuple(
-        replace(scale, search=miniature("lite-causal", rungs=(0.25,))) if scale.id == "lite" else scale
-        for scale in GPT2
-    ),
+    scales=searched(GPT2, miniature(CAUSAL.task, "lite-causal")),
     base=base_cell,
     published_csv=Path(__file__).parent / "published" / "table8.csv",
     deviations=(

@@ -126,8 +126,8 @@ def records(folder: Path) -> list[RunRecord]:
 def test_most_trials_are_given_up_at_the_rung_and_the_best_of_them_goes_on(swept: tuple[Path, Benchmark]) -> None:
     folder, table = swept
     (entry,) = read_sweep(folder / "sweeps" / f"{table.id}-demo.json")
-    rung = [record for record in records(folder) if record.cell.training.rounds == 1]
-    whole = [record for record in records(folder) if record.cell.training.rounds == 2]
+    rung = [record for record in records(folder) if record.cell.training.last_round == 1]
+    whole = [record for record in records(folder) if record.cell.training.last_round == 2]
     assert (len(rung), len(whole)) == (4, survivors(4)) == (4, 1)
     assert max(rung, key=lambda one: one.score("test/f1")).cell.training.learning_rate == (
         whole[0].cell.training.learning_rate
