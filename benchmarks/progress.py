@@ -9,7 +9,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from benchmarks.events import CellFailed, CellFinished, CellStarted, Event, RoundFinished, Trained
+from benchmarks.events import CellFailed, CellFinished, CellStarted, CellWaits, Event, RoundFinished, Trained
 from benchmarks.measures import metric
 from benchmarks.record import RunRecord
 from benchmarks.spec import Cell
@@ -69,6 +69,8 @@ class ProgressDisplay:
                 self.bars.update(bar, note=f"round {result.round} of {cell.training.rounds}{loss}")
             case CellFinished(record, reused):
                 self._finished(record.cell, record.cell_id, "found" if reused else f"{self._headline(event)}")
+            case CellWaits(cell, holder):
+                self._line(f"{self._name(cell)}: {holder} computes it; its record is waited for")
             case CellFailed(cell, message):
                 running = (key for key, (_, other) in self.running.items() if other.spec_id == cell.spec_id)
                 outcome = "failed for the same reason" if message in self.reasons else f"failed: {message}"

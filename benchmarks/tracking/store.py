@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from fedsim.lease import held
+
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
@@ -80,10 +82,8 @@ def locked(uri: str) -> Iterator[None]:
     if path is None:
         yield
         return
-    from filelock import FileLock
-
     path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{path}.lock"):  # a kill releases it
+    with held(path.with_name(f"{path.name}.lock")):  # a kill releases it
         yield
 
 
