@@ -54,16 +54,18 @@ class ProgressDisplay:
         match event:
             case CellStarted(cell, cell_id, finished, examples):
                 done = sum(examples[: len(finished)])
+                if cell_id in self.running:  # of a worker that was lost; another goes on
+                    self.bars.remove_task(self.running.pop(cell_id)[0])
                 bar = self.bars.add_task(f"  {self._name(cell)}", total=sum(examples), completed=done, note="")
                 self.running[cell_id] = (bar, cell)
                 self.estimate.started(cell, cell_id, examples, len(finished))
                 if finished:
                     self._line(f"{self._name(cell)}: goes on after round {len(finished)} of {cell.training.rounds}")
-            case Trained(cell_id, examples):
+            case Trained(cell_id, examples) if cell_id in self.running:
                 self.bars.advance(self.running[cell_id][0], examples)
                 self.estimate.trained(cell_id, examples)
                 self.bars.update(self.total, note=self.estimate.text())
-            case RoundFinished(cell_id, result):
+            case RoundFinished(cell_id, result) if cell_id in self.running:
                 bar, cell = self.running[cell_id]
                 loss = "" if result.train_loss is None else f", loss {result.train_loss:.3f}"
                 self.bars.update(bar, note=f"round {result.round} of {cell.training.rounds}{loss}")

@@ -53,9 +53,7 @@ def finished_record(cell: Cell, cell_id: str, records_dir: Path) -> RunRecord | 
     return record
 
 
-def run_cell(
-    cell: Cell, settings: Settings, sink: Sink, keeps_weights: bool = False, wait: bool = True
-) -> RunRecord:
+def run_cell(cell: Cell, settings: Settings, sink: Sink, keeps_weights: bool = False, wait: bool = True) -> RunRecord:
     """Compute a cell, or find its record; whoever starts a cell that another process computes waits for it.
 
     What it begins from is computed first, or found. Training that diverges ends a cell early, with a record that says

@@ -92,6 +92,13 @@ class Lease:
 
     def _announced(self) -> list[Path]:
         """Announce this one, and look again: the others, before whom it steps back, or none."""
+        self._announce()
+        others = self._others()
+        if others:
+            self.release()
+        return others
+
+    def _announce(self) -> None:
         self.token = secrets.token_hex(8)
         owner = f"{_host()}-{os.getpid()}-{_started(os.getpid())}-{self.token}"
         self._claim = self.path.with_name(f"{self.path.name}.{owner}")
@@ -99,10 +106,6 @@ class Lease:
         self._claim.touch(exist_ok=False)
         self._renewed = _now()
         self.renew()
-        others = self._others()
-        if others:
-            self.release()
-        return others
 
     def _others(self) -> list[Path]:
         """Claims of others that may be alive; those of the dead are removed."""
@@ -129,6 +132,29 @@ def held(path: Path, wait: bool = True, on_wait: Callable[[str], None] = lambda 
         lease.release()
 
 
+@contextmanager
+def alone_on_this_machine(path: Path) -> Iterator[None]:
+    """Be at a name for a block beside others of this machine; TakenError where one of another machine is there.
+
+    Whether that one is alive is seen within RENEW_SECONDS, and that it is not, after LEASE_SECONDS.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lease = Lease(path)
+    lease._announce()
+    _heart.add(lease)
+    try:
+        first: dict[Path, bytes] = {}
+        while others := [claim for claim in lease._others() if _owner(claim)["host"] != _host()]:
+            for claim in others:
+                with suppress(OSError):
+                    if first.setdefault(claim, content := claim.read_bytes()) != content:
+                        raise TakenError(told(claim))
+            time.sleep(POLL_SECONDS)
+        yield
+    finally:
+        lease.release()
+
+
 def claims(path: Path) -> list[Path]:
     """The claims on a name, of the living and of the dead, in the order of their owners."""
     prefix = f"{path.name}."
@@ -149,11 +175,6 @@ def refresh(folder: Path) -> None:
     """Have a network file system ask its server what is in a folder, before a name there is looked up."""
     with suppress(OSError):
         os.close(os.open(folder, os.O_RDONLY))
-
-
-def is_from_here(claim: Path) -> bool:
-    """Whether a claim was made on this machine."""
-    return _owner(claim)["host"] == _host()
 
 
 _seen: dict[Path, tuple[bytes, float]] = {}  # claims from elsewhere: what they held, and since when

@@ -18,6 +18,7 @@ MODULES = {
     "show": "look",
     "plan": "look",
     "run": "run",
+    "work": "run",
     "sweep": "sweep",
     "pretrain": "pretrain",
     "report": "report",
