@@ -11,7 +11,7 @@ from benchmarks.errors import UserError
 from benchmarks.known_backbones import MINI_WORDS
 from benchmarks.plain import digest
 from benchmarks.record import write_text
-from fedsim.lease import held
+from leases import held
 
 FILES = (("encoder.json", "vocab.bpe"), ("vocab.json", "merges.txt"))  # as GPT-2 was released, and as the hub has it
 END = "<|endoftext|>"

@@ -33,10 +33,10 @@ from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client
 from fedsim.engine import Answers, RoundResult, Run, Scores, answer, part_name, run_federation
 from fedsim.errors import DivergedError
-from fedsim.lease import Lease, LostError, held, refresh
 from fedsim.rng import numpy_generator
 from fedsim.store import ClientStore
 from fedsim.wire import Channel, Ledger, Params
+from leases import Lease, LostError, held, refresh
 
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # as glibc's malloc.h numbers mallopt's options
 MANY_CLIENTS = 32  # beyond this, what stays with clients is kept on disk

@@ -13,7 +13,7 @@ from benchmarks.errors import UserError
 from benchmarks.plain import JSON, digest
 from benchmarks.trials import Outcome, Tried, Tuning
 from benchmarks.tuning import Range, Space, Values
-from fedsim.lease import held
+from leases import held
 
 if TYPE_CHECKING:
     import optuna

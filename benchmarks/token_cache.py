@@ -19,8 +19,8 @@ from benchmarks.errors import UserError
 from benchmarks.settings import require_writable
 from benchmarks.spec import canonical_json
 from benchmarks.tasks.base import Examples, Task
-from fedsim.lease import held
 from fedsim.stored import Numbers
+from leases import held
 
 logger = logging.getLogger(__name__)
 LIMIT_BYTES = 4 * 10**9

@@ -24,9 +24,9 @@ from torch import Tensor, nn
 from fedsim.data import Examples, Subset
 from fedsim.errors import FederationError
 from fedsim.features import CHECKSUM, FeatureExamples, FeatureStore, Layout, Rows
-from fedsim.lease import TakenError, held
 from fedsim.models.model import Model
 from fedsim.precision import DTYPES
+from leases import TakenError, held
 
 logger = logging.getLogger(__name__)
 LIMIT_BYTES = 20 * 10**9

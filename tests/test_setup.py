@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("benchmarks", "fedsim", "partitions", "reports")
+PACKAGES = ("benchmarks", "fedsim", "leases", "partitions", "reports")
 DISTRIBUTION_OF = {"sklearn": "scikit-learn"}  # where the name that is imported is not the one that is installed
 MAX_LINES = 400
 MAX_LINES_OF_SMALL = 300  # a file of the packages below
@@ -173,6 +173,11 @@ def test_fedsim_imports_nothing_of_ours() -> None:
 def test_partitions_is_numpy_only() -> None:
     heavy = ("benchmarks", "fedsim", "reports", "torch", "transformers", "datasets", "pandas")
     assert offenders("partitions", lambda _, name: not is_inside(name, *heavy)) == []
+
+
+def test_leases_are_of_the_standard_library_alone() -> None:
+    assert third_party("leases") == set()
+    assert offenders("leases", lambda _, name: not is_inside(name, *PACKAGES)) == []
 
 
 def test_reports_reads_specs_and_records_only() -> None:

@@ -216,7 +216,7 @@ def _machine(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="what SLURM is asked for: partition=gpu, timeout_min=240, gpus_per_node=1, …; cluster=local: none is asked",
+        help="what SLURM is asked for: partition=gpu, timeout_min=240, gpus_per_node=1, …; cluster=local: no SLURM",
     )
     _process(command)
     command.add_argument("--no-tracking", action="store_true", help="keep records only, without MLflow")

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from contextlib import suppress
 
 from benchmarks.events import CellFailed, Event, Sink
 from benchmarks.executors.board import Board
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
+from leases import clean
 
 # Each lives in a module that is imported when it is asked for, as are the libraries that some of them need.
 MODULES = {"serial": "serial", "processes": "processes", "slurm": "on_slurm", "ray": "on_ray"}
@@ -34,5 +36,9 @@ def run_cells(cells: Sequence[Cell], settings: Settings, sink: Sink, keeps_weigh
     name = settings.executor or "processes"
     if name == "processes" and min(settings.workers, len(board.open)) <= 1:
         name = "serial"
-    importlib.import_module(f"benchmarks.executors.{MODULES[name]}").run(board, settings, tell)
+    try:
+        importlib.import_module(f"benchmarks.executors.{MODULES[name]}").run(board, settings, tell)
+    finally:
+        with suppress(OSError):
+            clean(settings.results_dir / "locks")
     return len(failed)

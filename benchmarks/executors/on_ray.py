@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from benchmarks.settings import Settings
 
 RETRIES = 100  # of a task whose node or process is lost: it goes on where the other was
 HERE = "127.0.0.1"
+ANSWER_SECONDS = 10.0
+MAX_PORT = 65535
 
 
 def run(board: Board, settings: Settings, sink: Sink) -> None:
@@ -36,18 +39,36 @@ def run(board: Board, settings: Settings, sink: Sink) -> None:
 
 
 def _connect(ray: Any, settings: Settings) -> None:
+    if settings.ray_address and "://" not in settings.ray_address:
+        _require_answer(settings.ray_address)
     quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
     try:
         if settings.ray_address:
             ray.init(address=settings.ray_address, log_to_driver=False, logging_level="error")
         else:
             ray.init("local", num_cpus=settings.workers * settings.threads, _node_ip_address=HERE, **quiet)
-    except (ConnectionError, RuntimeError, ValueError, OSError, AssertionError) as error:
-        raise UserError(
-            f"no Ray cluster answers at {settings.ray_address or 'this machine'} "
-            f"({' '.join(str(error).split())[:300]}). Expected the address of one that runs, such as head-node:6379, in "
-            "--ray-address (make: RAY_ADDRESS); without it one is started here."
-        ) from None
+    except (RuntimeError, ValueError, OSError, AssertionError) as error:
+        raise _no_answer(settings.ray_address or "this machine", error) from None
+
+
+def _require_answer(address: str) -> None:
+    """Ask the cluster's port first: Ray's own patience with a cluster that is not there is minutes."""
+    host, _, port = address.rpartition(":")
+    if address == "auto":
+        return
+    if not host or not port.isdecimal() or int(port) > MAX_PORT:
+        raise UserError(f"--ray-address: expected auto or a host and port, such as head-node:6379, found {address!r}")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_SECONDS).close()
+    except OSError as error:
+        raise _no_answer(address, error) from None
+
+
+def _no_answer(address: str, error: Exception) -> UserError:
+    return UserError(
+        f"no Ray cluster answers at {address} ({' '.join(str(error).split())[:300]}). Expected the address of one that "
+        "runs, such as head-node:6379, in --ray-address (make: RAY_ADDRESS); without it one is started here."
+    )
 
 
 class _Tasks:

@@ -22,7 +22,7 @@ from benchmarks.events import CellFailed, CellWaits, Event, Sink
 from benchmarks.executors.board import Board, Job, attempt
 from benchmarks.executors.slots import environments
 from benchmarks.settings import Settings
-from fedsim.lease import POLL_SECONDS, TakenError
+from leases import POLL_SECONDS, TakenError
 
 KILLS = 3  # of workers at one cell, before that is given up
 MEMORY = "perhaps for want of memory; what was finished is kept. Start the same command again, with fewer WORKERS"
@@ -139,10 +139,14 @@ class _Crew:
 def _forwarded(sink: Sink) -> Iterator[Sink]:
     """Pass events to the sink in a thread of its own: no worker waits for a tracking server that is slow."""
     events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+    errors: list[Exception] = []
 
     def forward() -> None:
         while (event := events.get()) is not None:
-            sink(event)
+            try:
+                sink(event)
+            except Exception as error:  # noqa: BLE001 - raised below, where the run ends
+                errors.append(error)
 
     thread = threading.Thread(target=forward, daemon=True)
     thread.start()
@@ -151,6 +155,8 @@ def _forwarded(sink: Sink) -> Iterator[Sink]:
     finally:
         events.put(None)
         thread.join()
+    if errors:
+        raise errors[0]
 
 
 def _work(pipe: Connection, settings: Settings, environment: Mapping[str, str]) -> None:

@@ -21,7 +21,7 @@ from benchmarks.record import read_record, round_from_json, write_text
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
 from benchmarks.stages import initial_of, stopped_by
-from fedsim.lease import refresh
+from leases import refresh
 
 TRAINED_SECONDS = 1.0  # examples that were trained are told so often, all of them since together
 JOBS, LOG = "jobs.json", ".jsonl"

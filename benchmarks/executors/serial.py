@@ -8,7 +8,7 @@ from collections.abc import Callable
 from benchmarks.events import CellWaits, Event, Sink
 from benchmarks.executors.board import Board, attempt
 from benchmarks.settings import Settings
-from fedsim.lease import POLL_SECONDS, TakenError
+from leases import POLL_SECONDS, TakenError
 
 
 def run(board: Board, settings: Settings, sink: Sink) -> None:

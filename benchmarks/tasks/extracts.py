@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.errors import UserError
 from benchmarks.plain import JSON, digest
 from benchmarks.tasks.base import Skipped
-from fedsim.lease import held
+from leases import held
 
 VERSION = 1  # of what is written of the same sources
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from benchmarks.errors import UserError
-from fedsim.lease import TakenError, alone_on_this_machine, held
+from leases import TakenError, alone_on_this_machine, held
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

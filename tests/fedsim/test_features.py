@@ -15,8 +15,8 @@ from fedsim.data import Subset
 from fedsim.errors import FederationError
 from fedsim.feature_cache import HEADER_BYTES, FeatureCache
 from fedsim.features import FeatureExamples, FeatureStore, Layout, Rows
-from fedsim.lease import Lease
 from fedsim.models.heads import HEADS
+from leases import Lease
 
 WIDTH = 16
 ROUNDING = 1e-5  # of hidden states and logits in fp32, which are about 1

@@ -157,10 +157,20 @@ def alone_on_this_machine(path: Path) -> Iterator[None]:
 
 def claims(path: Path) -> list[Path]:
     """The claims on a name, of the living and of the dead, in the order of their owners."""
-    prefix = f"{path.name}."
-    with os.scandir(path.parent) as entries:
-        names = [entry.name for entry in entries if entry.name.startswith(prefix)]
-    return [path.with_name(name) for name in sorted(names) if OWNER.fullmatch(name.removeprefix(prefix))]
+    return [claim for claim in _all_claims(path.parent) if claim.name.rpartition(".")[0] == path.name]
+
+
+def clean(folder: Path) -> None:
+    """Remove claims that processes of this machine left when they were killed, whatever they were on."""
+    for claim in _all_claims(folder):
+        if _owner(claim)["host"] == _host() and _is_dead(claim):
+            claim.unlink(missing_ok=True)
+
+
+def _all_claims(folder: Path) -> list[Path]:
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in entries]
+    return [folder / name for name in sorted(names) if OWNER.fullmatch(name.rpartition(".")[2])]
 
 
 def told(claim: Path) -> str:

@@ -11,8 +11,8 @@ from contextlib import suppress
 
 import pytest
 
-from fedsim import lease
-from fedsim.lease import Lease, LostError, TakenError, claims, held
+import leases
+from leases import Lease, LostError, TakenError, claims, held
 
 ELSEWHERE = "0123456789ab"  # another machine
 CONTEXT = multiprocessing.get_context("spawn")
@@ -21,8 +21,8 @@ CONTEXT = multiprocessing.get_context("spawn")
 @pytest.fixture
 def short(monkeypatch):
     """Leases of a moment."""
-    monkeypatch.setattr(lease, "LEASE_SECONDS", 0.4)
-    monkeypatch.setattr(lease, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.4)
+    monkeypatch.setattr(leases, "POLL_SECONDS", 0.02)
 
 
 def from_elsewhere(path, count=0):
@@ -104,7 +104,7 @@ def test_a_holder_that_is_stopped_is_waited_for(tmp_path, holder, short):
 
 def test_another_process_of_the_same_number_is_not_the_holder(tmp_path):
     path = tmp_path / "name"
-    claim = path.with_name(f"name.{lease._host()}-{os.getpid()}-1-{0:016x}")
+    claim = path.with_name(f"name.{leases._host()}-{os.getpid()}-1-{0:016x}")
     claim.touch()
     with held(path, wait=False):
         assert not claim.exists()
@@ -170,8 +170,8 @@ def test_who_was_late_and_was_not_followed_goes_on(tmp_path, short):
 
 
 def test_the_holder_renews(tmp_path, monkeypatch):
-    monkeypatch.setattr(lease, "RENEW_SECONDS", 0.02)
-    monkeypatch.setattr(lease, "_heart", lease._Heart())
+    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.02)
+    monkeypatch.setattr(leases, "_heart", leases._Heart())
     with held(tmp_path / "name"):
         (claim,) = claims(tmp_path / "name")
         seen = set()
