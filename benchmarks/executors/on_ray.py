@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,12 +18,17 @@ from benchmarks.settings import Settings
 
 RETRIES = 100  # of a task whose node or process is lost: it goes on where the other was
 HERE = "127.0.0.1"
+# With "0" Ray takes HERE for this machine's address, and listens there alone; else it replaces it by one that is seen
+# from outside. https://github.com/ray-project/ray/issues/18730
+ALONE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 ANSWER_SECONDS = 10.0
 MAX_PORT = 65535
 
 
 def run(board: Board, settings: Settings, sink: Sink) -> None:
     """Have tasks compute what is open; a node that is lost costs no more than the round that it was in."""
+    if not settings.ray_address:
+        os.environ.setdefault(ALONE, "0")  # read by Ray when it is loaded
     try:
         import ray
     except ImportError:

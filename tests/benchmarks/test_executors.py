@@ -71,15 +71,6 @@ def assert_all_told(events: Any, cells: list[Cell]) -> None:
 # ---- the same records ------------------------------------------------------------------------------------------------
 
 
-def test_ray_started_here(cells: list[Cell], one_by_one: Any, settings: Settings, events: Any) -> None:
-    pytest.importorskip("ray")
-    settings = replace(settings, executor="ray", workers=2)
-    assert run_cells(cells, settings, events) == 0
-    assert outcomes(settings) == one_by_one
-    assert_all_told(events, cells)
-    assert_nothing_left(settings)
-
-
 def test_ray_with_two_nodes_of_which_one_is_lost(
     cells: list[Cell], one_by_one: Any, settings: Settings, events: Any
 ) -> None:
@@ -105,14 +96,23 @@ def test_ray_with_two_nodes_of_which_one_is_lost(
     assert_nothing_left(settings)
 
 
+def test_ray_started_here(cells: list[Cell], one_by_one: Any, settings: Settings, events: Any) -> None:
+    pytest.importorskip("ray")
+    settings = replace(settings, executor="ray", workers=2)
+    assert run_cells(cells, settings, events) == 0
+    assert outcomes(settings) == one_by_one
+    assert_all_told(events, cells)
+    assert_nothing_left(settings)
+
+
 # ---- workers that are lost -------------------------------------------------------------------------------------------
 
 
-def kill_holder(settings: Settings, cell_id: str) -> None:
-    """SIGKILL to the process that holds a cell."""
+def kill_holder(settings: Settings, cell_id: str, number: int = signal.SIGKILL) -> None:
+    """A signal to the process that holds a cell."""
     for claim in claims(settings.results_dir / "locks" / cell_id):
         if not _is_dead(claim):
-            os.kill(int(claim.name.rpartition(".")[2].split("-")[1]), signal.SIGKILL)
+            os.kill(int(claim.name.rpartition(".")[2].split("-")[1]), number)
 
 
 def test_a_worker_that_is_killed_is_replaced(
@@ -164,6 +164,25 @@ def test_a_job_that_is_killed_stops_no_other(
     assert_nothing_left(settings)
 
 
+def test_a_job_that_is_preempted_is_done_again_from_the_last_round(
+    cells: list[Cell], one_by_one: Any, settings: Settings, events: Any
+) -> None:
+    pytest.importorskip("submitit")
+
+    def preempt(event: Any) -> None:
+        events(event)
+        if isinstance(event, RoundFinished) and len(events.of(RoundFinished)) == 1:
+            kill_holder(settings, event.cell_id, signal.SIGUSR2)  # as SLURM does, some time before it kills
+
+    cell = replace(cells[0], training=replace(cells[0].training, rounds=8))
+    settings = replace(settings, executor="slurm", workers=1, slurm=("cluster=local",))
+    assert run_cells([cell], settings, preempt) == 0
+    again = [len(event.finished) for event in events.of(CellStarted)]
+    assert len(again) == 2
+    assert again[1] >= 1
+    assert_nothing_left(settings)
+
+
 def test_jobs_that_are_all_killed_are_said(cells: list[Cell], settings: Settings, events: Any) -> None:
     pytest.importorskip("submitit")
 
@@ -177,14 +196,11 @@ def test_jobs_that_are_all_killed_are_said(cells: list[Cell], settings: Settings
     assert "no worker is left that could compute it" in events.of(CellFailed)[0].message
 
 
-@pytest.mark.parametrize("executor", ["processes", "slurm"])
 def test_a_cell_that_cannot_be_computed_stops_what_begins_from_it_alone(
-    executor: str, cells: list[Cell], settings: Settings, events: Any
+    cells: list[Cell], settings: Settings, events: Any
 ) -> None:
-    if executor == "slurm":
-        pytest.importorskip("submitit")
     bad = replace(cells[0], head="no-such-head")
-    settings = replace(settings, executor=executor, workers=2, slurm=("cluster=local",))
+    settings = replace(settings, executor="processes", workers=2)
     assert run_cells([bad, replace(cells[0], initial=bad), cells[1]], settings, events) == 2
     first, then = events.of(CellFailed)
     assert "no-such-head" in first.message
