@@ -92,10 +92,13 @@ class Lease:
 
     def _announced(self) -> list[Path]:
         """Announce this one, and look again: the others, before whom it steps back, or none."""
-        self._announce()
-        others = self._others()
-        if others:
-            self.release()
+        others: list[Path] | None = None
+        try:
+            self._announce()
+            others = self._others()
+        finally:
+            if others != []:  # also where Ctrl-C came between
+                self.release()
         return others
 
     def _announce(self) -> None:
@@ -113,11 +116,12 @@ class Lease:
         for claim in claims(self.path):
             if claim == self._claim:
                 continue
-            if _is_dead(claim):
-                claim.unlink(missing_ok=True)
-                _seen.pop(claim, None)
-            else:
+            if not _is_dead(claim):
                 found.append(claim)
+                continue
+            with suppress(OSError):
+                claim.unlink(missing_ok=True)
+            _seen.pop(claim, None)
         return found
 
 
