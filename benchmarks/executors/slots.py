@@ -14,7 +14,7 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
-def default_workers(device: str | None, executor: str | None, cells: int) -> int:
+def default_workers(device: str | None, cells: int, executor: str | None = None) -> int:
     """One process a core on CPUs, as cells are independent; on GPUs one for each slot; a few jobs on a cluster."""
     import torch
 
