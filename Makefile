@@ -38,7 +38,8 @@ flag = $(if $(strip $(value $(2))),$(1) $(call quote,$(value $(2))))
 FILTERS = $(call flag,--tasks,TASKS) $(call flag,--methods,METHODS) $(call flag,--seeds,SEEDS)
 PLACES = $(call flag,--data-dir,DATA_DIR) $(call flag,--results-dir,RESULTS_DIR)
 SELECTION = $(FILTERS) $(PLACES) $(call flag,--backbone,BACKBONE)
-OPTIONS = $(SELECTION) $(call flag,--workers,WORKERS) $(ARGS)
+WHERE = $(call flag,--executor,EXECUTOR) $(call flag,--ray-address,RAY_ADDRESS)
+OPTIONS = $(SELECTION) $(call flag,--workers,WORKERS) $(WHERE) $(ARGS)
 
 # Before anything is downloaded for a run that could not find its data.
 ifneq ($(filter-out help setup encoder test lint format ui readme lock,$(MAKECMDGOALS)),)
@@ -69,7 +70,8 @@ help:
 	@echo
 	@echo 'Variables of every target that runs or reports benchmarks:'
 	@echo '  SCALE=demo|lite|literal|paper   TASKS=mrpc,rte   METHODS=fedavg,fedsplitbert   SEEDS=3 (how many)'
-	@echo '  DATA_DIR=folder   RESULTS_DIR=folder   BACKBONE=folder or hub name   WORKERS=2 (processes)'
+	@echo '  DATA_DIR=folder   RESULTS_DIR=folder   BACKBONE=folder or hub name   WORKERS=2 (side by side)'
+	@echo '  EXECUTOR=serial|processes|slurm|ray   RAY_ADDRESS=head-node:6379 (docs/clusters.md)'
 	@echo '  ARGS="more for the command line"   PORT=5000 (ui)   PYTHON=python3.12 (for the first set-up)'
 	@echo '  VENV=none (your own environment, that of PYTHON, into which nothing is installed)'
 	@echo

@@ -20,10 +20,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.cli.select import Selection, default_workers
+from benchmarks.cli.select import Selection
 from benchmarks.customise import with_backbone, with_settings
 from benchmarks.errors import UserError
 from benchmarks.events import CellFailed, CellFinished, Event, Sink
+from benchmarks.executors.slots import default_workers
 from benchmarks.record import POOLED, RunRecord, read_records
 from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of
 from benchmarks.settings import Settings

@@ -12,6 +12,7 @@ from benchmarks.known_backbones import MINI_WORDS
 from benchmarks.plain import digest
 from benchmarks.record import write_text
 from fedsim.files import read_json, read_text
+from fedsim.leases import held
 
 FILES = (("encoder.json", "vocab.bpe"), ("vocab.json", "merges.txt"))  # as GPT-2 was released, and as the hub has it
 END = "<|endoftext|>"
@@ -69,12 +70,10 @@ def trained_files(data_dir: Path | None, results_dir: Path) -> Path:
     MINI_WORDS tokens, of the first CHARACTERS characters of the training text that the task `wikitext` has. The
     folder's name says what they are of, so another text has another one. UserError where there is no text.
     """
-    from filelock import FileLock
-
     text = "".join(_beginning(data_dir, results_dir))
     folder = results_dir / FOLDER / digest({"text": text, "words": MINI_WORDS, "version": 1}, 24)
     folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder / ".lock"):
+    with held(folder / ".lock"):
         if not has_byte_pairs(folder):
             words, merges = _trained(text)
             encoder, pairs = FILES[0]

@@ -20,6 +20,14 @@ class CellStarted:
 
 
 @dataclass(frozen=True)
+class CellWaits:
+    """A cell is computed by another process, which is waited for."""
+
+    cell: Cell
+    holder: str  # in words
+
+
+@dataclass(frozen=True)
 class Trained:
     """Some examples went through the optimiser."""
 
@@ -51,5 +59,5 @@ class CellFailed:
     message: str
 
 
-Event = CellStarted | Trained | RoundFinished | CellFinished | CellFailed
+Event = CellStarted | CellWaits | Trained | RoundFinished | CellFinished | CellFailed
 Sink = Callable[[Event], None]

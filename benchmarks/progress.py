@@ -9,7 +9,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from benchmarks.events import CellFailed, CellFinished, CellStarted, Event, RoundFinished, Trained
+from benchmarks.events import CellFailed, CellFinished, CellStarted, CellWaits, Event, RoundFinished, Trained
 from benchmarks.measures import metric
 from benchmarks.record import RunRecord
 from benchmarks.spec import Cell
@@ -54,21 +54,25 @@ class ProgressDisplay:
         match event:
             case CellStarted(cell, cell_id, finished, examples):
                 done = sum(examples[: len(finished)])
+                if cell_id in self.running:  # of a worker that was lost; another goes on
+                    self.bars.remove_task(self.running.pop(cell_id)[0])
                 bar = self.bars.add_task(f"  {self._name(cell)}", total=sum(examples), completed=done, note="")
                 self.running[cell_id] = (bar, cell)
                 self.estimate.started(cell, cell_id, examples, len(finished))
                 if finished:
                     self._line(f"{self._name(cell)}: goes on after round {len(finished)} of {cell.training.last_round}")
-            case Trained(cell_id, examples):
+            case Trained(cell_id, examples) if cell_id in self.running:
                 self.bars.advance(self.running[cell_id][0], examples)
                 self.estimate.trained(cell_id, examples)
                 self.bars.update(self.total, note=self.estimate.text())
-            case RoundFinished(cell_id, result):
+            case RoundFinished(cell_id, result) if cell_id in self.running:
                 bar, cell = self.running[cell_id]
                 loss = "" if result.train_loss is None else f", loss {result.train_loss:.3f}"
                 self.bars.update(bar, note=f"round {result.round} of {cell.training.last_round}{loss}")
             case CellFinished(record, reused):
                 self._finished(record.cell, record.cell_id, "found" if reused else f"{self._headline(event)}")
+            case CellWaits(cell, holder):
+                self._line(f"{self._name(cell)}: {holder} computes it; its record is waited for")
             case CellFailed(cell, message):
                 running = (key for key, (_, other) in self.running.items() if other.spec_id == cell.spec_id)
                 outcome = "failed for the same reason" if message in self.reasons else f"failed: {message}"

@@ -193,10 +193,7 @@ def record_from_json(value: Mapping[str, Any]) -> RunRecord:
         raise ValueError(f"record schema {value['schema']}, this version reads {SCHEMA}")
     fields = dict(value)
     fields["cell"] = Cell.from_json(value["cell"])
-    fields["rounds"] = tuple(
-        RoundRecord(**{**entry, **{key: tuple(entry[key]) for key in ("cohort", "client_losses", "client_scores")}})
-        for entry in value["rounds"]
-    )
+    fields["rounds"] = tuple(round_from_json(entry) for entry in value["rounds"])
     fields["clients"] = tuple(value["clients"])
     fields["ledger"] = tuple(LedgerEntry(*row) for row in value["ledger"])
     record = RunRecord(**fields)
@@ -204,6 +201,11 @@ def record_from_json(value: Mapping[str, Any]) -> RunRecord:
     if expected != record.cell_id:
         raise ValueError(f"its content gives the id {expected}, not {record.cell_id}: it was changed after the run")
     return record
+
+
+def round_from_json(value: Mapping[str, Any]) -> RoundRecord:
+    """A round as a record's JSON has it; raises KeyError or TypeError where it is not one."""
+    return RoundRecord(**{**value, **{key: tuple(value[key]) for key in ("cohort", "client_losses", "client_scores")}})
 
 
 def write_bytes(path: Path, content: bytes) -> None:

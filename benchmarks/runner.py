@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.cell import VALIDATION
 from benchmarks.environment import describe_environment
 from benchmarks.errors import UserError
-from benchmarks.events import CellFinished, CellStarted, RoundFinished, Sink, Trained
+from benchmarks.events import CellFinished, CellStarted, CellWaits, RoundFinished, Sink, Trained
 from benchmarks.federation import Federation, Inputs, build_clients, build_federation, load_inputs
 from benchmarks.measures import metric
 from benchmarks.predictions import pack_predictions
@@ -34,6 +34,7 @@ from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client
 from fedsim.engine import Answers, RoundResult, Run, Scores, answer, part_name, run_federation
 from fedsim.errors import DivergedError
+from fedsim.leases import Lease, LostError, held, refresh
 from fedsim.rng import numpy_generator
 from fedsim.store import ClientStore
 from fedsim.wire import Channel, Ledger, Params
@@ -53,42 +54,47 @@ def finished_record(cell: Cell, cell_id: str, records_dir: Path) -> RunRecord | 
     return record
 
 
-def run_cell(cell: Cell, settings: Settings, sink: Sink, keeps_weights: bool = False) -> RunRecord:
+def run_cell(cell: Cell, settings: Settings, sink: Sink, keeps_weights: bool = False, wait: bool = True) -> RunRecord:
     """Compute a cell, or find its record; whoever starts a cell that another process computes waits for it.
 
     What it begins from is computed first, or found. Training that diverges ends a cell early, with a record that says
-    so; no weights are kept of it. keeps_weights: whether others may begin from it, if it trains: what
-    only counts or draws is made again by whoever begins from it, and may leave no weights at all.
+    so; no weights are kept of it. keeps_weights: whether others may begin from it, if it trains: what only counts or
+    draws is made again by whoever begins from it, and may leave no weights at all. Without wait: TakenError where
+    another process computes it, or a cell from which it begins.
     """
-    record, _ = _run(cell, settings, sink, keeps_weights and trains(cell.algorithm))
-    return record
+    while True:
+        try:
+            record, _ = _run(cell, settings, sink, keeps_weights and trains(cell.algorithm), wait)
+            return record
+        except LostError:  # this machine slept: whoever took the cell over has gone on from the last round
+            continue
 
 
-def run_stage(cell: Cell, settings: Settings, sink: Sink) -> Outcome:
+def run_stage(cell: Cell, settings: Settings, sink: Sink, wait: bool = True) -> Outcome:
     """Compute a cell from which another begins, or find its record and its weights; UserError where it diverged."""
-    record, outcome = _run(cell, settings, sink, keeps=True)
+    record, outcome = _run(cell, settings, sink, keeps=True, wait=wait)
     if outcome is None:
         raise UserError(stopped_by(record))
     return outcome
 
 
-def _run(cell: Cell, settings: Settings, sink: Sink, keeps: bool) -> tuple[RunRecord, Outcome | None]:
+def _run(cell: Cell, settings: Settings, sink: Sink, keeps: bool, wait: bool) -> tuple[RunRecord, Outcome | None]:
     """keeps: whether the weights are kept; a record without them, such as an imported one, is not enough then."""
-    from filelock import FileLock
-
     quiet_libraries()
     before = initial_of(cell)
-    begun = run_stage(before, settings, _only_news(sink)) if before else None
+    begun = run_stage(before, settings, _only_news(sink), wait) if before else None
     inputs = load_inputs(cell, settings, begun)
     cell_id = cell.cell_id(inputs.digests)
-    lock = settings.results_dir / "locks" / f"{cell_id}.lock"
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(lock):
+    claim = settings.results_dir / "locks" / cell_id
+    with held(claim, wait, lambda holder: sink(CellWaits(cell, holder))) as lease:
+        for folder in (settings.records_dir, settings.checkpoint_dir(cell_id), settings.results_dir / "weights"):
+            refresh(folder)  # another machine may have written there
         record = finished_record(cell, cell_id, settings.records_dir)
         outcome = find_outcome(settings, cell, cell_id) if keeps else None
         reused = record is not None and (outcome is not None or not keeps or bool(record.diverged))
         if record is None or not reused:
-            computed, predictions, parameters = _compute(cell, cell_id, inputs, settings, sink, keeps)
+            computed, predictions, parameters = _compute(cell, cell_id, inputs, settings, sink, keeps, lease)
+            lease.check()
             if keeps and not computed.diverged:
                 outcome = keep_outcome(settings, cell, cell_id, parameters)
             release_memory()
@@ -108,7 +114,7 @@ def _only_news(sink: Sink) -> Sink:
 
 
 def _compute(
-    cell: Cell, cell_id: str, inputs: Inputs, settings: Settings, sink: Sink, keeps: bool
+    cell: Cell, cell_id: str, inputs: Inputs, settings: Settings, sink: Sink, keeps: bool, lease: Lease
 ) -> tuple[RunRecord, bytes, Params]:
     """A cell's record, what it answered, and the parameters of the server's model at its end, where they are kept."""
     import torch
@@ -146,7 +152,7 @@ def _compute(
             seed=cell.seed,
             is_best=lambda results: is_chosen(results, chosen_by),
             participation=cell.training.participation,
-            checkpoint=Checkpoint(folder, cell_id),
+            checkpoint=Checkpoint(folder, cell_id, lease.check),
             store=ClientStore(folder, in_memory=len(clients) <= MANY_CLIENTS),
             on_start=on_start,
             on_round=on_round,

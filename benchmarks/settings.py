@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.errors import UserError
@@ -21,6 +21,9 @@ class Settings:
     threads: int = 1
     workers: int = 1
     device: str | None = None
+    executor: str = ""  # a name of benchmarks.executors; "": processes
+    ray_address: str | None = None  # of a Ray cluster that runs; None: one is started here
+    slurm: tuple[str, ...] = ()  # what SLURM is asked for, "partition=gpu" for each
 
     @property
     def records_dir(self) -> Path:
@@ -30,6 +33,13 @@ class Settings:
     def checkpoint_dir(self, cell_id: str) -> Path:
         """Where an unfinished cell keeps its state."""
         return self.results_dir / "checkpoints" / cell_id
+
+    def absolute(self) -> Settings:
+        """The same with places as every working directory, here and elsewhere, has them."""
+        data_dir = self.data_dir and self.data_dir.resolve()
+        is_folder = self.backbone is not None and Path(self.backbone).is_dir()
+        backbone = str(Path(self.backbone).resolve()) if self.backbone is not None and is_folder else self.backbone
+        return replace(self, results_dir=self.results_dir.resolve(), data_dir=data_dir, backbone=backbone)
 
     def check(self) -> None:
         """Refuse places that cannot work, before anything is computed."""

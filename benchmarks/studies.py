@@ -13,6 +13,7 @@ from benchmarks.errors import UserError
 from benchmarks.plain import JSON, digest
 from benchmarks.trials import Outcome, Tried, Tuning
 from benchmarks.tuning import Range, Space, Values
+from fedsim.leases import held
 
 if TYPE_CHECKING:
     import optuna
@@ -29,7 +30,7 @@ class Studies:
 
     A study is extended by whatever is asked of it, and none of its trials is replaced. A trial that is not told, since
     its process was killed or its cells failed, stays open for the next start. Two processes may work on one trial: a
-    cell's lock lets one of them compute it and the other find its record.
+    cell's lease lets one of them compute it and the other find its record.
     """
 
     def __init__(self, results_dir: Path) -> None:
@@ -259,9 +260,5 @@ def _key(kept: Mapping[str, JSON]) -> str:
 @contextmanager
 def locked(results_dir: Path) -> Iterator[None]:
     """Hold what the sweeps of a results directory share; a kill lets go."""
-    from filelock import FileLock
-
-    lock = results_dir / "locks" / "sweeps.lock"
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(lock):
+    with held(results_dir / "locks" / "sweeps.lock"):
         yield

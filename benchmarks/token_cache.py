@@ -20,6 +20,7 @@ from benchmarks.settings import require_writable
 from benchmarks.spec import canonical_json
 from benchmarks.tasks.base import Examples, Task
 from fedsim.files import FileError, MissingFileError, open_file
+from fedsim.leases import held
 from fedsim.stored import Numbers
 
 logger = logging.getLogger(__name__)
@@ -33,7 +34,7 @@ class TokenCache:
     """A folder of token files, each named by the digest of all that decides it; the least recently used go first.
 
     A file gets its name when it is whole, and begins with the SHA-256 of the rest: a damaged one is computed anew. A
-    lock a file keeps processes from computing it twice. A disk that is full, or may not be written to, costs the cache
+    lease a file keeps processes from computing it twice. A disk that is full, or may not be written to, costs the cache
     and nothing else.
     """
 
@@ -46,15 +47,13 @@ class TokenCache:
 
         They are read where a batch asks for them, so memory does not grow with the texts.
         """
-        from filelock import FileLock
-
         try:
             require_writable(self.folder)
         except UserError:
             return encode(examples, tokenizer, max_length, task)
         name = key_of(examples, tokenizer, max_length, task)
         path = self.folder / f"{name}{SUFFIX}"
-        with FileLock(self.folder / f"{name}.lock"):
+        with held(self.folder / f"{name}.lock"):
             if _is_whole(path):
                 with suppress(OSError):
                     os.utime(path)
@@ -87,9 +86,7 @@ class TokenCache:
 
     def _make_room(self, size: int, path: Path) -> None:
         """Remove what was used least recently, until a file of that size has its place."""
-        from filelock import FileLock
-
-        with FileLock(self.folder / "room.lock"):
+        with held(self.folder / "room.lock"):
             files = sorted(self.folder.glob(f"*{SUFFIX}"), key=lambda file: file.stat().st_mtime_ns)
             taken = sum(file.stat().st_size for file in files if file != path)
             for file in files:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,16 @@ VERSION = 2
 class Checkpoint:
     """The state of one run in a folder of its own; whatever the moment of a kill, the last whole round is there."""
 
-    def __init__(self, folder: Path, identity: str) -> None:
+    def __init__(self, folder: Path, identity: str, guard: Callable[[], None] = lambda: None) -> None:
+        """guard: called before anything is written; raises where this process may not."""
         self.folder = folder
         self.identity = identity
+        self._guard = guard
         self._best: tuple[int, str, str] | None = None  # the best round, its file of answers, that file's SHA-256
 
     def save(self, run: Run) -> None:
         """Write the state after a round; the manifest's rename commits it, then older files are removed."""
+        self._guard()
         state = run.state
         tensors = {f"shared/{name}": tensor for name, tensor in state.shared.items()}
         for moment, params in state.moments.items():
@@ -104,7 +107,7 @@ class Checkpoint:
         (self.folder / MANIFEST).unlink(missing_ok=True)  # first: without it the rest is no checkpoint
         (self.folder / f".{MANIFEST}").unlink(missing_ok=True)
         self._remove_others(set())
-        if self.folder.exists():
+        if self.folder.exists() and not list(self.folder.glob(".nfs*")):  # left of what someone still reads
             self.folder.rmdir()
 
     def _remove_others(self, keep: set[str]) -> None:

@@ -19,12 +19,12 @@ from typing import IO, Any
 
 import numpy as np
 import torch
-from filelock import FileLock, Timeout
 from torch import Tensor, nn
 
 from fedsim.data import Examples, Subset
 from fedsim.errors import FederationError
 from fedsim.features import CHECKSUM, FeatureExamples, FeatureStore, Layout, Rows
+from fedsim.leases import TakenError, held
 from fedsim.models.model import Model
 from fedsim.precision import DTYPES
 
@@ -41,7 +41,7 @@ class FeatureCache:
     """A folder of feature files, each named by the digest of all that decides it; the least recently used go first.
 
     A file gets its name when it is whole and on the disk, so neither a kill nor a power cut leaves anything that is
-    taken for one; each example's features have a checksum, and a damaged file is computed anew. A lock a file keeps
+    taken for one; each example's features have a checksum, and a damaged file is computed anew. A lease a file keeps
     processes from computing it twice. The limit holds for the files in the folder, with those being written; one that
     a running cell still reads keeps its space until that cell ends.
 
@@ -106,7 +106,7 @@ class FeatureCache:
         header = self._header(model, examples, batch_size, width, layout, weights)
         name = hashlib.sha256(header).hexdigest()[:24]
         self.folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(self.folder / f"{name}.lock"):
+        with held(self.folder / f"{name}.lock"):
             path = self.folder / f"{name}{WHOLE}"
             file = _open_whole(path, header, layout, kept)
             if file is None:
@@ -156,7 +156,7 @@ class FeatureCache:
     def _reserved(self, name: str, size: int) -> IO[bytes]:
         """A new file of that size, once there is room for it: used ones go, those being written are waited for."""
         while True:
-            with FileLock(self.folder / "room.lock"):
+            with held(self.folder / "room.lock"):
                 for path in self.folder.glob(f"*{PARTIAL}"):
                     self._remove_abandoned(path, name)
                 files = sorted(self.folder.glob(f"*{WHOLE}"), key=lambda path: path.stat().st_mtime_ns)
@@ -172,11 +172,11 @@ class FeatureCache:
             time.sleep(POLL_SECONDS)
 
     def _remove_abandoned(self, path: Path, own: str) -> None:
-        """Remove what a killed process left half written; who still writes it holds its lock."""
+        """Remove what a killed process left half written; who still writes it holds its lease."""
         if path.stem == own:
             path.unlink()
             return
-        with suppress(Timeout), FileLock(self.folder / f"{path.stem}.lock", timeout=0):
+        with suppress(TakenError), held(self.folder / f"{path.stem}.lock", wait=False):
             path.unlink(missing_ok=True)
 
 

@@ -81,6 +81,13 @@ def build_parser() -> Parser:
     _from_sweep(command)
     _machine(command)
 
+    command = commands.add_parser(
+        "work", help="compute what is not finished, beside others that do: one of many workers"
+    )
+    _selection(command, required=True)
+    _from_sweep(command)
+    _machine(command)
+
     command = commands.add_parser("sweep", help="tune settings on validation data")
     _selection(command, required=True)
     _machine(command)
@@ -244,7 +251,24 @@ def _results_dir(command: argparse.ArgumentParser) -> None:
 
 
 def _machine(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--workers", type=positive, help="processes side by side (default: cores, or 1 with a GPU)")
+    command.add_argument(
+        "--workers", type=positive, help="cells side by side (default: cores, or what GPUs have room for)"
+    )
+    command.add_argument(
+        "--executor",
+        choices=("serial", "processes", "slurm", "ray"),
+        help="where cells run (default: processes of this machine)",
+    )
+    command.add_argument(
+        "--ray-address", help="of a Ray cluster that runs, such as head-node:6379 (default: one is started here)"
+    )
+    command.add_argument(
+        "--slurm",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="what SLURM is asked for: partition=gpu, timeout_min=240, gpus_per_node=1, …; cluster=local: no SLURM",
+    )
     _process(command)
     command.add_argument("--no-tracking", action="store_true", help="keep records only, without MLflow")
 

@@ -19,6 +19,7 @@ MODULES = {
     "show": "look",
     "plan": "plan",
     "run": "run",
+    "work": "run",
     "sweep": "sweep",
     "pretrain": "pretrain",
     "report": "report",

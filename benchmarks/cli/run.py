@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,11 +46,7 @@ def run_command(words: argparse.Namespace) -> int:
 def _run_table(words: argparse.Namespace) -> None:
     from benchmarks.cli.report import show_report
 
-    chosen = selection(words)
-    if not words.tasks:
-        chosen = at_hand(chosen, DataSource(words.data_dir, words.lenient))
-    cells = list({cell.spec_id: cell for _, _, cell in chosen.cells()}.values())
-    made = settings(words, len(cells))
+    chosen, cells, made = _chosen(words)
 
     def show(records: Sequence[RunRecord]) -> Sequence[Path]:
         every = list(read_records(made.records_dir)) if records else []
@@ -59,6 +55,23 @@ def _run_table(words: argparse.Namespace) -> None:
     _, failures = compute(chosen, cells, made, tracking=not words.no_tracking, show=show)
     if failures:
         raise UserError(summary(failures, len(cells), chosen))
+
+
+def work_command(words: argparse.Namespace) -> int:
+    """Compute what is not finished, as one of many that share the results folder; no table, no tracking."""
+    chosen, cells, made = _chosen(words)
+    _, failures = compute(chosen, cells, made, tracking=False)
+    if failures:
+        raise UserError(summary(failures, len(cells), chosen))
+    return 0
+
+
+def _chosen(words: argparse.Namespace) -> tuple[Selection, list[Cell], Settings]:
+    chosen = selection(words)
+    if not words.tasks:
+        chosen = at_hand(chosen, DataSource(words.data_dir, words.lenient))
+    cells = list({cell.spec_id: cell for _, _, cell in chosen.cells()}.values())
+    return chosen, cells, settings(words, len(cells))
 
 
 def at_hand(chosen: Selection, source: DataSource) -> Selection:
@@ -125,25 +138,30 @@ def compute(
     return records, failures
 
 
-def open_mirror(chosen: Selection, made: Settings, tasks: Sequence[str] = ()) -> Mirror:
+@contextmanager
+def open_mirror(chosen: Selection, made: Settings, tasks: Sequence[str] = ()) -> Iterator[Mirror]:
     """The MLflow mirror of a selection: a parent run for it, a child for each cell.
 
     tasks: those that get a view of their own; all of the selection where none is given.
     """
     from benchmarks.cli.tracked import about, group_tags, shown_cells
-    from benchmarks.tracking import Mirror, default_tracking_uri
+    from benchmarks.tracking import Mirror, default_tracking_uri, written_from_here
 
-    return Mirror(
-        default_tracking_uri(made.results_dir),
-        made.results_dir,
-        chosen.title,
-        group_tags(chosen),
-        experiment=chosen.benchmark.paper.id,
-        warn=warn,
-        shown=shown_cells(chosen),
-        about=about(chosen),
-        tasks=tasks or [column.task for column in chosen.columns],
-    )
+    uri = default_tracking_uri(made.results_dir)
+    with written_from_here(uri):
+        mirror = Mirror(
+            uri,
+            made.results_dir,
+            chosen.title,
+            group_tags(chosen),
+            experiment=chosen.benchmark.paper.id,
+            warn=warn,
+            shown=shown_cells(chosen),
+            about=about(chosen),
+            tasks=tasks or [column.task for column in chosen.columns],
+        )
+        with mirror:
+            yield mirror
 
 
 def summary(failures: Sequence[CellFailed], cells: int, chosen: Selection) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.customise import with_backbone, with_settings
 from benchmarks.errors import UserError
+from benchmarks.executors.slots import default_workers
 from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of
 from benchmarks.settings import Settings
 from benchmarks.spec import Benchmark, Cell, Column, Row, Scale
@@ -84,24 +86,21 @@ def _from_sweep(chosen: Selection, results_dir: Path) -> Selection:
 
 def settings(words: argparse.Namespace, cells: int = 1) -> Settings:
     """The settings in the words, checked."""
+    executor, address, slurm = (getattr(words, name, None) for name in ("executor", "ray_address", "slurm"))
+    for flag, given, only in (("--ray-address", address, "ray"), ("--slurm", slurm, "slurm")):
+        if given and executor != only:
+            raise UserError(f"{flag}: expected with --executor {only}, found {executor or 'processes'}")
     made = Settings(
         results_dir=words.results_dir,
         data_dir=words.data_dir,
         backbone=getattr(words, "backbone", None),
         lenient=getattr(words, "lenient", False),
         threads=getattr(words, "threads", 1),
-        workers=getattr(words, "workers", None) or default_workers(getattr(words, "device", None), cells),
+        workers=getattr(words, "workers", None) or default_workers(getattr(words, "device", None), cells, executor),
         device=getattr(words, "device", None),
+        executor=executor or "",
+        ray_address=address or os.environ.get("RAY_ADDRESS") or None,
+        slurm=tuple(slurm or ()),
     )
     made.check()
     return made
-
-
-def default_workers(device: str | None, cells: int) -> int:
-    """One process a core on CPUs, as cells are independent; one on a GPU, whose memory they would share."""
-    import torch
-
-    from benchmarks.settings import available_cores
-
-    gpu = device.startswith("cuda") if device else torch.cuda.is_available()
-    return 1 if gpu else max(1, min(available_cores(), cells))

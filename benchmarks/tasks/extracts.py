@@ -17,6 +17,7 @@ from benchmarks.errors import UserError
 from benchmarks.plain import JSON, digest
 from benchmarks.tasks.base import Skipped
 from fedsim.files import open_file, read_json
+from fedsim.leases import held
 
 VERSION = 1  # of what is written of the same sources
 
@@ -48,14 +49,12 @@ def extract(
     anew.
     folder None: a temporary one, which goes with the process. UserError where the folder cannot be written.
     """
-    from filelock import FileLock
-
     folder = folder or Path(_temporary().name)
     name = digest({"version": VERSION, "limit": limit, "of": key}, 24)
     file = folder / f"{name}.txt"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / f"{name}.lock"):
+        with held(folder / f"{name}.lock"):
             return _found(file) or _written(file, read, limit, empty)
     except OSError as error:
         raise UserError(

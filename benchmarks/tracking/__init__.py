@@ -3,6 +3,15 @@
 from benchmarks.tracking.mirror import Mirror
 from benchmarks.tracking.server import serve
 from benchmarks.tracking.shown import About, Shown
-from benchmarks.tracking.store import default_tracking_uri, is_server, prepare
+from benchmarks.tracking.store import default_tracking_uri, is_server, prepare, written_from_here
 
-__all__ = ["About", "Mirror", "Shown", "default_tracking_uri", "is_server", "prepare", "serve"]
+__all__ = [
+    "About",
+    "Mirror",
+    "Shown",
+    "default_tracking_uri",
+    "is_server",
+    "prepare",
+    "serve",
+    "written_from_here",
+]

@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
+
+from benchmarks.errors import UserError
+from fedsim.leases import TakenError, alone_on_this_machine, held
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -80,10 +83,32 @@ def locked(uri: str) -> Iterator[None]:
     if path is None:
         yield
         return
-    from filelock import FileLock
-
     path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{path}.lock"):  # a kill releases it
+    with held(path.with_name(f"{path.name}.lock")):  # a kill releases it
+        yield
+
+
+@contextmanager
+def written_from_here(uri: str) -> Iterator[None]:
+    """Write to a store for a block; UserError where that is a SQLite database that another machine writes, too.
+
+    Its locks hold on one machine: over a network file system they may not, and the database be damaged.
+    """
+    path = sqlite_path(uri)
+    if path is None:
+        yield
+        return
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(alone_on_this_machine(path.with_name(f"{path.name}.writers")))
+        except TakenError as holder:
+            raise UserError(
+                f"MLflow's database {path} is written by {holder}, and SQLite is for one machine. Set "
+                "MLFLOW_TRACKING_URI to a tracking server, or run without tracking (--no-tracking): the records are "
+                "shared all the same, and `python -m benchmarks import` brings them into MLflow."
+            ) from None
+        except OSError:
+            pass  # where it cannot be written, the mirror says so
         yield
 
 

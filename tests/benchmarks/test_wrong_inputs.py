@@ -41,6 +41,15 @@ WORDS = {
     "no seeds": ([*RUN, "--seeds", "0"], "--seeds: expected a whole number above 0, found '0'"),
     "seeds in words": ([*RUN, "--seeds", "abc"], "--seeds: expected a whole number above 0, found 'abc'"),
     "negative seeds": ([*RUN, "--seeds=-1"], "--seeds: expected a whole number above 0, found '-1'"),
+    "executor": ([*RUN, "--executor", "cloud"], "--executor: invalid choice: 'cloud'"),
+    "address of no Ray": (
+        [*RUN, "--ray-address", "head:6379"],
+        "--ray-address: expected with --executor ray, found processes",
+    ),
+    "words for no SLURM": (
+        [*RUN, "--slurm", "partition=gpu"],
+        "--slurm: expected with --executor slurm, found processes",
+    ),
     "workers in words": ([*RUN, "--workers", "abc"], "--workers: expected a whole number above 0, found 'abc'"),
     "no threads": ([*RUN, "--threads", "0"], "--threads: expected a whole number above 0, found '0'"),
     "port in words": (["ui", "--port", "http"], "--port: expected a whole number above 0, found 'http'"),

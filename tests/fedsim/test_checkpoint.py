@@ -185,6 +185,24 @@ def test_remove_leaves_nothing_and_starts_afresh(small, counting, tmp_path):
     assert resume(small, counting, folder, 0).state.round == 0
 
 
+def test_remove_leaves_what_a_network_file_system_keeps(small, counting, tmp_path):
+    checkpoint = Checkpoint(tmp_path, "a")
+    small.run(counting, rounds=1, checkpoint=checkpoint)
+    kept = tmp_path / ".nfs0000000000a1b2c300000001"  # a file that was removed while someone read it
+    kept.touch()
+    checkpoint.remove()
+    assert list(tmp_path.iterdir()) == [kept]
+
+
+def test_the_guard_stands_before_every_write(small, counting, tmp_path):
+    def refuse():
+        raise CheckpointError("not the holder")
+
+    with pytest.raises(CheckpointError, match="not the holder"):
+        small.run(counting, rounds=1, checkpoint=Checkpoint(tmp_path, "a", refuse))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_remove_takes_what_an_interrupted_save_left(small, counting, disk, tmp_path):
     folder = tmp_path / "checkpoint"
     before_replace = disk.count(lambda: resume(small, counting, tmp_path / "whole", 1))

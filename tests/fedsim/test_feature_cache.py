@@ -26,7 +26,7 @@ def computed(cache, deep, head="average", width=None, precision="fp32", examples
 
 
 def files(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir() if path.suffix != ".lock")
+    return sorted(path.name for path in folder.iterdir())
 
 
 # ---- once ------------------------------------------------------------------------------------------------------

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from filelock import FileLock
 
 from fedsim import feature_cache
 from fedsim.data import Subset
 from fedsim.errors import FederationError
 from fedsim.feature_cache import HEADER_BYTES, FeatureCache
 from fedsim.features import FeatureExamples, FeatureStore, Layout, Rows
+from fedsim.leases import Lease
 from fedsim.models.heads import HEADS
 
 WIDTH = 16
@@ -38,7 +38,7 @@ def file_bytes(deep, value_bytes=4):
 
 
 def files(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir() if path.suffix != ".lock")
+    return sorted(path.name for path in folder.iterdir())
 
 
 # ---- what they are ---------------------------------------------------------------------------------------------
@@ -179,15 +179,15 @@ def test_what_another_process_writes_is_neither_removed_nor_ignored(deep, tmp_pa
     size = file_bytes(deep)
     written = tmp_path / "other.partial"
     written.write_bytes(bytes(size))
-    lock = FileLock(tmp_path / "other.lock")
-    lock.acquire()
+    lease = Lease(tmp_path / "other.lock")
+    lease.take()
     waits = []
 
     def finish(seconds):
         assert written.exists()
         waits.append(seconds)
         written.unlink()
-        lock.release()
+        lease.release()
 
     monkeypatch.setattr(feature_cache.time, "sleep", finish)
     computed(FeatureCache(tmp_path, "a", size), deep)
