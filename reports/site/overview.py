@@ -92,10 +92,11 @@ def _tiles(material: Material) -> list[Fact]:
     run, of = (sum(pair[place] for each in standings for pair in each.cells.values()) for place in (0, 1))
     claims = [sum(claims_counted(each.judgements)[place] for each in standings) for place in (0, 1)]
     checks = [finding.agrees for dossier in material.dossiers for finding in dossier.standing.findings]
+    tables = {table.id: table.is_printed for dossier in material.dossiers for table in dossier.tables}
+    printed = sum(tables.values())
     return [
         Fact(
-            "papers, " + str(len({table.id for dossier in material.dossiers for table in dossier.tables})) + " tables "
-            "and figures",
+            f"papers, {printed} tables and figures, {len(tables) - printed} studies beside them",
             str(len(material.dossiers)),
         ),
         Fact(f"cells run, scale {material.scales[0]}", f"{run} of {of}"),
