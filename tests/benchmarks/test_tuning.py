@@ -19,6 +19,7 @@ from benchmarks.fedsplitbert import setup, table3, table4
 from benchmarks.record import RunRecord, read_records
 from benchmarks.registry import columns_of, rows_of, scale_of
 from benchmarks.spec import JSON, Benchmark, Scale
+from benchmarks.sweep import trial_cell
 from benchmarks.tuning import KEPT, Search, read_sweep, survivors
 
 (MRPC,) = columns_of(table3.BENCHMARK, ["mrpc"])
@@ -183,3 +184,17 @@ def test_rows_without_a_choice_are_known(tmp_path: Path) -> None:
     assert [row.id for row in table.untuned(MRPC, demo)] == ["fedsplitbert", "fedsplitbert-chosen", "fedsplitbert-qat"]
     paper = scale_of(table, "paper")
     assert table.untuned(MRPC, paper) == ()  # where definitions read no choices, none is lacking
+
+
+def test_trials_may_be_shorter_than_the_tables_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only they are; a user's own change comes after the search's, and a swept value after both."""
+    search = Search({"fedavg": {"training.learning_rate": RATES}}, changes={"training.local_epochs": 3})
+    plain = table3.BENCHMARK
+    table = dataclasses.replace(plain, scales=(dataclasses.replace(plain.scale("demo"), search=search),))
+    scale, (row,), (column,) = table.scale("demo"), rows_of(table, ["fedavg"]), columns_of(table, ["mrpc"])
+    whole = table.cell(row, column, scale, 0)
+    trial = trial_cell(table, row, column, scale, 0, {})
+    assert (whole.training.local_epochs, trial.training.local_epochs) == (5, 3)
+    assert trial_cell(table, row, column, scale, 0, {"training.local_epochs": 2}).training.local_epochs == 2
+    users = dataclasses.replace(table, overrides=(("training.local_epochs", 1),))
+    assert trial_cell(users, row, column, scale, 0, {}).training.local_epochs == 1
