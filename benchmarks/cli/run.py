@@ -145,9 +145,10 @@ def open_mirror(chosen: Selection, made: Settings, tasks: Sequence[str] = ()) ->
     tasks: those that get a view of their own; all of the selection where none is given.
     """
     from benchmarks.cli.tracked import about, group_tags, shown_cells
-    from benchmarks.tracking import Mirror, default_tracking_uri, written_from_here
+    from benchmarks.tracking import Mirror, default_tracking_uri, require_uri, written_from_here
 
     uri = default_tracking_uri(made.results_dir)
+    require_uri(uri)
     with written_from_here(uri):
         mirror = Mirror(
             uri,
