@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -126,7 +127,7 @@ def best_values(entries: Sequence[Mapping[str, JSON]], label: str) -> dict[tuple
 
 def read_sweep(path: Path) -> list[dict[str, JSON]]:
     """What a sweep's file holds of each task and method; UserError where it is damaged, nothing where there is none."""
-    if not path.exists():
+    if not os.path.lexists(path):
         return []
     try:
         found = read_json(path)["tunings"]

@@ -35,7 +35,11 @@ MODULES = {
 }
 COMPUTING = ("run", "work", "sweep", "pretrain", "import")  # what goes on where the terminal goes away
 INTERRUPTED = 130
-FILES_REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
+# Of files and folders that a user can mend: full, forbidden, or something else than what belongs there.
+FILES_REFUSED = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EFBIG, errno.EIO),
+    *(errno.EISDIR, errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO),
+}
 RESUMES = "finished rounds are saved; the same command goes on from there"
 # Read by libraries when they are loaded, here and in worker processes.
 ENVIRONMENT = {
