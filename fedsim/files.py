@@ -43,7 +43,7 @@ class _Source(io.FileIO):
     def readinto(self, buffer: Any) -> int | None:  # type: ignore[override]
         return self._read(lambda: super(_Source, self).readinto(buffer))
 
-    def readall(self) -> bytes | None:  # type: ignore[override]
+    def readall(self) -> bytes | None:
         return self._read(lambda: super(_Source, self).readall())
 
     def _read(self, read: Callable[[], T]) -> T:

@@ -123,6 +123,10 @@ def build_parser() -> Parser:
     _places(command)
     command.set_defaults(id=[], scale=None, tasks=[], methods=[], backbone=None, set=[])
 
+    command = commands.add_parser("fetch", help="gather data and encoders in a folder, for nodes without internet")
+    _selection(command, required=True, what="a benchmark's id, or a paper's for all of its tables")
+    command.add_argument("--to", type=place, required=True, metavar="FOLDER", help="the folder: DATA_DIR there")
+
     command = commands.add_parser("ui", help="look at the runs in MLflow")
     command.add_argument("--port", type=positive, default=5000)
     command.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine alone)")

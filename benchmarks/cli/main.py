@@ -27,6 +27,7 @@ MODULES = {
     "front": "front",
     "site": "site",
     "import": "report",
+    "fetch": "fetch",
     "ui": "services",
     "doctor": "services",
     "data": "services",
@@ -72,6 +73,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         words = parser.parse_args(arguments)
         for folder in getattr(words, "include", ()):
             include(folder)
+        if getattr(words, "data_dir", None) is not None:
+            importlib.import_module("benchmarks.fetched").use(words.data_dir)
         module = importlib.import_module(f"benchmarks.cli.{MODULES[words.command]}")
         with without_terminal() if words.command in COMPUTING else nullcontext():
             status: int = getattr(module, f"{words.command}_command")(words)
