@@ -40,7 +40,7 @@ class _Source(io.FileIO):
 
     expected = ""
 
-    def readinto(self, buffer: Any) -> int | None:  # type: ignore[override]
+    def readinto(self, buffer: Any) -> int | None:
         return self._read(lambda: super(_Source, self).readinto(buffer))
 
     def readall(self) -> bytes | None:
