@@ -40,10 +40,10 @@ class _Source(io.FileIO):
 
     expected = ""
 
-    def readinto(self, buffer: Any) -> int | None:
+    def readinto(self, buffer: Any) -> Any:
         return self._read(lambda: super(_Source, self).readinto(buffer))
 
-    def readall(self) -> bytes | None:
+    def readall(self) -> Any:
         return self._read(lambda: super(_Source, self).readall())
 
     def _read(self, read: Callable[[], T]) -> T:
