@@ -27,7 +27,7 @@ from benchmarks.events import CellFailed, CellFinished, Event, Sink
 from benchmarks.executors.slots import default_workers
 from benchmarks.record import POOLED, RunRecord, read_records
 from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of
-from benchmarks.settings import Settings
+from benchmarks.settings import MOST_SEEDS, Settings, require_at_most, require_machine
 from benchmarks.spec import JSON, Benchmark, Cell, canonical_json
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ def select(
     tasks, methods: their ids; all where none is given. backbone: a folder or hub name in place of the scale's own.
     changes: fields as `--set` names them, such as {"training.rounds": 2}. UserError names what is there to choose.
     """
+    require_at_most("seeds", MOST_SEEDS, seeds)
     changed = with_settings(
         benchmark(id), [f"{name}={canonical_json(value)}" for name, value in (changes or {}).items()]
     )
@@ -90,6 +91,7 @@ def settings(
     cells: int = 1,
 ) -> Settings:
     """Places and machine, checked; workers: as many as cores and cells where none is given, one on a GPU."""
+    require_machine(device, threads, 1 if workers is None else workers)
     made = Settings(
         results_dir=Path(results_dir),
         data_dir=None if data_dir is None else Path(data_dir),

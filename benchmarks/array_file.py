@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Collection, Iterable, Mapping
@@ -16,7 +17,7 @@ from typing import IO
 
 import numpy as np
 
-from fedsim.files import open_file
+from fedsim.files import FileError, open_file
 from fedsim.stored import Numbers, Stored
 
 DTYPES: dict[str, np.dtype] = {"I32": np.dtype(np.int32), "I64": np.dtype(np.int64), "F32": np.dtype(np.float32)}
@@ -69,14 +70,31 @@ def write_arrays(file: IO[bytes], pieces: Iterable[Mapping[str, np.ndarray]], fo
 def read_arrays(path: Path, start: int, stored: Collection[str] = ()) -> dict[str, Numbers]:
     """The arrays in a file that holds them from the byte `start` on.
 
-    stored: names of those that stay in the file where they are large, and are read where they are asked for.
+    stored: names of those that stay in the file where they are large, and are read where they are asked for. FileError
+    where the file holds none.
     """
+    try:
+        return _read(path, start, stored)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError, MemoryError) as error:
+        if isinstance(error, FileError):
+            raise
+        reason = f"{type(error).__name__}: {error}"
+        raise FileError(f"{path}: expected arrays, found a header that describes none ({reason})") from None
+
+
+def _read(path: Path, start: int, stored: Collection[str]) -> dict[str, Numbers]:
     found: dict[str, Numbers] = {}
     with open_file(path) as file:
+        size = file.seek(0, os.SEEK_END)
         file.seek(start)
         length = int.from_bytes(file.read(LENGTH_BYTES), "little")
+        if length > size - file.tell():
+            raise ValueError(f"{length} bytes of header in {size}")
         for name, entry in json.loads(file.read(length)).items():
             begin, end = (start + LENGTH_BYTES + length + offset for offset in entry["data_offsets"])
-            array = Stored(file, DTYPES[entry["dtype"]], begin, *entry["shape"])
+            dtype, (count,) = DTYPES[entry["dtype"]], entry["shape"]
+            if not start + LENGTH_BYTES + length <= begin <= end <= size or end - begin != count * dtype.itemsize:
+                raise ValueError(f"{name}: {count} numbers from byte {begin} to {end} of {size}")
+            array = Stored(file, dtype, begin, count)
             found[name] = array if name in stored and end - begin > LARGE_BYTES else array[:].copy()
     return found

@@ -19,7 +19,7 @@ from benchmarks.known_backbones import TRAINED
 from benchmarks.known_backbones import Backbone as Backbone
 from benchmarks.settings import Settings
 from benchmarks.spec import canonical_json, digest
-from fedsim.files import open_file
+from fedsim.files import open_file, require_files
 
 if TYPE_CHECKING:
     from torch import nn
@@ -137,9 +137,10 @@ def load_tokenizer(folder: Path) -> Any:
 
     if not any((folder / name).is_file() for name in TOKENIZERS):
         raise UserError(f"{folder}: expected a tokenizer ({', '.join(TOKENIZERS)}), found none")
+    require_files(folder, (*TOKENIZERS, *TOKENIZER_FILES, "*.json", "*.model"), "a file of a tokenizer")
     try:
         return AutoTokenizer.from_pretrained(folder)
-    except (OSError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001 - whatever the library makes of a file that is damaged
         raise UserError(f"{folder}: the tokenizer cannot be read ({error}). Fetch the encoder again.") from None
 
 

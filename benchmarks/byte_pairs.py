@@ -97,10 +97,11 @@ def _trained(text: str) -> tuple[list[str], list[tuple[str, str]]]:
 
 
 def _beginning(data_dir: Path | None, results_dir: Path) -> Iterator[str]:
-    from benchmarks.tasks import DataSource, task
+    from benchmarks.fetched import source_of
+    from benchmarks.tasks import task
 
     left = CHARACTERS
-    for (article,) in task(CORPUS).load(DataSource(data_dir, extracts=results_dir / "corpora")).pool.texts:
+    for (article,) in task(CORPUS).load(source_of(CORPUS, data_dir, extracts=results_dir / "corpora")).pool.texts:
         yield f"{article[:left]}\n"
         left -= len(article)
         if left <= 0:

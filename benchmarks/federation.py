@@ -11,11 +11,12 @@ from typing import Any
 from benchmarks.backbones import Located, backbone_name, build_encoder, build_tokenizer, locate
 from benchmarks.encoding import Encoded, vocabulary_of
 from benchmarks.errors import UserError
+from benchmarks.fetched import source_of
 from benchmarks.settings import Settings
 from benchmarks.sharing import share_out
 from benchmarks.spec import JSON, Cell
 from benchmarks.stages import Outcome
-from benchmarks.tasks import DataSource, Task, TaskData, task
+from benchmarks.tasks import Task, TaskData, task
 from benchmarks.token_cache import TokenCache
 from fedsim.algorithms import Setting, build_algorithm
 from fedsim.data import Client
@@ -99,7 +100,7 @@ def _task_data(task_id: str, source: str, settings: Settings) -> TaskData:
             )
         return generate(DATA_SEED)
     extracts = settings.results_dir / "corpora"
-    return task(task_id).load(DataSource(settings.data_dir, settings.lenient, extracts))
+    return task(task_id).load(source_of(task_id, settings.data_dir, settings.lenient, extracts))
 
 
 @lru_cache(maxsize=2)

@@ -6,6 +6,7 @@ import ctypes
 import gc
 import hashlib
 import logging
+import os
 import platform
 import sys
 import time
@@ -46,7 +47,7 @@ MANY_CLIENTS = 32  # beyond this, what stays with clients is kept on disk
 def finished_record(cell: Cell, cell_id: str, records_dir: Path) -> RunRecord | None:
     """The record of a finished cell; UserError where its file is damaged."""
     path = records_dir / f"{cell.label}-{cell_id}.json"
-    if not path.exists():
+    if not os.path.lexists(path):  # a link that leads nowhere is refused by name
         return None
     record = read_record(path)
     if record.cell_id != cell_id:

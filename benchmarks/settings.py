@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.errors import UserError
+
+# More than any machine or cluster this is for; a slip such as 10^9 ends here, before a process is started.
+MOST_THREADS, MOST_WORKERS, MOST_SEEDS = 1024, 1024, 10_000
+ELSEWHERE = ("slurm", "ray")  # executors whose cells may run on machines that have other devices than this one
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,8 @@ class Settings:
         return replace(self, results_dir=self.results_dir.resolve(), data_dir=data_dir, backbone=backbone)
 
     def check(self) -> None:
-        """Refuse places that cannot work, before anything is computed."""
+        """Refuse a machine and places that cannot work, before anything is computed or found finished."""
+        require_machine(self.device, self.threads, self.workers, self.executor)
         if self.data_dir is not None and not self.data_dir.is_dir():
             raise UserError(
                 f"data directory {self.data_dir}: expected a folder, found "
@@ -50,6 +56,34 @@ class Settings:
             )
         for folder in ("", "records", "checkpoints", "locks"):
             require_writable(self.results_dir / folder)
+
+
+def require_at_most(what: str, most: int, found: int) -> None:
+    """UserError where a number that somebody chose is not from 1 to `most`; what: as they call it."""
+    if not 1 <= found <= most:
+        raise UserError(f"{what}: expected a number from 1 to {most:,}, found {found:,}. Choose one of these.")
+
+
+def require_machine(device: str | None, threads: int = 1, workers: int = 1, executor: str | None = None) -> None:
+    """UserError where a device is none, or is not here, or so many threads or workers are on no machine.
+
+    GPUs are looked for where cells run on this machine: the nodes of a cluster may have others.
+    """
+    require_at_most("--threads", MOST_THREADS, threads)
+    require_at_most("--workers", MOST_WORKERS, workers)
+    if device is None or device == "cpu":
+        return
+    named = re.fullmatch(r"cuda(?::(0|[1-9][0-9]{0,3}))?", device, re.ASCII)
+    expected = f"device {device!r}: expected cpu, cuda, or cuda:0, cuda:1 and so on"
+    if named is None:
+        raise UserError(f"{expected}. Leave --device out to have a GPU used where there is one.")
+    if executor in ELSEWHERE:
+        return
+    import torch
+
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if int(named[1] or 0) >= gpus:
+        raise UserError(f"{expected}, up to the {gpus} GPUs of this machine. Leave --device out, or name one of these.")
 
 
 def require_writable(folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,7 +75,10 @@ class Outcome:
                 f"{self.path}: expected the SHA-256 {self.sha256[:12]}…, found another: the weights are damaged. "
                 f"Remove the file, and the stage that made it is run again."
             )
-        return safetensors.torch.load(content)
+        try:
+            return safetensors.torch.load(content)
+        except (safetensors.SafetensorError, KeyError, ValueError, RuntimeError) as error:
+            raise UserError(f"{self.path}: expected weights, found none ({error}). Remove the file.") from None
 
 
 def stopped_by(record: RunRecord) -> str:
@@ -90,7 +94,7 @@ def _places(settings: Settings, cell: Cell, cell_id: str) -> tuple[Path, Path]:
 def find_outcome(settings: Settings, cell: Cell, cell_id: str) -> Outcome | None:
     """The kept weights of a cell, None where they are not there; their content is checked when they are read."""
     path, note = _places(settings, cell, cell_id)
-    if not (path.exists() and note.exists()):
+    if not (os.path.lexists(path) and note.exists()):
         return None
     try:
         sha256 = str(read_json(note)["sha256"])

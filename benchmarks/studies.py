@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,6 +13,7 @@ from benchmarks.errors import UserError
 from benchmarks.plain import JSON, digest
 from benchmarks.trials import Outcome, Tried, Tuning
 from benchmarks.tuning import Range, Space, Values
+from fedsim.files import MissingFileError, open_file
 from fedsim.leases import held
 
 if TYPE_CHECKING:
@@ -126,13 +127,22 @@ class Studies:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with locked(self.results_dir):
             try:
+                with suppress(MissingFileError):
+                    open_file(self.path, "Optuna's journal").close()  # which Optuna would wait for, if it is a pipe
                 storage = JournalStorage(JournalFileBackend(str(self.path)))
-            except (ValueError, KeyError, TypeError) as error:
+                study = optuna.create_study(
+                    storage=storage, study_name=name, directions=list(toward), load_if_exists=True
+                )
+            except OSError as error:
+                raise UserError(
+                    f"{self.path}: Optuna's journal cannot be used ({error.strerror}). Mend that, or move it away."
+                ) from None
+            except Exception as error:  # noqa: BLE001 - whatever Optuna makes of a line that it did not write
                 raise UserError(
                     f"{self.path}: expected Optuna's journal, found a damaged one ({type(error).__name__}: {error}). "
                     f"Move it away: finished cells are kept as records, and a sweep finds them there."
                 ) from None
-            yield optuna.create_study(storage=storage, study_name=name, directions=list(toward), load_if_exists=True)
+            yield study
 
 
 def directions(higher_is_better: bool, pareto: bool) -> tuple[Direction, ...]:

@@ -57,7 +57,10 @@ class TokenCache:
             if _is_whole(path):
                 with suppress(OSError):
                     os.utime(path)
-                return from_arrays(read_arrays(path, DIGEST_BYTES, OF_TOKENS))
+                try:
+                    return from_arrays(read_arrays(path, DIGEST_BYTES, OF_TOKENS))
+                except (FileError, KeyError) as error:  # its digest fits what is in it, and that is no tokens
+                    logger.warning("tokens in %s are damaged (%s): they are computed anew", path, error)
             try:
                 return from_arrays(self._kept(path, encoded_pieces(examples, tokenizer, max_length, task)))
             except OSError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -115,7 +116,7 @@ def best_values(entries: Sequence[Mapping[str, JSON]], label: str) -> dict[tuple
     """
     found: dict[tuple[str, str], Mapping[str, JSON]] = {}
     for entry in sorted(entries, key=lambda entry: len(entry.get("grid", ()))):
-        if not entry["best"] or entry["best"]["mean"] is None or entry["scale"] != label:
+        if not entry.get("best") or entry["best"]["mean"] is None or entry["scale"] != label:
             continue
         place = entry["task"], entry["method"]
         gain = metric(entry["score"].partition(" ")[0]).gain
@@ -124,14 +125,30 @@ def best_values(entries: Sequence[Mapping[str, JSON]], label: str) -> dict[tuple
     return {place: best["values"] for place, best in found.items()}
 
 
+def _is_sweep(entry: Mapping[str, JSON]) -> bool:
+    """Whether an entry names a task and a method; ValueError or KeyError where what is read of it cannot be."""
+    if not (entry["task"] and entry["method"]):
+        return False
+    best, grid = entry.get("best"), entry.get("grid", ())
+    if not all(isinstance(entry.get(name, ""), str) for name in ("task", "method", "scale", "score")):
+        raise ValueError("a task, method, scale or score that is no text")
+    if best and not (isinstance(best["values"], dict) and isinstance(best["mean"], int | float | None)):
+        raise ValueError("best: expected values and their mean score")
+    if not isinstance(grid, list | dict | tuple):
+        raise ValueError("grid: expected values of fields")
+    if best and entry["scale"]:
+        metric(entry["score"].partition(" ")[0])
+    return True
+
+
 def read_sweep(path: Path) -> list[dict[str, JSON]]:
     """What a sweep's file holds of each task and method; UserError where it is damaged, nothing where there is none."""
-    if not path.exists():
+    if not os.path.lexists(path):
         return []
     try:
         found = read_json(path)["tunings"]
-        return [entry for entry in found if entry["task"] and entry["method"]]
-    except (ValueError, KeyError, TypeError) as error:
+        return [entry for entry in found if _is_sweep(entry)]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"{path}: expected the results of a sweep, found a damaged file ({type(error).__name__}: {error}). "
             f"Move it away: finished cells are kept as records, and a sweep finds them there."

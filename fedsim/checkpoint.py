@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -71,30 +72,39 @@ class Checkpoint:
     def restore(self, run: Run) -> None:
         """Bring a freshly initialised run to the last saved round; does nothing where none was saved."""
         path = self.folder / MANIFEST
-        if not path.exists():
+        if not os.path.lexists(path):
             return
         try:
-            digest, _, content = read_file(path).partition(b"\n")
-            if hashlib.sha256(content).hexdigest().encode() != digest:
-                raise ValueError("its content does not have the SHA-256 in its first line")
-            manifest = parse_json(content.decode(), path)
-            if manifest["version"] != VERSION or manifest["identity"] != self.identity:
-                raise ValueError("it belongs to another run or version")
-            results = [_result(entry) for entry in manifest["results"]]
-            ledger = Ledger(manifest["ledger"])
-            server, clients, finished = manifest["server"], manifest["clients"], int(manifest["round"])
-            best = manifest["best"]
-        except (ValueError, KeyError, TypeError) as error:
+            self._take_up(run, path)
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
+            if isinstance(error, CheckpointError):
+                raise
             raise CheckpointError(
                 f"checkpoint {path} is damaged ({type(error).__name__}: {error}). Remove the folder {self.folder} to "
                 f"start this cell from its first round; finished cells are not touched."
             ) from None
+
+    def _take_up(self, run: Run, path: Path) -> None:
+        digest, _, content = read_file(path).partition(b"\n")
+        if hashlib.sha256(content).hexdigest().encode() != digest:
+            raise ValueError("its content does not have the SHA-256 in its first line")
+        manifest = parse_json(content.decode(), path)
+        if manifest["version"] != VERSION or manifest["identity"] != self.identity:
+            raise ValueError("it belongs to another run or version")
+        results = [_result(entry) for entry in manifest["results"]]
+        ledger = Ledger(manifest["ledger"])
+        server, clients, finished = manifest["server"], manifest["clients"], int(manifest["round"])
+        best = manifest["best"]
         groups: dict[str, Params] = {}
         for name, tensor in read_tensors(self.folder / server[0], server[1]).items():
             group, _, rest = name.partition("/")
             groups.setdefault(group, {})[rest] = tensor
         run.state.clients.restore(clients)
-        run.state = replace(run.state, round=finished, shared=groups.pop("shared", {}), moments=groups)
+        shared = groups.pop("shared", {})
+        for name in shared.keys() & run.state.shared.keys():
+            if shared[name].shape != run.state.shared[name].shape:
+                raise ValueError(f"{name} has another shape than this run's model has")
+        run.state = replace(run.state, round=finished, shared=shared, moments=groups)
         if best is not None:
             self._best = int(best[0]), best[1], best[2]
             kept = read_tensors(self.folder / best[1], best[2])

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from fedsim.data import Examples, Subset
 from fedsim.errors import FederationError
 from fedsim.features import CHECKSUM, FeatureExamples, FeatureStore, Layout, Rows
+from fedsim.files import FileError, MissingFileError, open_file
 from fedsim.leases import TakenError, held
 from fedsim.models.model import Model
 from fedsim.precision import DTYPES
@@ -183,8 +184,13 @@ class FeatureCache:
 def _open_whole(path: Path, header: bytes, layout: Layout, lengths: np.ndarray) -> IO[bytes] | None:
     """The file, if it holds what its header has to say and each example's rows, so many, have their checksum."""
     try:
-        file = path.open("rb")
-    except FileNotFoundError:
+        file = open_file(path, "features")
+    except MissingFileError:
+        return None
+    except FileError as error:
+        if path.is_dir():  # no file can take its place
+            raise
+        logger.warning("features cannot be read (%s): they are computed anew", error)
         return None
     found = os.fstat(file.fileno()).st_size
     if file.read(HEADER_BYTES) != header:

@@ -9,13 +9,15 @@ import io
 import json
 import os
 import stat
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Never
+from typing import Any, Never, TypeVar
 
 from fedsim.errors import FederationError
 
 MOST_BYTES = 16 * 2**30  # of a file that is read whole: more than any encoder here
 MOST_JSON_BYTES = 2**28
+T = TypeVar("T")
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a named pipe"),
@@ -33,6 +35,24 @@ class MissingFileError(FileError):
     """There is no such file."""
 
 
+class _Source(io.FileIO):
+    """Says of which file it is where that cannot be read on, whoever reads it."""
+
+    expected = ""
+
+    def readinto(self, buffer: Any) -> Any:
+        return self._read(lambda: super(_Source, self).readinto(buffer))
+
+    def readall(self) -> Any:
+        return self._read(lambda: super(_Source, self).readall())
+
+    def _read(self, read: Callable[[], T]) -> T:
+        try:
+            return read()
+        except OSError as error:
+            raise FileError(f"{self.expected}, found one that cannot be read: {_reason(error)}") from None
+
+
 def open_file(path: Path, what: str = "a file", buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.BufferedReader[Any]:
     """A plain file, open for reading bytes; FileError where it is something else or cannot be read.
 
@@ -40,7 +60,8 @@ def open_file(path: Path, what: str = "a file", buffering: int = io.DEFAULT_BUFF
     """
     try:
         _require_plain(path, what, path.stat())  # before it is opened: opening a device can do something
-        raw = io.FileIO(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)))
+        raw = _Source(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)))
+        raw.expected = f"{path}: expected {what}"
         file: io.BufferedReader[Any] = io.BufferedReader(raw, buffering)
     except FileNotFoundError:
         raise MissingFileError(f"{path}: expected {what}, found nothing there") from None
@@ -61,10 +82,7 @@ def read_file(path: Path, what: str = "a file", most: int = MOST_BYTES) -> bytes
     with open_file(path, what) as file:
         if os.fstat(file.fileno()).st_size > most:
             _too_long(path, what, most)
-        try:
-            content = file.read(most + 1)
-        except OSError as error:
-            raise FileError(f"{path}: expected {what}, found one that cannot be read: {_reason(error)}") from None
+        content = file.read(most + 1)
     if len(content) > most:  # one that grows while it is read
         _too_long(path, what, most)
     return content
@@ -83,6 +101,13 @@ def read_text(path: Path, what: str = "a text in UTF-8", most: int = MOST_BYTES)
 def read_json(path: Path, what: str = "JSON", most: int = MOST_JSON_BYTES) -> Any:
     """The value of a plain JSON file; FileError where it is none, is nested too deep, or has a NaN or an infinity."""
     return parse_json(read_text(path, what, most), path, what)
+
+
+def require_files(folder: Path, patterns: Iterable[str], what: str = "a file") -> None:
+    """FileError where something of these names in a folder is no plain file that can be read: for other readers."""
+    for pattern in patterns:
+        for path in sorted(folder.glob(pattern)):
+            open_file(path, what).close()
 
 
 def parse_json(text: str, path: Path, what: str = "JSON") -> Any:

@@ -57,7 +57,7 @@ def read_tensors(path: Path, sha256: str) -> Params:
         if found != sha256:
             raise CheckpointError(f"expected the SHA-256 {sha256[:12]}…, found {found[:12]}…")
         return safetensors.torch.load(content)
-    except (FileError, SafetensorError, CheckpointError) as error:
+    except (FileError, SafetensorError, CheckpointError, KeyError, RuntimeError, ValueError) as error:
         raise CheckpointError(
             f"checkpoint file {path} is damaged ({error}). Remove the folder {path.parent} to start this cell from "
             f"its first round; finished cells are not touched."

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import NoReturn
 
+from benchmarks.cli.values import filled, names, place, positive, rungs, seeds
 from benchmarks.errors import UserError
 from benchmarks.spec import SCALES
 
@@ -17,30 +18,6 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Refuse the words."""
         raise UserError(f"{message}. `{self.prog} --help` lists what is understood.")
-
-
-def positive(text: str) -> int:
-    """A whole number above 0."""
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number above 0, found {text!r}")
-    return number
-
-
-def rungs(text: str) -> list[int]:
-    """Numbers of rounds between commas, in rising order; "none" for no such."""
-    found = [] if text == "none" else [positive(part) for part in text.split(",")]
-    if found != sorted(set(found)):
-        raise argparse.ArgumentTypeError(f"expected rising numbers of rounds, such as 1,2, found {text!r}")
-    return found
-
-
-def names(text: str) -> list[str]:
-    """Names between commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def build_parser() -> Parser:
@@ -105,13 +82,13 @@ def build_parser() -> Parser:
     _from_sweep(command)
     command.add_argument(
         "--records",
-        type=Path,
+        type=place,
         action="append",
         default=[],
         help="folder of records, once for each (default: the results directory's)",
     )
-    command.add_argument("--readme", type=Path, help="also update the state of reproduction in this file")
-    command.add_argument("--pictures", type=Path, help="also write the plots into this folder, for that file to show")
+    command.add_argument("--readme", type=place, help="also update the state of reproduction in this file")
+    command.add_argument("--pictures", type=place, help="also write the plots into this folder, for that file to show")
     command.add_argument(
         "--score",
         choices=("chosen", "last", "best"),
@@ -122,19 +99,19 @@ def build_parser() -> Parser:
     command = commands.add_parser(
         "front", help="render the first page from records: every paper in a line, and findings"
     )
-    command.add_argument("--records", type=Path, action="append", default=[], help="folder of records, once for each")
-    command.add_argument("--readme", type=Path, required=True, help="the file with the markers")
-    command.add_argument("--picture", type=Path, help="also draw score against bytes into this file")
-    command.add_argument("--scale", default="lite")
+    command.add_argument("--records", type=place, action="append", default=[], help="folder of records, once for each")
+    command.add_argument("--readme", type=place, required=True, help="the file with the markers")
+    command.add_argument("--picture", type=place, help="also draw score against bytes into this file")
+    command.add_argument("--scale", type=filled, default="lite")
 
     command = commands.add_parser(
         "site", help="pages of everything that has been run, in a folder that needs no server"
     )
-    command.add_argument("--out", type=Path, help="the folder (default: site in the results directory)")
-    command.add_argument("--scale", help=f"{', '.join(SCALES)} (default: all that have records)")
+    command.add_argument("--out", type=place, help="the folder (default: site in the results directory)")
+    command.add_argument("--scale", type=filled, help=f"{', '.join(SCALES)} (default: all that have records)")
     command.add_argument(
         "--records",
-        type=Path,
+        type=place,
         action="append",
         default=[],
         help="folder of records, once for each (default: the committed ones and the results directory's)",
@@ -142,9 +119,13 @@ def build_parser() -> Parser:
     _places(command)
 
     command = commands.add_parser("import", help="take in records computed elsewhere, and mirror all to MLflow")
-    command.add_argument("folder", type=Path, help="folder of records")
+    command.add_argument("folder", type=place, help="folder of records")
     _places(command)
     command.set_defaults(id=[], scale=None, tasks=[], methods=[], backbone=None, set=[])
+
+    command = commands.add_parser("fetch", help="gather data and encoders in a folder, for nodes without internet")
+    _selection(command, required=True, what="a benchmark's id, or a paper's for all of its tables")
+    command.add_argument("--to", type=place, required=True, metavar="FOLDER", help="the folder: DATA_DIR there")
 
     command = commands.add_parser("ui", help="look at the runs in MLflow")
     command.add_argument("--port", type=positive, default=5000)
@@ -164,8 +145,8 @@ def build_parser() -> Parser:
     command.add_argument("parts", nargs="*", metavar="part", help="training, engine, peers, growth, … (default: all)")
     command.add_argument("--repeats", type=positive, default=5, help="of everything that is timed (default: 5)")
     command.add_argument("--threads", type=positive, help="threads of a cell alone (default: cores)")
-    command.add_argument("--device", help="cpu, cuda or cuda:1 (default: a GPU if there is one)")
-    command.add_argument("--page", type=Path, help="only print this folder's results as Markdown")
+    command.add_argument("--device", type=filled, help="cpu, cuda or cuda:1 (default: a GPU if there is one)")
+    command.add_argument("--page", type=place, help="only print this folder's results as Markdown")
     _places(command)
     return parser
 
@@ -174,12 +155,15 @@ def _selection(
     command: argparse.ArgumentParser, required: bool, what: str = "a benchmark's id", several: bool = False
 ) -> None:
     command.add_argument("id", nargs="*" if several else None if required else "?", help=what)
-    command.add_argument("--scale", help=f"{', '.join(SCALES)} (default: demo)")
+    command.add_argument("--scale", type=filled, help=f"{', '.join(SCALES)} (default: demo)")
     command.add_argument("--tasks", type=names, default=[], help="such as mrpc,rte (default: all)")
     command.add_argument("--methods", type=names, default=[], help="such as fedavg,fedsplitbert (default: all)")
-    command.add_argument("--seeds", type=positive, default=1, help="number of seeds: 0, 1, … (default: 1)")
+    command.add_argument("--seeds", type=seeds, default=1, help="number of seeds: 0, 1, … (default: 1)")
     command.add_argument(
-        "--backbone", default=os.environ.get("BACKBONE") or None, help="another encoder: folder or hub name"
+        "--backbone",
+        type=filled,
+        default=os.environ.get("BACKBONE") or None,
+        help="another encoder: folder or hub name",
     )
     command.add_argument(
         "--set",
@@ -195,7 +179,7 @@ def _selection(
 def _include(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--include",
-        type=Path,
+        type=place,
         action="append",
         default=[],
         metavar="FOLDER",
@@ -242,12 +226,12 @@ def _from_sweep(command: argparse.ArgumentParser) -> None:
 
 def _places(command: argparse.ArgumentParser) -> None:
     data_dir = os.environ.get("DATA_DIR")
-    command.add_argument("--data-dir", type=Path, default=Path(data_dir) if data_dir else None, help="your datasets")
+    command.add_argument("--data-dir", type=place, default=Path(data_dir) if data_dir else None, help="your datasets")
     _results_dir(command)
 
 
 def _results_dir(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--results-dir", type=Path, default=Path(os.environ.get("RESULTS_DIR") or "results"))
+    command.add_argument("--results-dir", type=place, default=Path(os.environ.get("RESULTS_DIR") or "results"))
 
 
 def _machine(command: argparse.ArgumentParser) -> None:
@@ -260,7 +244,9 @@ def _machine(command: argparse.ArgumentParser) -> None:
         help="where cells run (default: processes of this machine)",
     )
     command.add_argument(
-        "--ray-address", help="of a Ray cluster that runs, such as head-node:6379 (default: one is started here)"
+        "--ray-address",
+        type=filled,
+        help="of a Ray cluster that runs, such as head-node:6379 (default: one is started here)",
     )
     command.add_argument(
         "--slurm",
@@ -277,5 +263,5 @@ def _process(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--threads", type=positive, default=1, help="threads a cell (default: 1, so that results are the same bits)"
     )
-    command.add_argument("--device", help="cpu, cuda or cuda:1 (default: a GPU if there is one)")
+    command.add_argument("--device", type=filled, help="cpu, cuda or cuda:1 (default: a GPU if there is one)")
     command.add_argument("--lenient", action="store_true", help="skip and count malformed rows, accept missing files")

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from benchmarks.errors import UserError
 from benchmarks.spec import Benchmark, Cell, Column, Row, Scale
+from fedsim.files import MOST_JSON_BYTES, read_text
 
 _DECODER = json.JSONDecoder()
 _CELL = '"cell": '
@@ -18,10 +18,10 @@ def recorded_cells(folders: Iterable[Path]) -> list[Cell]:
     found: dict[str, Cell] = {}
     for path in (path for folder in dict.fromkeys(folders) for path in folder.glob("*.json")):
         try:
-            text = path.read_text(encoding="utf-8")
+            text = read_text(path, "a record", MOST_JSON_BYTES)
             value, _ = _DECODER.raw_decode(text, text.index(_CELL) + len(_CELL))
             found[path.name] = Cell.from_json(value)
-        except (OSError, ValueError, TypeError, KeyError, AttributeError, UserError):
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             continue
     return list(found.values())
 

@@ -7,9 +7,10 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from benchmarks.cli.arguments import build_parser
-from benchmarks.cli.output import failed, lasting_output
+from benchmarks.cli.output import failed, lasting_output, without_terminal
 from benchmarks.errors import UserError
 from benchmarks.registry import include
 
@@ -26,14 +27,20 @@ MODULES = {
     "front": "front",
     "site": "site",
     "import": "report",
+    "fetch": "fetch",
     "ui": "services",
     "doctor": "services",
     "data": "services",
     "completion": "completion",
     "bench": "services",
 }
+COMPUTING = ("run", "work", "sweep", "pretrain", "import")  # what goes on where the terminal goes away
 INTERRUPTED = 130
-FILES_REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
+# Of files and folders that a user can mend: full, forbidden, or something else than what belongs there.
+FILES_REFUSED = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EFBIG, errno.EIO),
+    *(errno.EISDIR, errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO),
+}
 RESUMES = "finished rounds are saved; the same command goes on from there"
 # Read by libraries when they are loaded, here and in worker processes.
 ENVIRONMENT = {
@@ -47,11 +54,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    with lasting_output() as out:
+    with lasting_output() as streams:
         status = _run(arguments)
-        if failed(out):
-            print(f"error: stdout cannot be written ({out.lost}); files are written all the same", file=sys.stderr)
-            return status or 2
+        for name, stream in zip(("stdout", "stderr"), streams, strict=True):
+            if failed(stream):
+                text = f"error: {name} cannot be written ({stream.lost}); files are written all the same"
+                print(text, file=sys.stderr)  # nobody reads it of stderr itself: the status tells
+                status = status or 2
         return status
 
 
@@ -64,8 +73,11 @@ def _run(arguments: Sequence[str] | None) -> int:
         words = parser.parse_args(arguments)
         for folder in getattr(words, "include", ()):
             include(folder)
+        if getattr(words, "data_dir", None) is not None:
+            importlib.import_module("benchmarks.fetched").use(words.data_dir)
         module = importlib.import_module(f"benchmarks.cli.{MODULES[words.command]}")
-        status: int = getattr(module, f"{words.command}_command")(words)
+        with without_terminal() if words.command in COMPUTING else nullcontext():
+            status: int = getattr(module, f"{words.command}_command")(words)
         return status
     except KeyboardInterrupt:
         print(f"\ninterrupted: {RESUMES}", file=sys.stderr)

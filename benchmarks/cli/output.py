@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from typing import Any, TextIO, cast
@@ -53,19 +55,32 @@ class Lasting:
 
 
 @contextmanager
-def lasting_output() -> Iterator[Lasting]:
-    """Make stdout and stderr last while the block runs; gives stdout."""
+def lasting_output() -> Iterator[tuple[Lasting, Lasting]]:
+    """Make stdout and stderr last while the block runs; gives both."""
     out, err = (Lasting(stream or open(os.devnull, "w")) for stream in (sys.stdout, sys.stderr))  # noqa: SIM115,PTH123
     with redirect_stdout(cast(TextIO, out)), redirect_stderr(cast(TextIO, err)):
         try:
-            yield out
+            yield out, err
         finally:
             out.flush()
             err.flush()
 
 
+@contextmanager
+def without_terminal() -> Iterator[None]:
+    """Go on while the block runs where the terminal goes away; so do the processes that are started in it."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGHUP"):
+        yield  # a signal is the main thread's
+        return
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # what is ignored stays so in programs that are started
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def failed(out: Lasting) -> bool:
-    """Whether what was written to stdout is missing where it was to go, after a flush.
+    """Whether what was written to a stream is missing where it was to go, after a flush.
 
     A reader that has gone, as `head` does, wanted no more.
     """

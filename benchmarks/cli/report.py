@@ -73,9 +73,9 @@ def _with_records(words: argparse.Namespace, records: Sequence[RunRecord]) -> li
     scales = (
         [words.scale] if words.scale else [scale for scale in SCALES if any(r.cell.scale == scale for r in records)]
     )
-    seeds = 1 + max((record.cell.seed for record in records), default=0)
+    seeds = sorted({record.cell.seed for record in records}) or [0]
     parts = [
-        selection(argparse.Namespace(**{**vars(words), "scale": scale, "seeds": seeds}), benchmark_id)
+        replace(selection(argparse.Namespace(**{**vars(words), "scale": scale, "seeds": 1}), benchmark_id), seeds=seeds)
         for benchmark_id in _asked_for(words.id)
         for scale in scales
     ]

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 from benchmarks.cli.select import Selection, selection, settings, tables_of
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.events import CellFailed, CellFinished, Event, Sink
+from benchmarks.fetched import source_of
 from benchmarks.record import RunRecord, read_records
 from benchmarks.registry import benchmark
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
-from benchmarks.tasks import DataSource, task
+from benchmarks.tasks import task
 
 if TYPE_CHECKING:
     from benchmarks.tracking import Mirror
@@ -69,18 +70,18 @@ def work_command(words: argparse.Namespace) -> int:
 def _chosen(words: argparse.Namespace) -> tuple[Selection, list[Cell], Settings]:
     chosen = selection(words)
     if not words.tasks:
-        chosen = at_hand(chosen, DataSource(words.data_dir, words.lenient))
+        chosen = at_hand(chosen, words.data_dir, words.lenient)
     cells = list({cell.spec_id: cell for _, _, cell in chosen.cells()}.values())
     return chosen, cells, settings(words, len(cells))
 
 
-def at_hand(chosen: Selection, source: DataSource) -> Selection:
+def at_hand(chosen: Selection, data_dir: Path | None = None, lenient: bool = False) -> Selection:
     """Without the tasks that have a stand-in and no data, and without stand-ins for those that have data."""
     there = {column.task for column in chosen.columns}
     left_out = []
     for stand_in in (column for column in chosen.columns if column.instead_of in there):
         try:
-            task(stand_in.instead_of).load(source)
+            task(stand_in.instead_of).load(source_of(stand_in.instead_of, data_dir, lenient))
             left_out.append(stand_in.task)
         except NoDataError as error:
             warn(f"{stand_in.name} stands in for {stand_in.instead_of}: {error}")
@@ -145,9 +146,10 @@ def open_mirror(chosen: Selection, made: Settings, tasks: Sequence[str] = ()) ->
     tasks: those that get a view of their own; all of the selection where none is given.
     """
     from benchmarks.cli.tracked import about, group_tags, shown_cells
-    from benchmarks.tracking import Mirror, default_tracking_uri, written_from_here
+    from benchmarks.tracking import Mirror, default_tracking_uri, require_uri, written_from_here
 
     uri = default_tracking_uri(made.results_dir)
+    require_uri(uri)
     with written_from_here(uri):
         mirror = Mirror(
             uri,

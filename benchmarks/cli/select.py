@@ -12,7 +12,7 @@ from benchmarks.customise import with_backbone, with_settings
 from benchmarks.errors import UserError
 from benchmarks.executors.slots import default_workers
 from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of
-from benchmarks.settings import Settings
+from benchmarks.settings import Settings, require_machine
 from benchmarks.spec import Benchmark, Cell, Column, Row, Scale
 from benchmarks.tuning import best_values, read_sweep
 
@@ -56,7 +56,7 @@ def tables_of(name: str) -> list[str]:
 def selection(words: argparse.Namespace, benchmark_id: str | None = None) -> Selection:
     """The part of a benchmark that the words choose."""
     chosen = with_settings(benchmark(benchmark_id or words.id), words.set)
-    scale = with_backbone(scale_of(chosen, words.scale or "demo"), words.backbone)
+    scale = with_backbone(scale_of(chosen, "demo" if words.scale is None else words.scale), words.backbone)
     rows, columns = rows_of(chosen, words.methods, scale), columns_of(chosen, words.tasks, scale)
     found = Selection(chosen, scale, rows, columns, range(words.seeds))
     return _from_sweep(found, words.results_dir) if getattr(words, "from_sweep", False) else found
@@ -90,14 +90,16 @@ def settings(words: argparse.Namespace, cells: int = 1) -> Settings:
     for flag, given, only in (("--ray-address", address, "ray"), ("--slurm", slurm, "slurm")):
         if given and executor != only:
             raise UserError(f"{flag}: expected with --executor {only}, found {executor or 'processes'}")
+    device, threads, workers = (getattr(words, name, None) for name in ("device", "threads", "workers"))
+    require_machine(device, threads or 1, workers or 1, executor)
     made = Settings(
         results_dir=words.results_dir,
         data_dir=words.data_dir,
         backbone=getattr(words, "backbone", None),
         lenient=getattr(words, "lenient", False),
-        threads=getattr(words, "threads", 1),
-        workers=getattr(words, "workers", None) or default_workers(getattr(words, "device", None), cells, executor),
-        device=getattr(words, "device", None),
+        threads=threads or 1,
+        workers=workers or default_workers(device, cells, executor),
+        device=device,
         executor=executor or "",
         ray_address=address or os.environ.get("RAY_ADDRESS") or None,
         slurm=tuple(slurm or ()),

@@ -84,11 +84,12 @@ def _findings(words: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
 
 def _datasets(words: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
     """Every task's data in the folder: how many examples, or what is missing."""
-    from benchmarks.tasks import DataSource, tasks
+    from benchmarks.fetched import source_of
+    from benchmarks.tasks import tasks
 
     for task in tasks():
         try:
-            data = task.load(DataSource(words.data_dir, extracts=words.results_dir / "corpora"))
+            data = task.load(source_of(task.id, words.data_dir, extracts=words.results_dir / "corpora"))
             yield task.id, True, f"{len(data.pool)} examples ({data.origin})"
         except ValueError as error:
             yield task.id, False, str(error)
@@ -104,6 +105,7 @@ def data_command(words: argparse.Namespace) -> int:
         print(textwrap.fill(f"{name}: {source}", 110, initial_indent="  ", subsequent_indent="    "))
     if words.data_dir is None:
         print("DATA_DIR names a folder with files of yours, which are checked here: make data DATA_DIR=/data")
+        print("For nodes without internet: python -m benchmarks fetch ID --to /data, then DATA_DIR=/data there")
         return 0
     found = list(_datasets(words))
     print(f"\nIn {words.data_dir}:")

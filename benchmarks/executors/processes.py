@@ -179,7 +179,8 @@ def unexpected(error: Exception) -> str:
     """What is said of an error that nobody foresaw; where it arose goes to stderr."""
     if isinstance(error, OSError) and error.filename:
         return f"{error.filename} cannot be used ({error.strerror}); finished rounds are saved"
-    traceback.print_exception(error, file=sys.stderr)
+    with suppress(OSError, ValueError):  # stderr may be full, or closed
+        traceback.print_exception(error, file=sys.stderr)
     return f"{type(error).__name__}: {error}"
 
 

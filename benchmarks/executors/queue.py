@@ -21,6 +21,7 @@ from benchmarks.record import read_record, round_from_json, write_text
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
 from benchmarks.stages import initial_of, stopped_by
+from fedsim.files import MissingFileError, read_json
 from fedsim.leases import refresh
 
 TRAINED_SECONDS = 1.0  # examples that were trained are told so often, all of them since together
@@ -51,8 +52,8 @@ class Queue:
     def opened(cls, folder: Path) -> Queue:
         """The queue that another process made; UserError where this machine does not see it."""
         try:
-            value = json.loads((folder / JOBS).read_text(encoding="utf-8"))
-        except FileNotFoundError:
+            value = read_json(folder / JOBS, "the jobs of a queue")
+        except MissingFileError:
             raise UserError(
                 f"{platform.node()}: expected the queue {folder}, found none. Workers on several machines share "
                 "one results folder: set RESULTS_DIR to a folder that all of them see under the same name."

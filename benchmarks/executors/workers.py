@@ -14,6 +14,7 @@ from benchmarks.events import CellFailed, Sink
 from benchmarks.executors.board import Board
 from benchmarks.executors.queue import Queue
 from benchmarks.executors.serial import drain
+from benchmarks.fetched import use
 from benchmarks.settings import Settings
 
 POLL_SECONDS = 0.3
@@ -40,6 +41,7 @@ def work(folder: Path, environment: Mapping[str, str]) -> None:
     """
     os.environ.update(environment)
     queue, name = Queue.opened(folder), f"{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}"
+    use(queue.settings.data_dir)
     board = Board(queue.jobs)
     hear = queue.listener(board, but=name)
     drain(board, queue.settings, board.noting(queue.log(name)), hear, PATIENCE_SECONDS)

@@ -15,6 +15,7 @@ from benchmarks.performance.section import REPEATS, Bar, Bench, Section
 from benchmarks.plain import JSON
 from benchmarks.runner import hold_freed_memory, quiet_libraries
 from benchmarks.settings import Settings
+from fedsim.files import read_json
 
 # In the order of the page; each module of this package has a `measure`.
 PARTS = (
@@ -80,7 +81,7 @@ def _write(path: Path, value: JSON) -> None:
 
 def page(folder: Path) -> str:
     """The Markdown of what a folder of results holds; UserError where there are none."""
-    found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")}
+    found = {path.stem: read_json(path, "a part of what was measured") for path in folder.glob("*.json")}
     if not found:
         raise UserError(f"{folder}: expected results of `python -m benchmarks bench`, found none")
     lines: list[str] = []

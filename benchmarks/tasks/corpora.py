@@ -134,7 +134,7 @@ def _from_release(corpus: Corpus, release: Path, files: Sequence[Path], sentence
     stamps = [(path.relative_to(release).as_posix(), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
     key = {"s2orc": [list(stamp) for stamp in stamps], "field": corpus.field, "lenient": source.lenient}
     read = partial(papers, files, release, corpus.field, source.lenient)
-    return _extracted(corpus, key, read, sentences, source)
+    return _extracted(corpus, key, read, sentences, source, str(release))
 
 
 def _from_hub(corpus: Corpus, shards: str, sentences: bool, source: DataSource) -> Found:
@@ -143,11 +143,13 @@ def _from_hub(corpus: Corpus, shards: str, sentences: bool, source: DataSource) 
             yield from filter(str.strip, (text or "").split("\n"))
 
     key = {"repository": corpus.repository, "revision": corpus.revision, "files": shards}
-    return _extracted(corpus, key, read, sentences, source)
+    return _extracted(corpus, key, read, sentences, source, corpus.repository)
 
 
-def _extracted(corpus: Corpus, key: object, read: Read, sentences: bool, source: DataSource) -> Found:
+def _extracted(corpus: Corpus, key: object, read: Read, sentences: bool, source: DataSource, place: str) -> Found:
     found = extract(source.extracts, key, read, LIMIT)
+    if found.file.stat().st_size == 0:
+        raise UserError(f"{place}: expected passages of {corpus.name}, found none; get the files again")
     inside = find_passages(found.file, corpus.id, False, corpus.headings, sentences)
     return Found(inside.passages, found.notes + inside.notes, found.skipped)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.tasks.rows import Row
+from fedsim.files import open_file
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict
@@ -59,9 +60,10 @@ def load_parquet(file: Path) -> Dataset:
     import datasets
     import pyarrow.parquet  # type: ignore[import-untyped]
 
+    open_file(file, "a parquet file").close()  # a pipe would be waited for
     try:
         return datasets.Dataset(datasets.table.InMemoryTable(pyarrow.parquet.read_table(file)))
-    except (OSError, ValueError) as error:
+    except Exception as error:
         raise UserError(
             f"{file}: expected a parquet file ({_first_line(error)}); get it again. "
             "A clone made without git-lfs holds pointers only: `git lfs pull` fetches the files"

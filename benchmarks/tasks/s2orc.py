@@ -23,6 +23,7 @@ FOLDER = "s2orc"
 FIELDS = ("title", "abstract", "mag_field_of_study")
 ENDINGS = (".jsonl", ".jsonl.gz")
 NUMBER = re.compile("([0-9]+)")
+LONE = re.compile("[\ud800-\udfff]")  # a JSON string may hold one, and no file in UTF-8
 PARSES = "pdf_parses"  # the release's other half: full texts without their field
 
 
@@ -82,7 +83,7 @@ def _paper(line: bytes) -> dict[str, Any]:
         found = json.loads(line)
     except UnicodeDecodeError as error:
         raise RowError(f"expected UTF-8, found the byte 0x{line[error.start]:02x}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise RowError("expected a JSON object, found a line that is cut or is none") from None
     lacking = [name for name in FIELDS if name not in found] if isinstance(found, dict) else FIELDS
     if lacking:
@@ -90,4 +91,6 @@ def _paper(line: bytes) -> dict[str, Any]:
     title, abstract, fields = (found[name] for name in FIELDS)
     if not isinstance(title, str) or not isinstance(abstract, str | None) or not isinstance(fields, list | None):
         raise RowError("expected a title in words, and an abstract and a list of fields or null")
+    if any(LONE.search(text) for text in (title, abstract or "")):
+        raise RowError("expected text, found half of a surrogate pair, which is no character")
     return found

@@ -3,7 +3,7 @@
 from benchmarks.tracking.mirror import Mirror
 from benchmarks.tracking.server import serve
 from benchmarks.tracking.shown import About, Shown
-from benchmarks.tracking.store import default_tracking_uri, is_server, prepare, written_from_here
+from benchmarks.tracking.store import default_tracking_uri, is_server, prepare, require_uri, written_from_here
 
 __all__ = [
     "About",
@@ -12,6 +12,7 @@ __all__ = [
     "default_tracking_uri",
     "is_server",
     "prepare",
+    "require_uri",
     "serve",
     "written_from_here",
 ]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import tempfile
 import time
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,11 +16,14 @@ from benchmarks.spec import Cell, digest
 from benchmarks.tracking import entries
 from benchmarks.tracking.entries import Points
 from benchmarks.tracking.shown import About, Shown, is_lower_better
-from benchmarks.tracking.store import connect, locked, prepare
+from benchmarks.tracking.store import locked, prepare
+from benchmarks.tracking.store import shown as shown_uri
 from benchmarks.tracking.summary import Summary, note
 from benchmarks.tracking.views import KIND, key_of, link, view_tags, views, web_address
+from fedsim.leases import TakenError, held
 
 if TYPE_CHECKING:
+    from mlflow import MlflowClient
     from mlflow.entities import DatasetInput, Run
 
 # Limits of MLflow's REST API: a request holds 100 parameters, 100 tags, and 1000 entries together.
@@ -67,31 +72,42 @@ class Group:
         shown: Mapping[str, Shown],
         about: About,
         tasks: Sequence[str],
+        client: MlflowClient,
     ) -> None:
-        self._experiment_id = prepare(uri, results_dir, experiment)
-        self._client = connect(uri)
+        self._locks = results_dir / "locks"
+        self._identity = [shown_uri(uri), experiment, name]
+        self._leases: dict[str, ExitStack] = {}  # cell_id -> what keeps other invocations from its child
+        weakref.finalize(self, _release, self._leases)
+        self._client = client
         self._name, self._shown, self._about = name, shown, about
         self._records_dir = results_dir / "records"
         self._running: dict[str, Child] = {}
         self._summary = Summary()
         self._has_failures = False
         named = dict(views(name, tasks))
-        self.link = link(web_address(uri), self._experiment_id, key_of(list(named)[-1] if len(tasks) == 1 else name))
-        with locked(uri):
-            self._describe_experiment(named)
-            self._parent_id = self._open_parent(name, {**tags, "group": name, "kind": "table"})
+        key = key_of(list(named)[-1] if len(tasks) == 1 else name)
+        with held(self._lock("table")):  # two invocations at once would make two runs, where a server keeps them
+            self._experiment_id = prepare(uri, results_dir, experiment, client)
+            self.link = link(web_address(uri), self._experiment_id, key)
+            with locked(uri):
+                self._describe_experiment(named)
+                self._parent_id = self._open_parent(name, {**tags, "group": name, "kind": "table"})
 
     def start(self, cell: Cell, cell_id: str, finished: Sequence[RoundRecord]) -> None:
         """Open the child of a cell, or go on with the one that an earlier process left."""
         points = entries.round_points(finished)
+        if not self._hold(cell_id):
+            return
         child = self._open_child(self._find(cell_id), cell, cell_id, points)
         child.add(finished)
         self._running[cell_id] = child
         self._log_points(child, points, params=entries.params(cell, self._shown_as(cell)), tags={"status": "running"})
 
     def add_round(self, cell_id: str, entry: RoundRecord) -> None:
-        """Log a round of a running cell, in one request."""
-        child = self._running[cell_id]
+        """Log a round of a running cell, in one request; nothing where another invocation has its child."""
+        child = self._running.get(cell_id)
+        if child is None:
+            return
         self._log_points(child, entries.round_points([entry], child.up, child.down))
         child.add([entry])
 
@@ -99,6 +115,14 @@ class Group:
         """Bring all of a record into its child, which is made where there is none; nothing if it is there already."""
         shown = self._shown_as(record.cell)
         self._summary.add(record, shown, self._about)
+        if not self._hold(record.cell_id):
+            return  # who has it brings it in; and if that one is killed, the next run or an import
+        try:
+            self._bring(record, shown)
+        finally:
+            self._free(record.cell_id)
+
+    def _bring(self, record: RunRecord, shown: Shown) -> None:
         child = self._running.get(record.cell_id)
         points = entries.record_points(record, shown, self._about)
         predictions = self._predictions(record)
@@ -132,6 +156,24 @@ class Group:
         self._log(child.run_id, tags=tags)
         self._running.pop(record.cell_id, None)
 
+    def _lock(self, what: str) -> Path:
+        return self._locks / f"mlflow-{digest([*self._identity, what])}"
+
+    def _hold(self, cell_id: str) -> bool:
+        """Whether this invocation alone writes a cell's child: what two log at once would stand there twice."""
+        if cell_id not in self._leases:
+            with ExitStack() as stack:
+                try:
+                    stack.enter_context(held(self._lock(cell_id), wait=False))
+                except TakenError:
+                    return False
+                self._leases[cell_id] = stack.pop_all()
+        return True
+
+    def _free(self, cell_id: str) -> None:
+        if cell_id in self._leases:
+            self._leases.pop(cell_id).close()
+
     def _shown_as(self, cell: Cell) -> Shown:
         return self._shown.get(cell.definition_id, Shown())
 
@@ -162,6 +204,7 @@ class Group:
                 self._log(child.run_id, tags={FAILURE: message, "status": "failed"})
                 self._client.set_terminated(child.run_id, "FAILED")
                 del self._running[cell_id]
+                self._free(cell_id)
 
     def log_report(self, paths: Iterable[Path]) -> None:
         """Keep files with the parent; Markdown without `<br>`, which MLflow's pages show as it stands."""
@@ -181,6 +224,7 @@ class Group:
         self._close_summary()
         status = "KILLED" if was_stopped or self._running else "FAILED" if self._has_failures else "FINISHED"
         self._client.set_terminated(self._parent_id, status)
+        _release(self._leases)
 
     def _close_summary(self) -> None:
         """Means over seeds as metrics of the parent, and the best method of each task in its description."""
@@ -284,6 +328,11 @@ class Group:
         while metrics or all_params or all_tags:
             self._client.log_batch(run_id, metrics[:MAX_METRICS], all_params[:MAX_PARAMS], all_tags[:MAX_TAGS])
             del metrics[:MAX_METRICS], all_params[:MAX_PARAMS], all_tags[:MAX_TAGS]
+
+
+def _release(leases: dict[str, ExitStack]) -> None:
+    while leases:
+        leases.popitem()[1].close()
 
 
 def _dataset(record: RunRecord) -> DatasetInput:

@@ -10,7 +10,9 @@ from benchmarks.events import CellFailed, CellFinished, CellStarted, Event, Roun
 from benchmarks.record import RunRecord
 from benchmarks.tracking.entries import cut
 from benchmarks.tracking.group import Group
+from benchmarks.tracking.patience import Courier, Patience
 from benchmarks.tracking.shown import About, Shown
+from benchmarks.tracking.store import connect, is_server
 from benchmarks.tracking.store import shown as shown_uri
 
 
@@ -19,7 +21,8 @@ class Mirror:
 
     Made in the main process, before workers start, since it may have to create the database (seconds).
     Nothing here raises for what MLflow or its store cannot do: `warn` says once that tracking is off, and the
-    records, which are the truth, are mirrored by the next run or by `sync`.
+    records, which are the truth, are mirrored by the next run or by `sync`. A server is waited for some seconds in all
+    (`patience.py`).
 
     uri: MLflow's tracking URI; see `default_tracking_uri`.
     group: name of the table's run, such as "fedsplitbert-table3 @ lite"; a run of that name goes on.
@@ -43,8 +46,19 @@ class Mirror:
         self.uri = uri
         self._warn = warn
         self._group: Group | None = None
+        self._patience = Patience()
+        self._courier: Courier | None = None
+        told = shown or {}, about or About(), tasks
+
+        def build() -> None:
+            self._group = Group(uri, results_dir, experiment, group, group_tags, *told, watched)
+
         try:
-            self._group = Group(uri, results_dir, experiment, group, group_tags, shown or {}, about or About(), tasks)
+            watched = connect(uri)
+            if is_server(uri):
+                watched = self._patience.watched(watched)
+                self._courier = Courier(self._patience)
+            self._do(build)
         except Exception as error:  # noqa: BLE001 - as in _attempt
             self._switch_off(error)
 
@@ -61,15 +75,18 @@ class Mirror:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._attempt(lambda group: group.close(was_stopped=kind is not None))
+        if self._courier is not None:
+            self._courier.close()
 
     def sync(self, records: Iterable[RunRecord]) -> None:
-        """Bring every record into MLflow that it does not show completely, from the record alone."""
+        """Bring every record into MLflow that it does not show completely, from the record alone.
 
-        def finish(group: Group) -> None:
-            for record in records:
-                group.finish(record)
-
-        self._attempt(finish)
+        Nothing else is held up by it, so a slow server is waited for at each record anew.
+        """
+        for record in records:
+            self._patience.renew()
+            self._attempt(lambda group, record=record: group.finish(record))  # type: ignore[misc]
+        self._patience.renew()
 
     def log_report(self, paths: Iterable[Path]) -> None:
         """Keep rendered tables and plots as artifacts of the table's run."""
@@ -81,12 +98,19 @@ class Mirror:
         return self._group.link if self._group is not None else None
 
     def _attempt(self, action: Callable[[Group], None]) -> None:
-        if self._group is None:
+        group = self._group
+        if group is None:
             return
         try:
-            action(self._group)
+            self._do(lambda: action(group))
         except Exception as error:  # noqa: BLE001 - MLflow raises what its stores raise; no cell is lost to it
             self._switch_off(error)
+
+    def _do(self, action: Callable[[], None]) -> None:
+        if self._courier is None:
+            action()
+        else:
+            self._courier(action)
 
     def _switch_off(self, error: Exception) -> None:
         self._group = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -33,14 +34,29 @@ def default_tracking_uri(results_dir: Path) -> str:
     return os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///" + path.replace("%", "%25").replace("?", "%3F")
 
 
-def prepare(uri: str, results_dir: Path, experiment: str) -> str:
+def require_uri(uri: str) -> None:
+    """UserError where a tracking URI can be none, so that no run waits to find out."""
+    try:
+        parts = urlsplit(uri)
+        good = parts.scheme not in ("http", "https") or (bool(parts.hostname) and parts.port != 0)
+    except ValueError:
+        good = False
+    if not good:
+        raise UserError(
+            f"MLFLOW_TRACKING_URI: expected http://host:port, or another URI that MLflow knows, found {shown(uri)!r}. "
+            "Set it to that of your tracking server, unset it for a database in the results folder, or run without "
+            "tracking (--no-tracking)."
+        )
+
+
+def prepare(uri: str, results_dir: Path, experiment: str, client: MlflowClient | None = None) -> str:
     """Create what is missing, schema and experiment; returns the experiment's id.
 
     Creating the schema takes seconds and two processes must not do it at once: the second one waits.
     Raises what MLflow raises where the store cannot be reached or written.
     """
     with locked(uri):
-        client = connect(uri)
+        client = client or connect(uri)
         found = client.get_experiment_by_name(experiment)
         if found is not None:
             return str(found.experiment_id)
@@ -65,7 +81,7 @@ def connect(uri: str) -> MlflowClient:
 
 def is_server(uri: str) -> bool:
     """Whether a tracking server keeps the runs, which has its own web interface."""
-    return urlsplit(uri).scheme in ("http", "https")
+    return uri.partition("://")[0].lower() in ("http", "https")
 
 
 def sqlite_path(uri: str) -> Path | None:
@@ -114,5 +130,5 @@ def written_from_here(uri: str) -> Iterator[None]:
 
 def shown(uri: str) -> str:
     """A URI without its user name and password."""
-    place = urlsplit(uri).netloc
+    place = re.split("[/?#]", uri.partition("//")[2], maxsplit=1)[0]
     return uri.replace(f"{place.rpartition('@')[0]}@", "", 1) if "@" in place else uri

@@ -7,13 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from torch import nn
 
 from fedsim.errors import FederationError
-from fedsim.files import MissingFileError, read_json
+from fedsim.files import MissingFileError, read_json, require_files
 
 FAMILY = ("bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert", "gpt2")
+SIZES = {
+    *("vocab_size", "hidden_size", "dim", "n_embd", "num_hidden_layers", "n_layers", "n_layer", "num_attention_heads"),
+    *("n_heads", "n_head", "intermediate_size", "hidden_dim", "max_position_embeddings", "n_positions"),
+}  # of every family, each where it has it
+MOST = 10**8
 _WITHOUT_POOLER_ARGUMENT = ("electra", "distilbert", "gpt2")
 
 
@@ -27,6 +31,9 @@ def read_config(folder: Path) -> dict[str, Any]:
     model_type = config.get("model_type") if isinstance(config, dict) else None
     if model_type not in FAMILY:
         raise FederationError(f"{path}: expected a BERT-family encoder ({', '.join(FAMILY)}), found {model_type!r}")
+    for name in SIZES & config.keys():
+        if type(config[name]) is not int or not 0 < config[name] <= MOST:
+            raise FederationError(f"{path}: {name}: expected a whole number from 1 to {MOST:,}, found {config[name]!r}")
     return config
 
 
@@ -47,6 +54,7 @@ def encoder_from_folder(folder: Path) -> nn.Module:
     from transformers import AutoModel
 
     config = read_config(folder)
+    require_files(folder, ("*.safetensors", "*.json"), "a file of an encoder")
     if not list(folder.glob("*.safetensors")):
         raise FederationError(
             f"{folder}: expected weights as model.safetensors, found none. Other formats are not read, "
@@ -56,7 +64,7 @@ def encoder_from_folder(folder: Path) -> nn.Module:
         encoder, loading = AutoModel.from_pretrained(
             folder, dtype=torch.float32, use_safetensors=True, output_loading_info=True, **_no_pooler(config)
         )
-    except (SafetensorError, OSError, RuntimeError) as error:
+    except Exception as error:  # noqa: BLE001 - whatever the library makes of a file that is damaged
         raise FederationError(f"{folder}: the weights cannot be read ({error}). Fetch the encoder again.") from None
     if loading["missing_keys"]:  # transformers would draw them at random
         raise FederationError(f"{folder}: the weights lack {', '.join(sorted(loading['missing_keys']))}")

@@ -9,6 +9,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from fedsim.errors import FederationError
+from fedsim.files import open_file
 
 Names = Mapping[str, Sequence[str]]  # a head's own parameter -> how its name ends in one checkpoint or another
 _BERT = "cls.predictions.transform"
@@ -44,11 +45,12 @@ def pretrained_head(folder: Path, names: Names) -> dict[str, Tensor]:
     endings = tuple(f".{ending}" for known in names.values() for ending in known)
     for path in sorted(folder.glob("*.safetensors")):
         try:
+            open_file(path, "the weights of an encoder").close()  # mapped below: a pipe would be waited for
             with safe_open(path, framework="pt") as file:
                 for name in file.keys():  # noqa: SIM118 - not a mapping
                     if f".{name}".endswith(endings):
                         stored[f".{name}"] = file.get_tensor(name).float()
-        except (SafetensorError, OSError) as error:
+        except (SafetensorError, OSError, RuntimeError) as error:
             raise FederationError(f"{path}: the weights cannot be read ({error}). Fetch the encoder again.") from None
     found = {
         own: tensor

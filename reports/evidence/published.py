@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import io
 import math
 import operator
 import re
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from benchmarks.costs import Terms
 from benchmarks.spec import Published
+from fedsim.files import FileError, MissingFileError, read_text
 from reports import ReportError
 from reports.evidence.records import DEMO, Request
 from reports.evidence.statistics import printed
@@ -91,10 +93,13 @@ def read_published(path: Path) -> tuple[Published, ...]:
     numbers of its text and values at other rows of the same table, column and score ("{c-psum} / 1.129").
     """
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            header, *lines = list(csv.reader(file)) or [[]]
-    except FileNotFoundError:
+        text = read_text(path, "published values")
+        header, *lines = list(csv.reader(io.StringIO(text, newline=""))) or [[]]
+    except MissingFileError:
         raise ReportError(f"{path}: expected the published values, found no such file. Restore it.") from None
+    except (FileError, csv.Error) as error:
+        reason = str(error) if isinstance(error, FileError) else f"{path}: expected published values as CSV; {error}"
+        raise ReportError(f"{reason}. Restore the file.") from None
     if header not in (HEADER, DERIVED_HEADER):
         raise ReportError(f"{path}:1: expected the header {','.join(HEADER)}, found {','.join(header)!r}.")
     entries: dict[Place, Published] = {}

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from benchmarks.record import write_bytes, write_text
+from fedsim.files import FileError, read_text
 from reports import ReportError
 from reports.pages.latex import latex
 from reports.pages.page import Page
@@ -50,11 +51,9 @@ def render_state(pages: Iterable[Page], pictures: Mapping[str, str] = MappingPro
 def update_readme(path: Path, text: str) -> bool:
     """Replace the part between the markers, and say whether the file changed; ReportError without markers."""
     try:
-        old = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ReportError(
-            f"{path}: cannot be read ({error.strerror}). Name a Markdown file with the markers."
-        ) from None
+        old = read_text(path, "a Markdown file")
+    except FileError as error:
+        raise ReportError(f"{error}. Name a Markdown file with the markers.") from None
     before, _, rest = old.partition(BEGIN)
     _, _, after = rest.partition(END)
     if (old.count(BEGIN), rest.count(END), old.count(END)) != (1, 1, 1):

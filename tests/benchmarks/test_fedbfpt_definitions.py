@@ -18,7 +18,6 @@ from benchmarks.fedbfpt import setup
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
 from benchmarks.spec import Benchmark, Cell
 from benchmarks.stages import by_stage, earlier_stages, initial_of
-from benchmarks.tasks import DataSource
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.sequence import with_head
 from reports.evidence.published import read_published
@@ -265,7 +264,7 @@ def test_without_tasks_named_a_stand_in_runs_only_where_the_original_has_no_data
         (tmp_path / folder / name).write_text(f"###1\n{labels}\tsome adults\n\n")
     columns = columns_of(TABLE3, [], TABLE3.scale("lite"))
     chosen = Selection(TABLE3, TABLE3.scale("lite"), TABLE3.rows, columns, [0])
-    found = at_hand(chosen, DataSource(tmp_path))
+    found = at_hand(chosen, tmp_path)
     assert [column.task for column in columns if column not in found.columns] == [left_out]
     said = capsys.readouterr().err
     assert ("NICTA-PIBOSO stands in for rct20k: no data of PubMed 20k RCT" in said) == (left_out == "rct20k")

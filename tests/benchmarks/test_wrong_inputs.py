@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.errors import UserError
 from benchmarks.federation import load_inputs
-from benchmarks.settings import Settings
+from benchmarks.settings import Settings, require_machine
 from benchmarks.spec import Cell
 
 TABLE = "fedsplitbert-table3"
@@ -52,6 +53,18 @@ WORDS = {
     ),
     "workers in words": ([*RUN, "--workers", "abc"], "--workers: expected a whole number above 0, found 'abc'"),
     "no threads": ([*RUN, "--threads", "0"], "--threads: expected a whole number above 0, found '0'"),
+    "too many seeds": ([*RUN, "--seeds", "1000000000"], "--seeds: expected a whole number up to 10,000, found"),
+    "too many threads": ([*RUN, "--threads", "1" + 12 * "0"], "--threads: expected a number from 1 to 1,024, found"),
+    "too many workers": ([*RUN, "--workers", "1000000000"], "--workers: expected a number from 1 to 1,024, found"),
+    "no scale": ([*RUN, "--scale", ""], "--scale: expected something, found ''; leave it out"),
+    "no tasks": ([*RUN, "--tasks", " , "], "--tasks: expected names between commas, found"),
+    "a device of Ray's": (
+        [*RUN, "--executor", "ray", "--device", "gpu"],
+        "device 'gpu': expected cpu, cuda, or cuda:0",
+    ),
+    "empty results": ([*RUN, "--results-dir", ""], "--results-dir: expected something, found ''"),
+    "empty data": ([*RUN, "--data-dir", " "], "--data-dir: expected something, found ' '"),
+    "endless results": ([*RUN, "--results-dir", "x/" * 3000], "--results-dir: expected a path of at most 3000 bytes"),
     "port in words": (["ui", "--port", "http"], "--port: expected a whole number above 0, found 'http'"),
     "port zero": (["ui", "--port", "0"], "--port: expected a whole number above 0, found '0'"),
     "unknown score": (["report", "--score", "first"], "--score: invalid choice: 'first'"),
@@ -126,9 +139,28 @@ def test_values(assignments: str, refusal: Refusal, results: Path, run_words: Wo
     assert VALUES[assignments] in refusal(words)
 
 
-@pytest.mark.parametrize(("device", "expected"), [("cuda:99", "cuda:99"), ("toaster", "toaster")])
-def test_devices(device: str, expected: str, refusal: Refusal, results: Path, run_words: Words) -> None:
-    assert expected in refusal([*run_words(results, "fedavg"), "--device", device])
+@pytest.mark.parametrize("device", ["cuda:99", "toaster", "cpu:7", "cuda:", "cuda:x", "cuda:-1", "cuda:٣", "meta"])
+@pytest.mark.parametrize("method", ["fedsplitbert", "fedavg"])  # finished, and not
+def test_devices_are_checked_before_a_finished_record_is_looked_up(
+    device: str, method: str, refusal: Refusal, results: Path, run_words: Words
+) -> None:
+    words = [*run_words(results, method, "training.rounds=1"), "--device", device]
+    assert f"device {device!r}: expected cpu, cuda, or cuda:0, cuda:1 and so on" in refusal(words)
+
+
+@pytest.mark.parametrize("words", [["--threads", "1000000000000"], ["--workers", "1000000000"]])
+def test_numbers_are_checked_before_a_finished_record_is_looked_up(
+    words: list[str], refusal: Refusal, results: Path, run_words: Words
+) -> None:
+    assert "expected a number from 1 to 1,024" in refusal(
+        [*run_words(results, "fedsplitbert", "training.rounds=1"), *words]
+    )
+
+
+def test_the_nodes_of_a_cluster_may_have_other_devices() -> None:
+    require_machine("cuda:7", executor="slurm")
+    with pytest.raises(UserError, match="--threads: expected a number from 1 to 1,024, found 0"):
+        require_machine("cpu", threads=0)
 
 
 def test_one_message_names_every_reason_and_the_cells_that_it_stopped(
@@ -223,11 +255,11 @@ def of_another_schema(text: str) -> str:
 
 
 RECORDS: dict[str, tuple[Callable[[str], str], str]] = {
-    "cut short": (shortened, "JSONDecodeError"),
+    "cut short": (shortened, "found no JSON that can be read"),
     "edited": (of_another_seed, "it was changed after the run"),
     "another schema": (of_another_schema, "record schema 99, this version reads 1"),
     "a list": (lambda _: "[]", "TypeError"),
-    "empty": (lambda _: "", "JSONDecodeError"),
+    "empty": (lambda _: "", "found no JSON that can be read"),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -102,3 +103,23 @@ def test_failed_cell_says_why_and_can_be_tried_again(
     again = store.child(group)
     assert (again.info.run_id, again.info.status) == (run.info.run_id, "FINISHED")
     assert "failure" not in again.data.tags
+
+
+def test_of_two_invocations_one_alone_writes_a_cell(
+    store: Any, group: str, open_mirror: Callable[..., Mirror], record_of: Callable[..., RunRecord], play: Any
+) -> None:
+    """The second finds the record while the first is about to bring it in: no point may stand there twice."""
+    record = record_of()
+    first, second = open_mirror(), open_mirror()
+    assert len(store.parents(group)) == 1
+    play(first, record, stopped_after=2)
+    second(CellFinished(record, reused=True))
+    play(second, record, finished=2)
+    assert store.points(store.child(group))["bytes/total"] == TOTAL_BYTES[:2]
+    del first  # killed: its claim goes with it
+    gc.collect()
+    with second:
+        second(CellFinished(record, reused=True))
+    child = store.child(group)
+    assert (child.info.status, store.points(child)["bytes/total"]) == ("FINISHED", TOTAL_BYTES)
+    assert not list((store.folder / "locks").glob("mlflow-*"))

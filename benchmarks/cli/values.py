@@ -1,0 +1,60 @@
+"""What the command line's words may be: each function takes a text and gives its value, or refuses it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from benchmarks.settings import MOST_SEEDS
+
+MOST_PATH_BYTES = 3000  # systems refuse one of 4096; what is written below it needs some
+
+
+def positive(text: str) -> int:
+    """A whole number above 0."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, found {text!r}")
+    return number
+
+
+def seeds(text: str) -> int:
+    """How many seeds."""
+    number = positive(text)
+    if number > MOST_SEEDS:
+        raise argparse.ArgumentTypeError(f"expected a whole number up to {MOST_SEEDS:,}, found {text!r}")
+    return number
+
+
+def rungs(text: str) -> list[int]:
+    """Numbers of rounds between commas, in rising order; "none" for no such."""
+    found = [] if text == "none" else [positive(part) for part in text.split(",")]
+    if found != sorted(set(found)):
+        raise argparse.ArgumentTypeError(f"expected rising numbers of rounds, such as 1,2, found {text!r}")
+    return found
+
+
+def names(text: str) -> list[str]:
+    """Names between commas."""
+    found = [name.strip() for name in text.split(",") if name.strip()]
+    if not found:
+        raise argparse.ArgumentTypeError(f"expected names between commas, found {text!r}; leave it out for all")
+    return found
+
+
+def filled(text: str) -> str:
+    """A text that says something."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"expected something, found {text!r}; leave it out for what is usual")
+    return text
+
+
+def place(text: str) -> Path:
+    """A path; an empty one would be the folder in which one happens to be."""
+    if len(os.fsencode(filled(text))) > MOST_PATH_BYTES or "\0" in text:
+        raise argparse.ArgumentTypeError(f"expected a path of at most {MOST_PATH_BYTES} bytes, found {text[:40]!r}…")
+    return Path(text)
