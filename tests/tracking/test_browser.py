@@ -57,7 +57,7 @@ def address(results_dir: Path, printed: str) -> Iterator[str]:
         assert "MLflow" in server.stdout.readline()
         yield f"http://127.0.0.1:{port}"
     finally:
-        server.send_signal(signal.SIGINT)
+        server.send_signal(signal.SIGTERM)
         server.communicate(timeout=60)
 
 
