@@ -73,13 +73,20 @@ def show_claims(paper: str, scale: Scale, records: Sequence[RunRecord], made: Se
     return claims_markdown(judgements)
 
 
-def show_audit(paper: str, records: Sequence[RunRecord], made: Settings) -> None:
-    """Say how far a paper's printed numbers agree with each other, and write every finding, if it has an audit."""
+def show_audit(paper: str, records: Sequence[RunRecord], made: Settings) -> str:
+    """Say how far a paper's printed numbers agree with each other, and write every finding, if it has an audit.
+
+    Returns Markdown of it for a paper's page, folded; "" without an audit.
+    """
     from reports.audit.checks import audit_markdown, summary
 
     findings = audited(paper, records)
     if not findings:
-        return
+        return ""
     path = made.results_dir / "reports" / paper / "audit.md"
     write_text(path, audit_markdown(findings))
     print(f"{summary(findings)} Every finding: {path}")
+    name = next(table.paper.name for table in benchmarks_of(paper).values() if table.paper.id == paper)
+    whole = audit_markdown(findings, level=4).partition("\n\n")[2].strip()
+    folded = f"<details><summary>Every finding</summary>\n\n{whole}\n\n</details>"
+    return f"### {name}, audit of the printed numbers\n\n{summary(findings)}\n\n{folded}"

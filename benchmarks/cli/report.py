@@ -39,16 +39,16 @@ def report_command(words: argparse.Namespace) -> int:
         places = ", ".join(map(str, folders))
         raise UserError(f"no record in {places} belongs to what was asked for: run it first")
     pages = [show_report(part, records, made, words.score, notes=words.notes)[0] for part in chosen]
-    claims = []
+    claims: list[str] = []
     for paper in dict.fromkeys(part.benchmark.paper.id for part in chosen):
         scales = {part.scale.id: part.scale for part in chosen if part.benchmark.paper.id == paper}
         claims += [show_claims(paper, scale, records, made) for scale in scales.values()]
-        show_audit(paper, records, made)
+        claims.append(show_audit(paper, records, made))
     if words.readme:
         from reports.pages.files import render_state, update_readme
 
         pictures = _pictures(pages, words.pictures, words.readme.parent) if words.pictures else {}
-        update_readme(words.readme, render_state(pages, pictures, "\n\n".join(filter(None, claims))))
+        update_readme(words.readme, render_state(pages, pictures, "\n\n".join(text.strip() for text in claims if text)))
         print(f"updated {words.readme}")
     return 0
 

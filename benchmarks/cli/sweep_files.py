@@ -17,7 +17,7 @@ def write_sweeps(entries: Sequence[Mapping[str, Any]], benchmark: Benchmark, sca
 
     entries: of the sweep's file, one a study.
     """
-    from reports.pages.plots import render
+    from reports.pages.plots import KINDS, render
     from reports.sweeps import figures
 
     entries = [entry for entry in entries if entry.get("metric") and entry["trials"]]
@@ -30,7 +30,7 @@ def write_sweeps(entries: Sequence[Mapping[str, Any]], benchmark: Benchmark, sca
     if shares:
         contents["importances.csv"] = _csv(shares)
     for name, figure in figures(entries, benchmark, scale).items():
-        contents |= {f"{name}.{kind}": render(figure, kind) for kind in ("png", "svg")}
+        contents |= {f"{name}.{kind}": render(figure, kind) for kind in KINDS}
     for name, content in contents.items():
         write_bytes(folder / name, content)
     return [folder / name for name in contents]

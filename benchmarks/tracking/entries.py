@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from benchmarks.record import POOLED, RoundRecord, RunRecord
 from benchmarks.spec import JSON, Cell, canonical_json
 from benchmarks.tracking.shown import About, Shown, table_values
+from benchmarks.tracking.views import REFERENCE
 
 # Limits of MLflow's REST API; longer texts are refused, not cut, by some of its servers.
 MAX_KEY_LENGTH = 250
@@ -42,6 +43,7 @@ def cell_tags(cell: Cell, cell_id: str, table: str, shown: Shown) -> dict[str, s
         "algorithm": cell.algorithm,
         "seed": str(cell.seed),
         "scale": cell.scale,
+        REFERENCE: "yes" if shown.is_reference else "no",
     }
     return tags | ({"rows": ",".join(shown.rows)} if shown.rows else {})
 

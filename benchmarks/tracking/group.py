@@ -35,7 +35,7 @@ MAX_DATASET_DIGEST_LENGTH = 36
 PARENT = "mlflow.parentRunId"  # by which MLflow's UI nests runs
 NOTE = "mlflow.note.content"  # the description that MLflow's pages show
 MIRRORED = "mirrored"  # digest of what a child shows completely: the record, and how its table shows it
-LAYOUT = 2  # of names and values in a child; children of an earlier one are made anew from their records
+LAYOUT = 3  # of names and values in a child; children of an earlier one are made anew from their records
 FAILURE = "failure"
 DIVERGED = "diverged"  # when, and why, of a cell whose training left the finite numbers
 
@@ -84,7 +84,8 @@ class Group:
         self._running: dict[str, Child] = {}
         self._summary = Summary()
         self._has_failures = False
-        named = dict(views(name, tasks))
+        has_methods = not shown or not all(cell.is_reference for cell in shown.values())
+        named = dict(views(name, tasks, has_methods))
         key = key_of(list(named)[-1] if len(tasks) == 1 else name)
         with held(self._lock("table")):  # two invocations at once would make two runs, where a server keeps them
             self._experiment_id = prepare(uri, results_dir, experiment, client)

@@ -11,27 +11,34 @@ from benchmarks.tracking.store import is_server, shown
 PREFIX = "mlflow.sharedViewState."  # of the tags, before a view's key
 ALL_RUNS = "all-runs"  # key of the view of everything in an experiment
 KIND = {"mlflow.experimentKind": "custom_model_development"}  # no traces of language models
+REFERENCE = "reference"  # tag: "yes" of what is no method of the paper, such as the majority class
 LOCAL = "http://127.0.0.1:5000"  # where `make ui` serves
-COLUMNS = (
-    "tags.`method`",
-    "tags.`task`",
-    "metrics.`score`",
-    "metrics.`reported`",
-    "metrics.`difference_to_reported`",
-    "metrics.`bytes/uplink`",
-    "metrics.`bytes/downlink`",
-    "tags.`scale`",
-    "tags.`seed`",
-    "tags.`status`",
-)
+# In points: narrow enough for method, score and bytes on a laptop's first screen, beside the side bars.
+COLUMNS = {
+    "tags.`method`": 155,
+    "tags.`task`": 62,
+    "metrics.`score`": 78,
+    "metrics.`bytes/uplink`": 98,
+    "metrics.`bytes/downlink`": 120,
+    "metrics.`reported`": 90,
+    "metrics.`difference_to_reported`": 160,
+    "tags.`scale`": 70,
+    "tags.`seed`": 60,
+    "tags.`status`": 90,
+}
 
 
-def views(table: str, tasks: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Name and search condition of the views that a table adds: its cells, and those of each task."""
+def views(table: str, tasks: Sequence[str], has_methods: bool = True) -> Iterator[tuple[str, str]]:
+    """Name and search condition of the views that a table adds: its cells, and each task's without references.
+
+    So the first row of a task is its winner: a reference, such as central training, competes with no method.
+    has_methods: whether the table shows anything but references; if not, a task's view has them.
+    """
     of_table = f"tags.`table` = '{table}'"
+    competing = f" and tags.`{REFERENCE}` = 'no'" if has_methods else ""
     yield table, of_table
     for task in tasks:
-        yield f"{table}, {task}", f"{of_table} and tags.`task` = '{task}'"
+        yield f"{table}, {task}", f"{of_table} and tags.`task` = '{task}'{competing}"
 
 
 def view_tags(named: Mapping[str, str], lower_is_better: bool, created: int) -> dict[str, str]:
@@ -72,7 +79,7 @@ def _view(name: str, condition: str, lower_is_better: bool, created: int) -> str
         "datasetsFilter": [],
         "selectedColumns": list(COLUMNS),
         "columnOrder": list(COLUMNS),
-        "columnWidths": {"tags.`method`": 260, "metrics.`bytes/uplink`": 130, "metrics.`bytes/downlink`": 130},
+        "columnWidths": COLUMNS,
         "runsExpanded": {},
         "runsPinned": [],
         "runsHidden": [],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -11,17 +12,18 @@ from fedsim.files import FileError, read_text
 from reports import ReportError
 from reports.pages.latex import latex
 from reports.pages.page import Page
-from reports.pages.plots import render
+from reports.pages.plots import KINDS, render
 from reports.pages.render import escape, markdown, titled_table
 
+PAGE_WIDTH = 92  # characters of a table, so that GitHub's 838 points hold it
 BEGIN, END = "<!-- reproduced:begin -->", "<!-- reproduced:end -->"
 
 
 def write_report(page: Page, folder: Path) -> list[Path]:
-    """Write table.md, table.tex, table.csv, and plot.png and plot.svg; each appears whole or not at all."""
+    """Write table.md, table.tex, table.csv, and plot.png, plot.svg and plot.pdf; each appears whole or not at all."""
     contents = {"table.md": markdown(page).encode(), "table.tex": latex(page).encode(), "table.csv": page.csv.encode()}
     if page.figure is not None:
-        contents |= {f"plot.{kind}": render(page.figure, kind) for kind in ("png", "svg")}
+        contents |= {f"plot.{kind}": render(page.figure, kind) for kind in KINDS}
     for name, content in contents.items():
         write_bytes(folder / name, content)
     return [folder / name for name in contents]
@@ -33,7 +35,7 @@ def _state(page: Page, picture: str | None) -> str:
         f"### {escape(page.request.heading)}",
         f"{escape(page.request.benchmark.title)}: {page.run} of {page.cells} cells run.",
         *([f"![{escape(page.request.heading)}]({picture})"] if picture else []),
-        *map(titled_table, page.grids),
+        *(titled_table(grid, PAGE_WIDTH) for grid in page.grids),
         f"<details><summary>Notes and deviations</summary>\n\n{notes}\n\n</details>",
     ]
     return "\n\n".join(parts)
@@ -42,10 +44,35 @@ def _state(page: Page, picture: str | None) -> str:
 def render_state(pages: Iterable[Page], pictures: Mapping[str, str] = MappingProxyType({}), claims: str = "") -> str:
     """Markdown of what is reproduced so far, for the part between the markers.
 
-    pictures: benchmark id -> link to its picture. claims: Markdown of the judged claims, which comes last.
+    It begins with its contents. pictures: benchmark id -> link to its picture. claims: Markdown of the judged claims
+    and of the audit, which comes last.
     """
-    parts = [_state(page, pictures.get(page.request.benchmark.id)) for page in pages]
-    return "\n\n".join([*parts, *([claims.strip()] if claims else [])]) or "Nothing has been run yet."
+    shown = list(pages)
+    parts = [_state(page, pictures.get(page.request.benchmark.id)) for page in shown]
+    state = "\n\n".join([*parts, *([claims.strip()] if claims else [])])
+    if not state:
+        return "Nothing has been run yet."
+    notes = {page.request.heading: f": {page.run} of {page.cells} cells run" for page in shown}
+    return f"{_contents(state, notes)}\n\n{state}"
+
+
+def anchors(text: str) -> dict[str, str]:
+    """GitHub's address of each heading of the third level within a page -> the heading, without Markdown's escapes."""
+    found: dict[str, str] = {}
+    for line in re.findall(r"^### (.+)$", text, re.M):
+        heading = re.sub(r"\\(.)", r"\1", line)
+        address = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        times = sum(re.fullmatch(re.escape(address) + r"(-\d+)?", known) is not None for known in found)
+        found[f"{address}-{times}" if times else address] = heading
+    return found
+
+
+def _contents(state: str, notes: Mapping[str, str]) -> str:
+    """A link to each heading, with what is said beside it."""
+    links = (
+        f"- [{escape(heading)}](#{address}){notes.get(heading, '')}" for address, heading in anchors(state).items()
+    )
+    return "\n".join(links)
 
 
 def update_readme(path: Path, text: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from reports.pages.styles import MARKS, colour_of, mark_of
+from reports.pages.styles import MARKS, colour_of, lighter, mark_of
 from reports.pages.text import NOT_RUN
 
 # Okabe and Ito's palette, told apart with all common kinds of colour vision; hatches and marks for print in grey.
@@ -20,7 +20,16 @@ PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F
 HATCHES = ("", "//", "..", "\\\\", "xx", "--", "oo", "++")
 DIAMOND: Any = {"marker": "D", "color": "white", "markeredgecolor": "black", "linestyle": "none"}
 # Fixed, or every drawing of the same numbers would be another file.
-_STYLE: Any = {"svg.hashsalt": "reports", "svg.fonttype": "path", "font.family": "DejaVu Sans", "hatch.linewidth": 0.5}
+_STYLE: Any = {
+    "svg.hashsalt": "reports",
+    "svg.fonttype": "none",  # text stays text, there and in PDF
+    "pdf.fonttype": 42,
+    "font.family": ["DejaVu Sans", "sans-serif"],
+    "hatch.linewidth": 0.5,
+}
+KINDS = ("png", "svg", "pdf")
+_UNDATED = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}
+_DECADES = 30.0  # from this ratio on, lengths stand on a logarithmic axis
 
 
 def new_figure(width_inches: float, height_inches: float) -> Figure:
@@ -32,7 +41,16 @@ def new_figure(width_inches: float, height_inches: float) -> Figure:
 
 def fill(place: int, method: str = "") -> dict[str, Any]:
     """Colour and hatch of the bars that come at that place; the colour is a method's own where one is named."""
-    colour = colour_of(method) if method else PALETTE[place % len(PALETTE)]
+    return shade(colour_of(method) if method else PALETTE[place % len(PALETTE)], place)
+
+
+def variant_fill(place: int, method: str = "") -> dict[str, Any]:
+    """Shade and hatch of a method's variant that comes at that place, or of it whatever the method, in grey."""
+    return shade(lighter(colour_of(method) if method else "#666666", place), place)
+
+
+def shade(colour: str, place: int) -> dict[str, Any]:
+    """A colour with the hatch of a place."""
     colours = {"facecolor": colour, "edgecolor": "black", "linewidth": 0.5}
     return colours | {"hatch": HATCHES[place % len(HATCHES)]}
 
@@ -89,6 +107,24 @@ def beside(axes: Axes, text: str, x: float, y: float, points: int = 6) -> None:
     axes.annotate(text, (x, y), (points, 0), textcoords="offset points", va="center", fontsize=7.5)
 
 
+def digits(value: float) -> str:
+    """A number with three digits, or all of those before the point."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def lengths_along(axes: Axes, lengths: Iterable[float], room: float) -> float:
+    """Scale the axis of horizontal bars, logarithmic over decades, with room for texts; returns where it begins."""
+    positive = [length for length in lengths if length > 0]
+    low, high = min(positive, default=0.0), max(positive, default=0.0)
+    if high < _DECADES * low or not positive:
+        axes.set_xlim(0, room * high or 1.0)
+        return 0.0
+    axes.set_xscale("log")
+    start = low / 3
+    axes.set_xlim(start, start * (high / start) ** room)
+    return start
+
+
 def wrapped(text: str, inches: float, points: float) -> str:
     """A text broken into lines that fit that many inches at that size."""
     return "\n".join(textwrap.wrap(text, max(20, int(inches * 120 / points))))
@@ -98,14 +134,16 @@ def finish(figure: Figure, heading: str, handles: Sequence[Any], caption: str, c
     """The figure with its heading above the panels, and below them the legend under what explains the drawing."""
     figure.suptitle(wrapped(heading, figure.get_figwidth(), 11), fontsize=11)
     title: Any = {"title": wrapped(caption, figure.get_figwidth(), 8.5), "title_fontsize": 8}
+    longest = max((len(str(handle.get_label())) for handle in handles), default=0)
+    fitting = max(1, int(figure.get_figwidth() / (0.75 + 0.078 * longest)))  # inches of a key, and of a letter
+    columns = min(columns, fitting)
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, fontsize=9, **title)
     return figure
 
 
 def render(figure: Callable[[], Figure], kind: str) -> bytes:
-    """A figure as a "png" or "svg" file: the same bytes for the same numbers."""
-    metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
+    """A figure as a file of one of KINDS: the same bytes for the same numbers."""
     file = io.BytesIO()
     with mpl.rc_context(_STYLE):
-        figure().savefig(file, format=kind, dpi=150, metadata=metadata)
+        figure().savefig(file, format=kind, dpi=150, metadata=_UNDATED[kind])
     return file.getvalue()

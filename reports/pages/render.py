@@ -26,21 +26,24 @@ def table_line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def markdown_table(grid: Grid) -> str:
-    """A grid as a Markdown table, without its title."""
-    headers = ["<br>".join(escape(text) for text in header if text) for header in grid.headers]
+def markdown_table(grid: Grid, places: Sequence[int] | None = None) -> str:
+    """A grid as a Markdown table, without its title; places: of the columns that it shows, None for all."""
+    places = range(len(grid.headers)) if places is None else places
+    headers = ["<br>".join(escape(text) for text in grid.headers[place] if text) for place in places]
     lines = [table_line([escape(grid.stub), " ", *headers]), table_line([":--", ":--", *["--:"] * len(headers)])]
     for group in grid.groups:
         for number, line in enumerate(group.lines):
             name = f"**{escape(group.name)}**" if number == 0 else " "
-            cells = [f"**{escape(text)}**" if line.is_main else escape(text) for text in line.cells]
+            texts = (escape(line.cells[place]) for place in places)
+            cells = [f"**{text}**" if line.is_main else text for text in texts]
             lines.append(table_line([name, escape(line.label), *cells]))
     return "\n".join(lines)
 
 
-def titled_table(grid: Grid) -> str:
-    """A grid as a Markdown table under its title."""
-    return f"**{escape(grid.title)}**\n\n{markdown_table(grid)}"
+def titled_table(grid: Grid, width: int | None = None) -> str:
+    """A grid as a Markdown table under its title, cut between columns where it is wider than so many characters."""
+    parts = [None] if width is None else _parts(grid, width)
+    return "\n\n".join([f"**{escape(grid.title)}**", *(markdown_table(grid, places) for places in parts)])
 
 
 def markdown(page: Page, level: int = 1) -> str:

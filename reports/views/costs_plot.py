@@ -12,15 +12,13 @@ from matplotlib.patches import Patch
 
 from reports.evidence.equations import Costs
 from reports.evidence.traffic import Cost
-from reports.pages.plots import DIAMOND, beside, fill, finish, methods_down, new_figure
-from reports.pages.text import NOT_RUN, dagger_note, human_bytes, number, row_name
+from reports.pages.plots import DIAMOND, beside, digits, finish, lengths_along, methods_down, new_figure, variant_fill
+from reports.pages.text import NOT_RUN, dagger_note, human_bytes, row_name
 from reports.views.costs import DEPENDS, KINDS
 
 _ROOM = 1.75  # length of the axis over the longest bar's, for the texts
 _INCHES, _BAR_INCHES = 10.5, 0.36
-_STYLES: dict[str, Any] = {  # masks and labels are too few bytes to be seen
-    kind: fill(place) for place, kind in enumerate(("parameters", "features"))
-}
+_DRAWN = ("parameters", "features")  # masks and labels are too few bytes to be seen
 _EQUATION: Any = DIAMOND | {"markersize": 6, "clip_on": False}  # those at zero too
 
 
@@ -31,22 +29,24 @@ def _draw(axes: Axes, found: Costs, costs: Mapping[str, Cost], equations: Mappin
     largest = max((cost.total_bytes for cost in costs.values()), default=0)
     unit, name = (gigabyte, "GB") if largest >= gigabyte / 10 else (10**6, "MB")
     axes.set_xlabel(f"{name}, all rounds, both directions", fontsize=9)
+    sums = (cost.total_bytes / unit for cost in costs.values())
+    start = lengths_along(axes, [*sums, *(size / unit for size in equations.values())], _ROOM)
     for place, row in enumerate(rows):
         cost, left = costs.get(row.id), 0.0
         if cost is not None:
-            for kind, style in _STYLES.items():
-                width = cost.kinds.get(kind, 0) / unit
-                axes.barh(place, width, 0.62, left, **style)
-                left += width
+            for shade, kind in enumerate(_DRAWN):
+                end = left + cost.kinds.get(kind, 0) / unit
+                begin = max(left, start)
+                axes.barh(place, max(end - begin, 0.0), 0.62, begin, **variant_fill(shade, row.name))
+                left = end
         if row.id in equations:
             axes.plot([equations[row.id] / unit], [place], **_EQUATION)
             left = max(left, equations[row.id] / unit)
         text = unknown
         if cost is not None:
-            over = " and ".join(f"{number(gain)}×" for gain in gains[row.id].values())
+            over = " and ".join(f"{digits(float(gain))}×" for gain in gains[row.id].values())
             text = ", ".join(filter(None, (human_bytes(cost.total_bytes, gigabyte), over)))
-        beside(axes, text, left, place, points=9)
-    axes.set_xlim(0, _ROOM * max(largest, *equations.values(), 0) / unit or 1.0)
+        beside(axes, text, max(left, start), place, points=9)
 
 
 def _caption(found: Costs) -> str:
@@ -56,6 +56,7 @@ def _caption(found: Costs) -> str:
         f"labels are too few to be seen). Beside them: the sum and its gains over {gains}. "
     )
     if found.derived:
+        text += "On a logarithmic axis the ends of bars count. "
         text += "Derived: the channel on the encoder's shapes; diamonds: the paper's equations in consistent bytes. "
     return text.strip() + dagger_note(found.request.rows)
 
@@ -67,7 +68,7 @@ def plot(found: Costs) -> Figure:
     panels = figure.subplots(1, 2 if found.derived else 1, squeeze=False, sharey=True).flat
     _draw(panels[0], found, found.measured, {}, NOT_RUN)
     panels[0].set_title(f"measured, {request.scale.backbone}", fontsize=10)
-    handles: list[Any] = [Patch(label=KINDS[kind], **style) for kind, style in _STYLES.items()]
+    handles: list[Any] = [Patch(label=KINDS[kind], **variant_fill(shade)) for shade, kind in enumerate(_DRAWN)]
     if found.derived:
         exact = {closed.row.id: closed.consistent_bytes for closed in found.closed}
         equations = {name: size for name, size in exact.items() if size is not None}

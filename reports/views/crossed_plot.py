@@ -12,11 +12,10 @@ from benchmarks.measures import metric
 from benchmarks.spec import Column
 from reports.evidence.scores import score_label
 from reports.pages.plots import finish, new_figure
-from reports.views.crossed import Crossed
-from reports.views.scores_plot import caption, draw_groups, limit_scores
+from reports.views.crossed import Crossed, Method
+from reports.views.scores_plot import LEVELS, caption, draw_groups, limit_scores
 
 _LABEL = 16  # characters of a method's name on one line
-_LEVELS = ("--", ":", "-.")
 
 
 def _draw_levels(axes: Axes, found: Crossed, column: Column) -> list[Any]:
@@ -24,15 +23,20 @@ def _draw_levels(axes: Axes, found: Crossed, column: Column) -> list[Any]:
     for number, method in enumerate(method for method in found.methods if method.is_reference):
         cell = found.cells(method, column)[0]
         if cell is not None and cell.headline.ours is not None:
-            style: Any = {"color": "0.25", "linestyle": _LEVELS[number % len(_LEVELS)], "linewidth": 1.0}
+            style: Any = {"color": "0.25", "linestyle": LEVELS[number % len(LEVELS)], "linewidth": 1.0}
             handles.append(axes.axhline(cell.headline.ours, label=method.label, **style))
     return handles
+
+
+def _is_run(found: Crossed, method: Method) -> bool:
+    cells = (cell for column in found.comparison.columns_shown for cell in found.cells(method, column))
+    return any(cell is not None and cell.headline.ours is not None for cell in cells)
 
 
 def plot(found: Crossed) -> Figure:
     """Grouped bars of the headline score, a panel a task."""
     columns = found.comparison.columns_shown
-    methods = [method for method in found.methods if not method.is_reference]
+    methods = [method for method in found.methods if not method.is_reference and _is_run(found, method)]
     inches = max(7.0, 1.2 + 1.25 * len(methods), 1.2 + 0.17 * len(methods) * (len(found.variants) + 1))
     figure = new_figure(inches, 1.8 + 3.4 * len(columns))
     panels = figure.subplots(len(columns), squeeze=False)[:, 0]
@@ -45,7 +49,7 @@ def plot(found: Crossed) -> Figure:
             names = [textwrap.fill(method.name, _LABEL, **whole_words) for method in methods]
             by_method = [[cell and cell.headline for cell in found.cells(method, column)] for method in methods]
             results = dict(zip(found.variants, zip(*by_method, strict=True), strict=True))
-            handles = draw_groups(axes, names, results, unit)
+            handles = draw_groups(axes, names, results, unit, [method.name for method in methods])
         else:
             axes.set_xticks([])
             limit_scores(axes, unit)

@@ -13,7 +13,7 @@ from benchmarks.spec import Column
 from reports.evidence.published import MEGABYTE
 from reports.evidence.records import PAPER
 from reports.evidence.scores import score_label, unit_of
-from reports.pages.plots import finish, mark, new_figure, say_not_run, tidy
+from reports.pages.plots import digits, finish, mark, new_figure, say_not_run, tidy
 from reports.pages.text import dagger_note, row_name
 from reports.views.layers import Layer, Layers
 from reports.views.scores_plot import axis_label
@@ -45,7 +45,7 @@ def _draw_bytes(axes: Axes, sizes: Mapping[int, float | None], title: str, style
         return
     axes.plot(*zip(*points, strict=True), **style)
     for x, y in points:
-        axes.annotate(f"{y:.4g}", (x, y), (0, 6), textcoords="offset points", ha="center", fontsize=7.5)
+        axes.annotate(digits(y), (x, y), (0, 6), textcoords="offset points", ha="center", fontsize=7.5)
     axes.set_ylim(0, 1.18 * max(y for _, y in points) or 1.0)
 
 

@@ -7,14 +7,19 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
+from benchmarks.spec import Column, Row
 from reports.evidence.records import PAPER
 from reports.evidence.scores import score_label, unit_of
-from reports.pages.plots import fill, new_figure, tidy, wrapped
+from reports.pages.plots import fill, finish, new_figure, say_not_run, tidy, variant_fill
 from reports.pages.text import DAGGER, row_name
 from reports.views.comparison import Comparison, ScoreResult
 
 _GROUP_WIDTH = 0.84  # of the distance between two groups
+_MOST_INCHES = 9.5  # so that its text can be read where a page shows it 900 px wide
+LEVELS = ("--", ":", "-.")  # of references that are drawn as lines
 _VISIBLE = 0.5  # points: a lower bar looks like one that was not run, so its number stands there
 _PRINTED, _DERIVED = "reported", "derived from the paper's text"
 _WHISKERS: Any = {"elinewidth": 0.9, "capsize": 1.5, "ecolor": "black"}
@@ -26,30 +31,32 @@ def draw_groups(
     groups: Sequence[str],
     series: Mapping[str, Sequence[ScoreResult | None]],
     unit: str,
-    of_methods: bool = False,
+    methods: Sequence[str] = (),
 ) -> list[Any]:
     """Bars side by side in each group, one colour and hatch a series; returns the legend's handles.
 
     Diamonds where the paper prints a number, circles where its text implies one. series: label -> a result for each
-    group, None where the table has no such cell. unit: of the scores, "" of several. of_methods:
-    whether labels name methods, which have colours of their own.
+    group, None where the table has no such cell. unit: of the scores, "" of several. methods: the names of groups that
+    are methods, of which series are variants; without them series are methods.
     """
-    width = _GROUP_WIDTH / len(series)
+    width = _GROUP_WIDTH / max(len(series), 1)
     marks: dict[str, list[tuple[float, float]]] = {label: [] for label in _MARKERS}
     handles: list[Any] = []
     for number, (name, found) in enumerate(series.items()):
         offset = (number - (len(series) - 1) / 2) * width
-        results = [(place + offset, result) for place, result in enumerate(found) if result is not None]
-        drawn = [(x, result.ours, result.error) for x, result in results if result.ours is not None]
-        method = name.removesuffix(f" {DAGGER}") if of_methods else ""
-        style = fill(number, method) | {"yerr": [error for _, _, error in drawn], "error_kw": _WHISKERS, "label": name}
-        handles.append(axes.bar([x for x, _, _ in drawn], [height for _, height, _ in drawn], width, **style))
-        for x, height, _ in drawn:
+        results = [(place, result) for place, result in enumerate(found) if result is not None]
+        drawn = [(place, result.ours, result.error) for place, result in results if result.ours is not None]
+        own = fill(number, name.removesuffix(f" {DAGGER}"))
+        for place, height, error in drawn:
+            style = variant_fill(number, methods[place]) if methods else own
+            axes.bar(place + offset, height, width, yerr=error, error_kw=_WHISKERS, **style)
             if abs(height) < _VISIBLE:
-                axes.annotate("0", (x, 0), (0, 3), textcoords="offset points", ha="center", fontsize=7)
-        for x, result in results:
+                axes.annotate("0", (place + offset, 0), (0, 3), textcoords="offset points", ha="center", fontsize=7)
+        if drawn:
+            handles.append(Patch(label=name, **(variant_fill(number) if methods else own)))
+        for place, result in results:
             if result.published is not None:
-                marks[_DERIVED if result.is_derived else _PRINTED].append((x, result.published))
+                marks[_DERIVED if result.is_derived else _PRINTED].append((place + offset, result.published))
     white: Any = {"color": "white", "edgecolors": "black", "zorder": 3}
     for label, points in marks.items():
         if points:
@@ -59,6 +66,19 @@ def draw_groups(
     axes.set_xlim(-0.5, len(groups) - 0.5)
     limit_scores(axes, unit)
     tidy(axes)
+    return handles
+
+
+def _draw_levels(axes: Axes, comparison: Comparison, rows: Sequence[Row], columns: Sequence[Column]) -> list[Any]:
+    """A line across each group for rows that are levels; returns the legend's handles."""
+    handles = []
+    for number, row in enumerate(rows):
+        style: Any = {"color": "black", "linestyle": LEVELS[number % len(LEVELS)], "linewidth": 1.2}
+        for place, column in enumerate(columns):
+            level = comparison.cell(row, column).headline.ours
+            if level is not None:
+                axes.plot([place - 0.46, place + 0.46], [level, level], zorder=2.5, **style)
+        handles.append(Line2D([], [], label=row_name(row), **style))
     return handles
 
 
@@ -86,18 +106,34 @@ def caption(comparison: Comparison) -> str:
     return text
 
 
+def _run_rows(comparison: Comparison) -> list[Row]:
+    scored = comparison.columns_shown
+    return [
+        row
+        for row in comparison.request.rows
+        if any(comparison.cell(row, column).headline.ours is not None for column in scored)
+    ]
+
+
 def plot(comparison: Comparison) -> Figure:
-    """Grouped bars of each task's headline score."""
-    columns = comparison.columns_shown
-    inches = max(7.0, 1.2 + 0.17 * len(columns) * (len(comparison.request.rows) + 1))
-    figure = new_figure(inches, 4.8)
-    axes = figure.add_subplot()
-    names = [f"{column.name}\n{score_label(column, column.averaged)}" for column in columns]
-    results = {
-        row_name(row): [comparison.cell(row, column).headline for column in columns] for row in comparison.request.rows
-    }
-    handles = draw_groups(axes, names, results, unit_of(columns), of_methods=True)
-    axes.set_title(wrapped(comparison.request.heading, inches, 11), fontsize=11)
-    axes.set_xlabel(wrapped(caption(comparison), inches, 8.5), fontsize=8, labelpad=8)
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
-    return figure
+    """Grouped bars of each task's headline score, a few tasks a panel; the majority class as lines, no bars."""
+    columns, rows = comparison.columns_shown, _run_rows(comparison)
+    levels = [row for row in rows if "majority" in row.algorithm]
+    bars = [row for row in rows if row not in levels]
+    most = max(1, int((_MOST_INCHES - 1.2) / (0.17 * (len(bars) + 1))))
+    down = -(-len(columns) // most)
+    across = -(-len(columns) // down)
+    inches = min(_MOST_INCHES, max(7.0, 1.2 + 0.17 * across * (len(bars) + 1)))
+    figure = new_figure(inches, 2.2 + 2.6 * down)
+    handles: dict[str, Any] = {}
+    for place, axes in enumerate(figure.subplots(down, squeeze=False)[:, 0]):
+        part = columns[place * across : (place + 1) * across]
+        names = [f"{column.name}\n{score_label(column, column.averaged)}" for column in part]
+        results = {row_name(row): [comparison.cell(row, column).headline for column in part] for row in bars}
+        drawn = draw_groups(axes, names, results, unit_of(part))
+        handles |= {handle.get_label(): handle for handle in [*drawn, *_draw_levels(axes, comparison, levels, part)]}
+        axes.set_xlim(-0.5, across - 0.5)
+        if not rows:
+            say_not_run(axes)
+    ordered = [handles.pop(name) for name in map(row_name, rows) if name in handles]
+    return finish(figure, comparison.request.heading, [*ordered, *handles.values()], caption(comparison))

@@ -34,11 +34,11 @@ def plot(found: Sizes) -> Figure:
         for place, row in enumerate(rows):
             for client, part in enumerate(found.of(row, column), start=1):
                 centre = client + (place - (len(rows) - 1) / 2) * width
-                axes.bar(centre, part.obtained or 0.0, width, **fill(place))
+                axes.bar(centre, part.obtained or 0.0, width, **fill(place, row.name))
                 axes.hlines(part.requested, centre - width / 2, centre + width / 2, **_REQUESTED)
                 if part.published is not None:
                     axes.plot(centre, part.published, zorder=4, **_PUBLISHED)
-    handles: list[Any] = [Patch(label=row.name, **fill(place)) for place, row in enumerate(rows)]
+    handles: list[Any] = [Patch(label=row.name, **fill(place, row.name)) for place, row in enumerate(rows)]
     handles.append(Line2D([], [], label="requested", **_REQUESTED))
     if any(part.published is not None for parts in found.by_cell.values() for part in parts):
         handles.append(Line2D([], [], label="reported", **_PUBLISHED))

@@ -9,10 +9,15 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from reports.evidence.split import Compared, Split
-from reports.pages.plots import finish, mark, methods_down, new_figure
+from reports.pages.plots import finish, methods_down, new_figure
+from reports.pages.styles import MARKS, colour_of
 from reports.pages.text import dagger_note, row_name
 
 _POINTS: Any = {"linestyle": "none", "markersize": 6}
+
+
+def _of(place: int, colour: str) -> dict[str, Any]:
+    return _POINTS | {"marker": MARKS[place], "color": colour}
 
 
 def plot(found: Split) -> Figure:
@@ -22,12 +27,12 @@ def plot(found: Split) -> Figure:
     figure = new_figure(8.5, 1.9 + 0.36 * len(rows))
     axes = figure.subplots()
     methods_down(axes, [row_name(row) for row in rows])
-    for place, (label, own) in enumerate(series.items()):
-        points = [(own[row.id].total, height) for height, row in enumerate(rows) if row.id in own]
-        if points:
-            axes.plot(*zip(*points, strict=True), label=label, **(_POINTS | mark(place)))
+    for place, own in enumerate(series.values()):
+        for height, row in enumerate(rows):
+            if row.id in own:
+                axes.plot(own[row.id].total, height, **_of(place, colour_of(row.name)))
     axes.set_xscale("log")
     axes.set_xlabel("bytes of one client's epoch, both directions", fontsize=9)
-    handles = [Line2D([], [], label=label, **(_POINTS | mark(place))) for place, label in enumerate(series)]
+    handles = [Line2D([], [], label=label, **_of(place, "0.35")) for place, label in enumerate(series)]
     caption = f"Closed forms of Table 2 with averaging and hand-overs.{dagger_note(rows)}"
     return finish(figure, found.request.heading, handles, caption)

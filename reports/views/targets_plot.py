@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -12,7 +13,8 @@ from matplotlib.patches import Patch
 from benchmarks.spec import Column
 from reports.evidence.records import PAPER
 from reports.evidence.targets import Kind, Outcome, Targets, is_comparable
-from reports.pages.plots import DIAMOND, PALETTE, beside, finish, methods_down, panels_of, say_not_run
+from reports.pages.plots import DIAMOND, beside, digits, finish, lengths_along, methods_down, panels_of, say_not_run
+from reports.pages.styles import colour_of
 from reports.pages.text import NOT_RUN, dagger_note, row_name
 from reports.views.targets import MEGABYTE, factor, target_text
 
@@ -20,7 +22,7 @@ NO_TARGET = "no target"
 _BAR_INCHES = 0.36
 _WAYS = {("up",): "uploads", ("down",): "downloads", ("up", "down"): "uploads and downloads"}
 _ROOM = 2.0  # length of the axis over the longest bar's, for the texts
-_BAR: Any = {"facecolor": PALETTE[0], "edgecolor": "black", "linewidth": 0.7}  # names tell the methods apart
+_BAR: Any = {"facecolor": "0.6", "edgecolor": "black", "linewidth": 0.7}  # in a method's own colour beside its name
 _CENSORED: Any = {"facecolor": "white", "edgecolor": "0.35", "hatch": "////", "linewidth": 0.7}
 _STATED: Any = DIAMOND | {"markersize": 6}
 
@@ -36,7 +38,7 @@ def _megabytes(outcome: Outcome) -> float:
 def _text(outcome: Outcome) -> str:
     if outcome.sent is None:
         return NO_TARGET if outcome.is_run else NOT_RUN
-    size = f"{_megabytes(outcome):.4g} MB"
+    size = f"{digits(_megabytes(outcome))} MB"
     if outcome.is_complete:
         rounds = factor(outcome.sent.rounds)
         return f"{size}, {rounds} round{'' if rounds == '1' else 's'}"
@@ -55,8 +57,13 @@ def _title(found: Targets, column: Column) -> str:
     return f"{column.name}: {target_text(column, target)} ({whose})"
 
 
-def _draw_panel(axes: Axes, found: Targets, column: Column) -> None:
-    outcomes = found.of(_kind_drawn(found), column)
+def _style(outcome: Outcome) -> dict[str, Any]:
+    colour = colour_of(outcome.row.name)
+    return _BAR | {"facecolor": colour} if outcome.is_complete else _CENSORED | {"edgecolor": colour}
+
+
+def _draw_panel(axes: Axes, found: Targets, column: Column, run: Sequence[str]) -> None:
+    outcomes = [outcome for outcome in found.of(_kind_drawn(found), column) if outcome.row.id in run]
     stated = {fact.row.id: fact for fact in found.stated if fact.column.task == column.task}
     is_marked = is_comparable(found.request)
     methods_down(axes, [row_name(outcome.row) for outcome in outcomes])
@@ -67,19 +74,18 @@ def _draw_panel(axes: Axes, found: Targets, column: Column) -> None:
         return
     axes.set_title(_title(found, column), fontsize=9.5)
     axes.tick_params(axis="x", labelsize=8)
-    longest = 0.0
+    marked = [fact.megabytes for fact in stated.values() if is_marked and fact.row.id in run]
+    start = lengths_along(axes, [*map(_megabytes, outcomes), *marked], _ROOM)
     for place, outcome in enumerate(outcomes):
         end, text, fact = _megabytes(outcome), _text(outcome), stated.get(outcome.row.id)
         if outcome.sent is not None:
-            axes.barh(place, end, 0.62, **(_BAR if outcome.is_complete else _CENSORED))
+            axes.barh(place, max(0.0, end - start), 0.62, start, **_style(outcome))
         if fact is not None:
             text = f"{text}\nstated: {fact.text}"
             if is_marked:
                 axes.plot([fact.megabytes], [place], **_STATED)
                 end = max(end, fact.megabytes)
-        beside(axes, text, end, place)
-        longest = max(longest, end)
-    axes.set_xlim(0, _ROOM * longest or 1.0)
+        beside(axes, text, max(end, start), place)
 
 
 def _caption(found: Targets) -> str:
@@ -98,11 +104,14 @@ def _caption(found: Targets) -> str:
 def plot(found: Targets) -> Figure:
     """A panel for each task, with "not run" in it or beside every method without a record."""
     request = found.request
-    inches = (5.0, 0.6 + _BAR_INCHES * len(request.rows))
+    outcomes = [outcome for column in request.columns for outcome in found.of(_kind_drawn(found), column)]
+    ran = {outcome.row.id for outcome in outcomes if outcome.is_run}
+    rows = [row.id for row in request.rows if row.id in ran] or [row.id for row in request.rows]
+    inches = (5.0, 0.6 + _BAR_INCHES * len(rows))
     label = f"MB {'uploaded' if request.benchmark.paper.directions == ('up',) else 'sent'} until the target"
     figure, panels = panels_of(len(request.columns), 2, inches, label, least=6.5, room=1.5, sharey=True)
     for axes, column in zip(panels, request.columns, strict=True):
-        _draw_panel(axes, found, column)
+        _draw_panel(axes, found, column, rows)
     handles: list[Any] = [Patch(label="target reached", **_BAR), Patch(label="not reached", **_CENSORED)]
     if is_comparable(request) and found.stated:
         handles.append(Line2D([], [], label="stated", **_STATED))

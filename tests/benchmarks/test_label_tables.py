@@ -70,7 +70,14 @@ def test_the_demo_runs_and_shows_no_score(tmp_path: Path, capsys: pytest.Capture
     assert "2 of 2 cells run" in out
     assert "Best" not in out
     folder = tmp_path / "reports" / TABLES[0].id / "demo"
-    assert {path.name for path in folder.iterdir()} == {"table.md", "table.tex", "table.csv", "plot.png", "plot.svg"}
+    assert {path.name for path in folder.iterdir()} == {
+        "table.md",
+        "table.tex",
+        "table.csv",
+        "plot.png",
+        "plot.svg",
+        "plot.pdf",
+    }
     text = (folder / "table.md").read_text()
     assert "label 1/label 0" in text
     assert "F1" not in text

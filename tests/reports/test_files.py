@@ -31,8 +31,8 @@ def comparison(table3: Benchmark, record_of: RecordOf) -> Comparison:
     return compare(request_for(table3, table3.scale("lite"), records))
 
 
-def test_a_report_is_five_files_written_twice_alike(comparison: Comparison, tmp_path: Path) -> None:
-    names = ["table.md", "table.tex", "table.csv", "plot.png", "plot.svg"]
+def test_a_report_is_six_files_written_twice_alike(comparison: Comparison, tmp_path: Path) -> None:
+    names = ["table.md", "table.tex", "table.csv", "plot.png", "plot.svg", "plot.pdf"]
     first = write_report(show("scores", comparison), tmp_path / "a" / "deep")
     second = write_report(show("scores", comparison), tmp_path / "b")
     assert [path.name for path in first] == names
@@ -43,19 +43,26 @@ def test_a_report_is_five_files_written_twice_alike(comparison: Comparison, tmp_
     svg = first[4].read_text()
     assert "<svg" in svg
     assert "<dc:date>" not in svg
+    assert ">MRPC</" in svg  # text as text
+    assert first[5].read_bytes().startswith(b"%PDF")
 
 
 def test_bars_whiskers_and_diamonds(comparison: Comparison) -> None:
-    axes = bar_plot(comparison).axes[0]
+    figure = bar_plot(comparison)
+    axes = figure.axes[0]
     heights = [round(float(bar.get_height()), 6) for bar in axes.patches]
-    assert heights == [71.0, 60.0, 50.0]  # headline scores of what was run, row by row
+    assert heights == [71.0, 60.0]  # headline scores of the methods that were run, row by row
     whiskers = [marks for marks in axes.collections if isinstance(marks, LineCollection)]
     lengths = [(high[1] - low[1]) / 2 for line in whiskers for low, high in line.get_segments()]
-    assert lengths == pytest.approx([2**0.5, 3.0, 0.0])  # sd of 70, 72; then sampling error; then nothing known
+    assert lengths == pytest.approx([2**0.5, 3.0])  # sd of 70, 72; then sampling error
     diamonds = next(marks for marks in axes.collections if marks.get_label() == "reported")
-    assert [y for _, y in diamonds.get_offsets()] == [76.65, 76.67, 76.99, 79.97, 77.95]
-    assert "scale lite: real data, MiniLM" in axes.get_title()
-    caption = " ".join(axes.get_xlabel().split())
+    assert [y for _, y in diamonds.get_offsets()] == [76.65, 76.67]  # no series that was not run
+    (level,) = axes.lines[-1:]  # the majority class
+    assert (level.get_linestyle(), list(level.get_ydata())) == ("--", [50.0, 50.0])
+    assert "scale lite: real data, MiniLM" in figure.get_suptitle()
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["FedAvg", "FedProx", "Local majority †", "reported"]
+    caption = " ".join(legend.get_title().get_text().split())
     assert "sd over seeds; with one seed, ± SE of the test sets" in caption
     assert "not comparable in level" in caption
 

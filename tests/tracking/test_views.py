@@ -1,6 +1,6 @@
 """The link that opens an experiment as a table of runs, and what a table's own run says.
 
-No browser is at hand: what MLflow's web interface reads (tags and the address) is tested in its place.
+What MLflow's web interface reads (tags and the address) is tested here, its first screen in test_browser.py.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 
 from benchmarks.record import RunRecord
 from benchmarks.tracking import About, Mirror, Shown
-from benchmarks.tracking.views import COLUMNS, PREFIX, view_tags, web_address
+from benchmarks.tracking.views import COLUMNS, PREFIX, view_tags, views, web_address
 
 MAX_EXPERIMENT_TAG_LENGTH = 5000
 Open = Callable[..., Mirror]
@@ -102,7 +102,7 @@ def test_one_task_alone_has_a_link_of_its_own(
 def test_scores_of_which_less_is_better_are_sorted_so() -> None:
     tags = view_tags({"table @ lite": "tags.`table` = 'table @ lite'"}, lower_is_better=True, created=0)
     assert json.loads(tags[f"{PREFIX}table-lite"])["orderByAsc"] is True
-    assert COLUMNS[:3] == ("tags.`method`", "tags.`task`", "metrics.`score`")
+    assert tuple(COLUMNS)[:3] == ("tags.`method`", "tags.`task`", "metrics.`score`")
 
 
 def test_server_is_linked_without_its_password() -> None:
@@ -222,3 +222,25 @@ def test_children_of_an_earlier_layout_are_made_anew(
     new = store.child(group)
     assert new.info.run_id != old.info.run_id
     assert "up_bytes" not in new.data.metrics
+
+
+def test_a_tasks_view_has_the_methods_that_compete_and_a_tables_all(
+    store: Any, group: str, open_mirror: Open, record_of: Callable[..., RunRecord]
+) -> None:
+    record, central = record_of(), ending_in(record_of(algorithm="central"), 0.9)
+    rows = shown_as(record, central)
+    rows[central.cell.definition_id] = dataclasses.replace(rows[central.cell.definition_id], is_reference=True)
+    with open_mirror(shown=rows, tasks=["mrpc"]) as mirror:
+        mirror.sync([record, central])
+        link = mirror.link
+    assert link is not None
+    methods = [run.data.tags["method"] for run in cells_shown(store, state_behind(store, link))]
+    assert methods == ["FEDSPLITBERT"]
+    of_table = link.replace("-mrpc&", "&")
+    methods = [run.data.tags["method"] for run in cells_shown(store, state_behind(store, of_table))]
+    assert methods == ["CENTRAL", "FEDSPLITBERT"]
+
+
+def test_a_task_of_references_alone_shows_them() -> None:
+    assert "reference" in dict(views("table @ lite", ["mrpc"]))["table @ lite, mrpc"]
+    assert "reference" not in dict(views("table @ lite", ["mrpc"], has_methods=False))["table @ lite, mrpc"]

@@ -143,7 +143,7 @@ def test_bars_are_stacked_by_kind_with_the_equation_beside_them(asked: Asked, re
     bars = [bar for bar in measured.patches if round(bar.get_y() + bar.get_height() / 2) == place]
     assert [round(bar.get_width(), 3) for bar in bars] == [0.997, 19.0]  # MB of weights, then of features
     assert [round(bar.get_x(), 3) for bar in bars] == [0, 0.997]
-    assert [text.get_text() for text in measured.texts][place] == "20.00 MB, 4.00× and 2.00×"
+    assert [text.get_text() for text in measured.texts][place] == "20.00 MB, 4× and 2×"
     assert [text.get_text() for text in measured.texts][-1] == "not run"
     assert [text.get_text() for text in derived.texts][-2] == "depends on texts"
     diamonds = {round(mark.get_ydata()[0]): round(mark.get_xdata()[0], 2) for mark in derived.lines}
@@ -171,5 +171,5 @@ def test_the_command_line_derives_what_the_page_asks_for(
     chosen = Selection(TABLE4, TABLE4.scale("lite"), TABLE4.rows, TABLE4.columns, [0, 1])
     shown, files = show_report(chosen, records, Settings(results_dir=tmp_path))
     assert len(shown.grids) == 3
-    assert {path.name for path in files} == {"table.md", "table.tex", "table.csv", "plot.png", "plot.svg"}
+    assert {path.name for path in files} == {"table.md", "table.tex", "table.csv", "plot.png", "plot.svg", "plot.pdf"}
     assert "depends on texts" in capsys.readouterr().out
