@@ -7,6 +7,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from benchmarks import derived
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from reports.evidence.records import Request
     from reports.site.material import Dossier, Material, Summary
 
+Sweeps = Mapping[tuple[str, str], Mapping[str, str]]  # (table, scale) -> file name -> text
 UNRUN = "lite"  # the scale that is shown where there is no record at all
 
 MEANING = {
@@ -44,7 +46,7 @@ def site_command(words: argparse.Namespace) -> int:
     records = {record.cell_id: record for folder in folders for record in read_records(folder)}
     shown = tuple(record for record in records.values() if words.scale in (None, record.cell.scale))
     out = words.out or words.results_dir / "site"
-    made = build(material(shown, by_paper, words.scale), out)
+    made = build(material(shown, by_paper, words.scale, swept(by_paper, words.results_dir)), out)
     sizes = f"{made.other_bytes / 1e6:.1f} MB, and {made.data_bytes / 1e6:.1f} MB of records and data"
     print(f"{made.pages} pages of {len(shown)} records, {sizes}: open {made.index}")
     if derived.MISSING:
@@ -55,8 +57,25 @@ def site_command(words: argparse.Namespace) -> int:
     return 0
 
 
+def swept(by_paper: Mapping[str, Sequence[Benchmark]], results_dir: Path) -> Sweeps:
+    """What the sweeps of tables left, in words and pictures: in the results folder, else beside a paper's records."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for paper, tables in by_paper.items():
+        for table, scale in ((known, scale) for known in tables for scale in known.scales):
+            own = results_dir / "reports" / table.id / scale.id / "sweep"
+            folders = (own, folder_of(paper) / "sweeps" / table.id / scale.id)
+            folder = next((place for place in folders if (place / "trials.csv").is_file()), None)
+            if folder is not None:
+                files = sorted(path for path in folder.iterdir() if path.suffix in (".csv", ".svg"))
+                found[table.id, scale.id] = {path.name: path.read_text(encoding="utf-8") for path in files}
+    return found
+
+
 def material(
-    records: Sequence[RunRecord], by_paper: Mapping[str, Sequence[Benchmark]], scale: str | None = None
+    records: Sequence[RunRecord],
+    by_paper: Mapping[str, Sequence[Benchmark]],
+    scale: str | None = None,
+    sweeps: Sweeps = MappingProxyType({}),
 ) -> Material:
     """Everything that the site shows; the scale that has most records comes first. UserError for an unknown scale."""
     from benchmarks.environment import code_revision
@@ -72,18 +91,23 @@ def material(
     for paper, tables in by_paper.items():
         at = {name: own for name, found in standings.items() for own in found if own.paper.id == paper}
         if at:
-            dossiers.append(_dossier(tables, at, records))
-    return Material(tuple(dossiers), tuple(records), scales, str(code_revision()["revision"] or ""), MEANING)
+            dossiers.append(_dossier(tables, at, records, sweeps))
+    return Material(tuple(dossiers), tuple(records), scales, str(code_revision()["revision"] or ""), MEANING, sweeps)
 
 
-def _dossier(tables: Sequence[Benchmark], standings: Mapping[str, object], records: Sequence[RunRecord]) -> Dossier:
+def _dossier(
+    tables: Sequence[Benchmark], standings: Mapping[str, object], records: Sequence[RunRecord], sweeps: Sweeps
+) -> Dossier:
     from reports.site.material import Dossier
 
     requests = []
     for table in sorted(tables, key=_order):
         for place, name in enumerate(standings):
             found = _request(table, name, records)
-            if found and (place == 0 or any(selection.is_run for selection in found.selections.values())):
+            if found is None:
+                continue
+            is_run = any(selection.is_run for selection in found.selections.values())
+            if place == 0 or is_run or (table.id, name) in sweeps:
                 requests.append(found)
     return Dossier(tables[0].paper, _summary(tables[0].paper.id), standings, tuple(requests))  # type: ignore[arg-type]
 

@@ -13,6 +13,11 @@ def table_page(request: Request) -> str:
     return f"tables/{request.benchmark.id}-{request.scale.id}.html"
 
 
+def sweep_page(request: Request) -> str:
+    """The page of what sweeps of a table tried at a scale; its files lie in the folder of that name."""
+    return f"sweeps/{request.benchmark.id}-{request.scale.id}.html"
+
+
 def paper_page(paper: str, part: str = "") -> str:
     """A paper's page; part: "claims" or "audit"."""
     return f"papers/{paper}-{part}.html" if part else f"papers/{paper}.html"

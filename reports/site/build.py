@@ -17,6 +17,7 @@ from reports.site.dossiers import dossier_pages
 from reports.site.material import Material
 from reports.site.overview import overview
 from reports.site.pages import cell_pages, table_pages
+from reports.site.sweeps import sweep_pages
 from reports.site.templates import static, vega_bundle
 
 MARK = "site.json"  # by which a folder is known as a site, which the next one replaces
@@ -66,7 +67,8 @@ def _contents(material: Material) -> Iterator[tuple[str, bytes]]:
     for name in ("site.css", "site.js", "data.js"):
         yield f"assets/{name}", static(name).encode()
     yield "assets/vega.js", vega_bundle().encode()
-    texts = chain(overview(material), dossier_pages(material), table_pages(material), cell_pages(material))
+    pages = (overview, dossier_pages, table_pages, sweep_pages, cell_pages)
+    texts = chain.from_iterable(part(material) for part in pages)
     yield from ((path, text.encode()) for path, text in texts)
     yield from ((record_copy(record), _file(record)) for record in material.records)
     mark = {"records": len(material.records), "scales": material.scales, "revision": material.revision}

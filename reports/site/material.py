@@ -72,13 +72,17 @@ class Place:
 
 @dataclass(frozen=True)
 class Material:
-    """Everything that is shown. scales: those that are shown, the first one first on every page."""
+    """Everything that is shown. scales: those that are shown, the first one first on every page.
+
+    sweeps: (a table's id, a scale's) -> the texts that its sweeps left, by file name.
+    """
 
     dossiers: tuple[Dossier, ...]
     records: tuple[RunRecord, ...]
     scales: tuple[str, ...]
     revision: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)  # scale -> what it means, in words
+    sweeps: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def requests(self) -> tuple[Request, ...]:

@@ -51,6 +51,7 @@ def environment() -> Environment:
         "anchor": addresses.anchor,
         "paper_page": addresses.paper_page,
         "table_page": addresses.table_page,
+        "sweep_page": addresses.sweep_page,
         "record_copy": addresses.record_copy,
         "colour_of": lambda name: colour_of(name.removesuffix(f" {DAGGER}")),
     }

@@ -15,6 +15,17 @@ ROOT = Path(__file__).resolve().parents[2]
 # Several tasks with all seeds, curves of some methods, an attack, and a table of another paper.
 SHOWN = ("lite-mrpc-*", "lite-rte-local*", "lite-rte-linear*", "lite-wnli-*", "lite-sst2-texts-inversion-s0*")
 HOSTILE = "</script><script>window.broken = true</script><img src=http://x.invalid/a onerror=alert(1)>"
+HEAD = "task,method,scale,study,trial,score,mean,sd,seeds,uplink_bytes,state,training.learning_rate"
+PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="60"><text y="20">heatmap</text></svg>'
+SWEPT = {  # what a sweep leaves beside a table
+    "trials.csv": f"""{HEAD}
+mrpc,fedavg,lite,study-0123,0,f1,0.5,,1,1000000,,1e-05
+mrpc,fedavg,lite,study-0123,1,f1,0.75,,1,2000000,best,{HOSTILE.replace(",", ";")}
+mrpc,fedavg,lite,study-0123,2,f1,,,0,,given up after 2,0.1
+""",
+    "importances.csv": "task,method,scale,study,field,importance\nmrpc,fedavg,lite,study-0123,training.epochs,1.0\n",
+    "heatmap.svg": PICTURE,
+}
 WITHOUT_TORCH = """
 import importlib.abc, sys
 class Blocked(importlib.abc.MetaPathFinder):
@@ -52,7 +63,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     first, *rest = shown()
     for record in (hostile(first), *rest):
         write_record(folder / "records", record)
-    made = without_torch("site", "--records", str(folder / "records"), "--out", str(folder / "site"))
+    left = folder / "results" / "reports" / "fedsplitbert-table3" / "lite" / "sweep"
+    left.mkdir(parents=True)
+    for name, text in SWEPT.items():
+        (left / name).write_text(text)
+    places = ("--records", str(folder / "records"), "--results-dir", str(folder / "results"))
+    made = without_torch("site", *places, "--out", str(folder / "site"))
     assert (made.returncode, made.stderr) == (0, "")
     assert "left out" not in made.stdout  # whatever pages ask of shapes is kept
     return folder / "site"

@@ -192,3 +192,17 @@ def test_data_end_no_script() -> None:
     text = data_script("a", {"b": hostile})
     assert not set("<>\u2028") & set(text)
     assert json.loads(script_json(hostile)) == hostile
+
+
+def test_what_sweeps_tried_has_a_page_that_its_table_links(site: Path) -> None:
+    table = (site / "tables" / "fedsplitbert-table3-lite.html").read_text(encoding="utf-8")
+    assert 'href="../sweeps/fedsplitbert-table3-lite.html"' in table
+    swept = (site / "sweeps" / "fedsplitbert-table3-lite.html").read_text(encoding="utf-8")
+    assert 'src="../sweeps/fedsplitbert-table3-lite/heatmap.svg"' in swept
+    assert (site / "sweeps" / "fedsplitbert-table3-lite" / "heatmap.svg").is_file()
+    assert "front.svg" not in swept  # what a sweep did not leave
+    best, first = swept.index("75.00"), swept.index("50.00")
+    assert best < first
+    assert "100 %" in swept
+    other = (site / "tables" / "fedsplitbert-table4-lite.html").read_text(encoding="utf-8")
+    assert "sweeps/" not in other
