@@ -118,7 +118,9 @@ class Runs:
         """Whether scores of a row's table on a task are evidence at this scale."""
         if (at.benchmark, task) not in self._gates:
             benchmark, column = self.tables.benchmark(at), self.tables.column(at, task)
-            found = OPEN if column is None else gate_of(benchmark, column, self.scale, self._index)
+            # Tables of a paper may have encoders of their own at a scale.
+            scale = {scale.id: scale for scale in benchmark.scales}.get(self.scale.id, self.scale)
+            found = OPEN if column is None else gate_of(benchmark, column, scale, self._index)
             self._gates[at.benchmark, task] = found
         return self._gates[at.benchmark, task]
 
