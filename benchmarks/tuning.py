@@ -132,11 +132,11 @@ def _is_sweep(entry: Mapping[str, JSON]) -> bool:
     best, grid = entry.get("best"), entry.get("grid", ())
     if not all(isinstance(entry.get(name, ""), str) for name in ("task", "method", "scale", "score")):
         raise ValueError("a task, method, scale or score that is no text")
-    if best and not (isinstance(best["values"], dict) and isinstance(best["mean"], int | float | None)):
+    if best and not (isinstance(best["values"], dict) and isinstance(best.get("mean"), int | float | None)):
         raise ValueError("best: expected values and their mean score")
     if not isinstance(grid, list | dict | tuple):
         raise ValueError("grid: expected values of fields")
-    if best and entry["scale"]:
+    if best and entry.get("score"):
         metric(entry["score"].partition(" ")[0])
     return True
 

@@ -61,6 +61,9 @@ def check_bytes(record: RunRecord) -> None:
         assert counted == [(each.up_bytes, each.down_bytes) for each in plan.rounds][: len(counted)]
         assert record.diverged or len(counted) == len(plan.rounds)
     except DependsOnTextsError:
+        if not record.ledger:  # it counts what stands in texts, and sends nothing
+            assert not any((record.setup_bytes, *(entry.up_bytes + entry.down_bytes for entry in record.rounds)))
+            return
         plan = foretold(record, features="padded")
         (only,) = record.rounds
         assert 0 < only.up_bytes < plan.up_bytes

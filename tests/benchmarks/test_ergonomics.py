@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -126,7 +127,8 @@ def dry(*words: str) -> subprocess.CompletedProcess[str]:
     """What make would do."""
     if shutil.which("make") is None:
         pytest.skip("needs make")
-    return subprocess.run(["make", "-n", *words], cwd=ROOT, capture_output=True, text=True)
+    own = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    return subprocess.run(["make", "-n", *words], cwd=ROOT, capture_output=True, text=True, env=own)
 
 
 def test_a_bad_data_dir_is_refused_before_anything_is_downloaded(tmp_path: Path) -> None:

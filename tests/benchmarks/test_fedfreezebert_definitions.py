@@ -146,7 +146,7 @@ def test_what_has_one_round_is_whole_at_every_rung() -> None:
     lite = scale_of(TABLE3, "lite")
     for row, rounds in (("c-psum", 1), ("d-fedavg-psum", 2), ("central-psum", 2)):
         cell = trial_cell(TABLE3, TABLE3.row(row), ENGLISH, lite, 1000, {})
-        assert [one.training.rounds for one in Trial(0, {}, TABLE3.row(row), (cell,)).cells_at(2)] == [rounds]
+        assert [one.training.last_round for one in Trial(0, {}, TABLE3.row(row), (cell,)).cells_at(2)] == [rounds]
 
 
 def test_the_rows_that_judge_a_column_are_cells_of_the_table() -> None:

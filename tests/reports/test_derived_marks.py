@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from matplotlib.text import Text
 from rich.console import Console
 
 from benchmarks.record import RunRecord
@@ -75,7 +76,7 @@ def test_every_renderer_shows_mark_and_note(compared: Callable[[str], Comparison
     for text in (markdown(page), terminal):
         assert "70.00/≈ 75.00" in text
         assert "≈ derived from the text's relative gains" in text
-    assert r"70.00/$\approx$ 75.00" in latex(page)
+    assert r"/$\approx$ 75.00" in latex(page)
     assert r"$\approx$ derived from the text" in latex(page)
     lines = page.frame().set_index(["row", "score"])["derivation"].to_dict()
     assert lines["fedavg", ACC] == "{fedsplitbert} / 1.2"
@@ -98,7 +99,8 @@ def test_bars_draw_another_sign(compared: Callable[[str], Comparison], table3: B
         drawn = figure()
         labels = [text.get_text() for text in drawn.legends[0].get_texts()]
         assert labels[2:] == expected
-        assert ("circles: derived" in drawn.axes[0].get_xlabel().replace("\n", " ")) == (len(expected) == 2)
+        written = " ".join(text.get_text() for text in drawn.findobj(Text)).replace("\n", " ")
+        assert ("circles: derived" in written) == (len(expected) == 2)
 
 
 def test_the_demo_scale_shows_neither(compared: Callable[[str], Comparison]) -> None:

@@ -120,7 +120,7 @@ def test_a_gzipped_file_that_ends_in_the_middle_is_refused_with_its_place(releas
 
 
 def test_a_release_without_the_field_is_refused(release, tmp_path):
-    with pytest.raises(UserError, match="expected one passage a line, found none"):
+    with pytest.raises(UserError, match="expected passages of computer science, found none"):
         load(tmp_path / "data", "corpus-computer-science")
 
 
