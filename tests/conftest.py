@@ -22,7 +22,10 @@ os.environ.update(
     OMP_NUM_THREADS="1",  # the small models of the tests are fastest so, and their sums come out in one order
     TOKENIZERS_PARALLELISM="false",
 )
-DATA_DIR = os.environ.pop("DATA_DIR", None)
+_KEPT = "DATA_DIR_OF_TESTS"  # for pytest-xdist's workers, which begin with what is left of this environment
+DATA_DIR = os.environ.pop("DATA_DIR", None) or os.environ.get(_KEPT)
+if DATA_DIR:
+    os.environ[_KEPT] = DATA_DIR
 for own in ("MLFLOW_TRACKING_URI", "RESULTS_DIR", "BACKBONE"):  # a developer's own settings are not for tests
     os.environ.pop(own, None)
 
