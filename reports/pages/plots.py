@@ -29,7 +29,7 @@ _STYLE: Any = {
 }
 KINDS = ("png", "svg", "pdf")
 _UNDATED = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}
-_DECADES = 30.0  # from this ratio on, lengths stand on a logarithmic axis
+DECADES = 30.0  # from this ratio on, lengths stand on a logarithmic axis
 
 
 def new_figure(width_inches: float, height_inches: float) -> Figure:
@@ -116,7 +116,7 @@ def lengths_along(axes: Axes, lengths: Iterable[float], room: float) -> float:
     """Scale the axis of horizontal bars, logarithmic over decades, with room for texts; returns where it begins."""
     positive = [length for length in lengths if length > 0]
     low, high = min(positive, default=0.0), max(positive, default=0.0)
-    if high < _DECADES * low or not positive:
+    if high < DECADES * low or not positive:
         axes.set_xlim(0, room * high or 1.0)
         return 0.0
     axes.set_xscale("log")

@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from benchmarks.spec import Column, Row
 from reports.evidence.records import PAPER
 from reports.evidence.scores import score_label, unit_of
-from reports.pages.plots import fill, finish, new_figure, say_not_run, tidy, variant_fill
+from reports.pages.plots import DECADES, fill, finish, new_figure, say_not_run, tidy, variant_fill
 from reports.pages.text import DAGGER, row_name
 from reports.views.comparison import Comparison, ScoreResult
 
@@ -64,7 +64,15 @@ def draw_groups(
             handles.append(axes.scatter(x_values, y_values, 16, label=label, marker=_MARKERS[label], **white))
     axes.set_xticks(range(len(groups)), groups)
     axes.set_xlim(-0.5, len(groups) - 0.5)
-    limit_scores(axes, unit)
+    drawn_at = [result.ours for found in series.values() for result in found if result is not None]
+    heights = [height for height in drawn_at if height is not None]
+    heights += [height for points in marks.values() for _, height in points]
+    if not unit and heights and min(heights) > 0 and max(heights) > DECADES * min(heights):  # perplexities, say
+        axes.set_yscale("log")
+        axes.set_ylim(min(heights) / 2, 2 * max(heights))
+        axes.set_ylabel(f"{axis_label(unit)}, logarithmic")
+    else:
+        limit_scores(axes, unit)
     tidy(axes)
     return handles
 
