@@ -21,7 +21,7 @@ PAPER = Paper(
 )
 
 _GENERATED = "generated data, random 4-layer encoder; shows the machinery only"
-_MINIATURE = "real text, {} of 4 layers drawn here, pre-trained on 2 MB"
+_MINIATURE = "real text, {} of 4 layers drawn here, pre-trained on under 2 MB"
 
 
 def scales_of(demo: str, lite: str, lite_name: str, paper: str, paper_name: str) -> tuple[Scale, ...]:
