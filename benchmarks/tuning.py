@@ -112,11 +112,12 @@ def _choices(path: Path, changed: int) -> Mapping[tuple[str, str], Values]:
 def best_values(entries: Sequence[Mapping[str, JSON]], label: str) -> dict[tuple[str, str], Values]:
     """Of sweeps of a scale with that label, the values of the best mean score: (task, row) -> field -> value.
 
-    Of several studies of a row on a task the better one counts, of equals that with fewer fields.
+    entries: as `read_sweep` gives them. Of several studies of a row on a task the better one counts, of equals that
+    with fewer fields.
     """
     found: dict[tuple[str, str], Mapping[str, JSON]] = {}
-    for entry in sorted(entries, key=lambda entry: len(entry.get("grid", ()))):
-        if not entry.get("best") or entry["best"]["mean"] is None or entry["scale"] != label:
+    for entry in sorted(entries, key=lambda entry: len(entry["grid"])):
+        if not entry["best"] or entry["best"]["mean"] is None or entry["scale"] != label:
             continue
         place = entry["task"], entry["method"]
         gain = metric(entry["score"].partition(" ")[0]).gain
@@ -125,20 +126,22 @@ def best_values(entries: Sequence[Mapping[str, JSON]], label: str) -> dict[tuple
     return {place: best["values"] for place, best in found.items()}
 
 
-def _is_sweep(entry: Mapping[str, JSON]) -> bool:
-    """Whether an entry names a task and a method; ValueError or KeyError where what is read of it cannot be."""
-    if not (entry["task"] and entry["method"]):
-        return False
-    best, grid = entry.get("best"), entry.get("grid", ())
-    if not all(isinstance(entry.get(name, ""), str) for name in ("task", "method", "scale", "score")):
-        raise ValueError("a task, method, scale or score that is no text")
-    if best and not (isinstance(best["values"], dict) and isinstance(best.get("mean"), int | float | None)):
-        raise ValueError("best: expected values and their mean score")
-    if not isinstance(grid, list | dict | tuple):
+def _entry(found: Mapping[str, JSON]) -> dict[str, JSON]:
+    """A study as a sweep's file holds it, with everything in it that is read; ValueError where it cannot be one."""
+    entry = {"scale": "", "score": "", "grid": {}, "best": None, **found}
+    for name in ("task", "method", "scale", "score"):
+        if not isinstance(entry.get(name), str) or (name in ("task", "method") and not entry[name]):
+            raise ValueError(f"{name}: expected a text, found {entry.get(name)!r:.40}")
+    if not isinstance(entry["grid"], dict):
         raise ValueError("grid: expected values of fields")
-    if best and entry.get("score"):
+    if entry["best"] is None:
+        return entry
+    best = entry["best"] = {"mean": None, **entry["best"]}
+    if not isinstance(best.get("values"), dict) or not isinstance(best["mean"], int | float | None):
+        raise ValueError("best: expected values and their mean score")
+    if best["mean"] is not None:
         metric(entry["score"].partition(" ")[0])
-    return True
+    return entry
 
 
 def read_sweep(path: Path) -> list[dict[str, JSON]]:
@@ -147,7 +150,7 @@ def read_sweep(path: Path) -> list[dict[str, JSON]]:
         return []
     try:
         found = read_json(path)["tunings"]
-        return [entry for entry in found if _is_sweep(entry)]
+        return [_entry(entry) for entry in found]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"{path}: expected the results of a sweep, found a damaged file ({type(error).__name__}: {error}). "
