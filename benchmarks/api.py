@@ -3,7 +3,7 @@
     from benchmarks import api
 
     chosen = api.select("fedsplitbert-table3", scale="demo", tasks=["rte"], methods=["fedavg", "fedsplitbert"], seeds=2)
-    records = api.run(chosen, results_dir="results")
+    records = api.run(chosen, api.settings(results_dir="results", data_dir="data"))
     api.table(chosen, records)      # the table, one line a row, task and quantity, beside the reported value
     api.scores(records)             # one line a cell, evaluation and metric
     api.curves(records)             # one line a round
@@ -20,14 +20,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.cli.select import Selection
-from benchmarks.customise import with_backbone, with_settings
+from benchmarks.cli.select import Selection, part_of, tables_of
 from benchmarks.errors import UserError
 from benchmarks.events import CellFailed, CellFinished, Event, Sink
 from benchmarks.executors.slots import default_workers
-from benchmarks.record import POOLED, RunRecord, read_records
-from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of
-from benchmarks.settings import MOST_SEEDS, Settings, require_at_most, require_machine
+from benchmarks.record import POOLED, RunRecord, read_folders
+from benchmarks.registry import benchmark, benchmark_ids
+from benchmarks.settings import MOST_SEEDS, Settings, available_cores, require_at_most, require_machine
 from benchmarks.spec import JSON, Benchmark, Cell, canonical_json
 
 if TYPE_CHECKING:
@@ -49,6 +48,7 @@ __all__ = [
     "run_cell",
     "scores",
     "select",
+    "settings",
     "table",
 ]
 
@@ -73,12 +73,8 @@ def select(
     changes: fields as `--set` names them, such as {"training.rounds": 2}. UserError names what is there to choose.
     """
     require_at_most("seeds", MOST_SEEDS, seeds)
-    changed = with_settings(
-        benchmark(id), [f"{name}={canonical_json(value)}" for name, value in (changes or {}).items()]
-    )
-    found = with_backbone(scale_of(changed, scale), backbone)
-    rows, columns = rows_of(changed, list(methods), found), columns_of(changed, list(tasks), found)
-    return Selection(changed, found, rows, columns, range(seeds))
+    texts = [f"{name}={canonical_json(value)}" for name, value in (changes or {}).items()]
+    return part_of(id, scale, list(methods), list(tasks), seeds, texts, backbone)
 
 
 def settings(
@@ -88,36 +84,29 @@ def settings(
     threads: int = 1,
     device: str | None = None,
     backbone: str | None = None,
-    cells: int = 1,
 ) -> Settings:
-    """Places and machine, checked; workers: as many as cores and cells where none is given, one on a GPU."""
+    """Places and machine, checked. workers: as many as there are cores, or places on GPUs, where none is given.
+
+    backbone: as in `select`, where one is named there.
+    """
     require_machine(device, threads, 1 if workers is None else workers)
     made = Settings(
         results_dir=Path(results_dir),
         data_dir=None if data_dir is None else Path(data_dir),
         backbone=backbone,
         threads=threads,
-        workers=workers or default_workers(device, cells),
+        workers=workers or default_workers(device, available_cores()),
         device=device,
     )
     made.check()
     return made
 
 
-def run(
-    chosen: Selection,
-    results_dir: str | Path = "results",
-    data_dir: str | Path | None = None,
-    workers: int | None = None,
-    threads: int = 1,
-    device: str | None = None,
-    backbone: str | None = None,
-    tell: Sink | None = None,
-) -> list[RunRecord]:
+def run(chosen: Selection, made: Settings | None = None, tell: Sink | None = None) -> list[RunRecord]:
     """Compute what is not finished of a selection; returns the records of its cells, in their order.
 
-    Finished cells are found, interrupted ones go on. backbone: as in `select`, where one is named there. tell: is given
-    every event (`benchmarks.events`) as it happens; nothing is printed and nothing tracked: `python -m benchmarks
+    Finished cells are found, interrupted ones go on. made: as `settings` gives them, which are the default. tell: is
+    given every event (`benchmarks.events`) as it happens; nothing is printed and nothing tracked: `python -m benchmarks
     import` brings records into MLflow. UserError, once the others have finished, where cells could not be computed.
     More than one worker needs a calling script that can be imported (`if __name__ == "__main__":`), as Python's
     multiprocessing does; a notebook can have them.
@@ -126,7 +115,7 @@ def run(
     from benchmarks.executors import run_cells
 
     cells = list({cell.spec_id: cell for _, _, cell in chosen.cells()}.values())
-    made = settings(results_dir, data_dir, workers, threads, device, backbone, len(cells))
+    made = made or settings()
     finished: dict[str, RunRecord] = {}
     failures: list[CellFailed] = []
 
@@ -166,26 +155,14 @@ def plan(cell: Cell, examples: Sequence[int] | None = None) -> WirePlan:
 
 def load(*folders: str | Path) -> list[RunRecord]:
     """The records of folders such as results/records, each cell once; UserError where one is damaged, or no folder."""
-    found: dict[str, RunRecord] = {}
-    for folder in map(Path, folders):
-        if not folder.is_dir():
-            raise UserError(
-                f"{folder}: expected a folder of records, found {'a file' if folder.exists() else 'nothing'}"
-            )
-        for record in read_records(folder):
-            found.setdefault(record.cell_id, record)
-    return list(found.values())
+    return read_folders(map(Path, folders))
 
 
 def table(chosen: Selection, records: Iterable[RunRecord]) -> pd.DataFrame:
     """What the table or figure shows of records, in long form: as its table.csv in the reports."""
-    from benchmarks.cli.derive import derive_client, derive_for
-    from reports.evidence.records import request_for
-    from reports.views import page
+    from benchmarks.cli.report import page_of
 
-    derive = derive_for(chosen.benchmark), derive_client
-    asked = request_for(chosen.benchmark, chosen.scale, list(records), chosen.rows, chosen.columns, "chosen", *derive)
-    return page(asked).frame()
+    return page_of(chosen, list(records)).frame()
 
 
 def claims(paper: str, scale: str, records: Iterable[RunRecord]) -> pd.DataFrame:
@@ -197,8 +174,7 @@ def claims(paper: str, scale: str, records: Iterable[RunRecord]) -> pd.DataFrame
 
     from benchmarks.cli.paper import benchmarks_of, judged
 
-    own = [name for name in benchmark_ids() if name.startswith(f"{paper}-")]
-    if not own:
+    if tables_of(paper) == [paper]:
         papers = sorted({found.paper.id for found in benchmarks().values()})
         raise UserError(f"unknown paper {paper!r}: expected one of {', '.join(papers)}")
     known = benchmarks_of(paper)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -42,7 +43,7 @@ def require_sense(record: RunRecord) -> None:
         raise ValueError(problem)
 
 
-def _problems(record: RunRecord) -> Any:
+def _problems(record: RunRecord) -> Iterator[str]:
     clients = record.cell.clients
     if [entry.round for entry in record.rounds] != list(range(1, len(record.rounds) + 1)):
         yield "rounds: expected 1, 2, 3 and so on"
@@ -60,7 +61,7 @@ def _problems(record: RunRecord) -> Any:
     yield from _ledger(record)
 
 
-def _ledger(record: RunRecord) -> Any:
+def _ledger(record: RunRecord) -> Iterator[str]:
     sums: Counter[tuple[int, str]] = Counter()
     for row in record.ledger:
         if min(row.values, row.bytes, row.messages) < 0 or not 0 <= row.round <= len(record.rounds):

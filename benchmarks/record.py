@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -267,3 +267,17 @@ def read_records(folder: Path) -> Iterator[RunRecord]:
     """Every record of a folder, in the order of file names."""
     for path in sorted(folder.glob("*.json")):
         yield read_record(path)
+
+
+def read_folders(folders: Iterable[Path]) -> list[RunRecord]:
+    """The records of several folders, each cell once, the first found; UserError where one is no folder."""
+    found: dict[str, RunRecord] = {}
+    for folder in folders:
+        if not folder.is_dir():
+            what = "something else" if folder.exists() else "nothing"
+            raise UserError(
+                f"{folder}: expected a folder of records, found {what}: run a benchmark first, or name its folder"
+            )
+        for record in read_records(folder):
+            found.setdefault(record.cell_id, record)
+    return list(found.values())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from benchmarks.cli.derive import derive_for
 from benchmarks.cli.paper import audited, judged
 from benchmarks.errors import UserError
-from benchmarks.record import RunRecord, read_records, write_bytes
+from benchmarks.record import RunRecord, read_folders, write_bytes
 from benchmarks.registry import benchmark, benchmark_ids, columns_of
 from benchmarks.spec import Benchmark, Scale
 
@@ -28,10 +28,7 @@ def front_command(words: argparse.Namespace) -> int:
     from reports.pages.files import update_readme
     from reports.pages.plots import render
 
-    missing = [folder for folder in words.records if not folder.is_dir()]
-    if missing:
-        raise UserError(f"no records in {missing[0]}: name folders of records with --records")
-    records = [record for folder in words.records for record in read_records(folder)]
+    records = read_folders(words.records)
     by_paper = tables_by_paper()
     standings = standings_at(words.scale, by_paper, records)
     if not standings:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.cli.paper import benchmarks_of
 from benchmarks.errors import UserError
-from benchmarks.record import RunRecord, read_records
+from benchmarks.record import RunRecord, read_folders
 from benchmarks.registry import claims_of, folder_of, scale_of
 from benchmarks.spec import Benchmark
 
@@ -50,7 +50,7 @@ def show_needs(words: argparse.Namespace) -> int:
 def known_records(words: argparse.Namespace, tables: Iterable[Benchmark]) -> list[RunRecord]:
     """Those of the results folder, and the committed ones of the papers."""
     folders = {folder_of(table.paper.id) / "records" for table in tables} | {words.results_dir / "records"}
-    return [record for folder in sorted(folders) if folder.is_dir() for record in read_records(folder)]
+    return read_folders(folder for folder in sorted(folders) if folder.is_dir())
 
 
 def _amount(found: Needs) -> tuple[str, str]:

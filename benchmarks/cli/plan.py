@@ -13,6 +13,7 @@ from benchmarks.changes import expanded
 from benchmarks.cli.needs import known_records
 from benchmarks.cli.select import Selection, selection, settings
 from benchmarks.costs import WirePlan
+from benchmarks.derived import key_of
 from benchmarks.errors import DependsOnTextsError, UserError
 from benchmarks.record import RunRecord, read_records
 from benchmarks.settings import Settings
@@ -215,16 +216,6 @@ def _how_many(finished: int, of: int) -> str:
     return f"{finished} of {of} finished"
 
 
-def _decisive(cell: Cell) -> str:
-    """What bytes that depend on no example depend on, as text: tables ask for the same of many tasks."""
-    from benchmarks.tasks import task
-
-    found, training = task(cell.task), {**vars(cell.training), "learning_rate": None}
-    of_task = found.objective, found.classes, found.objective_options, found.long_texts
-    of_cell = cell.backbone, cell.algorithm, cell.options, cell.clients, cell.codec, cell.head, cell.seed
-    return canonical_json([*of_cell, training, *of_task])
-
-
 def _wire(cell: Cell, words: argparse.Namespace, known: dict[str, WirePlan]) -> tuple[WirePlan, int | None]:
     """What the rounds send, and on how many examples that was counted; None where it depends on none.
 
@@ -237,7 +228,7 @@ def _wire(cell: Cell, words: argparse.Namespace, known: dict[str, WirePlan]) -> 
     # A row may stand on an encoder of its own, whatever BACKBONE says.
     backbone = words.backbone if words.backbone and backbone_name(words.backbone) == cell.backbone else None
     try:
-        key = _decisive(cell)
+        key = key_of("plan", cell)  # tables ask for the same of many tasks
         if key not in known:
             known[key] = wire_plan(cell, backbone)
         return known[key], None

@@ -15,7 +15,7 @@ from benchmarks.cli.paper import show_audit, show_claims
 from benchmarks.cli.run import open_mirror
 from benchmarks.cli.select import Selection, selection, settings, tables_of
 from benchmarks.errors import UserError
-from benchmarks.record import RunRecord, read_records, write_bytes, write_record
+from benchmarks.record import RunRecord, read_folders, write_bytes, write_record
 from benchmarks.registry import benchmark_ids
 from benchmarks.settings import Settings, require_writable
 from benchmarks.spec import SCALES, digest
@@ -28,10 +28,7 @@ if TYPE_CHECKING:
 def report_command(words: argparse.Namespace) -> int:
     """Render what has been run of benchmarks, of papers, or of all; every scale that has records."""
     folders = words.records or [words.results_dir / "records"]
-    for folder in folders:
-        if not folder.is_dir():
-            raise UserError(f"no records in {folder}: run a benchmark first, or name their folder with --records")
-    records = [record for folder in folders for record in read_records(folder)]
+    records = read_folders(folders)
     made = Settings(results_dir=words.results_dir)
     require_writable(made.results_dir)
     chosen = _with_records(words, records)
@@ -133,7 +130,7 @@ def show_report(
     from reports.pages.files import write_report
     from reports.pages.render import print_page
 
-    shown, console = _page_of(chosen, records, score_at), Console()
+    shown, console = page_of(chosen, records, score_at), Console()
     for line in ending(shown, console.width) if short else ():
         console.print(Text(line))
     print_page(shown, console, tables=not short, notes=notes)
@@ -141,7 +138,7 @@ def show_report(
     every_row, every_column = chosen.benchmark.rows_at(scale), chosen.benchmark.columns_at(scale)
     whole = replace(chosen, rows=every_row, columns=every_column)
     alike = every is None and tuple(chosen.rows) == every_row and tuple(chosen.columns) == every_column
-    written = shown if alike else _page_of(whole, records if every is None else every, score_at)
+    written = shown if alike else page_of(whole, records if every is None else every, score_at)
     name = f"{scale.id}-changed-{digest(scale.label, 8)}" if scale.changed else scale.id
     folder = made.results_dir / "reports" / chosen.benchmark.id / name
     files = write_report(written, folder)
@@ -150,7 +147,8 @@ def show_report(
     return shown, files
 
 
-def _page_of(chosen: Selection, records: Sequence[RunRecord], score_at: str) -> Page:
+def page_of(chosen: Selection, records: Sequence[RunRecord], score_at: str = "chosen") -> Page:
+    """What a table or figure shows of records; score_at: the "chosen" or the "last" round."""
     from reports.evidence.records import request_for
     from reports.views import page
 
@@ -165,10 +163,8 @@ def import_command(words: argparse.Namespace) -> int:
     """
     from benchmarks.predictions import copy_predictions, has_predictions
 
-    if not words.folder.is_dir():
-        raise UserError(f"{words.folder}: expected a folder of records, found none")
+    records = read_folders([words.folder])
     made = settings(words)
-    records = list(read_records(words.folder))
     alone = [record.file_name for record in records if not has_predictions(words.folder, record)]
     known = {path.name for path in made.records_dir.glob("*.json")}
     for record in records:

@@ -53,12 +53,25 @@ def tables_of(name: str) -> list[str]:
     return [own for own in benchmark_ids() if own.startswith(f"{name}-")] or [name]
 
 
+def part_of(
+    benchmark_id: str,
+    scale: str,
+    methods: list[str],
+    tasks: list[str],
+    seeds: int,
+    changes: Sequence[str],
+    backbone: str | None,
+) -> Selection:
+    """A part of a benchmark by ids, all where none is given; changes: as --set has. UserError says what there is."""
+    changed = with_settings(benchmark(benchmark_id), changes)
+    found = with_backbone(scale_of(changed, scale), backbone)
+    return Selection(changed, found, rows_of(changed, methods, found), columns_of(changed, tasks, found), range(seeds))
+
+
 def selection(words: argparse.Namespace, benchmark_id: str | None = None) -> Selection:
     """The part of a benchmark that the words choose."""
-    chosen = with_settings(benchmark(benchmark_id or words.id), words.set)
-    scale = with_backbone(scale_of(chosen, "demo" if words.scale is None else words.scale), words.backbone)
-    rows, columns = rows_of(chosen, words.methods, scale), columns_of(chosen, words.tasks, scale)
-    found = Selection(chosen, scale, rows, columns, range(words.seeds))
+    scale = "demo" if words.scale is None else words.scale
+    found = part_of(benchmark_id or words.id, scale, words.methods, words.tasks, words.seeds, words.set, words.backbone)
     return _from_sweep(found, words.results_dir) if getattr(words, "from_sweep", False) else found
 
 

@@ -14,9 +14,10 @@ from benchmarks import derived
 from benchmarks.cli.derive import derive_client, derive_for
 from benchmarks.cli.front import standings_at, tables_by_paper
 from benchmarks.errors import UserError
-from benchmarks.record import RunRecord, read_records
+from benchmarks.record import RunRecord, read_folders
 from benchmarks.registry import folder_of
 from benchmarks.spec import SCALES, Benchmark
+from fedsim.files import read_text
 
 if TYPE_CHECKING:
     from reports.evidence.records import Request
@@ -37,14 +38,10 @@ def site_command(words: argparse.Namespace) -> int:
     """Write the site of the committed records and the results folder's, or of the folders that are named."""
     from reports.site.build import build
 
-    missing = [folder for folder in words.records if not folder.is_dir()]
-    if missing:
-        raise UserError(f"--records: expected a folder of records, found none at {missing[0]}")
     by_paper = tables_by_paper()
     own = [folder_of(paper) / "records" for paper in by_paper] + [words.results_dir / "records"]
-    folders = words.records or [folder for folder in own if folder.is_dir()]
-    records = {record.cell_id: record for folder in folders for record in read_records(folder)}
-    shown = tuple(record for record in records.values() if words.scale in (None, record.cell.scale))
+    records = read_folders(words.records or [folder for folder in own if folder.is_dir()])
+    shown = tuple(record for record in records if words.scale in (None, record.cell.scale))
     out = words.out or words.results_dir / "site"
     made = build(material(shown, by_paper, words.scale, swept(by_paper, words.results_dir)), out)
     sizes = f"{made.other_bytes / 1e6:.1f} MB, and {made.data_bytes / 1e6:.1f} MB of records and data"
@@ -67,7 +64,7 @@ def swept(by_paper: Mapping[str, Sequence[Benchmark]], results_dir: Path) -> Swe
             folder = next((place for place in folders if (place / "trials.csv").is_file()), None)
             if folder is not None:
                 files = sorted(path for path in folder.iterdir() if path.suffix in (".csv", ".svg"))
-                found[table.id, scale.id] = {path.name: path.read_text(encoding="utf-8") for path in files}
+                found[table.id, scale.id] = {path.name: read_text(path) for path in files}
     return found
 
 
@@ -134,7 +131,7 @@ def _summary(paper: str) -> Summary:
     if not path.is_file():
         return Summary()
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = tomllib.loads(read_text(path))
         return Summary(**{name: tuple(str(text) for text in texts) for name, texts in found.items()})
     except (ValueError, TypeError) as error:
         expected = "lists of paragraphs named scope, methodology, easy and difficult"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from benchmarks.events import CellFailed, CellFinished, CellStarted, CellWaits, Event, Sink
 from benchmarks.settings import Settings
@@ -14,11 +15,16 @@ from benchmarks.stages import by_stage, earlier_stages, initial_of, stopped_by
 
 @dataclass(frozen=True)
 class Job:
-    """A cell to compute. after: the spec_id of the one from whose outcome it begins, or ""."""
+    """A cell to compute."""
 
     cell: Cell
     keeps_weights: bool
-    after: str = ""
+
+    @cached_property
+    def after(self) -> str:
+        """The spec_id of the cell from whose outcome it begins, or ""."""
+        before = initial_of(self.cell)
+        return before.spec_id if before else ""
 
 
 class Board:
@@ -39,12 +45,8 @@ class Board:
     def of(cls, cells: Sequence[Cell], keeps_weights: bool) -> Board:
         """The cells, and before them all that they begin from, which keep their weights; keeps_weights: all do."""
         begun_from = {before.spec_id for cell in cells for before in earlier_stages(cell)}
-        found = []
-        for cell in (cell for stage in by_stage(cells) for cell in stage):
-            before = initial_of(cell)
-            keeps = keeps_weights or cell.spec_id in begun_from
-            found.append(Job(cell, keeps, before.spec_id if before else ""))
-        return cls(found)
+        ordered = (cell for stage in by_stage(cells) for cell in stage)
+        return cls([Job(cell, keeps_weights or cell.spec_id in begun_from) for cell in ordered])
 
     def ready(self) -> list[Job]:
         """The open jobs whose first stage is done."""

@@ -12,7 +12,7 @@ from benchmarks.errors import UserError
 from benchmarks.events import Sink
 from benchmarks.executors.board import Board
 from benchmarks.executors.queue import Queue
-from benchmarks.executors.slots import THREADS
+from benchmarks.executors.slots import threads
 from benchmarks.executors.workers import watch, work
 from benchmarks.settings import Settings
 
@@ -94,7 +94,7 @@ class _Tasks:
         if cluster.get("CPU", 0) < settings.threads:
             raise UserError(f"expected {settings.threads} CPUs in the Ray cluster, found {cluster.get('CPU', 0):g}")
         task = ray.remote(_drain).options(**options)
-        environment = dict.fromkeys(THREADS, str(settings.threads))
+        environment = threads(settings)
         self.left = [task.remote(str(queue.folder), environment) for _ in range(workers)]
         self.ended: list[Any] = []
 

@@ -10,7 +10,7 @@ from benchmarks.errors import UserError
 from benchmarks.events import Sink
 from benchmarks.executors.board import Board
 from benchmarks.executors.queue import Queue
-from benchmarks.executors.slots import THREADS
+from benchmarks.executors.slots import threads
 from benchmarks.executors.workers import watch, work
 from benchmarks.settings import Settings
 
@@ -54,7 +54,7 @@ class _Jobs:
             executor = submitit.AutoExecutor(logs, given.pop("cluster", "slurm"), slurm_max_num_timeout=REQUEUES)
             executor.update_parameters(timeout_min=MINUTES, cpus_per_task=settings.threads, name="cells")
             executor.update_parameters(**{name if name in SHARED else f"slurm_{name}": given[name] for name in given})
-            environment = dict.fromkeys(THREADS, str(settings.threads))
+            environment = threads(settings)
             with executor.batch():
                 count = min(settings.workers, len(queue.jobs))
                 self.jobs = [executor.submit(_Drain(queue.folder, environment)) for _ in range(count)]

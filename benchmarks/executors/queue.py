@@ -20,7 +20,7 @@ from benchmarks.executors.board import Board, Job, failed_before
 from benchmarks.record import read_record, round_from_json, write_text
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
-from benchmarks.stages import initial_of, stopped_by
+from benchmarks.stages import stopped_by
 from fedsim.files import MissingFileError, read_json
 from fedsim.leases import refresh
 
@@ -60,12 +60,8 @@ class Queue:
             ) from None
         given = value["settings"]
         given |= {"results_dir": Path(given["results_dir"]), "data_dir": given["data_dir"] and Path(given["data_dir"])}
-        jobs = []
-        for entry in value["jobs"]:
-            cell = Cell.from_json(entry["cell"])
-            before = initial_of(cell)
-            jobs.append(Job(cell, entry["keeps_weights"], before.spec_id if before else ""))
-        return cls(folder, Settings(**given | {"slurm": tuple(given["slurm"])}), tuple(jobs))
+        jobs = tuple(Job(Cell.from_json(entry["cell"]), entry["keeps_weights"]) for entry in value["jobs"])
+        return cls(folder, Settings(**given | {"slurm": tuple(given["slurm"])}), jobs)
 
     def log(self, worker: str) -> Sink:
         """A sink that writes for the others; worker: a name that no other has."""

@@ -16,10 +16,10 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 def default_workers(device: str | None, cells: int, executor: str | None = None) -> int:
     """One process a core on CPUs, as cells are independent; on GPUs one for each slot; a few jobs on a cluster."""
-    import torch
-
     if executor == "slurm":
         return min(CLUSTER_JOBS, cells)
+    import torch
+
     gpu = device.startswith("cuda") if device else torch.cuda.is_available()
     if not gpu:
         return max(1, min(available_cores(), cells))
@@ -36,14 +36,18 @@ def gpu_slots(device: str | None) -> list[int]:
     return [max(1, torch.cuda.get_device_properties(number).total_memory // SLOT_BYTES) for number in chosen]
 
 
+def threads(settings: Settings) -> dict[str, str]:
+    """What a worker's process is told of its threads."""
+    return dict.fromkeys(THREADS, str(settings.threads))
+
+
 def environments(settings: Settings, workers: int) -> list[Mapping[str, str]]:
     """What each worker's process is told: its threads, and, where the device names no GPU, which one it sees.
 
     Workers beyond the GPUs share them, the first one first.
     """
-    threads = dict.fromkeys(THREADS, str(settings.threads))
     gpus = _visible() if settings.device in (None, "cuda") else []
-    return [threads | ({VISIBLE: gpus[number % len(gpus)]} if gpus else {}) for number in range(workers)]
+    return [threads(settings) | ({VISIBLE: gpus[number % len(gpus)]} if gpus else {}) for number in range(workers)]
 
 
 def _visible() -> list[str]:

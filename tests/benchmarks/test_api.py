@@ -28,12 +28,12 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def records(results: Path) -> list[RunRecord]:
-    return api.run(chosen_part(), results_dir=results, workers=1, device="cpu")
+    return api.run(chosen_part(), api.settings(results, workers=1, device="cpu"))
 
 
 def test_a_run_finds_what_is_finished(records: list[RunRecord], results: Path, events) -> None:
     assert [record.cell for record in records] == [cell for _, _, cell in chosen_part().cells()]
-    again = api.run(chosen_part(), results_dir=results, workers=1, device="cpu", tell=events)
+    again = api.run(chosen_part(), api.settings(results, workers=1, device="cpu"), events)
     assert [found.reused for found in events.of(CellFinished)] == [True, True]
     assert not events.of(CellStarted)
     loaded = {record.cell_id: record.outcome for record in api.load(results / "records")}

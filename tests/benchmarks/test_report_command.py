@@ -71,7 +71,7 @@ def test_a_folder_that_is_missing_is_named(
 ) -> None:
     words = ["report", "--records", str(frozen_results / "records"), "--results-dir", str(tmp_path)]
     assert main([*words, "--records", str(tmp_path / "none")]) == 2
-    assert f"no records in {tmp_path / 'none'}" in capsys.readouterr().err
+    assert f"{tmp_path / 'none'}: expected a folder of records, found nothing" in capsys.readouterr().err
     assert main([*words, TABLE]) == 2
     assert f"no record in {frozen_results / 'records'} belongs to what was asked for" in capsys.readouterr().err
 

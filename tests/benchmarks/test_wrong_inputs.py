@@ -219,12 +219,13 @@ def test_folders_in_the_results_are_tried_before_hours_of_training(
 def test_report_and_import_without_records(refusal: Refusal, results: Path, tmp_path: Path) -> None:
     words = ["--results-dir", str(tmp_path)]
     assert "run a benchmark first" in refusal(["report", *words])
-    assert f"no records in {tmp_path / 'none'}" in refusal(["report", *words, "--records", str(tmp_path / "none")])
+    expected = f"{tmp_path / 'none'}: expected a folder of records, found nothing"
+    assert expected in refusal(["report", *words, "--records", str(tmp_path / "none")])
     (tmp_path / "records").mkdir()
     assert "belongs to what was asked for: run it first" in refusal(["report", TABLE, *words])
     unrun = ["report", TABLE, "--tasks", "rte", "--results-dir", str(results)]
     assert "belongs to what was asked for: run it first" in refusal(unrun)
-    assert "expected a folder of records, found none" in refusal(["import", str(tmp_path / "none"), *words])
+    assert "expected a folder of records, found nothing" in refusal(["import", str(tmp_path / "none"), *words])
 
 
 def test_a_readme_without_its_markers(refusal: Refusal, finished_results: Path, tmp_path: Path) -> None:
