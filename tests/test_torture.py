@@ -55,6 +55,12 @@ def test_what_is_wrong_is_said(kind: str, campaign: Any, tool: dict[str, Any], t
     assert problem.startswith("a fault: ")
 
 
+def test_a_round_saved_twice_is_said(campaign: Any, tool: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "results" / tool["ROUNDS"]).write_text("a round 1\na round 2\nb round 1\na round 2\n")
+    campaign.compare_rounds(tmp_path / "results", "a kill")
+    assert campaign.problems == ["a kill: saved more than once: a round 2"]
+
+
 def test_advice_is_followed_for_what_is_named_alone(tool: dict[str, Any], tmp_path: Path) -> None:
     for name in ("one", "other"):
         (tmp_path / "checkpoints" / name).mkdir(parents=True)

@@ -1,8 +1,8 @@
 """One small table under faults: after each it is resumed, and its records equal those of an undisturbed run.
 
 `python tools/torture.py --seconds 300`: every fault once, and for the rest of the time SIGKILL of the command or of a
-worker at random moments. The status is 1 where a record differed or lacked, a claim or checkpoint stayed, or a command
-ended with a traceback.
+worker at random moments; `kills --kills 100`: so many of them. The status is 1 where a record differed or lacked, a
+round that was saved was computed again after a kill, a claim or checkpoint stayed, or a command ended with a traceback.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -30,6 +31,8 @@ from lose_workers import HEAVY, lose
 
 from benchmarks.cli.main import main as benchmarks_main
 from benchmarks.record import read_records
+from fedsim.checkpoint import Checkpoint
+from fedsim.engine import Run
 
 TABLES = (
     ("fedsplitbert-table3", "mrpc", "fedsplitbert,fedavg-finetuned,fedavg-prior", "training.local_epochs=1"),
@@ -41,6 +44,7 @@ TABLES = (
     ),  # features of a frozen encoder are kept
 )
 TRACES = "Traceback (most recent call last)"
+ROUNDS = "rounds"  # of a results folder: the file of what was saved
 DAMAGED = ("records", "checkpoints", "weights", "features", "tokens")
 TWENTY_YEARS = 20 * 365 * 86400
 
@@ -54,6 +58,7 @@ class Campaign:
     deadline: float
     context: Any
     tables: Sequence[tuple[str, str, str, str]]
+    kills: int = 1  # at least
     expected: Mapping[str, object] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     seconds: float = 0.0  # of the undisturbed run
@@ -84,6 +89,12 @@ class Campaign:
         if left := [path for name in ("checkpoints", "locks") for path in (results / name).glob("*")]:
             self.problems.append(f"{what}: left behind: {', '.join(map(str, left))}")
 
+    def compare_rounds(self, results: Path, what: str) -> None:
+        """Note the rounds that were saved more than once: what is saved is never computed again."""
+        saved = Counter((results / ROUNDS).read_text(encoding="utf-8").splitlines())
+        if twice := [line for line, count in saved.items() if count > 1]:
+            self.problems.append(f"{what}: saved more than once: {', '.join(twice)}")
+
     def new(self, name: str) -> Path:
         """A results folder of its own."""
         return self.folder / f"{name}-{len(list(self.folder.iterdir()))}"
@@ -109,11 +120,24 @@ def _command(results: Path, tables: Sequence[tuple[str, str, str, str]], workers
     if uri:
         os.environ["MLFLOW_TRACKING_URI"] = uri
     tracking = [] if uri else ["--no-tracking"]
+    _note_rounds(results / ROUNDS)
     status = 0
     for table, task, methods, change in tables:
         words = ["run", table, "--tasks", task, "--methods", methods, "--set", change, "--device", "cpu", *tracking]
         status = max(status, benchmarks_main([*words, "--workers", str(workers), "--results-dir", str(results)]))
     sys.exit(status)
+
+
+def _note_rounds(path: Path) -> None:
+    """Have this process, and no worker of its own, write a line for every round that it has saved."""
+    save = Checkpoint.save
+
+    def noted(checkpoint: Checkpoint, run: Run) -> None:
+        save(checkpoint, run)
+        with path.open("a", encoding="utf-8") as lines:
+            lines.write(f"{checkpoint.identity} round {run.state.round}\n")
+
+    setattr(Checkpoint, "save", noted)  # noqa: B010 - a type checker takes it for another signature
 
 
 def _said(results: Path) -> str:
@@ -263,7 +287,7 @@ def lost_nodes(campaign: Campaign) -> str:
 def kills(campaign: Campaign) -> str:
     """SIGKILL of the command or of a worker at random moments, as long as there is time; resumed in between."""
     count = 0
-    while time.monotonic() < campaign.deadline or not count:
+    while time.monotonic() < campaign.deadline or count < campaign.kills:
         results = campaign.new("killed")
         workers = campaign.draw.choice((1, 1, 2))
         for _ in range(campaign.draw.choice((1, 2, 4))):
@@ -276,6 +300,7 @@ def kills(campaign: Campaign) -> str:
             _kill(process)
         time.sleep(1)  # workers see that the command has gone
         campaign.resume(results, f"killed, {workers} workers")
+        campaign.compare_rounds(results, f"killed, {workers} workers")
         shutil.rmtree(results)
     return f"{count} kills"
 
@@ -285,12 +310,12 @@ FAULTS: dict[str, Callable[[Campaign], str]] = {
 }
 
 
-def torture(folder: Path, seconds: float, faults: Sequence[str], seed: int = 0) -> list[str]:
-    """Do it in a folder; what went wrong. After so many seconds no other fault is begun."""
+def torture(folder: Path, seconds: float, faults: Sequence[str], seed: int = 0, kills: int = 1) -> list[str]:
+    """Do it in a folder; what went wrong. After so many seconds no other fault is begun. kills: at least."""
     context = multiprocessing.get_context("forkserver")  # imports once, so that a command starts in a moment
     context.set_forkserver_preload([*HEAVY, "benchmarks.cli.run", "benchmarks.cli.report", "mlflow"])
     begun = time.monotonic()
-    campaign = Campaign(folder, random.Random(seed), begun + seconds, context, TABLES)
+    campaign = Campaign(folder, random.Random(seed), begun + seconds, context, TABLES, kills)
     for _ in range(2):  # the first one imports, too
         shutil.rmtree(folder / "undisturbed", ignore_errors=True)
         start = time.monotonic()
@@ -315,13 +340,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("faults", nargs="*", choices=[[], *FAULTS], metavar="fault", help=", ".join(FAULTS))
     parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--kills", type=int, default=1, help="at least, however long they take")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, help="a new folder in which all is left (default: a temporary one)")
     words = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = words.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        problems = torture(folder, words.seconds, words.faults or list(FAULTS), words.seed)
+        problems = torture(folder, words.seconds, words.faults or list(FAULTS), words.seed, words.kills)
     for problem in problems:
         print(f"- {problem}")
     return int(bool(problems))
