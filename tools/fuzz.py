@@ -216,9 +216,9 @@ class Lines:
 def campaign(target: Target, seconds: float, seed: int = 0) -> Iterator[tuple[bytes, BaseException]]:
     """Try a reader for so long; yields each new kind of crash, by where it arose, with the input."""
     draw, lines, kept, known = random.Random(seed), Lines(), list(target.seeds), set()
-    end = time.monotonic() + seconds
+    end = time.process_time() + seconds
     waiting = [*target.seeds, b""]
-    while time.monotonic() < end:
+    while time.process_time() < end:
         content = waiting.pop() if waiting else changed(draw.choice(kept), kept, draw)
         before = len(lines.reached)
         sys.settrace(lines.trace)
@@ -240,7 +240,7 @@ def main() -> int:
     known = targets()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("readers", nargs="*", metavar="reader", help=", ".join(known))
-    parser.add_argument("--seconds", type=float, default=20, help="for each reader")
+    parser.add_argument("--seconds", type=float, default=20, help="of the processor, for each reader")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("results/fuzz"), help="folder for inputs that end a reader")
     words = parser.parse_args()

@@ -34,7 +34,7 @@ def front_command(words: argparse.Namespace) -> int:
     if not standings:
         raise UserError(f"--scale: expected one that a table has, such as lite, found {words.scale!r}")
     if words.picture:
-        write_bytes(words.picture, render(_picture(by_paper, words.scale, records), "png"))
+        write_bytes(words.picture, *render(_picture(by_paper, words.scale, records), "png"))
     update_readme(words.readme, front_markdown(standings, words.scale))
     print(f"updated {words.readme}")
     return 0

@@ -58,7 +58,7 @@ def _pictures(pages: Sequence[Page], folder: Path, beside: Path) -> dict[str, st
     for page in pages:
         if page.figure is not None:
             path = folder / f"{page.request.benchmark.id}-{page.request.scale.id}.png"
-            write_bytes(path, render(page.figure, "png"))
+            write_bytes(path, *render(page.figure, "png"))
             links[page.request.benchmark.id] = Path(os.path.relpath(path, beside)).as_posix()
     return links
 

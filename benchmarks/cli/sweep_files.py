@@ -30,7 +30,7 @@ def write_sweeps(entries: Sequence[Mapping[str, Any]], benchmark: Benchmark, sca
     if shares:
         contents["importances.csv"] = _csv(shares)
     for name, figure in figures(entries, benchmark, scale).items():
-        contents |= {f"{name}.{kind}": render(figure, kind) for kind in KINDS}
+        contents |= dict(zip((f"{name}.{kind}" for kind in KINDS), render(figure, *KINDS), strict=True))
     for name, content in contents.items():
         write_bytes(folder / name, content)
     return [folder / name for name in contents]

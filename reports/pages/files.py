@@ -23,7 +23,7 @@ def write_report(page: Page, folder: Path) -> list[Path]:
     """Write table.md, table.tex, table.csv, and plot.png, plot.svg and plot.pdf; each appears whole or not at all."""
     contents = {"table.md": markdown(page).encode(), "table.tex": latex(page).encode(), "table.csv": page.csv.encode()}
     if page.figure is not None:
-        contents |= {f"plot.{kind}": render(page.figure, kind) for kind in KINDS}
+        contents |= dict(zip((f"plot.{kind}" for kind in KINDS), render(page.figure, *KINDS), strict=True))
     for name, content in contents.items():
         write_bytes(folder / name, content)
     return [folder / name for name in contents]

@@ -141,9 +141,15 @@ def finish(figure: Figure, heading: str, handles: Sequence[Any], caption: str, c
     return figure
 
 
-def render(figure: Callable[[], Figure], kind: str) -> bytes:
-    """A figure as a file of one of KINDS: the same bytes for the same numbers."""
-    file = io.BytesIO()
+def render(figure: Callable[[], Figure], *kinds: str) -> list[bytes]:
+    """A figure as files of some of KINDS, laid out once: the same bytes for the same numbers."""
+    found = []
     with mpl.rc_context(_STYLE):
-        figure().savefig(file, format=kind, dpi=150, metadata=_UNDATED[kind])
-    return file.getvalue()
+        drawn = figure()
+        drawn.draw_without_rendering()
+        drawn.set_layout_engine("none")
+        for kind in kinds:
+            file = io.BytesIO()
+            drawn.savefig(file, format=kind, dpi=150, metadata=_UNDATED[kind])
+            found.append(file.getvalue())
+    return found

@@ -186,7 +186,7 @@ def test_panels_without_records_say_not_run(rte: list[RunRecord]) -> None:
         assert [text.get_text() for text in axes.texts] == ["not run"]
         assert not axes.lines
     assert "no line: not run" in caption(asked)
-    assert render(lambda: curve_plot(join(request([], "demo"))), "png").startswith(b"\x89PNG")
+    assert render(lambda: curve_plot(join(request([], "demo"))), "png")[0].startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("tasks", [["rte"], ["rte", "mrpc"], ["rte", "mrpc", "wnli", "cola"]])

@@ -81,7 +81,7 @@ def test_negative_scores_and_empty_tables_can_be_drawn(table3: Benchmark, record
     assert bar_plot(compare(request_for(table3, table3.scale("lite"), negative))).axes[0].get_ylim()[0] < -30
     empty = compare(request_for(table3, table3.scale("demo"), []))
     assert not bar_plot(empty).axes[0].patches
-    assert render(lambda: bar_plot(empty), "png").startswith(b"\x89PNG")
+    assert render(lambda: bar_plot(empty), "png")[0].startswith(b"\x89PNG")
 
 
 def test_every_method_has_its_own_colour(table3: Benchmark) -> None:

@@ -198,7 +198,7 @@ def test_nothing_run_is_a_page_too() -> None:
     assert set(shown.frame()["status"]) == {"not run"}
     assert shown.run == 0
     assert shown.figure is not None
-    assert render(shown.figure, "png").startswith(b"\x89PNG")
+    assert render(shown.figure, "png")[0].startswith(b"\x89PNG")
 
 
 def test_long_form_holds_every_number(labelled: RecordOf) -> None:

@@ -179,7 +179,7 @@ def test_nothing_run_is_said_in_both_panels() -> None:
     asked = request([], "demo", derived=False)
     assert [[text.get_text() for text in axes.texts] for axes in layer_plot(join(asked)).axes] == [["not run"]] * 2
     assert "n =" not in caption(asked)
-    assert render(lambda: layer_plot(join(asked)), "png").startswith(b"\x89PNG")
+    assert render(lambda: layer_plot(join(asked)), "png")[0].startswith(b"\x89PNG")
 
 
 # ---- the table ---------------------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def test_it_is_drawn_whether_run_or_not(found: Page) -> None:
     assert found.figure is not None
     empty = shown([])
     assert empty.figure is not None
-    drawn = [render(figure, "png") for figure in (found.figure, empty.figure)]
+    drawn = [render(figure, "png")[0] for figure in (found.figure, empty.figure)]
     assert all(image.startswith(b"\x89PNG") for image in drawn)
     assert drawn[0] != drawn[1]
 

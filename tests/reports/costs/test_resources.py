@@ -239,7 +239,7 @@ def test_the_figure_shows_both_ratios(asked: Asked) -> None:
     assert drawn["timed"] == {1: 100.0, 5: 41.5}
     assert drawn["printed"][5] == 46.7
     assert {line.get_label() for line in right.lines} >= {"saved file", "printed"}
-    assert render(lambda: plot(Resources(asked(derived=False))), "png").startswith(b"\x89PNG")
+    assert render(lambda: plot(Resources(asked(derived=False))), "png")[0].startswith(b"\x89PNG")
 
 
 def test_tables_of_scores_have_costs_beneath(asked: Asked) -> None:

@@ -156,7 +156,7 @@ def test_nothing_run_and_nothing_derived_is_drawn_all_the_same(asked: Asked) -> 
     bare = asked(derived=False)
     (measured,) = panels(bare)
     assert {text.get_text() for text in measured.texts} == {"not run"}
-    assert render(lambda: cost_plot(join(bare)), "png").startswith(b"\x89PNG")
+    assert render(lambda: cost_plot(join(bare)), "png")[0].startswith(b"\x89PNG")
     assert len(page(bare).grids) == 2
 
 

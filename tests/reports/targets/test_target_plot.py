@@ -110,4 +110,4 @@ def test_panels_without_records_say_so(shown: Shown, run_of: RunOf) -> None:
     assert [texts(found[task]) for task in ("mrpc", "wnli", "qnli")] == [["not run"]] * 3
     made = shown([run_of("fedavg", "rte", 0.5)], FIGURE6)
     assert made.figure is not None
-    assert render(made.figure, "png").startswith(b"\x89PNG")
+    assert render(made.figure, "png")[0].startswith(b"\x89PNG")
