@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -56,6 +57,24 @@ def use(folder: Path | None) -> None:
     """Have the hub's libraries, in this process and those that it starts, read a folder that holds what was fetched."""
     if folder is not None and any(contents(folder).values()):
         os.environ.update(places(folder) | OFFLINE)
+
+
+def copied(paths: Iterable[Path], data_dir: Path, folder: Path) -> int:
+    """Copy files of a data directory into the same places of a folder; returns their bytes.
+
+    Each appears whole or not at all; what lies elsewhere is left out.
+    """
+    sizes = 0
+    for path in dict.fromkeys(paths):
+        place = folder / path.relative_to(data_dir) if path.is_relative_to(data_dir) else path
+        sizes += path.stat().st_size
+        if place == path or (place.exists() and place.samefile(path)):
+            continue
+        place.parent.mkdir(parents=True, exist_ok=True)
+        partial = place.with_name(f".{place.name}")
+        shutil.copyfile(path, partial)
+        partial.replace(place)
+    return sizes
 
 
 def source_of(task_id: str, folder: Path | None, lenient: bool = False, extracts: Path | None = None) -> DataSource:

@@ -9,12 +9,15 @@ import io
 import json
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Never, TypeVar
 
 from fedsim.errors import FederationError
 
+_NOTED: ContextVar[list[Path] | None] = ContextVar("files that were read", default=None)
 MOST_BYTES = 16 * 2**30  # of a file that is read whole: more than any encoder here
 MOST_JSON_BYTES = 2**28
 T = TypeVar("T")
@@ -53,6 +56,17 @@ class _Source(io.FileIO):
             raise FileError(f"{self.expected}, found one that cannot be read: {_reason(error)}") from None
 
 
+@contextmanager
+def noting() -> Iterator[list[Path]]:
+    """The files that are opened meanwhile, in this thread, in the order in which they were."""
+    found: list[Path] = []
+    token = _NOTED.set(found)
+    try:
+        yield found
+    finally:
+        _NOTED.reset(token)
+
+
 def open_file(path: Path, what: str = "a file", buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.BufferedReader[Any]:
     """A plain file, open for reading bytes; FileError where it is something else or cannot be read.
 
@@ -74,6 +88,8 @@ def open_file(path: Path, what: str = "a file", buffering: int = io.DEFAULT_BUFF
     except FileError:
         file.close()
         raise
+    if (noted := _NOTED.get()) is not None:
+        noted.append(path)
     return file
 
 

@@ -126,6 +126,7 @@ def build_parser() -> Parser:
     command = commands.add_parser("fetch", help="gather data and encoders in a folder, for nodes without internet")
     _selection(command, required=True, what="a benchmark's id, or a paper's for all of its tables")
     command.add_argument("--to", type=place, required=True, metavar="FOLDER", help="the folder: DATA_DIR there")
+    _lenient(command)
 
     command = commands.add_parser("ui", help="look at the runs in MLflow")
     command.add_argument("--port", type=positive, default=5000)
@@ -264,4 +265,8 @@ def _process(command: argparse.ArgumentParser) -> None:
         "--threads", type=positive, default=1, help="threads a cell (default: 1, so that results are the same bits)"
     )
     command.add_argument("--device", type=filled, help="cpu, cuda or cuda:1 (default: a GPU if there is one)")
+    _lenient(command)
+
+
+def _lenient(command: argparse.ArgumentParser) -> None:
     command.add_argument("--lenient", action="store_true", help="skip and count malformed rows, accept missing files")

@@ -9,14 +9,15 @@ from pathlib import Path
 
 from benchmarks.cli.select import Selection, selection, tables_of
 from benchmarks.errors import UserError
-from benchmarks.fetched import EXTRACTS, note, places
+from benchmarks.fetched import EXTRACTS, copied, note, places
 from benchmarks.registry import benchmark
 from benchmarks.settings import require_writable
 from benchmarks.spec import Cell
+from fedsim.files import noting
 
 
 def fetch_command(words: argparse.Namespace) -> int:
-    """Fetch data and encoders from the hub into a folder that then is a data directory; status 2 where some lack."""
+    """Gather data and encoders, of the user's data directory and the hub, in a folder; status 2 where some lack."""
     words.scale = "lite" if words.scale is None else words.scale
     tables = [name for name in tables_of(words.id) if _has(name, words.scale) or name == words.id]
     chosen = [selection(argparse.Namespace(**{**vars(words), "id": name})) for name in tables]
@@ -30,14 +31,18 @@ def fetch_command(words: argparse.Namespace) -> int:
     held: dict[str, list[str]] = {"tasks": [], "encoders": []}
     for name in tasks:
         try:
-            print(f"ok   task {name}: {_fetch_task(name, words.to)}", flush=True)
-            held["tasks"].append(name)
+            said, own = _copy_task(name, words)
+            if not said:
+                said = _fetch_task(name, words.to, own)
+                held["tasks"].append(name)
+            print(f"ok   task {name}: {said}", flush=True)
         except UserError as error:
             print(f"none task {name}: {error}", flush=True)
             lacking += [] if name in stood_in else [f"task {name}"]
     note(words.to, held["tasks"], ())  # a vocabulary may be trained on them
     for name in encoders:
         try:
+            _copy_vocabulary(name, words.data_dir, words.to)
             print(f"ok   encoder {name}: {_fetch_encoder(name, words.to)}", flush=True)
             held["encoders"].append(name)
         except ValueError as error:  # of ours, or of the engine's
@@ -61,10 +66,43 @@ def _needed(part: Selection) -> list[Cell]:
     return [each for _, _, cell in part.cells() for each in [*earlier_stages(cell), cell]]
 
 
-def _fetch_task(name: str, folder: Path) -> str:
+def _copy_task(name: str, words: argparse.Namespace) -> tuple[str, str]:
+    """Copy the files of a task that the data directory has: what was copied, or why nothing could be, in words.
+
+    UserError where its files are damaged: others of the hub are not put in their place.
+    """
     from benchmarks.tasks import DataSource, task
 
-    data = task(name).load(DataSource(extracts=folder / EXTRACTS))
+    if words.data_dir is None:
+        return "", ""
+    with noting() as files:
+        try:
+            data = task(name).load(DataSource(words.data_dir, words.lenient))
+        except ValueError as error:
+            if files:
+                raise UserError(str(error)) from None
+            return "", str(error)
+    size = copied(files, words.data_dir, words.to)
+    return f"{len(data.pool)} examples ({data.origin}: {len(set(files))} files copied, {size / 1e6:.1f} MB)", ""
+
+
+def _copy_vocabulary(name: str, data_dir: Path | None, folder: Path) -> None:
+    """Copy the tokenizer of a known encoder that a data directory has."""
+    from benchmarks.known_backbones import KNOWN
+
+    if data_dir is not None and name in KNOWN and KNOWN[name].tokenizer:
+        own = data_dir / "vocab" / KNOWN[name].tokenizer
+        copied((path for path in own.glob("*") if path.is_file()), data_dir, folder)
+
+
+def _fetch_task(name: str, folder: Path, lacks: str) -> str:
+    """Fetch a task from the hub. lacks: why the data directory's own files are none, in words."""
+    from benchmarks.tasks import DataSource, task
+
+    try:
+        data = task(name).load(DataSource(extracts=folder / EXTRACTS))
+    except ValueError as error:
+        raise UserError("; ".join(filter(None, (lacks, str(error))))) from None
     return f"{len(data.pool)} examples ({data.origin})"
 
 

@@ -169,3 +169,49 @@ def test_the_libraries_read_what_is_set(tmp_path: Path) -> None:
     found = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
     named = places(tmp_path)
     assert json.loads(found.stdout) == [named["HF_HUB_CACHE"], named["HF_DATASETS_CACHE"], True, True]
+
+
+@pytest.fixture
+def own_data(tmp_path: Path) -> Path:
+    """A data directory of the user's, with more in it than the task reads."""
+    folder = tmp_path / "own" / "MRPC"
+    folder.mkdir(parents=True)
+    lines = "".join(f"{number % 2}\t1\t2\tA dog {number}\tSome dog {number}\n" for number in range(40))
+    for part in ("train", "dev", "unread"):
+        (folder / f"{part}.tsv").write_text(f"Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n{lines}")
+    return folder.parent
+
+
+def test_files_of_the_users_own_are_copied(
+    hub: Hub, own_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = tmp_path / "there"
+    assert fetch(there, "--tasks", "mrpc", "--data-dir", str(own_data)) == 0
+    assert "2 files copied" in capsys.readouterr().out
+    assert sorted(path.name for path in (there / "MRPC").iterdir()) == ["dev.tsv", "train.tsv"]
+    assert (there / "MRPC" / "dev.tsv").read_bytes() == (own_data / "MRPC" / "dev.tsv").read_bytes()
+    assert contents(there)["tasks"] == []  # it is read from the files
+    own, copy = (task("mrpc").load(source_of("mrpc", folder)) for folder in (own_data, there))
+    assert own.pool.texts == copy.pool.texts
+    assert [name for name, _ in hub.reached] == [KNOWN[ENCODER].hub]
+    assert fetch(there, "--tasks", "mrpc", "--data-dir", str(there)) == 0  # into itself
+
+
+def test_damaged_files_of_the_users_own_are_named(
+    hub: Hub, own_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (own_data / "MRPC" / "dev.tsv").write_bytes(b"\xff\xfe")
+    assert fetch(tmp_path / "there", "--tasks", "mrpc", "--data-dir", str(own_data)) == 2
+    found = capsys.readouterr()
+    assert "none task mrpc: " in found.out
+    assert str(own_data / "MRPC" / "dev.tsv") in found.out
+    assert "not fetched: task mrpc" in found.err
+
+
+def test_what_the_users_own_data_lack_comes_from_the_hub(
+    hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "own").mkdir()
+    assert fetch(tmp_path / "there", "--tasks", "mrpc", "--data-dir", str(tmp_path / "own")) == 0
+    assert contents(tmp_path / "there")["tasks"] == ["mrpc"]
+    assert hub.reached[0] == (REPOSITORY, REVISION)
