@@ -45,6 +45,9 @@ def require_sense(record: RunRecord) -> None:
 
 def _problems(record: RunRecord) -> Iterator[str]:
     clients = record.cell.clients
+    for name in ("data", "backbone"):
+        if not {"digest", "origin"} <= record.inputs.get(name, {}).keys():
+            yield f"inputs: expected the digest and the origin of the {name}"
     if [entry.round for entry in record.rounds] != list(range(1, len(record.rounds) + 1)):
         yield "rounds: expected 1, 2, 3 and so on"
     if len(record.rounds) > record.cell.training.last_round:

@@ -19,6 +19,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple, cast
@@ -213,14 +214,17 @@ class Lines:
         return self.trace
 
 
-def campaign(target: Target, seconds: float, seed: int = 0) -> Iterator[tuple[bytes, BaseException]]:
+def campaign(
+    target: Target, seconds: float, seed: int = 0, tried: Callable[[], object] = lambda: None
+) -> Iterator[tuple[bytes, BaseException]]:
     """Try a reader for so long; yields each new kind of crash, by where it arose, with the input."""
     draw, lines, kept, known = random.Random(seed), Lines(), list(target.seeds), set()
-    end = time.process_time() + seconds
+    end = time.monotonic() + seconds
     waiting = [*target.seeds, b""]
-    while time.process_time() < end:
+    while time.monotonic() < end:
         content = waiting.pop() if waiting else changed(draw.choice(kept), kept, draw)
         before = len(lines.reached)
+        tried()
         sys.settrace(lines.trace)
         try:
             error = attempt(target, content)
@@ -240,7 +244,7 @@ def main() -> int:
     known = targets()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("readers", nargs="*", metavar="reader", help=", ".join(known))
-    parser.add_argument("--seconds", type=float, default=20, help="of the processor, for each reader")
+    parser.add_argument("--seconds", type=float, default=20, help="for each reader")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("results/fuzz"), help="folder for inputs that end a reader")
     words = parser.parse_args()
@@ -248,15 +252,15 @@ def main() -> int:
         parser.error(f"expected readers among {', '.join(known)}, found {', '.join(sorted(unknown))}")
     crashes = 0
     for name in words.readers or known:
-        found = 0
-        for content, error in campaign(known[name], words.seconds, words.seed):
+        found, tries = 0, count()
+        for content, error in campaign(known[name], words.seconds, words.seed, tries.__next__):
             found += 1
             words.out.mkdir(parents=True, exist_ok=True)
             path = words.out / f"{name}-{hashlib.sha256(content).hexdigest()[:12]}"
             path.write_bytes(content)
             print(f"{name}: {type(error).__name__}: {str(error)[:200]} ({path})", flush=True)
             traceback.print_exception(error, limit=-3)
-        print(f"{name}: {found} crashes in {words.seconds:g} seconds", flush=True)
+        print(f"{name}: {found} crashes of {next(tries):,} inputs in {words.seconds:g} seconds", flush=True)
         crashes += found
     return int(crashes > 0)
 

@@ -56,6 +56,7 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "a third direction": (lambda value: value["ledger"][0].__setitem__(2, "across"), r"names no direction"),
     "a client too many": (lambda value: value["ledger"][0].__setitem__(1, 99), r"names no direction or client"),
     "a round twice": (doubled, r"rounds: expected 1, 2, 3 and so on"),
+    "an encoder from nowhere": (lambda value: value["inputs"]["backbone"].pop("origin"), r"the origin of the backbone"),
     "no rounds": (lambda value: value["rounds"].clear(), r"expected some of a cell that did not diverge"),
     "a stranger": (lambda value: first(value).update(cohort=[7]), r"round 1: a cohort of clients that there are not"),
     "scores of two": (lambda value: first(value)["client_scores"].pop(), r"expected scores of 3 clients, found 2"),
