@@ -160,10 +160,6 @@ class Paper:
         """The bytes of a round, or of a run, that enter that number."""
         return counted_bytes(traffic, self.directions) / self.clients
 
-    def counted_gigabytes(self, traffic: Traffic) -> float:
-        """The same in the paper's GB."""
-        return self.counted_bytes(traffic) / self.gigabyte
-
 
 @dataclass(frozen=True)
 class Published:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from reports.pages.page import Page
 
 WIDTH = 110
-_WITHOUT_SCORES = ("labels", "sizes", "costs", "resources", "split")  # views of something else
 _MOST = 8  # methods of which bytes are said
 _SIDE_BY_SIDE = 5  # from so many tasks on, two stand in a line where there is room
 
@@ -24,8 +23,7 @@ def ending(page: Page, width: int) -> list[str]:
 
     request = page.request
     lines = [f"{request.heading}: {page.run} of {page.cells} cells run"]
-    is_scored = request.benchmark.view.name not in _WITHOUT_SCORES
-    best = [text for column in request.columns if is_scored and (text := _best(request, column))]
+    best = [text for column in request.columns if page.ranks and (text := _best(request, column))]
     lines += ["Best of each task, by the score that counts (rows marked † stand aside):"] if best else []
     lines += _side_by_side(best, min(width, WIDTH))
     lost = [

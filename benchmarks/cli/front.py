@@ -8,11 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from benchmarks.cli.derive import derive_for
+from benchmarks.cli.finished import Finished
 from benchmarks.cli.paper import audited, judged
 from benchmarks.errors import UserError
 from benchmarks.record import RunRecord, read_folders, write_bytes
 from benchmarks.registry import benchmark, benchmark_ids, columns_of
-from benchmarks.spec import Benchmark, Scale
+from benchmarks.spec import Benchmark
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,12 +55,12 @@ def standings_at(
     """How far every paper is reproduced at a scale, of those that have it."""
     from reports.front.state import Standing
 
-    standings = []
+    standings, finished = [], Finished([record.cell for record in records], scale)
     for paper, tables in by_paper.items():
         at = {table.id: own for table in tables for own in table.scales if own.id == scale}
         if not at:
             continue
-        cells = {table.place: cells_run(table, at[table.id], records) for table in tables if table.id in at}
+        cells = {table.place: finished.of(table, at[table.id]) for table in tables if table.id in at}
         judgements = judged(paper, next(iter(at.values())), records)
         page = f"benchmarks/{paper}/README.md"
         standings.append(Standing(tables[0].paper, page, cells, judgements, audited(paper, records)))
@@ -79,11 +80,3 @@ def _picture(
     rows = [row for row in table.rows_at(table.scale(scale)) if row.id not in table.yardstick.rows]
     request = request_for(table, table.scale(scale), records, rows, [column], derive=derive_for(table))
     return partial(front_picture, request, column, score, baseline="fedavg", reference="local-majority")
-
-
-def cells_run(table: Benchmark, scale: Scale, records: Sequence[RunRecord]) -> tuple[int, int]:
-    """How many of a table's cells have a record, whatever the seed, and how many there are."""
-    from reports.evidence.records import request_for
-
-    selections = request_for(table, scale, records).selections.values()
-    return sum(found.is_run for found in selections), len(selections)

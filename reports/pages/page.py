@@ -47,13 +47,17 @@ class Grid:
 
 @dataclass(frozen=True)
 class Page:
-    """What answers a request: tables, notes under them, the numbers in long form, and a figure if there is one."""
+    """What answers a request: tables, notes under them, the numbers in long form, and a figure if there is one.
+
+    ranks: whether it is about the methods' scores, so that one of them is the best.
+    """
 
     request: Request
     grids: tuple[Grid, ...]
     notes: tuple[str, ...]
     frame: Callable[[], pd.DataFrame]
     figure: Callable[[], Figure] | None = None
+    ranks: bool = True
 
     @property
     def run(self) -> int:

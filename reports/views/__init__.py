@@ -1,7 +1,8 @@
 """Views: how a table or figure shows its records.
 
 A view is a module here: `join` answers a request with whatever it shows, of which `grids`, `notes` and `frame` make
-the tables, the notes under them and the long form. `plot` of the module beside it, `<view>_plot`, draws the figure.
+the tables, the notes under them and the long form. `plot` of the module beside it, `<view>_plot`, draws the figure. One
+that is about something else than scores says so: `RANKS = False`.
 """
 
 from __future__ import annotations
@@ -24,4 +25,11 @@ def show(name: str, found: Any) -> Page:
     """The page of what a view's `join` gave."""
     view, drawing = (importlib.import_module(f"reports.views.{name}{part}") for part in ("", "_plot"))
     grids, notes = tuple(view.grids(found)), tuple(view.notes(found))
-    return Page(found.request, grids, notes, partial(view.frame, found), partial(drawing.plot, found))
+    return Page(
+        found.request,
+        grids,
+        notes,
+        partial(view.frame, found),
+        partial(drawing.plot, found),
+        getattr(view, "RANKS", True),
+    )

@@ -26,6 +26,7 @@ from reports.pages.text import NOTHING, ONE_TIME, human_bytes, not_run, notes_un
 AS_PRINTED, DIFFERS = "as printed", "differs"
 DEPENDS = "depends on texts"
 KINDS = {"features": "features", "masks": "masks", "labels": "labels", "parameters": "weights"}  # and their names
+RANKS = False
 FIELDS = [*KEYS, "encoder", "counted", "quantity", "over", "value", "published", "n_seeds"]
 
 join = Costs

@@ -18,6 +18,7 @@ from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
 from reports.pages.text import NOT_RUN, NOTHING, data_notes, joined, number, scale_note
 
 WHOLE = "all"  # stands for every client together
+RANKS = False
 FIELDS = [
     *(*KEYS[:4], "client", *KEYS[7:], "score", "label", "status", "requested", "obtained", "published", "difference"),
     *("lowest", "highest", "examples", "train", "validation", "test", "available", "data_low", "data_high"),

@@ -16,6 +16,7 @@ from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
 from reports.pages.text import NOTHING, ONE_TIME, human_bytes, not_run, notes_under, number, row_name
 from reports.views.costs import AS_PRINTED, DIFFERS
 
+RANKS = False
 FIELDS = [*KEYS, "encoder", "counted", "quantity", "value", "published", "n_seeds"]
 HELD = ("parameters", "gradients", "moments", "activations")  # what a client holds, and how they are called
 _LAYERS = ("forward", "backward", "trained")

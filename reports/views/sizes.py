@@ -23,6 +23,7 @@ from reports.pages.text import NOT_RUN, NOTHING, data_notes, number, scale_note
 
 ALL = "all"  # stands for every client together
 UNIT = "megabytes"
+RANKS = False
 FIELDS = [*KEYS, "client", "status", "requested", "obtained", "published", "difference", "examples", UNIT]
 
 

@@ -14,6 +14,7 @@ from reports.pages.text import NOT_RUN, NOTHING, human_bytes, notes_under, numbe
 TIMED = ("client", "server", "whole")
 HOUR = 3600
 EXACT, DIFFERS = "to the byte", "differs"
+RANKS = False
 FIELDS = [*KEYS, "encoder", "counted", "quantity", "value", "n_seeds"]
 _OTHERS = ("masks",)
 

@@ -155,11 +155,10 @@ def test_cohorts_are_the_engines(cells_of: CellsOf, settings: Settings) -> None:
 
 @pytest.mark.parametrize(("directions", "counted"), [(("up",), 3), (("down",), 5), (("up", "down"), 8)])
 def test_a_papers_convention_counts_a_round_and_a_run(directions: tuple[str, ...], counted: int) -> None:
-    paper = Paper("p", "P", "", "", gigabyte=2, directions=directions)
+    paper = Paper("p", "P", "", "", directions=directions)
     sizes = ModelSizes(0, 0, 0, 0, 1, 1, all_tokens=False)
     kinds = {("up", "features"): 1, ("up", "labels"): 2, ("down", "parameters"): 5}
     plan = WirePlan.of_rounds([kinds, kinds], 0, sizes)
     assert (paper.counted_bytes(plan), paper.counted_bytes(plan.total)) == (counted, 2 * counted)
-    assert paper.counted_gigabytes(plan) == counted / 2
     assert plan.alike
     assert WirePlan(3, 5, 0, kinds, sizes).total == Sent(3, 5, kinds)  # by hand, of one round
