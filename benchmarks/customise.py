@@ -10,6 +10,8 @@ from benchmarks.backbones import backbone_name, depth
 from benchmarks.errors import UserError
 from benchmarks.spec import JSON, Benchmark, Scale, canonical_json
 
+DEEPEST = 20  # lists or groups in each other: no field has as many
+
 
 def with_backbone(scale: Scale, requested: str | None) -> Scale:
     """The scale on another encoder, labelled so."""
@@ -50,12 +52,27 @@ def _parse(assignment: str) -> tuple[str, JSON]:
 
 def read_value(flag: str, name: str, text: str) -> JSON:
     """A field's value as it is written on the command line: JSON, or else the text itself; UserError if not finite."""
-    try:
-        value = json.loads(text)
-    except ValueError:
-        value = text
+    value = read_json(flag, name, text, text)
     try:
         canonical_json(value)
     except ValueError:
         raise UserError(f"{flag} {name}: expected a finite number, found {text}") from None
     return value
+
+
+def read_json(flag: str, name: str, text: str, otherwise: JSON) -> JSON:
+    """What a text on the command line says in JSON, or something else where it is none."""
+    try:
+        value = json.loads(text)
+        if _depth(value) <= DEEPEST:
+            return value
+    except ValueError:
+        return otherwise
+    except RecursionError:
+        pass
+    raise UserError(f"{flag} {name}: expected at most {DEEPEST} lists or groups in each other, found more")
+
+
+def _depth(value: JSON) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if inner is None else 1 + max(map(_depth, inner), default=0)

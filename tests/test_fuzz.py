@@ -38,6 +38,8 @@ FOUND = {
         "jsonl",
         b'{"title": "\\ud800", "abstract": "A", "mag_field_of_study": ["Biology"]}\n',
     ),
+    "a setting that is nested too deep": ("words", b"[" * 2000),
+    "a setting that is nested deep": ("words", b"[" * 900 + b"]" * 900),
     "nested too deep": ("jsonl", b"[" * 200_000),
     "a header beyond the file": ("arrays", b"\xff" * 16),
     "a sweep in a list": ("sweep", b'{"tunings": [[]]}'),
