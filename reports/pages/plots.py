@@ -10,6 +10,8 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from reports.pages.styles import MARKS, colour_of, lighter, mark_of
@@ -27,7 +29,8 @@ _STYLE: Any = {
     "font.family": ["DejaVu Sans", "sans-serif"],
     "hatch.linewidth": 0.5,
 }
-KINDS = ("png", "svg", "pdf")
+_CANVASES = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG, "pdf": FigureCanvasPdf}
+KINDS = tuple(_CANVASES)
 _UNDATED = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}
 DECADES = 30.0  # from this ratio on, lengths stand on a logarithmic axis
 
@@ -146,10 +149,13 @@ def render(figure: Callable[[], Figure], *kinds: str) -> list[bytes]:
     found = []
     with mpl.rc_context(_STYLE):
         drawn = figure()
-        drawn.draw_without_rendering()
-        drawn.set_layout_engine("none")
+        if (layout := drawn.get_layout_engine()) is not None:
+            layout.execute(drawn)
+            drawn.set_layout_engine("none")
         for kind in kinds:
             file = io.BytesIO()
-            drawn.savefig(file, format=kind, dpi=150, metadata=_UNDATED[kind])
+            drawn.set_dpi(150)
+            # Not by savefig, which lays out and draws everything once more for each file.
+            getattr(_CANVASES[kind](drawn), f"print_{kind}")(file, metadata=_UNDATED[kind])
             found.append(file.getvalue())
     return found
