@@ -210,7 +210,7 @@ def _sweep(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--rungs", type=rungs, help="rounds after which all but a quarter are given up, such as 1,2; none: no such"
     )
-    command.add_argument("--pareto", action="store_true", help="two objectives: the score, and the bytes sent up")
+    command.add_argument("--pareto", action="store_true", help="two objectives: the score, and the uplink bytes")
     command.add_argument(
         "--adopt",
         action="store_true",

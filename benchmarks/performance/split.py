@@ -82,7 +82,7 @@ def measure(bench: Bench, sizes: Sizes = Sizes()) -> Section:
         server_side = sum(seconds[part] for part in ("layers", "server_step"))
         bench.say(f"    {share:.3f} of the speed; a batch: client {client_side:.3f} s, server {server_side:.3f} s")
     notes = (
-        f"One client's epoch, in turn: central training of the whole model, and split training with one client, which "
+        f"One client's epoch, in turn: centralised training of the whole model, and split training with one client, which "
         f"is the same computation with every batch's activations and gradients through the channel in fp32. Blocks of "
         f"{sizes.tokens} random tokens, 15 % masked (RoBERTa) or each from those before it (GPT-2), AdamW and dropout "
         "included; the ratio is the median over pairs of this one run.",

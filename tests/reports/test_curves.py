@@ -143,7 +143,7 @@ def test_the_local_majority_is_a_level(rte: list[RunRecord]) -> None:
     axes = panel(request(rte), "RTE")
     (level,) = (line for line in axes.lines if line.get_linestyle() == "--")
     assert list(level.get_ydata()) == pytest.approx([70, 70])
-    assert "Majority class, by client †" in labels(request(rte))
+    assert "Majority-class baseline, by client †" in labels(request(rte))
 
 
 def test_what_the_text_states_is_marked_in_its_panel_alone(rte: list[RunRecord], curve_of: CurveOf) -> None:
@@ -231,7 +231,7 @@ def test_the_table_has_a_line_a_round(rte: list[RunRecord]) -> None:
     assert line_of(grid, "FedAvg", "round 2").cells[1] == "–"
     assert line_of(grid, "FedProx", "round 1").cells == ("not run",) * 6
     assert line_of(grid, "FedSplitBERT", "stated (within rounds)").cells[0] == "> 64.00 (3)"
-    assert line_of(grid, "Majority class, by client †", "every round").cells[0] == "70.00"
+    assert line_of(grid, "Majority-class baseline, by client †", "every round").cells[0] == "70.00"
     assert (made.run, made.cells) == (3, 5 * 6)
     assert "Not run: MRPC, STS-B, WNLI, QNLI, CoLA." in made.notes
 
