@@ -113,7 +113,7 @@ _SENTENCES = (
         "2%, and 0.74% over FedAvg/FedProx, baseline central training",
         _RESULTS,
         (_above((_C_HSUM,), _CENTRAL, 1.5, relative=True),),
-        reading="C-FedFreezeBERT with H-SUM; what rounds to 2 % or more; in print centralised training follows from 1b.",
+        reading="C-FedFreezeBERT with H-SUM; what rounds to 2 % or more; reported centralised training is of 1b.",
     ),
     Claim(
         "1f",

@@ -33,9 +33,9 @@ RULE = (
     "two one-sided tests. Averages: above every rival, task by task. A target off the paper's scale is, seed by "
     "seed, the best round of the best baseline; where the majority-class baseline meets a target, nothing is judged. "
     "Scores are evidence only where the encoder learns the task: on all clients' test examples together, centralised "
-    "training beats a linear model and the majority-class baseline of all. What follows from shapes, or from what a method "
-    "is, holds or fails by derivation. Would have seen: the distance from what is asked that these seeds decide four "
-    "times of five."
+    "training beats a linear model and the majority-class baseline of all. What follows from shapes, or from what a "
+    "method is, holds or fails by derivation. Would have seen: the distance from what is asked that these seeds "
+    "decide four times of five."
 )
 
 
