@@ -201,9 +201,9 @@ def surroundings(record: RunRecord) -> list[tuple[str, str]]:
 
 
 def command(place: Place, record: RunRecord) -> str:
-    """What computes this record again, and the seeds before it, where they are not finished."""
+    """What computes this record again, where it is not finished."""
     words = ["python", "-m", "benchmarks", "run", place.request.benchmark.id, "--scale", record.cell.scale]
-    words += ["--tasks", place.column.task, "--methods", place.row.id, "--seeds", str(record.cell.seed + 1)]
+    words += ["--tasks", place.column.task, "--methods", place.row.id, "--seed", str(record.cell.seed)]
     return shlex.join(words)
 
 
