@@ -206,7 +206,7 @@ class Yardstick:
 LEARNING = Yardstick(
     row="central",
     name="centralised training",
-    rivals={"linear": "a linear model", "overall-majority": "the majority class"},
+    rivals={"linear": "a linear model", "overall-majority": "the majority-class baseline"},
     learns="the encoder learns the task",
     fails="the encoder is too weak here",
     evaluation="pooled",  # as means over clients reward knowing a client's label shares

@@ -27,7 +27,7 @@ MAX_LINES = 400
 MAX_LINES_OF_SMALL = 300  # a file of the packages below
 # 630 of fedsim are the packed layers, 400 leases and the reading of files; the site, which only shows, is counted
 # apart from what judges.
-MAX_LINES_TOGETHER = {"fedsim": 6399, "reports": 10_499, "reports/site": 1999}
+MAX_LINES_TOGETHER = {"fedsim": 6399, "reports": 10_559, "reports/site": 1999}
 APART = {"reports": "reports/site"}
 # What each package of reports builds on, beside the standard library and benchmarks' pure data.
 REPORTS: Mapping[str, tuple[str, ...]] = {

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import NoReturn
 
-from benchmarks.cli.values import filled, names, place, positive, rungs, seeds
+from benchmarks.cli.values import filled, names, place, positive, rungs, seed, seeds
 from benchmarks.errors import UserError
 from benchmarks.spec import SCALES
 
@@ -159,7 +159,9 @@ def _selection(
     command.add_argument("--scale", type=filled, help=f"{', '.join(SCALES)} (default: demo)")
     command.add_argument("--tasks", type=names, default=[], help="such as mrpc,rte (default: all)")
     command.add_argument("--methods", type=names, default=[], help="such as fedavg,fedsplitbert (default: all)")
-    command.add_argument("--seeds", type=seeds, default=1, help="number of seeds: 0, 1, … (default: 1)")
+    which = command.add_mutually_exclusive_group()
+    which.add_argument("--seeds", type=seeds, default=1, help="number of seeds: 0, 1, … (default: 1)")
+    which.add_argument("--seed", type=seed, help="this seed alone, by its number")
     command.add_argument(
         "--backbone",
         type=filled,
@@ -211,7 +213,7 @@ def _sweep(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--rungs", type=rungs, help="rounds after which all but a quarter are given up, such as 1,2; none: no such"
     )
-    command.add_argument("--pareto", action="store_true", help="two objectives: the score, and the bytes sent up")
+    command.add_argument("--pareto", action="store_true", help="two objectives: the score, and the uplink bytes")
     command.add_argument(
         "--adopt",
         action="store_true",

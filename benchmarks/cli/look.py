@@ -76,7 +76,7 @@ def show_command(words: argparse.Namespace) -> int:
     for deviation in found.deviations:
         text = f"{deviation.text} ({', '.join(deviation.scales)})"
         print(textwrap.fill(text, 110, initial_indent="  - ", subsequent_indent="    "))
-    print(f"\nBytes: {found.paper.bytes_convention}. Published values: {found.published_csv.name}")
+    print(f"\nBytes: {found.paper.bytes_convention}. Reported values: {found.published_csv.name}")
     return 0
 
 

@@ -14,6 +14,7 @@ from benchmarks.cli.derive import derive_client, derive_for
 from benchmarks.cli.paper import show_audit, show_claims
 from benchmarks.cli.run import open_mirror
 from benchmarks.cli.select import Selection, selection, settings, tables_of
+from benchmarks.cli.sweep_page import sweeps_markdown
 from benchmarks.errors import UserError
 from benchmarks.record import RunRecord, read_folders, write_bytes, write_record
 from benchmarks.registry import benchmark_ids
@@ -45,7 +46,9 @@ def report_command(words: argparse.Namespace) -> int:
         from reports.pages.files import render_state, update_readme
 
         pictures = _pictures(pages, words.pictures, words.readme.parent) if words.pictures else {}
-        update_readme(words.readme, render_state(pages, pictures, "\n\n".join(text.strip() for text in claims if text)))
+        tables = _asked_for(words.id)
+        parts = [*sweeps_markdown(tables, words.scale, words.pictures, words.readme.parent), *claims]
+        update_readme(words.readme, render_state(pages, pictures, "\n\n".join(text.strip() for text in parts if text)))
         print(f"updated {words.readme}")
     return 0
 

@@ -72,6 +72,8 @@ def selection(words: argparse.Namespace, benchmark_id: str | None = None) -> Sel
     """The part of a benchmark that the words choose."""
     scale = "demo" if words.scale is None else words.scale
     found = part_of(benchmark_id or words.id, scale, words.methods, words.tasks, words.seeds, words.set, words.backbone)
+    alone = getattr(words, "seed", None)
+    found = found if alone is None else replace(found, seeds=(alone,))
     return _from_sweep(found, words.results_dir) if getattr(words, "from_sweep", False) else found
 
 

@@ -60,7 +60,7 @@ def sweep_command(words: argparse.Namespace) -> int:
     if words.adopt and (search.chosen is None or asked):
         why = "takes what the definition tunes, without --grid or --range" if asked else "reads no choices"
         raise UserError(f"--adopt: {chosen.benchmark.id} {why} at the scale {chosen.scale.id}; leave it out")
-    if words.seeds > 1 and search.seeds:
+    if (words.seeds > 1 or words.seed is not None) and search.seeds:
         warn(f"this search has seeds of its own, which no table uses ({', '.join(map(str, search.seeds))})")
     found = spaces(chosen.benchmark, chosen.scale, chosen.rows, chosen.columns, bool(words.methods), asked)
     _refuse_tuned({name for space in found.values() for name in space}, words.set)

@@ -40,16 +40,17 @@ def _place(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {name: entry[name] for name in ("task", "method", "scale", "study")}
 
 
+def state(entry: Mapping[str, Any], trial: Mapping[str, Any]) -> str:
+    """What came of a trial of a study: the best, a tie, on the front, given up, or nothing of that."""
+    if "given_up_after" in trial:
+        return f"given up after {trial['given_up_after']}"
+    tie = "tie" if len(entry["ties"]) > 1 else ""
+    marks = {"ties": f"best {tie}".strip(), "front": "front"}
+    return ", ".join(mark for name, mark in marks.items() if trial["number"] in (entry[name] or ()))
+
+
 def _trials(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A line a trial: where it stands, what came of it, and its value of each field."""
-
-    def state(trial: Mapping[str, Any]) -> str:
-        if "given_up_after" in trial:
-            return f"given up after {trial['given_up_after']}"
-        tie = "tie" if len(entry["ties"]) > 1 else ""
-        marks = {"ties": f"best {tie}".strip(), "front": "front"}
-        return ", ".join(mark for name, mark in marks.items() if trial["number"] in (entry[name] or ()))
-
     return [
         {
             **_place(entry),
@@ -59,7 +60,7 @@ def _trials(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
             "sd": trial["sd"],
             "seeds": len(trial["scores"]),
             "uplink_bytes": trial["uplink_bytes"],
-            "state": state(trial),
+            "state": state(entry, trial),
             **trial["values"],
         }
         for trial in entry["trials"]

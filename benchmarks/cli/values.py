@@ -30,6 +30,17 @@ def seeds(text: str) -> int:
     return number
 
 
+def seed(text: str) -> int:
+    """A seed by its number."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = -1
+    if not 0 <= number <= MOST_SEEDS:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 0 to {MOST_SEEDS:,}, found {text!r}")
+    return number
+
+
 def rungs(text: str) -> list[int]:
     """Numbers of rounds between commas, in rising order; "none" for no such."""
     found = [] if text == "none" else [positive(part) for part in text.split(",")]

@@ -90,7 +90,7 @@ def fine_tuned(row: Row) -> Row:
 
 MAJORITY = Row(
     "majority",
-    "Majority",
+    "Majority-class baseline",
     {"algorithm": "local_majority", "options.whose": "all", "training.rounds": 1},
     printed=False,
     note="the most frequent training label; of STS-B the mean score",
@@ -110,7 +110,7 @@ CENTRAL, FEDAVG, SHARE, EMDAVG, HEAVG, PARALLEL_FEDAVG, SINGLE = MODES
 GAIN = Yardstick(
     row=CENTRAL.id,
     name="centralised pre-training",
-    rivals={SCRATCH.id: "no pre-training", MAJORITY.id: "majority"},
+    rivals={SCRATCH.id: "no pre-training", MAJORITY.id: "majority-class baseline"},
     learns="pre-training helps",
     fails="pre-training does not help here",
 )

@@ -18,7 +18,7 @@ PAPER = Paper(
     name="FedBFPT",
     citation="Xin'ao Wang, Huan Li, Ke Chen, Lidan Shou: FEDBFPT: An Efficient Federated Learning Framework for BERT "
     "Further Pre-training. IJCAI 2023",
-    bytes_convention="one client's upload in a round, MB = MiB of the saved parameters",
+    bytes_convention="one client's uplink in a round, MB = MiB of the saved parameters",
     gigabyte=2**30,
     clients=6,
     units={"options.local_layers": _LOCAL_LAYERS, "initial.options.local_layers": _LOCAL_LAYERS},

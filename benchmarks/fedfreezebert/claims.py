@@ -90,7 +90,7 @@ _SENTENCES = (
         "2.4%, and 1.2% over FedAvg/FedProx, baseline central training",
         _RESULTS,
         (_above((_C_PSUM,), _CENTRAL, 2.35, relative=True),),
-        reading="what rounds to 2.4 % of central training with the ordinary aggregator, or more.",
+        reading="what rounds to 2.4 % of centralised training with the ordinary aggregator, or more.",
         is_source=True,
     ),
     Claim(
@@ -113,7 +113,7 @@ _SENTENCES = (
         "2%, and 0.74% over FedAvg/FedProx, baseline central training",
         _RESULTS,
         (_above((_C_HSUM,), _CENTRAL, 1.5, relative=True),),
-        reading="C-FedFreezeBERT with H-SUM; what rounds to 2 % or more; in print central training follows from 1b.",
+        reading="C-FedFreezeBERT with H-SUM; what rounds to 2 % or more; reported centralised training is of 1b.",
     ),
     Claim(
         "1f",
@@ -207,14 +207,14 @@ _SENTENCES = (
         "as expected they cannot exceed the central training performance",
         _RESULTS,
         (_above(_with("psum", "central"), _with("psum", "fedavg", "fedprox")),),
-        reading="FedAvg and FedProx with P-SUM are below central training with P-SUM.",
+        reading="FedAvg and FedProx with P-SUM are below centralised training with P-SUM.",
     ),
     Claim(
         "5e",
         "its performance couldn’t exceed the central training performance",
         _RESULTS,
         (_above(_with("psum", "central"), _with("psum", "fedsplitbert")),),
-        reading="FedSplitBERT with P-SUM is below central training with P-SUM.",
+        reading="FedSplitBERT with P-SUM is below centralised training with P-SUM.",
     ),
     Claim(
         "6a",
@@ -228,7 +228,7 @@ _SENTENCES = (
         "When they are compared with the P-SUM results, it can be observed that their performance degrades",
         _RESULTS,
         _changed(("central", "fedavg", "fedprox"), up="psum", down="hsum"),
-        reading="central training, FedAvg and FedProx with H-SUM are below themselves with P-SUM.",
+        reading="centralised training, FedAvg and FedProx with H-SUM are below themselves with P-SUM.",
     ),
     Claim(
         "6c",
@@ -242,7 +242,7 @@ _SENTENCES = (
         "a new state-of-the-art on ArSarcasm-v2 in a Federated Learning setting",
         _RESULTS,
         (_above((_C_PSUM,), _all_but(_C_PSUM)),),
-        reading="C-FedFreezeBERT with P-SUM above every other cell of Table 3, central training included.",
+        reading="C-FedFreezeBERT with P-SUM above every other cell of Table 3, centralised training included.",
     ),
     Claim(
         "7b",
@@ -334,7 +334,7 @@ _SENTENCES = (
         "Table 3 shows that both FedAvg and FedProx get low performance compared to the central training approach",
         _RESULTS,
         (_above(_CENTRAL, _FEDERATED),),
-        reading="low is below central training, with the ordinary aggregator.",
+        reading="low is below centralised training, with the ordinary aggregator.",
     ),
     Claim(
         "13",
@@ -348,7 +348,7 @@ _SENTENCES = (
         "D-FedFreezeBERT achieved a comparably high",
         _RESULTS,
         (_above(_with("psum", *_D), _with("psum", "central"), by=-5.0),),
-        reading="with P-SUM, no more than 5 points below central training with P-SUM; no number is stated.",
+        reading="with P-SUM, no more than 5 points below centralised training with P-SUM; no number is stated.",
     ),
     Claim(
         "15",

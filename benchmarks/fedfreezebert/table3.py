@@ -38,7 +38,7 @@ BENCHMARK = Benchmark(
         *DEVIATIONS,
         Deviation(
             "print",
-            "The printed table was not at hand: published values are the three that the text names (central and C- "
+            "The printed table was not at hand: reported values are the three that the text names (central and C- "
             "with P-SUM, C- with H-SUM), and those that follow from its relative gains, marked ≈.",
         ),
     ),

@@ -192,7 +192,7 @@ CLAIMS = (
         "baseline methods need at least 2× communication cost to achieve the same performance",
         "section IV-C",
         (Cheaper((_SPLIT,), _BASELINES_3, 2.0, ("mrpc",), _TARGET, costs=_TO_TARGET),),
-        reading="MRPC, uploaded bytes until the target.",
+        reading="MRPC, uplink bytes until the target.",
     ),
     Claim(
         "8f",
@@ -206,7 +206,7 @@ CLAIMS = (
         "0.26 GB with quantization, 4 times lower than FedAvg and FedProx",
         "section IV-C",
         (Cheaper((_QUANTISED,), _BASELINES_3[:2], 4.0, ("mrpc",), places=0, costs=_ROUND),),
-        reading="uploaded bytes of a round, their ratio rounded to a whole number.",
+        reading="uplink bytes per round, their ratio rounded to a whole number.",
     ),
     Claim(
         "9b",
@@ -220,7 +220,7 @@ CLAIMS = (
         "our methods obtain 11.9× communication gain",
         "section IV-C",
         (Cheaper((_QUANTISED,), (_FEDAVG,), 11.9, ("mrpc",), Target(_LEVELS, (_FEDAVG,)), places=1, costs=_TO_TARGET),),
-        reading="uploaded bytes until the target on MRPC, their ratio rounded to one decimal.",
+        reading="uplink bytes until the target on MRPC, their ratio rounded to one decimal.",
         headline=True,
     ),
     Claim(
@@ -279,7 +279,7 @@ CLAIMS = (
         "3 communication rounds which costs nearly 1000 MBits",
         "section IV-C",
         (Sends((_SPLIT,), ("rte",), rounds=3, least=0.9e9, most=1.1e9, sizes=_ROUND),),
-        reading="uploads of 3 rounds at c = 6; nearly is within 10 %, and MBits are read as megabytes, as Table VI's "
+        reading="uplink of 3 rounds at c = 6; nearly is within 10 %, and MBits are read as megabytes, as Table VI's "
         "sizes are.",
     ),
 )

@@ -41,11 +41,11 @@ TARGET_DEVIATIONS = (
     ),
     Deviation(
         "direction",
-        "Bytes are uploads alone, summed over the clients, as the text says of Figure 6; Table VI's caption names "
-        "uploading and downloading, but its sizes are those of one direction.",
+        "Bytes are the uplink alone, summed over the clients, as the text says of Figure 6; Table VI's caption names "
+        "both directions, but its sizes are those of one direction.",
     ),
     Deviation(
-        "set-up",
+        "model-distribution",
         "The pre-trained model, which is sent once, is in no cost of the paper; here it is counted apart. Embeddings "
         "are in it alone: they are frozen and not exchanged.",
     ),
@@ -62,7 +62,7 @@ BENCHMARK = Benchmark(
     id="fedsplitbert-figure6",
     paper=PAPER,
     place="Figure 6",
-    title="Megabytes uploaded until a target accuracy on 4 datasets, over 3 clients",
+    title="Uplink megabytes until a target accuracy on 4 datasets, over 3 clients",
     rows=(LOCAL_MAJORITY, FEDAVG, FEDPROX, FEDADAM, FEDAVG_FP16, FEDSPLITBERT, FEDSPLITBERT_QAT),
     columns=tuple(map(_column, TARGETS)),
     scales=SCALES,

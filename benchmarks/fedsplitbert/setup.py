@@ -17,7 +17,7 @@ PAPER = Paper(
     name="FedSplitBERT",
     citation="Zhengyang Li, Shijing Si, Jianzong Wang, Jing Xiao: Federated Split BERT for Heterogeneous Text "
     "Classification. IJCNN 2022, arXiv:2205.13299",
-    bytes_convention="one direction (upload), summed over clients, GB = 10^9 bytes",
+    bytes_convention="one direction (uplink), summed over clients, GB = 10^9 bytes",
     units=UNITS,
 )
 
@@ -182,7 +182,7 @@ FEDAVG_FP16 = FEDAVG.changed(
 )
 LOCAL_MAJORITY = Row(
     "local-majority",
-    "Majority class, by client",
+    "Majority-class baseline, by client",
     {"algorithm": "local_majority", "training.rounds": 1},  # it answers the same after every round
     printed=False,
     note="each client's most frequent training label; personalisation has to beat it",
@@ -192,7 +192,7 @@ LOCAL_MAJORITY = Row(
 OVERALL_MAJORITY = LOCAL_MAJORITY.changed(
     {"options.whose": "all"},
     id="overall-majority",
-    name="Majority class, overall",
+    name="Majority-class baseline, overall",
     note="the most frequent training label of all clients together, whoever is asked; nothing is sent",
 )
 LINEAR = Row(

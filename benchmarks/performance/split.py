@@ -82,10 +82,10 @@ def measure(bench: Bench, sizes: Sizes = Sizes()) -> Section:
         server_side = sum(seconds[part] for part in ("layers", "server_step"))
         bench.say(f"    {share:.3f} of the speed; a batch: client {client_side:.3f} s, server {server_side:.3f} s")
     notes = (
-        f"One client's epoch, in turn: central training of the whole model, and split training with one client, which "
-        f"is the same computation with every batch's activations and gradients through the channel in fp32. Blocks of "
-        f"{sizes.tokens} random tokens, 15 % masked (RoBERTa) or each from those before it (GPT-2), AdamW and dropout "
-        "included; the ratio is the median over pairs of this one run.",
+        f"One client's epoch, in turn: centralised training of the whole model, and split training with one client, "
+        f"which is the same computation with every batch's activations and gradients through the channel in fp32. "
+        f"Blocks of {sizes.tokens} random tokens, 15 % masked (RoBERTa) or each from those before it (GPT-2), "
+        "AdamW and dropout included; the ratio is the median over pairs of this one run.",
         "Seconds are a split batch's, medians of passes with a clock at every message: embeddings, T(E), and head, "
         "T(H), forward, loss and backward, at the client; layers, T(T), at the server; a step is AdamW's over the "
         "party's parameters, of which the word embeddings, decoder of the head too, are the client's. wire: encoding, "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -32,6 +32,7 @@ PARTS = (
     "gpu",
 )
 WHERE = "performance"  # folder of the results
+_PADDING = 3  # characters between two columns
 
 
 def run_suite(parts: Sequence[str], settings: Settings, repeats: int = REPEATS) -> int:
@@ -90,13 +91,26 @@ def page(folder: Path) -> str:
         section = Section(own["id"], own["title"], own["rows"], [Bar(**bar) for bar in own["bars"]], own["notes"])
         lines += ["", f"### {section.title}", "", _machine(own), ""]
         if section.rows:
-            keys = list(section.rows[0])
-            lines += [f"| {' | '.join(_heading(key) for key in keys)} |", "|" + " --- |" * len(keys)]
-            lines += [f"| {' | '.join(_shown(key, row.get(key)) for key in keys)} |" for row in section.rows]
-            lines.append("")
+            lines += _tables(section.rows)
         lines += [f"- {'**met**' if bar.met else '**not met**'} · {bar}" for bar in section.bars]
         lines += [f"- {note}" for note in section.notes]
     return "\n".join(lines).strip() + "\n"
+
+
+def _tables(rows: Sequence[dict[str, JSON]]) -> Iterator[str]:
+    """Lines of Markdown tables that fit a page: cut between columns, each with the first column of all."""
+    from reports.pages.files import PAGE_WIDTH
+    from reports.pages.render import cut
+
+    first, *keys = list(rows[0])
+    texts = {key: " ".join([_heading(key), *(_shown(key, row.get(key)) for row in rows)]) for key in (first, *keys)}
+    widths = {key: _PADDING + max(map(len, found.split())) for key, found in texts.items()}  # lines break between words
+    for places in cut([widths[key] for key in keys], PAGE_WIDTH - widths[first], len(keys)):
+        part = [first, *(keys[place] for place in places)]
+        yield f"| {' | '.join(_heading(key) for key in part)} |"
+        yield "|" + " --- |" * len(part)
+        yield from (f"| {' | '.join(_shown(key, row.get(key)) for key in part)} |" for row in rows)
+        yield ""
 
 
 def _machine(result: JSON) -> str:

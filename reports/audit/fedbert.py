@@ -157,7 +157,7 @@ def gpt(numbers: Numbers) -> Iterator[Finding]:
     """Table 8: what share loses, what a model that knows nothing has, and two rows that a tied head makes one."""
     value = {row: numbers.at(GPT, row, *PERPLEXITY) for row in ("central", "fedavg", "share", "emdavg", "heavg")}
     stated = numbers.at(TEXT, "share", "decrease", "stated/perplexity")
-    statement = "Section 5.1: share's perplexity against centralized training, as a loss in performance"
+    statement = "Section 5.1: share's perplexity against centralised training, as a loss in performance"
     how = "a “negligible decrease” in a row of losses; of perplexity less is better, so share is the better one"
     given = show(value["share"] - value["central"], sign="+")
     yield Finding("decrease", WORDS, statement, show(stated, sign="+"), given, value["share"] > value["central"], how)

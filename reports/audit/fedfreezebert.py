@@ -21,7 +21,7 @@ TASK, F1 = "arsarcasm", "test/f1_pn"
 
 CENTRALISED = {"c-psum": "C-FedFreezeBERT with P-SUM", "c-hsum": "C-FedFreezeBERT with H-SUM"}
 SPLIT, SPLIT_HSUM = "fedsplitbert-ordinary", "fedsplitbert-hsum"
-BASELINES = {"fedavg-ordinary": "FedAvg/FedProx", "central-ordinary": "central training", SPLIT: "FedSplitBERT"}
+BASELINES = {"fedavg-ordinary": "FedAvg/FedProx", "central-ordinary": "centralised training", SPLIT: "FedSplitBERT"}
 GAINS = "Relative gains of Table 3"
 SPREAD = "The relevant improvement"
 LEVEL = 0.05

@@ -42,7 +42,7 @@ HEADLINE |= {"mrpc": "test/f1", "cola": "test/matthews_correlation", "stsb": "te
 SHARED = "Rows that Tables III and IV share"
 TEXT_LAYER = 6  # section IV-C: "FedSplitBERT and FedSplitBERT+qat (c = 6)"
 LABELS = "Label tables"
-MAJORITY = "Local majority"
+MAJORITY = "Majority-class baseline"
 TABLES = {"Table I": 3, "Table II": 10}  # table -> clients
 LABEL_1, LABEL_0 = "share/label1", "share/label0"
 # Section IV-A: the scores of STS-B's three clients lie in these ranges.
@@ -195,7 +195,7 @@ def local_majority(numbers: Numbers) -> Iterator[Finding]:
             clients, own = f"{TASKS[task]}, {TABLES[labels]} clients", accuracy["FedSplitBERT"]
             statement = f"{clients}: FedSplitBERT beats the most frequent label of each client"
             how = f"accuracy by {labels} alone; not above it: {listed(below)}"
-            key = f"local majority, {scores}, {task}"
+            key = f"majority, {scores}, {task}"
             headline = (scores, task) == ("Table III", "mnli")
             yield Finding(key, MAJORITY, statement, show(own), show(majority), own > majority, how, headline)
 
@@ -266,7 +266,7 @@ def exact_bytes(numbers: Numbers, round_bytes: Mapping[str, int]) -> Iterator[Fi
         size = _row(numbers, row).size_gb
         yield against_exact(f"exact size, {row}", EXACT, statement, size, exact[row], 2, ("round",))
     both = 2 * exact["fedavg"]
-    caption = "Caption: the size covers uploading and downloading (FedAvg)"
+    caption = "Caption: the size covers uplink and downlink (FedAvg)"
     found = against_exact("both directions", EXACT, caption, _row(numbers, "fedavg").size_gb, both, 2, ("round",))
     yield replace(found, explanation=f"{found.explanation}; the printed size is one direction")
     for row in DERIVABLE:

@@ -14,13 +14,10 @@ from reports.pages.render import escape, table_line
 HEADERS = (
     "Claim",
     "The paper says",
-    "Place",
     "Reported",
     "Reproduced",
-    "Effect and 90 % interval (the tests' bounds)",
-    "n",
+    "Effect, 90 % interval (the tests' bounds), n",
     "Undecided or not judged, as",
-    "Would have seen",
 )
 RULE = (
     "Rule (docs/statistics.md says why). Reported: exact arithmetic on the printed numbers, or on the paper's "
@@ -33,18 +30,23 @@ RULE = (
     "two one-sided tests. Averages: above every rival, task by task. A target off the paper's scale is, seed by "
     "seed, the best round of the best baseline; where the majority-class baseline meets a target, nothing is judged. "
     "Scores are evidence only where the encoder learns the task: on all clients' test examples together, centralised "
-    "training beats a linear model and the majority class of all. What follows from shapes, or from what a method "
-    "is, holds or fails by derivation. Would have seen: the distance from what is asked that these seeds decide four "
-    "times of five."
+    "training beats a linear model and the majority-class baseline of all. What follows from shapes, or from what a "
+    "method is, holds or fails by derivation. Would have seen: the distance from what is asked that these seeds "
+    "decide four times of five."
 )
 
 
-def _cells(judgement: Judgement) -> tuple[str, ...]:
-    claim = judgement.claim
-    why = "; ".join(filter(None, (judgement.why, judgement.caveat)))
-    verdicts = (judgement.in_print, judgement.ours)
-    rest = (judgement.effect, judgement.n, why, judgement.seen)
-    return (claim.id, f"“{claim.quotation}”", claim.place, *verdicts, *rest)
+def _why(judgement: Judgement) -> str:
+    """What keeps a claim open, and the distance that its seeds would have seen."""
+    seen = f"would have seen {judgement.seen}" if judgement.seen else ""
+    return "; ".join(filter(None, (judgement.why, judgement.caveat, seen)))
+
+
+def _cells(judgement: Judgement) -> tuple[tuple[str, ...], ...]:
+    """Each cell's lines: few columns, so that a page holds them."""
+    claim, n = judgement.claim, f"n = {judgement.n}" if judgement.n else ""
+    verdicts = (judgement.in_print,), (judgement.ours,)
+    return ((claim.id,), (f"“{claim.quotation}”", claim.place), *verdicts, (judgement.effect, n), (_why(judgement),))
 
 
 def _numbers(judgement: Judgement) -> Iterator[str]:
@@ -75,7 +77,8 @@ def _markdown(judgements: Sequence[Judgement], level: int, rest: Sequence[str]) 
     if not judgements:
         return ""
     lines = [table_line(HEADERS), table_line([":--"] * len(HEADERS))]
-    lines += [table_line([escape(text) for text in _cells(found)]) for found in judgements]
+    cells = (["<br>".join(map(escape, filter(None, cell))) for cell in _cells(found)] for found in judgements)
+    lines += map(table_line, cells)
     heading = f"{'#' * level} {escape(_heading(judgements))}"
     return "\n\n".join([heading, summary(judgements), "\n".join(lines), *rest]) + "\n"
 
@@ -100,11 +103,11 @@ def print_claims(judgements: Sequence[Judgement], console: Console | None = None
     console = console or Console()
     console.print(Text(_heading(judgements), style="bold"))
     for judgement in judgements:
-        claim_id, quotation, place, in_print, ours, _, _, why, seen = _cells(judgement)
-        console.print(Text(f"\n{claim_id}  {quotation} ({place})"))
-        console.print(Text(f"reported: {in_print}; reproduced: {ours}", style="bold"))
-        if why:
-            console.print(Text(why + (f"; would have seen {seen}" if seen else "")))
+        claim = judgement.claim
+        console.print(Text(f"\n{claim.id}  “{claim.quotation}” ({claim.place})"))
+        console.print(Text(f"reported: {judgement.in_print}; reproduced: {judgement.ours}", style="bold"))
+        if why := _why(judgement):
+            console.print(Text(why))
         for text in _numbers(judgement):
             console.print(Text(text, style="dim"))
     console.print(Text(f"\n{RULE}"))

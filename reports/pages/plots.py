@@ -14,6 +14,7 @@ from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
+from benchmarks.spec import Column
 from reports.pages.styles import MARKS, colour_of, lighter, mark_of
 from reports.pages.text import NOT_RUN
 
@@ -100,6 +101,15 @@ def panels_of(
     return figure, every[:count]
 
 
+def measured(
+    columns: Sequence[Column], has_point: Callable[[Column], bool], why: str = "Not run"
+) -> tuple[list[Column], str]:
+    """Columns that have a point to draw, or all where none has; and which were left out and why, for the caption."""
+    shown = [column for column in columns if has_point(column)] or list(columns)
+    missing = ", ".join(column.name for column in columns if column not in shown)
+    return shown, f" {why}: {missing}." if missing else ""
+
+
 def say_not_run(axes: Axes) -> None:
     """An empty panel that says so."""
     axes.text(0.5, 0.5, NOT_RUN, transform=axes.transAxes, ha="center", va="center", color="0.35")
@@ -130,7 +140,7 @@ def lengths_along(axes: Axes, lengths: Iterable[float], room: float) -> float:
 
 def wrapped(text: str, inches: float, points: float) -> str:
     """A text broken into lines that fit that many inches at that size."""
-    return "\n".join(textwrap.wrap(text, max(20, int(inches * 120 / points))))
+    return "\n".join(textwrap.wrap(text, max(20, int(inches * 120 / points)), break_on_hyphens=False))
 
 
 def finish(figure: Figure, heading: str, handles: Sequence[Any], caption: str, columns: int = 3) -> Figure:

@@ -13,6 +13,7 @@ from rich.text import Text
 from reports.pages.page import Grid, Group, Page
 
 _SPECIAL = re.compile(r"([\\|<>*_`\[\]])")  # of Markdown
+_NAME = 26  # characters of a method's name on one line of a page
 _MARGIN = 3  # on the terminal: two spaces of padding and a line for each column
 
 
@@ -42,7 +43,7 @@ def markdown_table(grid: Grid, places: Sequence[int] | None = None) -> str:
 
 def titled_table(grid: Grid, width: int | None = None) -> str:
     """A grid as a Markdown table under its title, cut between columns where it is wider than so many characters."""
-    parts = [None] if width is None else _parts(grid, width)
+    parts = [None] if width is None else _parts(grid, width, _NAME)
     return "\n\n".join([f"**{escape(grid.title)}**", *(markdown_table(grid, places) for places in parts)])
 
 
@@ -72,8 +73,9 @@ def cut(widths: Sequence[int], room: int, most: int) -> list[list[int]]:
     return parts
 
 
-def _parts(grid: Grid, width: int) -> list[list[int]]:
-    fixed = max((len(group.name) for group in grid.groups), default=0) + 2 * _MARGIN
+def _parts(grid: Grid, width: int, longest: int | None = None) -> list[list[int]]:
+    """Places of columns in parts of that width; longest: characters of a name before it wraps, None for never."""
+    fixed = max((len(group.name[:longest]) for group in grid.groups), default=0) + 2 * _MARGIN
     fixed += max((len(line.label) for group in grid.groups for line in group.lines), default=0)
     widths = _widths(grid)
     fewest = len(cut(widths, width - fixed, len(widths)))

@@ -74,10 +74,10 @@ def reached(record: RunRecord) -> Iterator[Fact]:
 def cost_facts(record: RunRecord) -> Iterator[Fact]:
     """What it sent and how long it took."""
     found = carried(record)
-    for way, name in (("up", "sent up"), ("down", "sent down")):
+    for way, name in (("up", "uplink"), ("down", "downlink")):
         size = sum(each.bytes for each in found if each.direction == way and not each.is_setup)
         yield Fact(name, human_bytes(size), "all rounds and clients")
-    yield Fact("set-up", human_bytes(record.setup_bytes), "once, in none of the others")
+    yield Fact("one-time model distribution", human_bytes(record.setup_bytes), "once, in none of the others")
     yield Fact(
         "rounds", str(len(record.rounds)), f"of {record.cell.training.last_round}; chosen: {record.chosen_round}"
     )
@@ -89,8 +89,8 @@ def ledger_sheet(record: RunRecord) -> Sheet:
     """The ledger by direction and kind."""
     lines = tuple(
         (
-            ("set-up" if each.is_setup else "rounds", ""),
-            ("up" if each.direction == "up" else "down", ""),
+            ("one-time distribution" if each.is_setup else "rounds", ""),
+            ("uplink" if each.direction == "up" else "downlink", ""),
             (each.kind, ""),
             _count(each.messages),
             _count(each.values),
@@ -201,9 +201,9 @@ def surroundings(record: RunRecord) -> list[tuple[str, str]]:
 
 
 def command(place: Place, record: RunRecord) -> str:
-    """What computes this record again, and the seeds before it, where they are not finished."""
+    """What computes this record again, where it is not finished."""
     words = ["python", "-m", "benchmarks", "run", place.request.benchmark.id, "--scale", record.cell.scale]
-    words += ["--tasks", place.column.task, "--methods", place.row.id, "--seeds", str(record.cell.seed + 1)]
+    words += ["--tasks", place.column.task, "--methods", place.row.id, "--seed", str(record.cell.seed)]
     return shlex.join(words)
 
 

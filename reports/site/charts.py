@@ -18,9 +18,9 @@ from reports.site.profiles import Profiles
 
 Chart = dict[str, JSON]
 MEASURES = {
-    "total": "bytes up and down, all rounds and clients",
-    "up": "bytes up, all rounds and clients",
-    "round": "bytes up, one round, all clients",
+    "total": "uplink and downlink bytes, all rounds and clients",
+    "up": "uplink bytes, all rounds and clients",
+    "round": "uplink bytes per round, all clients",
 }
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 _COLOUR: Any = {"field": "method", "type": "nominal", "title": None, "legend": {"columns": 1, "labelLimit": 260}}

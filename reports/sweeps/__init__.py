@@ -22,16 +22,17 @@ Draw = Callable[[Axes, Entry], None]
 
 def figures(entries: Sequence[Entry], benchmark: Benchmark, scale: Scale) -> dict[str, Callable[[], Figure]]:
     """The pictures that these studies have, by name: a panel a study."""
-    heading = f"{benchmark.id} @ {scale.id}: sweep"
+    heading = f"{benchmark.paper.name}, {benchmark.place}, sweep · scale {scale.id}: {scale.label}"
+    of_data = f"Validation data, {seeds_of(entries)}."
     found: dict[str, Callable[[], Figure]] = {}
     given_up = "Hollow: given up at a rung, by the score after fewer rounds."
     found["history"] = partial(
-        _figure, entries, benchmark, heading, _history, "trial", f"Line: the best so far. {given_up}"
+        _figure, entries, benchmark, heading, _history, "trial", f"{of_data} Line: the best so far. {given_up}"
     )
     two = [entry for entry in entries if len(entry["grid"]) > 1]
     if two:
         caption = (
-            "Validation score, of further fields the best. Bold or ringed: the best, and what equals it. In brackets: "
+            f"{of_data} Of further fields the best. Bold or ringed: the best, and what equals it. In brackets: "
             "given up, by the score after fewer rounds."
         )
         found["heatmap"] = partial(
@@ -39,9 +40,16 @@ def figures(entries: Sequence[Entry], benchmark: Benchmark, scale: Scale) -> dic
         )
     ahead = [entry for entry in entries if entry["front"] is not None]
     if ahead:
-        caption = "Uplink: all clients and rounds, mean over seeds. Line: none is as good in both and better in one."
+        caption = f"{of_data} Uplink: all clients and rounds, mean over seeds. Line: none is as good in both "
+        caption += "and better in one."
         found["front"] = partial(_figure, ahead, benchmark, heading, _front, "uplink, MB", caption)
     return found
+
+
+def seeds_of(entries: Sequence[Entry]) -> str:
+    """The seeds of studies in words: "seed 1000"."""
+    seeds = list(dict.fromkeys(str(seed) for entry in entries for seed in entry["seeds"]))
+    return f"seed{'s' if len(seeds) > 1 else ''} {', '.join(seeds)}"
 
 
 def _figure(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -13,7 +14,7 @@ from benchmarks.spec import Column
 from reports.evidence.published import MEGABYTE
 from reports.evidence.records import PAPER
 from reports.evidence.scores import score_label, unit_of
-from reports.pages.plots import digits, finish, mark, new_figure, say_not_run, tidy
+from reports.pages.plots import digits, finish, mark, measured, new_figure, say_not_run, tidy
 from reports.pages.text import dagger_note, row_name
 from reports.views.layers import Layer, Layers
 from reports.views.scores_plot import axis_label
@@ -67,10 +68,14 @@ def _draw_task(axes: Axes, found: Layers, column: Column, ascending: Sequence[La
             axes.axhline(level, color=style["color"], linestyle="--", linewidth=0.9)
 
 
-def _handles(found: Layers) -> list[Any]:
+def _is_run(found: Layers, column: Column) -> bool:
+    return any(found.comparison.cell(layer.row, column).headline.ours is not None for layer in found.layers)
+
+
+def _handles(found: Layers, shown: Sequence[Column]) -> list[Any]:
     columns = found.request.benchmark.columns
     handles = []
-    for column in found.request.columns:
+    for column in shown:
         place, label = columns.index(column), f"{column.name} ({score_label(column, column.averaged)})"
         handles.append(Line2D([], [], label=label, **mark(place)))
     if found.comparison.shows_published:
@@ -99,6 +104,7 @@ def _caption(found: Layers) -> str:
 
 def plot(found: Layers) -> Figure:
     """Bytes of a round at the left (measured above derived), scores at the right."""
+    columns, left_out = measured(found.request.columns, partial(_is_run, found))
     ascending = sorted(found.layers, key=lambda layer: layer.critical)
     figure = new_figure(*_INCHES)
     places: Any = [["measured", "scores"], ["derived", "scores"]] if found.has_derived else [["measured", "scores"]]
@@ -106,19 +112,19 @@ def plot(found: Layers) -> Figure:
     for axes in panels.values():
         _axis(axes, found, ascending)
     solid = {"color": "black", "marker": "o", "markersize": 5, "linewidth": 1.4}
-    measured = {layer.critical: layer.measured_bytes for layer in ascending}
-    _draw_bytes(panels["measured"], measured, f"measured, {found.request.scale.backbone}", solid)
+    counted = {layer.critical: layer.measured_bytes for layer in ascending}
+    _draw_bytes(panels["measured"], counted, f"measured, {found.request.scale.backbone}", solid)
     if found.has_derived:
         derived = {layer.critical: layer.derived_bytes for layer in ascending}
         hollow = solid | {"markerfacecolor": "white", "linestyle": "--"}
         _draw_bytes(panels["derived"], derived, f"derived, {found.request.paper_scale.backbone}", hollow)
     scores = panels["scores"]
     scores.set_title("test scores", fontsize=10)
-    scores.set_ylabel(axis_label(unit_of(found.request.columns)), fontsize=9)
-    for column in found.request.columns:
+    scores.set_ylabel(axis_label(unit_of(columns)), fontsize=9)
+    for column in columns:
         _draw_task(scores, found, column, ascending)
     if not scores.has_data():
         _not_run(scores)
     for name in ("derived" if found.has_derived else "measured", "scores"):
         panels[name].set_xlabel(f"global layers c (of {found.request.paper_scale.depth})", fontsize=9)
-    return finish(figure, found.request.heading, _handles(found), _caption(found))
+    return finish(figure, found.request.heading, _handles(found, columns), _caption(found) + left_out)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from reports.pages.plots import DIAMOND, fill, finish, panels_of, say_not_run, tidy
+from benchmarks.spec import Column
+from reports.pages.plots import DIAMOND, fill, finish, measured, panels_of, say_not_run, tidy
 from reports.views.sizes import Sizes
 
 _WIDTH = 0.8  # of the distance between two clients, all bars together
@@ -16,9 +18,14 @@ _PUBLISHED: Any = DIAMOND | {"markersize": 4.5}
 _REQUESTED: Any = {"color": "black", "linewidth": 2}
 
 
+def _is_run(found: Sizes, column: Column) -> bool:
+    return any(part.obtained is not None for row in found.request.rows for part in found.of(row, column))
+
+
 def plot(found: Sizes) -> Figure:
-    """A panel for each task, an empty one where it was not run."""
-    columns, rows = found.request.columns, found.request.rows
+    """A panel for each task that was run, or an empty one for each where none was."""
+    rows = found.request.rows
+    columns, left_out = measured(found.request.columns, partial(_is_run, found))
     figure, panels = panels_of(len(columns), 3, (3.3, 2.3), "client", least=5.5, room=1.5, sharey=True)
     width = _WIDTH / len(rows)
     for axes, column in zip(panels, columns, strict=True):
@@ -27,7 +34,7 @@ def plot(found: Sizes) -> Figure:
         axes.tick_params(labelsize=8)
         axes.set_xlim(0.4, found.clients + 0.6)
         axes.set_xticks(range(1, found.clients + 1))
-        if all(part.obtained is None for row in rows for part in found.of(row, column)):
+        if not _is_run(found, column):
             say_not_run(axes)
             continue
         axes.set_ylabel("share (%)", fontsize=9)
@@ -42,4 +49,4 @@ def plot(found: Sizes) -> Figure:
     handles.append(Line2D([], [], label="requested", **_REQUESTED))
     if any(part.published is not None for parts in found.by_cell.values() for part in parts):
         handles.append(Line2D([], [], label="reported", **_PUBLISHED))
-    return finish(figure, found.request.heading, handles, "Bars: obtained, held-out examples too.")
+    return finish(figure, found.request.heading, handles, "Bars: obtained, held-out examples too." + left_out)

@@ -271,7 +271,7 @@ def test_the_command_that_works_leaves_the_table_to_the_one_that_runs(
     assert len(list(settings.records_dir.glob("*.json"))) == 1
     assert not (settings.results_dir / "reports").exists()
     assert main(words) == 0
-    assert capsys.readouterr().err.endswith("MRPC · Majority class, by client · seed 0: found\n")
+    assert capsys.readouterr().err.endswith("MRPC · Majority-class baseline, by client · seed 0: found\n")
 
 
 # ---- what cannot work ------------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ def assert_whole(results: Path) -> None:
     assert {record.cell.task for record in read_records(results / "records")} == {"wnli"}
     written = results / "reports" / TABLE / "demo"
     assert {"table.md", "table.csv", "table.tex"} <= {path.name for path in written.iterdir()}
-    assert "Majority class, by client" in (written / "table.md").read_text(encoding="utf-8")
+    assert "Majority-class baseline, by client" in (written / "table.md").read_text(encoding="utf-8")
 
 
 def test_a_reader_of_stdout_and_stderr_that_goes_away_after_a_line(tmp_path: Path) -> None:

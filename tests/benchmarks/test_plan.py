@@ -117,3 +117,10 @@ def like(cell: Cell, other: Cell) -> bool:
     """Whether two cells are one method's on one task, whatever the seed and the learning rate."""
     fields = "scale", "task", "algorithm", "backbone", "options", "head"
     return all(getattr(cell, name) == getattr(other, name) for name in fields)
+
+
+def test_a_seed_is_planned_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["plan", "fedsplitbert-table3", "--tasks", "mrpc", "--methods", "fedavg", "--json"]
+    assert main([*words, "--seed", "4", "--results-dir", str(tmp_path)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["seeds"], found["cells"]) == ([4], 1)

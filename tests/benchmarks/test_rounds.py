@@ -129,7 +129,7 @@ def test_plan_shows_means_and_totals(
     out = " ".join(capsys.readouterr().out.split())
     up, down = 2 * (LAYER + HEAD) + HEAD, 3 * (LAYER + HEAD)
     assert " │ ".join(["4", *map(human_bytes, (up, up + 3 * down / 4, 4 * up + 3 * down))]) in out
-    assert "A round is the mean of rounds that differ, MRPC: Majority class, by client." in out
+    assert "A round is the mean of rounds that differ, MRPC: Majority-class baseline, by client." in out
 
 
 @pytest.mark.parametrize("participation", [1.0, 0.67, 0.3])

@@ -35,7 +35,7 @@ def test_rows_and_deviations_are_complete(name: str) -> None:
     assert [scale.id for scale in found.scales] == list(SCALES)
     ids = [deviation.id for deviation in found.deviations]
     assert len(set(ids)) == len(ids)
-    assert {"client-size", "rounds", "embeddings", "critical-layer", "direction", "set-up"} <= set(ids)
+    assert {"client-size", "rounds", "embeddings", "critical-layer", "direction", "model-distribution"} <= set(ids)
     assert not {"mismatched", "stsb"} & set(ids)  # of no task here
     assert ("fedadam" in ids) == (name == "table6")
 

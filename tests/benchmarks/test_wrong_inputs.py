@@ -53,6 +53,8 @@ WORDS = {
     ),
     "workers in words": ([*RUN, "--workers", "abc"], "--workers: expected a whole number above 0, found 'abc'"),
     "no threads": ([*RUN, "--threads", "0"], "--threads: expected a whole number above 0, found '0'"),
+    "a seed below 0": ([*RUN, "--seed", "-1"], "--seed: expected a whole number from 0 to 10,000, found '-1'"),
+    "a seed and seeds": ([*RUN, "--seed", "1", "--seeds", "2"], "--seeds: not allowed with argument --seed"),
     "too many seeds": ([*RUN, "--seeds", "1000000000"], "--seeds: expected a whole number up to 10,000, found"),
     "too many threads": ([*RUN, "--threads", "1" + 12 * "0"], "--threads: expected a number from 1 to 1,024, found"),
     "too many workers": ([*RUN, "--workers", "1000000000"], "--workers: expected a number from 1 to 1,024, found"),

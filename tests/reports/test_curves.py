@@ -143,7 +143,7 @@ def test_the_local_majority_is_a_level(rte: list[RunRecord]) -> None:
     axes = panel(request(rte), "RTE")
     (level,) = (line for line in axes.lines if line.get_linestyle() == "--")
     assert list(level.get_ydata()) == pytest.approx([70, 70])
-    assert "Majority class, by client †" in labels(request(rte))
+    assert "Majority-class baseline, by client †" in labels(request(rte))
 
 
 def test_what_the_text_states_is_marked_in_its_panel_alone(rte: list[RunRecord], curve_of: CurveOf) -> None:
@@ -176,22 +176,29 @@ def test_the_demo_shows_nothing_of_the_paper(curve_of: CurveOf) -> None:
     assert "stated" not in markdown(page(asked)).replace("The figure's c is not stated", "")
 
 
-def test_panels_without_records_say_not_run(rte: list[RunRecord]) -> None:
-    asked = request(rte)
-    assert [axes.get_title() for axes in curve_plot(join(asked)).axes] == [
+def test_tasks_without_a_curve_have_no_panel_and_are_named(rte: list[RunRecord], curve_of: CurveOf) -> None:
+    level = curve_of("local-majority", "mrpc", [0.8])  # a reference's level alone is no curve
+    asked = request([*rte, level])
+    assert [axes.get_title() for axes in curve_plot(join(asked)).axes] == ["RTE: Acc (%)"]
+    assert "no line: not run" in caption(asked)
+    assert caption(asked).endswith("Not run: MRPC, STS-B, WNLI, QNLI, CoLA.")
+    other = request([curve_of("fedavg", "mrpc", [0.8, 0.8])])
+    assert "tated" not in caption(other) + " ".join(labels(other))  # on RTE, which has no panel
+
+
+def test_where_nothing_was_run_every_panel_says_so() -> None:
+    drawn = curve_plot(join(request([], "demo"))).axes
+    assert [axes.get_title() for axes in drawn] == [
         "RTE: Acc (%)", "MRPC: Acc (%)", "STS-B: Pearson (%)", "WNLI: Acc (%)", "QNLI: Acc (%)", "CoLA: Mcc (%)",
     ]  # fmt: skip
-    for name in ("MRPC", "STS-B", "WNLI", "QNLI", "CoLA"):
-        axes = panel(asked, name)
-        assert [text.get_text() for text in axes.texts] == ["not run"]
-        assert not axes.lines
-    assert "no line: not run" in caption(asked)
+    assert [[text.get_text() for text in axes.texts] for axes in drawn] == [["not run"]] * 6
     assert render(lambda: curve_plot(join(request([], "demo"))), "png")[0].startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("tasks", [["rte"], ["rte", "mrpc"], ["rte", "mrpc", "wnli", "cola"]])
-def test_any_number_of_tasks_can_be_drawn(rte: list[RunRecord], tasks: list[str]) -> None:
-    panels = [axes for axes in curve_plot(join(request(rte, tasks=tasks))).axes if axes.axison]
+def test_any_number_of_tasks_can_be_drawn(curve_of: CurveOf, tasks: list[str]) -> None:
+    records = [curve_of("fedavg", task, [0.5, 0.6]) for task in tasks]
+    panels = [axes for axes in curve_plot(join(request(records, tasks=tasks))).axes if axes.axison]
     assert len(panels) == len(tasks)
 
 
@@ -231,7 +238,7 @@ def test_the_table_has_a_line_a_round(rte: list[RunRecord]) -> None:
     assert line_of(grid, "FedAvg", "round 2").cells[1] == "–"
     assert line_of(grid, "FedProx", "round 1").cells == ("not run",) * 6
     assert line_of(grid, "FedSplitBERT", "stated (within rounds)").cells[0] == "> 64.00 (3)"
-    assert line_of(grid, "Majority class, by client †", "every round").cells[0] == "70.00"
+    assert line_of(grid, "Majority-class baseline, by client †", "every round").cells[0] == "70.00"
     assert (made.run, made.cells) == (3, 5 * 6)
     assert "Not run: MRPC, STS-B, WNLI, QNLI, CoLA." in made.notes
 

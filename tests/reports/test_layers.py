@@ -128,7 +128,7 @@ def test_at_the_papers_depth_c_stands_alone(layer_of: LayerOf) -> None:
     assert points(axes.lines[0]) == [(6, 60)]
     _, grid = shown(asked)
     assert [group.name for group in grid.groups] == [
-        "Majority class, by client †", "c = 12", "c = 10", "c = 8", "c = 6", "c = 4", "c = 0",
+        "Majority-class baseline, by client †", "c = 12", "c = 10", "c = 8", "c = 6", "c = 4", "c = 0",
     ]  # fmt: skip
     assert "in brackets" not in caption(asked)
     assert "Hollow: reported." in caption(asked)
@@ -145,10 +145,11 @@ def test_ours_is_filled_and_print_is_hollow(records: list[RunRecord]) -> None:
     assert points(published) == [(0, 86.21), (4, 85.96), (6, 86.85), (8, 86.15), (10, 86.03), (12, 83.96)]  # Table IV
     assert published.get_markerfacecolor() == "white"
     assert ours.get_marker() == published.get_marker()
-    assert {len(curves(axes, ":", color)) for color in PALETTE[:3]} == {1}  # printed for tasks that were not run too
+    assert [len(curves(axes, ":", color)) for color in PALETTE[:3]] == [1, 0, 0]  # of the task that was run
     assert not curves(axes, "-", PALETTE[1])
     assert "reported (Table IV)" in labels(request(records))
     assert "Hollow: reported, not comparable in level: other encoder/scale." in caption(request(records))
+    assert caption(request(records)).endswith("Not run: CoLA, RTE.")
 
 
 def test_whiskers_are_seed_noise_or_test_noise(records: list[RunRecord]) -> None:
@@ -162,7 +163,7 @@ def test_whiskers_are_seed_noise_or_test_noise(records: list[RunRecord]) -> None
 def test_rows_without_a_c_are_levels(records: list[RunRecord]) -> None:
     (level,) = curves(panel(request(records), "test scores"), "--")
     assert list(level.get_ydata()) == pytest.approx([81, 81])
-    assert "Majority class, by client †, in the task's colour" in labels(request(records))
+    assert "Majority-class baseline, by client †, in the task's colour" in labels(request(records))
 
 
 def test_the_demo_shows_nothing_published(layer_of: LayerOf) -> None:
@@ -198,7 +199,13 @@ def test_the_table_has_scores_and_bytes_of_every_c(records: list[RunRecord]) -> 
     assert line_of(grid, "c = 4 (2 of 6)", "reproduced").cells == ("not run", "not run", "not run", "not run", "340.00")
     assert line_of(grid, "c = 6 (3 of 6)", "reported").cells == ("86.85", "51.17", "73.76", "", "")
     assert line_of(grid, "c = 6 (3 of 6)", "± sd (n)").cells[0] == "1.41 (2)"
-    assert line_of(grid, "Majority class, by client †", "reproduced").cells == ("81.00", "not run", "not run", "", "")
+    assert line_of(grid, "Majority-class baseline, by client †", "reproduced").cells == (
+        "81.00",
+        "not run",
+        "not run",
+        "",
+        "",
+    )
     assert (made.run, made.cells) == (4, 7 * 3)
     assert "Not run: CoLA, RTE." in made.notes
     assert any(note.startswith("reported: Table IV;") for note in made.notes)

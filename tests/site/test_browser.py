@@ -106,9 +106,9 @@ def test_the_front_follows_the_reader(site: Path, chromium: Any) -> None:
     figure = page.locator("figure[data-chart=front]")
     labels = figure.locator(".drawing svg").text_content()
     assert "MRPC, F1" in labels
-    assert "bytes up and down" in labels
+    assert "uplink and downlink bytes" in labels
     figure.locator("select").nth(1).select_option("round")
-    page.wait_for_function("document.querySelector('.drawing svg').textContent.includes('one round')")
+    page.wait_for_function("document.querySelector('.drawing svg').textContent.includes('per round')")
     figure.locator("select").nth(0).select_option("RTE · Acc")
     page.wait_for_function("document.querySelector('.drawing svg').textContent.includes('RTE, Acc')")
     assert tab.wrong == []

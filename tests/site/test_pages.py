@@ -124,9 +124,15 @@ def test_a_table_has_compact_cells_that_lead_to_their_runs(site: Path) -> None:
 
 def test_a_cells_page_has_its_ledger_settings_and_command(site: Path) -> None:
     text = cell_of(site, "lite-mrpc-fedsplitbert-s0").read_text(encoding="utf-8")
-    for part in ("set-up", "training.learning_rate", "inputs.data.digest", "versions.torch", "Repeat it"):
+    for part in (
+        "one-time model distribution",
+        "training.learning_rate",
+        "inputs.data.digest",
+        "versions.torch",
+        "Repeat it",
+    ):
         assert part in text
-    assert re.search(r"python -m benchmarks run \S+ --scale lite --tasks mrpc --methods \S+ --seeds 1", text)
+    assert re.search(r"python -m benchmarks run \S+ --scale lite --tasks mrpc --methods \S+ --seed 0", text)
 
 
 def test_record_copies_are_the_records(site: Path) -> None:

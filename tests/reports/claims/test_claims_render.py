@@ -33,10 +33,10 @@ def test_a_line_for_each_claim_with_both_verdicts(
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert len(lines) == 2 + len(claims)
     assert lines[2].startswith(
-        r"| 1a | “c \< 6 is better” | section I | not printed | supported | "
-        r"FedSplitBERT − FedAvg, QQP +5.00 \[+4.10, +5.90\] | 2 |  |"
+        r"| 1a | “c \< 6 is better”<br>section I | not printed | supported | "
+        r"FedSplitBERT − FedAvg, QQP +5.00 \[+4.10, +5.90\]<br>n = 2 |  |"
     )
-    assert lines[3].endswith("| not printed | not run |  |  |  |  |")
+    assert lines[3].endswith("| not printed | not run |  |  |")
     assert "- 1a: reported: no numbers; reproduced: n = 2; FedSplitBERT − FedAvg, QQP +5.00" in text
     assert text.startswith("### FedSplitBERT, claims · scale lite: real data, MiniLM\n")
     assert "- 1a: less than 6 layers." in text
@@ -76,14 +76,15 @@ def test_one_line_says_what_keeps_a_claim_open(
     judged = judge("FedSplitBERT", (claim,), {}, records, {TABLE: table}, table3.scale("lite"))
     line = next(line for line in claims_markdown(judged).splitlines() if line.startswith("| 1 |"))
     cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-    assert cells[3:5] == ["not printed", "undecided"]
-    assert cells[5].startswith("FedSplitBERT − FedAvg, QQP +3.00")
-    assert cells[6:8] == [
-        "3",
+    assert cells[2:4] == ["not printed", "undecided"]
+    assert cells[4].startswith("FedSplitBERT − FedAvg, QQP +3.00")
+    assert cells[4].endswith("<br>n = 3")
+    why, _, seen = cells[5].partition("; would have seen ")
+    assert why == (
         "QNLI not judged: the encoder is too weak here: centralised training 90.0, a linear model 95.0, n = 8; 1 of 2 "
-        r"on both sides of \> 0; a small encoder",
-    ]
-    assert float(cells[8]) > 3
+        r"on both sides of \> 0; a small encoder"
+    )
+    assert float(seen) > 3
     console = Console(file=io.StringIO(), width=2000)
     print_claims(judged, console)
     terminal = console.file.getvalue()  # type: ignore[attr-defined]

@@ -110,7 +110,7 @@ def test_seeds_that_miss_the_target_are_counted_not_dropped(shown: Shown, run_of
 
 def test_what_sends_nothing_reaches_a_target_for_nothing(shown: Shown, run_of: RunOf) -> None:
     made = shown([run_of("fedavg", "mrpc", 0.5, 0.7), run_of("local-majority", "mrpc", 0.8)])
-    to_own, to_printed = both(made, "Majority class, by client †")
+    to_own, to_printed = both(made, "Majority-class baseline, by client †")
     assert to_own[1][:6] == ("1", "0.00", "1", "0.00", "sends nothing", "–")
     assert to_printed[1][2:5] == ("not within 1 round", "–", "–")
 
