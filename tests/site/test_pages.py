@@ -186,7 +186,10 @@ def test_another_folder_is_never_replaced(tmp_path: Path, capsys: pytest.Capture
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [(["--records", "nowhere"], "none at nowhere"), (["--scale", "huge"], "expected one of demo")],
+    [(["--records", "nowhere"], "expected a folder of records"), (["--scale", "huge"], "expected one of demo")],
+        (["--records", "nowhere"], "nowhere: expected a folder of records"),
+        (["--scale", "huge"], "expected one of demo"),
+    ],
 )
 def test_wrong_words_are_one_message(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["site", *words]) == 2
