@@ -218,6 +218,7 @@ def _computing(work: Work, on_batch: Callable[[int], None]) -> Callable[..., tup
 
     from benchmarks.federation import build_clients, build_federation, load_inputs
     from benchmarks.runner import hold_freed_memory, peak_memory_bytes, quiet_libraries
+    from fedsim.store import same_device
     from fedsim.turns import Turn
 
     cell, settings = work.cell, work.settings
@@ -228,14 +229,15 @@ def _computing(work: Work, on_batch: Callable[[int], None]) -> Callable[..., tup
         raise UserError(f"{cell.label}: its data or its encoder have changed since it began. Start it again.")
     clients = {client.id: client for client in build_clients(cell, inputs, settings)[0]}
     federation = build_federation(cell, inputs, settings, on_batch)
-    turn = federation.algorithm.turn
+    turn, device = federation.algorithm.turn, federation.precision.device
     if turn is None:
         raise UserError(f"{cell.algorithm}: its clients' turns belong to a larger round. Leave out --client-workers.")
     if not federation.setting.objective.own_words:
         hold_freed_memory()
 
     def compute(round: int, client: int, *tensors: Params) -> tuple[TurnOutcome, int]:
-        return turn(Turn(round, clients[client], *tensors)), peak_memory_bytes()
+        given = (same_device(group, device) for group in tensors)
+        return turn(Turn(round, clients[client], *given)), peak_memory_bytes()
 
     return compute
 
