@@ -84,18 +84,21 @@ def settings(
     threads: int = 1,
     device: str | None = None,
     backbone: str | None = None,
+    client_workers: int = 1,
 ) -> Settings:
     """Places and machine, checked. workers: as many as there are cores, or places on GPUs, where none is given.
 
+    client_workers: processes that train the clients of one cell side by side, where a method's clients train apart.
     backbone: as in `select`, where one is named there.
     """
-    require_machine(device, threads, 1 if workers is None else workers)
+    require_machine(device, threads, 1 if workers is None else workers, None, client_workers)
     made = Settings(
         results_dir=Path(results_dir),
         data_dir=None if data_dir is None else Path(data_dir),
         backbone=backbone,
         threads=threads,
-        workers=workers or default_workers(device, available_cores()),
+        workers=workers or default_workers(device, available_cores(), None, client_workers),
+        client_workers=client_workers,
         device=device,
     )
     made.check()

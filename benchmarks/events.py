@@ -17,6 +17,7 @@ class CellStarted:
     cell_id: str
     finished: tuple[RoundRecord, ...]
     train_examples: tuple[int, ...]  # of each round, all of its cohort's epochs together
+    note: str = ""  # what is to be said of how it runs
 
 
 @dataclass(frozen=True)

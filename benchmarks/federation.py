@@ -27,6 +27,7 @@ from fedsim.models.sequence import with_head
 from fedsim.objectives import LANGUAGE_MODELS, Objective, build_objective
 from fedsim.precision import Precision, resolve_precision
 from fedsim.training import LocalTraining
+from fedsim.turns import Spread
 from fedsim.wire import Params
 from partitions import PartitionReport
 
@@ -211,9 +212,13 @@ class Federation:
 
 
 def build_federation(
-    cell: Cell, inputs: Inputs, settings: Settings, on_batch: Callable[[int], None] = lambda _: None
+    cell: Cell,
+    inputs: Inputs,
+    settings: Settings,
+    on_batch: Callable[[int], None] = lambda _: None,
+    spread: Spread = map,
 ) -> Federation:
-    """The cell's algorithm on its model, ready to run."""
+    """The cell's algorithm on its model, ready to run. spread: where the turns of its clients are computed."""
     longest = longest_text(inputs.backbone.config)
     if not SHORTEST_TEXT <= cell.training.max_length <= longest:
         raise UserError(
@@ -241,6 +246,7 @@ def build_federation(
         features=FeatureCache(settings.results_dir / "features", inputs.backbone.digest),
         clients=cell.clients,
         participation=cell.training.participation,
+        spread=spread,
     )
     kernels = resolve_kernels(cell.training.kernels, precision.device, inputs.backbone.config)
     algorithm = build_algorithm(cell.algorithm, setting, cell.options)

@@ -36,6 +36,7 @@ class ProgressDisplay:
         self.total = self.bars.add_task(title, total=len(cells), note="")
         self.running: dict[str, tuple[TaskID, Cell]] = {}
         self.reasons: set[str] = set()  # why cells failed, each said once
+        self.notes: set[str] = set()  # on how cells run, each said once
         self.done = 0
 
     def __enter__(self) -> ProgressDisplay:
@@ -52,7 +53,10 @@ class ProgressDisplay:
     def __call__(self, event: Event) -> None:
         """Show an event."""
         match event:
-            case CellStarted(cell, cell_id, finished, examples):
+            case CellStarted(cell, cell_id, finished, examples, note):
+                if note and note not in self.notes:
+                    self.notes.add(note)
+                    self._line(note)
                 done = sum(examples[: len(finished)])
                 if cell_id in self.running:  # of a worker that was lost; another goes on
                     self.bars.remove_task(self.running.pop(cell_id)[0])

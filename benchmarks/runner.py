@@ -20,6 +20,7 @@ from benchmarks.cell import VALIDATION
 from benchmarks.environment import describe_environment
 from benchmarks.errors import UserError
 from benchmarks.events import CellFinished, CellStarted, CellWaits, RoundFinished, Sink, Trained
+from benchmarks.executors.clients import ClientWorkers, Work, spread_of
 from benchmarks.federation import Federation, Inputs, build_clients, build_federation, load_inputs
 from benchmarks.measures import metric
 from benchmarks.predictions import pack_predictions
@@ -94,7 +95,9 @@ def _run(cell: Cell, settings: Settings, sink: Sink, keeps: bool, wait: bool) ->
         outcome = find_outcome(settings, cell, cell_id) if keeps else None
         reused = record is not None and (outcome is not None or not keeps or bool(record.diverged))
         if record is None or not reused:
-            computed, predictions, parameters = _compute(cell, cell_id, inputs, settings, sink, keeps, lease)
+            work = Work(cell, cell_id, settings, inputs.initial)
+            with spread_of(work, lambda examples: sink(Trained(cell_id, examples))) as spread:
+                computed, predictions, parameters = _compute(work, inputs, sink, keeps, lease, spread)
             lease.check()
             if keeps and not computed.diverged:
                 outcome = keep_outcome(settings, cell, cell_id, parameters)
@@ -115,15 +118,16 @@ def _only_news(sink: Sink) -> Sink:
 
 
 def _compute(
-    cell: Cell, cell_id: str, inputs: Inputs, settings: Settings, sink: Sink, keeps: bool, lease: Lease
+    work: Work, inputs: Inputs, sink: Sink, keeps: bool, lease: Lease, spread: ClientWorkers | None
 ) -> tuple[RunRecord, bytes, Params]:
     """A cell's record, what it answered, and the parameters of the server's model at its end, where they are kept."""
     import torch
 
+    cell, cell_id, settings = work.cell, work.cell_id, work.settings
     torch.set_num_threads(settings.threads)
     started = time.perf_counter()
     clients, partition = build_clients(cell, inputs, settings)
-    federation = build_federation(cell, inputs, settings, lambda n: sink(Trained(cell_id, n)))
+    federation = build_federation(cell, inputs, settings, lambda n: sink(Trained(cell_id, n)), spread or map)
     server = federation.algorithm.server
     if keeps and server is None:
         raise UserError(f"{cell.label}: {cell.algorithm} leaves no server's model, so that nothing can begin from it")
@@ -138,7 +142,9 @@ def _compute(
     def on_start(run: Run) -> None:
         begun.append((time.perf_counter(), run))
         done = tuple(round_record(result, channel.ledger) for result in run.results)
-        sink(CellStarted(cell, cell_id, done, round_examples(cell, clients, federation.algorithm)))
+        whole = spread is not None and federation.algorithm.turn is None and trains(cell.algorithm)
+        note = f"{cell.algorithm}: its rounds are one piece each, --client-workers is without effect" if whole else ""
+        sink(CellStarted(cell, cell_id, done, round_examples(cell, clients, federation.algorithm), note))
 
     def on_round(run: Run) -> None:
         sink(RoundFinished(cell_id, round_record(run.results[-1], channel.ledger)))
@@ -185,11 +191,13 @@ def _compute(
         setup_bytes=channel.ledger.setup_bytes,
         # What a round that did not end had sent is in no round's bytes either.
         ledger=tuple(entry for row in channel.ledger.rows if (entry := LedgerEntry(*row)).round <= len(run.results)),
-        environment=describe_environment(federation.precision, settings.threads) | {"kernels": federation.kernels},
+        environment=describe_environment(federation.precision, settings.threads)
+        | {"kernels": federation.kernels}
+        | ({"client_workers": len(spread.workers)} if spread and spread.workers else {}),
         timing={
             "setup_seconds": round(start - started, 3),
             "train_seconds": round(ended - start, 3),  # of the last start, with scoring and checkpoints
-            "peak_memory_bytes": peak_memory_bytes(),
+            "peak_memory_bytes": peak_memory_bytes() + (spread.peak_bytes if spread else 0),
         },
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         chosen_by=chosen_by,

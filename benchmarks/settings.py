@@ -25,10 +25,16 @@ class Settings:
     lenient: bool = False
     threads: int = 1
     workers: int = 1
+    client_workers: int = 1  # processes that compute the turns of a cell's clients; 1: the cell's own
     device: str | None = None
     executor: str = ""  # a name of benchmarks.executors; "": processes
     ray_address: str | None = None  # of a Ray cluster that runs; None: one is started here
     slurm: tuple[str, ...] = ()  # what SLURM is asked for, "partition=gpu" for each
+
+    @property
+    def cores(self) -> int:
+        """On how many a cell computes."""
+        return self.threads * self.client_workers
 
     @property
     def records_dir(self) -> Path:
@@ -48,7 +54,7 @@ class Settings:
 
     def check(self) -> None:
         """Refuse a machine and places that cannot work, before anything is computed or found finished."""
-        require_machine(self.device, self.threads, self.workers, self.executor)
+        require_machine(self.device, self.threads, self.workers, self.executor, self.client_workers)
         if self.data_dir is not None and not self.data_dir.is_dir():
             raise UserError(
                 f"data directory {self.data_dir}: expected a folder, found "
@@ -64,13 +70,16 @@ def require_at_most(what: str, most: int, found: int) -> None:
         raise UserError(f"{what}: expected a number from 1 to {most:,}, found {found:,}. Choose one of these.")
 
 
-def require_machine(device: str | None, threads: int = 1, workers: int = 1, executor: str | None = None) -> None:
+def require_machine(
+    device: str | None, threads: int = 1, workers: int = 1, executor: str | None = None, client_workers: int = 1
+) -> None:
     """UserError where a device is none, or is not here, or so many threads or workers are on no machine.
 
     GPUs are looked for where cells run on this machine: the nodes of a cluster may have others.
     """
     require_at_most("--threads", MOST_THREADS, threads)
     require_at_most("--workers", MOST_WORKERS, workers)
+    require_at_most("--client-workers", MOST_WORKERS, client_workers)
     if device is None or device == "cpu":
         return
     named = re.fullmatch(r"cuda(?::(0|[1-9][0-9]{0,3}))?", device, re.ASCII)

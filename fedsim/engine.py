@@ -14,6 +14,7 @@ from fedsim.plan import PlanFn
 from fedsim.rng import SERVER, numpy_generator
 from fedsim.server import Moments
 from fedsim.store import ClientStore
+from fedsim.turns import ComputeTurn
 from fedsim.wire import Channel, Params
 
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ class FederatedAlgorithm:
     where a method has no such model. plan: of a client in a round, where nothing else decides what the two exchange and
     compute; None where a method's rounds have to be run to know. alike: then, a key of each round: those of one key
     exchange and compute the same with the same examples; None where each may be another. learners: those of a round's
-    cohort on whose examples it trains.
+    cohort on whose examples it trains. turn: what one client of a cohort computes in a round, wherever that is; None
+    where a round is one piece.
     """
 
     init: Callable[[Sequence[Client], Channel, ClientStore], FederationState]
@@ -72,6 +74,7 @@ class FederatedAlgorithm:
     plan: PlanFn | None = None
     alike: Callable[[int], Hashable] | None = None
     learners: Callable[[int, Sequence[Client]], Sequence[Client]] = everyone
+    turn: ComputeTurn | None = None
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 import torch
@@ -81,6 +82,12 @@ class Channel:
         self.dtype = codec_dtype(codec)
         self.ledger = ledger if ledger is not None else Ledger()
         self.round = SETUP_ROUND
+
+    def apart(self) -> Channel:
+        """The same wire with a ledger of its own, for what is sent before its place in this one's has come."""
+        own = copy(self)
+        own.ledger = Ledger()
+        return own
 
     def setup(self, client: int, payload: Mapping[str, Tensor]) -> None:
         """Count the model that a client is given once, before the first round, in its own precision."""

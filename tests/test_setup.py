@@ -25,9 +25,9 @@ DISTRIBUTION_OF = {
 }  # where the name that is imported is not the one that is installed
 MAX_LINES = 400
 MAX_LINES_OF_SMALL = 300  # a file of the packages below
-# 630 of fedsim are the packed layers, 400 leases and the reading of files; the site, which only shows, is counted
-# apart from what judges.
-MAX_LINES_TOGETHER = {"fedsim": 6399, "reports": 10_559, "reports/site": 1999}
+# 630 of fedsim are the packed layers, 400 leases and the reading of files, 60 clients' turns; the site, which only
+# shows, is counted apart from what judges.
+MAX_LINES_TOGETHER = {"fedsim": 6449, "reports": 10_599, "reports/site": 1999}
 APART = {"reports": "reports/site"}
 # What each package of reports builds on, beside the standard library and benchmarks' pure data.
 REPORTS: Mapping[str, tuple[str, ...]] = {

@@ -242,6 +242,14 @@ def _machine(command: argparse.ArgumentParser) -> None:
         "--workers", type=positive, help="cells side by side (default: cores, or what GPUs have room for)"
     )
     command.add_argument(
+        "--client-workers",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="processes that train the clients of one cell side by side, where a method's clients train apart "
+        "(default: 1; results are the same bits)",
+    )
+    command.add_argument(
         "--executor",
         choices=("serial", "processes", "slurm", "ray"),
         help="where cells run (default: processes of this machine)",

@@ -106,14 +106,16 @@ def settings(words: argparse.Namespace, cells: int = 1) -> Settings:
         if given and executor != only:
             raise UserError(f"{flag}: expected with --executor {only}, found {executor or 'processes'}")
     device, threads, workers = (getattr(words, name, None) for name in ("device", "threads", "workers"))
-    require_machine(device, threads or 1, workers or 1, executor)
+    client_workers = getattr(words, "client_workers", 1)
+    require_machine(device, threads or 1, workers or 1, executor, client_workers)
     made = Settings(
         results_dir=words.results_dir,
         data_dir=words.data_dir,
         backbone=getattr(words, "backbone", None),
         lenient=getattr(words, "lenient", False),
         threads=threads or 1,
-        workers=workers or default_workers(device, cells, executor),
+        workers=workers or default_workers(device, cells, executor, client_workers),
+        client_workers=client_workers,
         device=device,
         executor=executor or "",
         ray_address=address or os.environ.get("RAY_ADDRESS") or None,

@@ -52,7 +52,7 @@ def _connect(ray: Any, settings: Settings) -> None:
         if settings.ray_address:
             ray.init(address=settings.ray_address, log_to_driver=False, logging_level="error")
         else:
-            ray.init("local", num_cpus=settings.workers * settings.threads, _node_ip_address=HERE, **quiet)
+            ray.init("local", num_cpus=settings.workers * settings.cores, _node_ip_address=HERE, **quiet)
     except (RuntimeError, ValueError, OSError, AssertionError) as error:
         raise _no_answer(settings.ray_address or "this machine", error) from None
 
@@ -86,13 +86,13 @@ class _Tasks:
         gpus = 0 if (settings.device or "cuda") == "cpu" else cluster.get("GPU", 0)
         workers = min(settings.workers, len(queue.jobs))
         options = {
-            "num_cpus": settings.threads,
+            "num_cpus": settings.cores,
             "num_gpus": min(1, gpus / workers) if gpus else 0,
             "max_retries": RETRIES,
             "scheduling_strategy": "SPREAD",
         }
-        if cluster.get("CPU", 0) < settings.threads:
-            raise UserError(f"expected {settings.threads} CPUs in the Ray cluster, found {cluster.get('CPU', 0):g}")
+        if cluster.get("CPU", 0) < settings.cores:
+            raise UserError(f"expected {settings.cores} CPUs in the Ray cluster, found {cluster.get('CPU', 0):g}")
         task = ray.remote(_drain).options(**options)
         environment = threads(settings)
         self.left = [task.remote(str(queue.folder), environment) for _ in range(workers)]

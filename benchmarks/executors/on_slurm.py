@@ -52,7 +52,7 @@ class _Jobs:
         logs = queue.settings.results_dir / "slurm" / queue.folder.name
         try:
             executor = submitit.AutoExecutor(logs, given.pop("cluster", "slurm"), slurm_max_num_timeout=REQUEUES)
-            executor.update_parameters(timeout_min=MINUTES, cpus_per_task=settings.threads, name="cells")
+            executor.update_parameters(timeout_min=MINUTES, cpus_per_task=settings.cores, name="cells")
             executor.update_parameters(**{name if name in SHARED else f"slurm_{name}": given[name] for name in given})
             environment = threads(settings)
             with executor.batch():

@@ -161,7 +161,7 @@ def _forwarded(sink: Sink) -> Iterator[Sink]:
 
 def _work(pipe: Connection, settings: Settings, environment: Mapping[str, str]) -> None:
     os.environ.update(environment)  # before torch is loaded
-    _end_with_parent()
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a worker at once: its state is on disk
     with suppress(EOFError):
         while (job := pipe.recv()) is not None:
@@ -184,7 +184,7 @@ def unexpected(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """End this process as soon as the one that started it is gone: a SIGKILL leaves no one to tell it."""
 
     def follow() -> None:

@@ -140,7 +140,7 @@ class _Lines:
 
 def _line(event: Event) -> Line:
     match event:
-        case CellStarted(cell, cell_id, finished, examples):
+        case CellStarted(cell, cell_id, finished, examples, note):
             rounds = [asdict(entry) for entry in finished]
             return {
                 "kind": "started",
@@ -148,6 +148,7 @@ def _line(event: Event) -> Line:
                 "cell_id": cell_id,
                 "rounds": rounds,
                 "examples": examples,
+                "note": note,
             }
         case CellWaits(cell, holder):
             return {"kind": "waits", "cell": cell.to_json(), "holder": holder}
@@ -168,7 +169,8 @@ def _event(line: Line, settings: Settings) -> Event:
     match line["kind"]:
         case "started":
             rounds = tuple(round_from_json(entry) for entry in line["rounds"])
-            return CellStarted(Cell.from_json(line["cell"]), line["cell_id"], rounds, tuple(line["examples"]))
+            cell, examples = Cell.from_json(line["cell"]), tuple(line["examples"])
+            return CellStarted(cell, line["cell_id"], rounds, examples, line["note"])
         case "waits":
             return CellWaits(Cell.from_json(line["cell"]), line["holder"])
         case "trained":

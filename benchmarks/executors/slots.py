@@ -14,16 +14,19 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
-def default_workers(device: str | None, cells: int, executor: str | None = None) -> int:
-    """One process a core on CPUs, as cells are independent; on GPUs one for each slot; a few jobs on a cluster."""
+def default_workers(device: str | None, cells: int, executor: str | None = None, client_workers: int = 1) -> int:
+    """One process a core on CPUs, as cells are independent; on GPUs one for each slot; a few jobs on a cluster.
+
+    client_workers: processes of a cell that compute.
+    """
     if executor == "slurm":
         return min(CLUSTER_JOBS, cells)
     import torch
 
     gpu = device.startswith("cuda") if device else torch.cuda.is_available()
     if not gpu:
-        return max(1, min(available_cores(), cells))
-    return max(1, min(sum(gpu_slots(device)), available_cores(), cells))
+        return max(1, min(available_cores() // client_workers, cells))
+    return max(1, min(min(sum(gpu_slots(device)), available_cores()) // client_workers, cells))
 
 
 def gpu_slots(device: str | None) -> list[int]:

@@ -22,6 +22,7 @@ from fedsim.objectives import Objective
 from fedsim.plan import ClientId, ExchangePlan
 from fedsim.store import same_device
 from fedsim.training import LocalTraining
+from fedsim.turns import Spread
 from fedsim.wire import Params
 
 
@@ -37,6 +38,7 @@ class Setting:
     features: FeatureCache = field(default_factory=FeatureCache)
     clients: int | None = None  # of the federation, with ids from 0 on, where a method's plans depend on all of them
     participation: float = 1.0  # share of the clients that is drawn for each round
+    spread: Spread = map  # where the turns of a round's clients are computed: here, one after the other
 
     @cached_property
     def model(self) -> Model:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from fedsim.models.groups import ParameterGroups
 from fedsim.plan import ClientId, ExchangePlan, PlanFn
 from fedsim.server import Moments, ServerOptimizer
 from fedsim.store import ClientStore, same_device
+from fedsim.turns import Turn, TurnOutcome
 from fedsim.wire import Channel, Params
 
 EMBEDDINGS = ("frozen", "global", "local")
@@ -62,8 +63,9 @@ def averaging(
         personal = _leaves_own_model(plan(1, 0), setting.initial)
     optimizer = ServerOptimizer.from_options(server or {})
     shared = _Averaging(setting, plan, optimizer, proximal, prepared, answers, personal, weights)
+    own = personal and answers == "own"
     return FederatedAlgorithm(
-        shared.init, shared.round, shared.predict, personal and answers == "own", setting.server_params, plan
+        shared.init, shared.round, shared.predict, own, setting.server_params, plan, turn=shared.turn
     )
 
 
@@ -99,17 +101,27 @@ class _Averaging:
         plans = {client.id: self._plan(number, client.id) for client in cohort}
         weights = aggregation_weights(cohort, plans, self.weights)
         shared = self.setting.server_params(state)
+        downloads: dict[ClientId, Channel] = {}
         mean: Params = {}
         losses = []
-        for client in cohort:
-            own = plans[client.id]
-            received = channel.to_client(client.id, {name: shared[own.view[name]] for name in sorted(own.download)})
-            trained, loss = self._train(own, client, number, shared, state.clients, received)
-            losses.append(loss)
-            for name, tensor in channel.to_server(
-                client.id, {name: trained[name] for name in sorted(own.upload)}
-            ).items():
-                target = own.view[name]
+
+        def turns() -> Iterator[Turn]:
+            for client in cohort:
+                own = plans[client.id]
+                downloads[client.id] = channel.apart()
+                due = {name: shared[own.view[name]] for name in sorted(own.download)}
+                received = downloads[client.id].to_client(client.id, due)
+                there = {own.view[name] for name in own.view.keys() - own.download - own.local} & state.shared.keys()
+                known = {name: shared[name] for name in there}
+                yield Turn(number, client, known, state.clients.get(client.id), received)
+
+        for client, outcome in zip(cohort, self.setting.spread(self.turn, turns()), strict=True):
+            for row in downloads.pop(client.id).ledger.rows:
+                channel.ledger.add(row)
+            state.clients.put(client.id, number, outcome.kept)
+            losses.append(outcome.loss)
+            for name, tensor in channel.to_server(client.id, same_device(outcome.uploaded, device)).items():
+                target = plans[client.id].view[name]
                 if target not in mean:
                     mean[target] = torch.zeros_like(tensor)
                 mean[target].add_(tensor, alpha=weights[client.id][target])
@@ -129,25 +141,24 @@ class _Averaging:
             raise FederationError(f"exchange plan: the server has no {unknown[0]}, which client {client} views")
         return own
 
-    def _train(
-        self, own: ExchangePlan, client: Client, number: int, shared: Params, store: ClientStore, received: Params
-    ) -> tuple[Params, float]:
-        """Train one client in round `number`: its parameters, which stand until the next trains, and its mean loss."""
-        private = store.get(client.id)
-        moments = moments_in(private)
+    def turn(self, turn: Turn) -> TurnOutcome:
+        """Train one client."""
+        number, client, received = turn.round, turn.client, turn.received
+        own = self._plan(number, client.id)
+        moments = moments_in(turn.private)
         model = self.setting.client_model(own)
-        model.hold(self._begin(own, shared, private) | received)
+        model.hold(self._begin(own, turn.shared, turn.private) | received)
         loss = self.setting.training.run(
             model, self.prepared(client.train), sorted(own.train), number, client.id, received, self.proximal, moments
         )
-        store.put(client.id, number, model.read(sorted(own.local)) | flat_moments(moments))
-        return model.read(own.view), loss
+        kept = model.read(sorted(own.local)) | flat_moments(moments)
+        return TurnOutcome(model.read(sorted(own.upload)), kept, loss)
 
     def _begin(self, own: ExchangePlan, shared: Params, private: Params) -> Params:
         """A client's tensors under its own names: what it keeps, or began with; of the others, the server's."""
         initial = self.setting.initial
         return {
-            name: private.get(name, initial[target]) if name in own.local else shared[target]
+            name: private.get(name, initial[target]) if name in own.local else shared.get(target, initial[target])
             for name, target in own.view.items()
         }
 
