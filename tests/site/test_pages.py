@@ -186,7 +186,7 @@ def test_another_folder_is_never_replaced(tmp_path: Path, capsys: pytest.Capture
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [(["--records", "nowhere"], "expected a folder of records"), (["--scale", "huge"], "expected one of demo")],
+    [
         (["--records", "nowhere"], "nowhere: expected a folder of records"),
         (["--scale", "huge"], "expected one of demo"),
     ],
