@@ -177,10 +177,9 @@ class OutOfOrder(ClientWorkers):
         self.workers.clear()
 
 
-@pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("name", CELLS)
 def test_turns_that_end_out_of_order(
-    name: str, count: int, alone: Any, settings: Settings, events: Any, monkeypatch: pytest.MonkeyPatch
+    name: str, alone: Any, settings: Settings, events: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = alone(name)  # before anything is put in place of what it tests
     made: list[OutOfOrder] = []
@@ -191,8 +190,8 @@ def test_turns_that_end_out_of_order(
         yield made[-1]
 
     monkeypatch.setattr(runner, "spread_of", spread)
-    assert computed(CELLS[name], replace(settings, client_workers=count), events) == expected
-    assert len(made[0].workers) == count
+    assert computed(CELLS[name], replace(settings, client_workers=3), events) == expected
+    assert len(made[0].workers) == 3
     trained = sum(event.examples for event in events.of(Trained))
     assert trained == sum(events.of(CellStarted)[0].train_examples)
 
