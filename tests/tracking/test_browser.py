@@ -102,6 +102,10 @@ def test_first_row_names_the_winner_with_its_score_and_uplink(screen: Any, winne
     name = {"fedavg": "FedAvg", "fedsplitbert": "FedSplitBERT"}[winner.cell.algorithm]
     sent = sum(entry.up_bytes for entry in winner.rounds)
     for text in (name, str(winner.score("test/f1", "chosen")), str(sent)):
+        for _ in range(30):  # columns find their widths some time after their rows
+            if in_view(screen, text) is True:
+                break
+            screen.wait_for_timeout(1000)
         assert in_view(screen, text) is True, text
 
 
