@@ -230,5 +230,5 @@ def test_plan_derives_the_papers_bytes(capsys: pytest.CaptureFixture[str], tmp_p
         for name, size in sizes.items()
     }
     assert "5 cells, 0 finished" in output
-    assert "* one direction (upload), summed over clients, GB = 10^9 bytes; derived for bert-base-uncased" in output
+    assert "* one direction (uplink), summed over clients, GB = 10^9 bytes; derived for bert-base-uncased" in output
     assert not list(tmp_path.iterdir())  # it only looks

@@ -74,7 +74,7 @@ def test_hyper_parameters_are_those_of_the_definitions() -> None:
         for label, methods in (
             ("FedAvg, FedProx", ("fedavg", "fedprox")),
             ("FedSplitBERT", ("fedsplitbert",)),
-            ("central training", ("central",)),
+            ("centralised training", ("central",)),
             ("D-, C-FedFreezeBERT", ("d-fedavg", "d-fedprox", "c")),
         ):
             rates = {training_of(by_id[method].algorithm, scale).learning_rate for method in methods}
