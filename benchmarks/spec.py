@@ -318,6 +318,10 @@ class Benchmark:
             tuned = (*tuned, *search.swept.get((column.task, row.id), {}).items())
         return (*tuned, *((name, value) for name, value in self.overrides if not row.is_fixed(name)))
 
+    def lineage(self, row: Row) -> tuple[Row, ...]:
+        """A row, and before it those of this table from whose outcomes its cells begin, the first one first."""
+        return (*(self.lineage(self.row(row.begins)) if row.begins else ()), row)
+
     def cell(self, row: Row, column: Column, scale: Scale, seed: int) -> Cell:
         """The cell of a row, column, scale and seed: the base cell with all changes.
 

@@ -64,8 +64,12 @@ def _records(request: Request, row_id: str, column: Column) -> Any:
 
 
 def _sent(request: Request, row: Row, column: Column, scale: Scale, baseline: str) -> float | None:
-    """Uplink of a row's round over the baseline's, by shapes; None where it is not known before."""
+    """Uplink of a row's round over the baseline's, by shapes; None where it is not known before.
+
+    Of a row that begins from another one's outcome, the round of the two that sends more.
+    """
     if request.derive is None:
         return None
-    own, its = (request.derive(one, column, scale) for one in (row, request.benchmark.row(baseline)))
-    return own.up_bytes / its.up_bytes if own is not None and its is not None and its.up_bytes else None
+    rows = (request.benchmark.row(baseline), *request.benchmark.lineage(row))
+    sizes = [None if (found := request.derive(one, column, scale)) is None else found.up_bytes for one in rows]
+    return None if None in sizes or not sizes[0] else max(size or 0 for size in sizes[1:]) / sizes[0]

@@ -24,8 +24,9 @@ class Point:
     """One method's mark on one task: reported, or ours at a scale.
 
     value, sd: in the metric's unit; sd over seeds, None for one seed or in print. total_bytes, up_bytes: of the whole
-    run, all clients together, without the set-up; round_bytes: sent up in a round. is_best: whether no other mark of
-    its kind reaches as much with fewer bytes of the whole run. cells: ids of the records behind it.
+    run and of that from which it begins, all clients together, without the set-up; round_bytes: sent up in a round.
+    is_best: whether no other mark of its kind reaches as much with fewer bytes of the whole run. cells: ids of the
+    records behind it.
     """
 
     paper: str
@@ -69,10 +70,19 @@ def points_of(request: Request) -> Iterator[Point]:
             sizes = sent.up_bytes + sent.down_bytes, sent.up_bytes, sent.up_bytes / rounds
             yield Point(*_of(request, row, column, PAPER), entry.value, None, 0, *sizes, is_reported=True)
         records = request.records_of(row, column)
-        cost = measured_cost(request.benchmark, column, records)
+        # What a row begins from was sent for it, too.
+        costs = [
+            measured_cost(request.benchmark, column, request.records_of(one, column))
+            for one in request.benchmark.lineage(row)
+        ]
+        known_costs = [cost for cost in costs if cost is not None]
         values = known(scores_of(records, score).at()) if records else ()
-        if cost is not None and values:
-            measured = cost.total_bytes, cost.up_bytes, cost.up_bytes / cost.rounds
+        if len(known_costs) == len(costs) and values:
+            measured = (
+                sum(cost.total_bytes for cost in known_costs),
+                sum(cost.up_bytes for cost in known_costs),
+                max(cost.up_bytes / cost.rounds for cost in known_costs),
+            )
             of = _of(request, row, column, request.scale.id)
             yield Point(*of, mean(values), sample_sd(values), len(values), *measured, cells=_ids(records))
 

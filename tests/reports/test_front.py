@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchmarks.claims import Claim
+from benchmarks.cli.derive import derive_for
 from benchmarks.registry import benchmark
 from reports.audit.checks import Finding
 from reports.claims.judge import Judgement
 from reports.evidence.records import request_for
-from reports.front.picture import front_picture
+from reports.front.picture import _sent, front_picture
 from reports.front.state import MOST, Standing, front_markdown
 
 TABLE = benchmark("fedsplitbert-table3")
@@ -65,3 +66,12 @@ def test_the_picture_says_how_many_seeds_stand_behind_it() -> None:
     assert ", not run; levels are not comparable" in title
     (shown,) = (text.get_text() for text in legend.get_texts())
     assert shown == "hollow: reported"
+
+
+def test_what_begins_from_a_row_costs_what_that_costs() -> None:
+    """Fine-tuning after FedAvg sends nothing itself."""
+    column = next(column for column in TABLE.columns if column.task == "mrpc")
+    request = request_for(TABLE, LITE, (), columns=[column], derive=derive_for(TABLE))
+    sent = {row.id: _sent(request, row, column, LITE, "fedavg") for row in request.rows}
+    assert sent["fedavg-finetuned"] == sent["fedavg-prior"] == sent["fedavg"] == 1
+    assert sent["local-only"] == 0
