@@ -52,7 +52,7 @@ def _parse(assignment: str) -> tuple[str, JSON]:
 
 def read_value(flag: str, name: str, text: str) -> JSON:
     """A field's value as it is written on the command line: JSON, or else the text itself; UserError if not finite."""
-    value = read_json(flag, name, text, text)
+    value = parsed(flag, name, text, text)
     try:
         canonical_json(value)
     except ValueError:
@@ -60,7 +60,7 @@ def read_value(flag: str, name: str, text: str) -> JSON:
     return value
 
 
-def read_json(flag: str, name: str, text: str, otherwise: JSON) -> JSON:
+def parsed(flag: str, name: str, text: str, otherwise: JSON) -> JSON:
     """What a text on the command line says in JSON, or something else where it is none."""
     try:
         value = json.loads(text)

@@ -72,8 +72,11 @@ def copied(paths: Iterable[Path], data_dir: Path, folder: Path) -> int:
             continue
         place.parent.mkdir(parents=True, exist_ok=True)
         partial = place.with_name(f".{place.name}")
-        shutil.copyfile(path, partial)
-        partial.replace(place)
+        try:
+            shutil.copyfile(path, partial)
+            partial.replace(place)
+        finally:
+            partial.unlink(missing_ok=True)
     return sizes
 
 

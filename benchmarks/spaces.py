@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 
 from benchmarks.changes import changeable, field_value
-from benchmarks.customise import read_json, read_value
+from benchmarks.customise import parsed, read_value
 from benchmarks.errors import UserError
 from benchmarks.spec import JSON, Benchmark, Cell, Column, Row, Scale
 from benchmarks.tuning import Range, Space
@@ -41,7 +41,7 @@ def read_space(grids: Sequence[str], ranges: Sequence[str]) -> Space:
 
 
 def _values(name: str, text: str) -> Sequence[JSON]:
-    found = read_json("--grid", name, f"[{text}]", text.split(","))
+    found = parsed("--grid", name, f"[{text}]", text.split(","))
     values = [read_value("--grid", name, each if isinstance(each, str) else json.dumps(each)) for each in found]
     if "" in values:
         raise UserError(f"--grid {name}: expected values between commas, found an empty one in {text!r}")

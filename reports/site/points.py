@@ -14,7 +14,7 @@ from reports.evidence.published import published_for
 from reports.evidence.records import PAPER, Request
 from reports.evidence.scores import known, score_label, scores_of
 from reports.evidence.statistics import mean, sample_sd
-from reports.evidence.traffic import measured_cost
+from reports.evidence.traffic import Cost, measured_cost
 
 VIEWS = ("scores", "crossed")  # of tables whose numbers are scores of whole runs
 
@@ -70,21 +70,26 @@ def points_of(request: Request) -> Iterator[Point]:
             sizes = sent.up_bytes + sent.down_bytes, sent.up_bytes, sent.up_bytes / rounds
             yield Point(*_of(request, row, column, PAPER), entry.value, None, 0, *sizes, is_reported=True)
         records = request.records_of(row, column)
-        # What a row begins from was sent for it, too.
-        costs = [
-            measured_cost(request.benchmark, column, request.records_of(one, column))
-            for one in request.benchmark.lineage(row)
-        ]
-        known_costs = [cost for cost in costs if cost is not None]
         values = known(scores_of(records, score).at()) if records else ()
-        if len(known_costs) == len(costs) and values:
-            measured = (
-                sum(cost.total_bytes for cost in known_costs),
-                sum(cost.up_bytes for cost in known_costs),
-                max(cost.up_bytes / cost.rounds for cost in known_costs),
-            )
+        measured = _measured(request, row, column)
+        if values and measured is not None:
             of = _of(request, row, column, request.scale.id)
             yield Point(*of, mean(values), sample_sd(values), len(values), *measured, cells=_ids(records))
+
+
+def _measured(request: Request, row: Row, column: Column) -> tuple[float, float, float] | None:
+    """Bytes of a row's runs in all, those sent up, and those sent up in the larger round; None where none are known.
+
+    What a row begins from was sent for it, too.
+    """
+    costs: list[Cost] = []
+    for one in request.benchmark.lineage(row):
+        cost = measured_cost(request.benchmark, column, request.records_of(one, column))
+        if cost is None:
+            return None
+        costs.append(cost)
+    totals = sum(cost.total_bytes for cost in costs), sum(cost.up_bytes for cost in costs)
+    return *totals, max(cost.up_bytes / cost.rounds for cost in costs)
 
 
 def _of(request: Request, row: Row, column: Column, scale: str) -> tuple[str, str, str, str, str, str, Metric, str]:

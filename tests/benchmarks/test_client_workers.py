@@ -7,11 +7,8 @@ import os
 import pickle
 import random
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,9 +32,8 @@ from benchmarks.settings import Settings
 from fedsim.errors import DivergedError
 from fedsim.turns import Turn, TurnOutcome
 from fedsim.wire import Params
+from tests.processes import PATIENCE_SECONDS, command, running, wait_for
 
-ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_SECONDS = 300  # on a machine that is busy with other work
 TRAINING = Training(rounds=2, learning_rate=2e-3, batch_size=16, max_length=32, precision="fp32")
 LABELS = {"scheme": "sizes", "sizes": [60, 25, 40, 30, 35]}
 
@@ -299,15 +295,7 @@ def test_a_command_that_is_ended_leaves_no_process_and_goes_on(
     number: int, settings: Settings, run_words: Callable[..., list[str]]
 ) -> None:
     words = run_words(settings.results_dir, "fedavg", "training.rounds=50", "training.local_epochs=1")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks", *words, "--client-workers", "2"],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
+    with command(*words, "--client-workers", "2") as process:
         wait_for(
             lambda: bool(list(settings.results_dir.glob("checkpoints/*/state.json"))) or process.poll() is not None
         )
@@ -315,29 +303,9 @@ def test_a_command_that_is_ended_leaves_no_process_and_goes_on(
         (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
         _, stderr = process.communicate(timeout=PATIENCE_SECONDS)
         wait_for(lambda: running(process.pid) == 0)
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGTERM)
     assert "Traceback" not in stderr
     assert list(settings.results_dir.glob("checkpoints/*/state.json"))
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {PATIENCE_SECONDS} seconds in vain"
-        time.sleep(0.01)
-
-
-def running(group: int) -> int:
-    """How many processes of a group run."""
-    count = 0
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            state, _, process_group = path.read_text().rpartition(")")[2].split()[:3]
-            count += int(process_group) == group and state not in "ZX"
-    return count
 
 
 # ---- the setting -----------------------------------------------------------------------------------------------------

@@ -7,11 +7,9 @@ import multiprocessing
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +24,11 @@ from benchmarks.settings import Settings
 from benchmarks.spec import Cell
 from fedsim.checkpoint import Checkpoint
 from fedsim.engine import Run
+from tests.processes import PATIENCE_SECONDS, command, running, wait_for
 
-ROOT = Path(__file__).resolve().parents[2]
 ROUNDS = 4
 SHORT = (f"training.rounds={ROUNDS}", "training.local_epochs=1")
 METHODS = ("fedadam", "fedsplitbert-qat")  # the server's moments; clients' own tensors and a codec
-PATIENCE_SECONDS = 300  # on a machine that is busy with other work
 Words = Callable[..., list[str]]
 Outcomes = dict[str, dict[str, Any]]
 
@@ -59,13 +56,6 @@ def rounds_saved(settings: Settings) -> int:
         with suppress(FileNotFoundError):  # removed in this moment, once its record was there
             saved += json.loads(manifest.read_text().partition("\n")[2])["round"]  # below its hash
     return saved
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {seconds} seconds in vain"
-        time.sleep(0.01)
 
 
 # ---- a kill before each write ----------------------------------------------------------------------------------
@@ -159,41 +149,15 @@ def test_ctrl_c_says_that_it_can_go_on_and_does(
 # ---- a command with workers, as a shell starts it ---------------------------------------------------------------
 
 
-@contextmanager
-def command(settings: Settings, run_words: Words) -> Iterator[subprocess.Popen[str]]:
-    """Two workers in a process group of their own, of which nothing is left afterwards."""
-    words = [*run_words(settings.results_dir, ",".join(METHODS), *SHORT), "--workers", "2"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks", *words],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-
-
-def running(group: int) -> int:
-    """How many processes of a group run; those that have ended and are not yet reaped do not count."""
-    count = 0
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            state, _, process_group = path.read_text().rpartition(")")[2].split()[:3]
-            count += int(process_group) == group and state not in "ZX"
-    return count
+def words_of(settings: Settings, run_words: Words) -> list[str]:
+    return [*run_words(settings.results_dir, ",".join(METHODS), *SHORT), "--workers", "2"]
 
 
 @pytest.mark.parametrize("send", [os.killpg, os.kill], ids=["to the group, as a terminal", "to the command alone"])
 def test_ctrl_c_ends_a_command_and_its_workers_with_one_line(
     send: Callable[[int, int], None], settings: Settings, run_words: Words
 ) -> None:
-    with command(settings, run_words) as process:
+    with command(*words_of(settings, run_words)) as process:
         wait_for(lambda: len(list(settings.results_dir.glob("locks/*"))) == 2 or process.poll() is not None)
         send(process.pid, signal.SIGINT)
         _, stderr = process.communicate(timeout=PATIENCE_SECONDS)
@@ -205,7 +169,7 @@ def test_ctrl_c_ends_a_command_and_its_workers_with_one_line(
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
 def test_sigkill_of_a_command_ends_its_workers_too(settings: Settings, run_words: Words) -> None:
     """Or they would hold memory and the cells' locks for ever."""
-    with command(settings, run_words) as process:
+    with command(*words_of(settings, run_words)) as process:
         wait_for(lambda: running(process.pid) >= 4 or process.poll() is not None)  # itself, two workers, a helper
         process.kill()
         process.wait()

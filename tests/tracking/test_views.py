@@ -30,6 +30,13 @@ def shown_as(*records: RunRecord, reported: float | None = None) -> dict[str, Sh
     }
 
 
+def beside_reference(*records: RunRecord) -> dict[str, Shown]:
+    """The same, the last one a reference: not among the methods that compete."""
+    rows = shown_as(*records)
+    last = records[-1].cell.definition_id
+    return rows | {last: dataclasses.replace(rows[last], is_reference=True)}
+
+
 def ending_in(record: RunRecord, f1: float) -> RunRecord:
     """A record with another F1 after its last round."""
     last = dataclasses.replace(record.rounds[-1], scores={"test": {"f1": f1, "pearson": None}})
@@ -167,8 +174,7 @@ def test_a_reference_is_no_winner_beside_the_papers_methods(
     store: Any, group: str, open_mirror: Open, record_of: Callable[..., RunRecord]
 ) -> None:
     record, central = record_of(), ending_in(record_of(algorithm="central"), 0.9)
-    rows = shown_as(record, central)
-    rows[central.cell.definition_id] = dataclasses.replace(rows[central.cell.definition_id], is_reference=True)
+    rows = beside_reference(record, central)
     with open_mirror(shown=rows) as mirror:
         mirror.sync([record, central])
     (parent,) = store.parents(group)
@@ -228,8 +234,7 @@ def test_a_tasks_view_has_the_methods_that_compete_and_a_tables_all(
     store: Any, group: str, open_mirror: Open, record_of: Callable[..., RunRecord]
 ) -> None:
     record, central = record_of(), ending_in(record_of(algorithm="central"), 0.9)
-    rows = shown_as(record, central)
-    rows[central.cell.definition_id] = dataclasses.replace(rows[central.cell.definition_id], is_reference=True)
+    rows = beside_reference(record, central)
     with open_mirror(shown=rows, tasks=["mrpc"]) as mirror:
         mirror.sync([record, central])
         link = mirror.link

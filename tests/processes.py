@@ -1,0 +1,52 @@
+"""Commands as a shell starts them, each in a process group of its own of which tests leave nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tests.conftest import ROOT
+
+PATIENCE_SECONDS = 300  # on a machine that is busy with other work
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {seconds} seconds in vain"
+        time.sleep(0.01)
+
+
+@contextmanager
+def command(*words: str) -> Iterator[subprocess.Popen[str]]:
+    """`python -m benchmarks` with these words."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks", *words],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def running(group: int) -> int:
+    """How many processes of a group run; those that have ended and are not yet reaped do not count."""
+    count = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, process_group = path.read_text().rpartition(")")[2].split()[:3]
+            count += int(process_group) == group and state not in "ZX"
+    return count
