@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.cli.beside import Beside
 from benchmarks.cli.derive import derive_client, derive_for
 from benchmarks.cli.paper import show_audit, show_claims
 from benchmarks.cli.run import open_mirror
 from benchmarks.cli.select import Selection, selection, settings, tables_of
 from benchmarks.cli.sweep_page import sweeps_markdown
 from benchmarks.errors import UserError
-from benchmarks.record import RunRecord, read_folders, write_bytes, write_record
+from benchmarks.record import RunRecord, read_folders, write_record
 from benchmarks.registry import benchmark_ids
-from benchmarks.settings import Settings, require_writable
+from benchmarks.settings import Settings, available_cores, require_writable
 from benchmarks.spec import SCALES, digest
 
 if TYPE_CHECKING:
@@ -36,32 +37,31 @@ def report_command(words: argparse.Namespace) -> int:
     if not chosen:
         places = ", ".join(map(str, folders))
         raise UserError(f"no record in {places} belongs to what was asked for: run it first")
-    pages = [show_report(part, records, made, words.score, notes=words.notes)[0] for part in chosen]
-    claims: list[str] = []
-    for paper in dict.fromkeys(part.benchmark.paper.id for part in chosen):
-        scales = {part.scale.id: part.scale for part in chosen if part.benchmark.paper.id == paper}
-        claims += [show_claims(paper, scale, records, made) for scale in scales.values()]
-        claims.append(show_audit(paper, records, made))
-    if words.readme:
-        from reports.pages.files import render_state, update_readme
+    from reports.pages.files import draw, render_state, update_readme
 
-        pictures = _pictures(pages, words.pictures, words.readme.parent) if words.pictures else {}
-        tables = _asked_for(words.id)
-        parts = [*sweeps_markdown(tables, words.scale, words.pictures, words.readme.parent), *claims]
-        update_readme(words.readme, render_state(pages, pictures, "\n\n".join(text.strip() for text in parts if text)))
-        print(f"updated {words.readme}")
+    with Beside(draw, available_cores()) as drawing:
+        pages = [show_report(part, records, made, words.score, notes=words.notes, draw=drawing)[0] for part in chosen]
+        readme, pictures = words.readme, words.pictures
+        links = _pictures(pages, pictures, readme.parent, drawing) if readme and pictures else {}
+        claims: list[str] = []
+        for paper in dict.fromkeys(part.benchmark.paper.id for part in chosen):
+            scales = {part.scale.id: part.scale for part in chosen if part.benchmark.paper.id == paper}
+            claims += [show_claims(paper, scale, records, made) for scale in scales.values()]
+            claims.append(show_audit(paper, records, made))
+    if readme:
+        parts = [*sweeps_markdown(_asked_for(words.id), words.scale, pictures, readme.parent), *claims]
+        update_readme(readme, render_state(pages, links, "\n\n".join(text.strip() for text in parts if text)))
+        print(f"updated {readme}")
     return 0
 
 
-def _pictures(pages: Sequence[Page], folder: Path, beside: Path) -> dict[str, str]:
-    """Write the pages' figures into a folder; returns benchmark id -> link from a file that lies `beside`."""
-    from reports.pages.plots import render
-
+def _pictures(pages: Sequence[Page], folder: Path, beside: Path, draw: Callable[..., None]) -> dict[str, str]:
+    """Draw the pages' figures into a folder; returns benchmark id -> link from a file that lies `beside`."""
     links = {}
     for page in pages:
         if page.figure is not None:
             path = folder / f"{page.request.benchmark.id}-{page.request.scale.id}.png"
-            write_bytes(path, *render(page.figure, "png"))
+            draw(page.figure, {path: "png"})
             links[page.request.benchmark.id] = Path(os.path.relpath(path, beside)).as_posix()
     return links
 
@@ -120,17 +120,19 @@ def show_report(
     every: Sequence[RunRecord] | None = None,
     notes: bool = False,
     short: bool = False,
+    draw: Callable[..., None] | None = None,
 ) -> tuple[Page, list[Path]]:
     """Print what is chosen of a benchmark, and write the files of all of it that has been run; returns page and files.
 
     every: the records that files show, where others are at hand than those that are printed. Changed settings have a
     folder of their own. notes: whether those under the tables are printed; short: the end of a run for the tables.
+    draw: what writes the plots, in place of doing so at once.
     """
     from rich.console import Console
     from rich.text import Text
 
     from benchmarks.cli.ending import ending
-    from reports.pages.files import write_report
+    from reports.pages import files
     from reports.pages.render import print_page
 
     shown, console = page_of(chosen, records, score_at), Console()
@@ -144,10 +146,10 @@ def show_report(
     written = shown if alike else page_of(whole, records if every is None else every, score_at)
     name = f"{scale.id}-changed-{digest(scale.label, 8)}" if scale.changed else scale.id
     folder = made.results_dir / "reports" / chosen.benchmark.id / name
-    files = write_report(written, folder)
+    paths = files.write_report(written, folder, draw or files.draw)
     unsaid = "" if notes else f"; {len(shown.notes)} notes: in table.md, or with --notes"
-    print(f"Written to {folder}: {', '.join(path.name for path in files)}{unsaid}")
-    return shown, files
+    print(f"Written to {folder}: {', '.join(path.name for path in paths)}{unsaid}")
+    return shown, paths
 
 
 def page_of(chosen: Selection, records: Sequence[RunRecord], score_at: str = "chosen") -> Page:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from benchmarks.record import write_bytes, write_text
 from fedsim.files import FileError, read_text
@@ -15,18 +16,31 @@ from reports.pages.page import Page
 from reports.pages.plots import KINDS, render
 from reports.pages.render import escape, markdown, titled_table
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 PAGE_WIDTH = 92  # characters of a table, so that GitHub's 838 points hold it
 BEGIN, END = "<!-- reproduced:begin -->", "<!-- reproduced:end -->"
 
 
-def write_report(page: Page, folder: Path) -> list[Path]:
-    """Write table.md, table.tex, table.csv, and plot.png, plot.svg and plot.pdf; each appears whole or not at all."""
-    contents = {"table.md": markdown(page).encode(), "table.tex": latex(page).encode(), "table.csv": page.csv.encode()}
+def draw(figure: Callable[[], Figure], files: Mapping[Path, str]) -> None:
+    """Write a figure as files, each of one of KINDS; each appears whole or not at all."""
+    for path, content in zip(files, render(figure, *files.values()), strict=True):
+        write_bytes(path, content)
+
+
+def write_report(page: Page, folder: Path, draw: Callable[..., None] = draw) -> list[Path]:
+    """Write table.md, table.tex, table.csv, and plot.png, plot.svg and plot.pdf; each appears whole or not at all.
+
+    draw: what writes the plots, at once or while other things go on.
+    """
+    tables = {"table.md": markdown(page), "table.tex": latex(page), "table.csv": page.csv}
+    for name, text in tables.items():
+        write_bytes(folder / name, text.encode())
+    plots = {folder / f"plot.{kind}": kind for kind in KINDS if page.figure is not None}
     if page.figure is not None:
-        contents |= dict(zip((f"plot.{kind}" for kind in KINDS), render(page.figure, *KINDS), strict=True))
-    for name, content in contents.items():
-        write_bytes(folder / name, content)
-    return [folder / name for name in contents]
+        draw(page.figure, plots)
+    return [*(folder / name for name in tables), *plots]
 
 
 def _state(page: Page, picture: str | None) -> str:
