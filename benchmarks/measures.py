@@ -38,6 +38,11 @@ class Metric:
         return 100 if self.unit == "%" else 1
 
     @property
+    def is_exponential(self) -> bool:
+        """Whether ratios of it say more than differences: such scores stand on a logarithmic axis."""
+        return self.over_clients == "geometric"
+
+    @property
     def sign(self) -> int:
         """What a difference is multiplied with to be above 0 where it is a gain."""
         return 1 if self.higher_is_better else -1
@@ -73,7 +78,7 @@ class Metric:
         known = [value for value in values if value is not None]
         if not known or len(known) < len(values):
             return None
-        if self.over_clients == "geometric":
+        if self.is_exponential:
             return math.exp(math.fsum(math.log(value) for value in known) / len(known))
         import numpy as np
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from benchmarks.measures import Metric, metric
 from benchmarks.spec import JSON
 from reports.evidence.records import Request
 from reports.evidence.scores import scores_of
@@ -31,7 +32,8 @@ def chart(
 ) -> Chart:
     """What the script needs: a spec without data, all values, and what a reader may choose between.
 
-    choices: a value's field -> [key, label] of each option: the values of the first are shown at first.
+    choices: a value's field -> [key, label] of each option: the values of the first are shown at first. Of the panels
+    that `more` has as `exponential`, scores stand on a logarithmic axis.
     """
     colours = {value["method"]: colour_of(value["method"]) for value in values if "method" in value}
     return {"spec": dict(spec), "values": list(values), "choices": dict(choices), "colours": colours, **more}
@@ -42,9 +44,13 @@ def front_chart(points: Sequence[Point], labels: Mapping[str, str]) -> Chart:
     weights: dict[str, int] = {}
     for point in points:
         key = _panel(point)
-        weights[key] = weights.get(key, 0) + (1 if point.is_reported else 100) * (point.total_bytes > 0)
+        runs = 1 if point.is_reported else 100 * point.n  # what was run most often comes first
+        weights[key] = weights.get(key, 0) + runs * (point.total_bytes > 0)
     points = [found for found in points if weights[_panel(found)]]  # elsewhere nothing is sent by any method
     titles = {_panel(point): f"{point.task}, {point.score}" for point in points}
+    exponential = [
+        key for key in titles if any(_panel(point) == key and point.metric.is_exponential for point in points)
+    ]
     values = [_front_value(point, labels) for point in points]
     panels = sorted(titles, key=lambda key: (-weights[key], key))
     tip = [{"field": name, "title": name} for name in ("method", "paper", "score", "bytes", "runs", "scale")]
@@ -81,7 +87,7 @@ def front_chart(points: Sequence[Point], labels: Mapping[str, str]) -> Chart:
     }
     choices = {"panel": [[key, titles[key]] for key in panels]}
     measures = list(map(list, MEASURES.items()))
-    return chart(layered(340, layers), values, choices, titles=titles, measures=measures)
+    return chart(layered(340, layers), values, choices, titles=titles, exponential=exponential, measures=measures)
 
 
 def layered(height: int, layers: Mapping[str, JSON]) -> Chart:
@@ -110,8 +116,7 @@ def _front_value(point: Point, labels: Mapping[str, str]) -> Chart:
         "method": point.method,
         "paper": point.paper,
         "value": point.value,
-        "low": None if point.sd is None else point.value - point.sd,
-        "high": None if point.sd is None else point.value + point.sd,
+        **_spread(point.metric, point.value, point.sd),
         "score": point.metric.in_unit(f"{number(point.value)}{spread}"),
         **dict(zip(MEASURES, sizes, strict=True)),
         "sizes": dict(zip(MEASURES, map(human_bytes, sizes), strict=True)),
@@ -143,8 +148,7 @@ def curves_chart(request: Request) -> Chart | None:
                         "method": row.name,
                         "round": place,
                         "value": centre,
-                        "low": None if sd is None else centre - sd,
-                        "high": None if sd is None else centre + sd,
+                        **_spread(metric(column.averaged), centre, sd),
                         "runs": len(known),
                         "ours": True,
                         "spread": sd is not None,
@@ -153,13 +157,19 @@ def curves_chart(request: Request) -> Chart | None:
     if not values:
         return None
     titles = {column.name: _title(column.averaged) for column in request.columns}
-    panels = list(dict.fromkeys(value["panel"] for value in values))
-    return chart(_lines("method"), values, {"panel": [[name, name] for name in panels]}, titles=titles)
+    exponential = [column.name for column in request.columns if metric(column.averaged).is_exponential]
+    panels = {"panel": [[name, name] for name in dict.fromkeys(value["panel"] for value in values)]}
+    return chart(_lines("method"), values, panels, titles=titles, exponential=exponential)
+
+
+def _spread(of: Metric, centre: float, sd: float | None) -> Chart:
+    """A mean ± sd over seeds, within what a score can be."""
+    if sd is None:
+        return {"low": None, "high": None}
+    return {"low": max(centre - sd, of.limits[0]), "high": min(centre + sd, of.limits[1])}
 
 
 def _title(score: str) -> str:
-    from benchmarks.measures import metric
-
     found = metric(score)
     return f"{found.label} ({found.unit})" if found.unit else found.label
 

@@ -107,10 +107,14 @@
     return spec;
   }
 
-  function withTitles(spec, y, x) {
+  function withAxes(spec, y, x, exponential) {
     (spec.layer || [spec]).forEach(function (layer) {
       if (y && layer.encoding.y) { layer.encoding.y.title = y; }
       if (x && layer.encoding.x) { layer.encoding.x.title = x; }
+      if (exponential && layer.encoding.y) {
+        layer.encoding.y.scale = Object.assign({}, layer.encoding.y.scale, { type: "log", nice: false });
+        layer.encoding.y.axis = { tickCount: 6 };
+      }
     });
     return spec;
   }
@@ -158,7 +162,10 @@
       });
       var spec = withLayers(coloured(found.spec, methods, found.colours, narrow, values), values);
       var panel = selects.panel ? selects.panel.value : (values[0] || {}).panel;
-      withTitles(spec, found.titles && found.titles[panel], by && measure.selectedOptions[0].text);
+      withAxes(
+        spec, found.titles && found.titles[panel], by && measure.selectedOptions[0].text,
+        (found.exponential || []).indexOf(panel) >= 0
+      );
       Object.assign(spec, {
         $schema: "https://vega.github.io/schema/vega-lite/v6.json", width: "container",
         autosize: { type: "fit", contains: "padding" }, data: { values: values }, config: theme(),
