@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 from benchmarks.backbones import backbone_name
@@ -118,9 +119,8 @@ def _show(plan: _Plan, words: argparse.Namespace) -> None:
     Console(width=max(Console().width, 118)).print(table)
     for text in _hours(plan, words):
         print(text)
-    print(
-        f"* {paper.bytes_convention}; derived for {chosen.scale.backbone} with {plan.entries[0].cell.clients} clients."
-    )
+    encoders = " and ".join(dict.fromkeys(entry.cell.backbone for entry in plan.entries))
+    print(f"* {paper.bytes_convention}; derived for {encoders} with {plan.entries[0].cell.clients} clients.")
     first = (
         f"First, once: {stage} ({_how_many(sum(spec_id in plan.finished for spec_id in spec_ids), len(spec_ids))})."
         for stage, spec_ids in stages_of(chosen).items()
@@ -156,7 +156,11 @@ def _as_json(plan: _Plan) -> dict[str, Any]:
     rows = []
     for entry in plan.entries:
         line: dict[str, Any] = {"task": entry.column.task, "method": entry.row.id, "cell": entry.cell.spec_id}
-        line |= {"rounds": entry.cell.training.last_round, "reason": entry.reason or None}
+        line |= {
+            "backbone": entry.cell.backbone,
+            "rounds": entry.cell.training.last_round,
+            "reason": entry.reason or None,
+        }
         wire = entry.wire
         line |= {
             "counted_bytes_per_round": counted(wire) if wire else None,
@@ -186,12 +190,13 @@ def _as_json(plan: _Plan) -> dict[str, Any]:
 def _units(chosen: Selection) -> list[str]:
     """What methods have of options with a unit of their own, in both units, a line a distinct value."""
     found: dict[str, list[str]] = {}
-    for row in chosen.rows:
-        for name, unit in chosen.benchmark.units.items():
-            value = dict(expanded((*row.changes.items(), *chosen.benchmark.overrides))).get(name)
-            if value is not None:
-                text = f"{unit.name[0].upper()}{unit.name[1:]} {chosen.benchmark.shown(name, value, chosen.scale)}"
-                found.setdefault(text, []).append(row.name)
+    defined = chosen.benchmark.scale(chosen.scale.id)
+    depths = dict.fromkeys(column.at(chosen.scale, defined).depth for column in chosen.columns)
+    for row, (name, unit) in product(chosen.rows, chosen.benchmark.units.items()):
+        value = dict(expanded((*row.changes.items(), *chosen.benchmark.overrides))).get(name)
+        for depth in depths if value is not None else ():
+            shown = chosen.benchmark.shown(name, value, replace(chosen.scale, depth=depth))
+            found.setdefault(f"{unit.name[0].upper()}{unit.name[1:]} {shown}", []).append(row.name)
     return [f"{text}: {', '.join(names)}." for text, names in found.items()]
 
 

@@ -124,3 +124,18 @@ def test_a_seed_is_planned_alone(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main([*words, "--seed", "4", "--results-dir", str(tmp_path)]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["seeds"], found["cells"]) == ([4], 1)
+
+
+def test_a_column_with_an_encoder_of_its_own_is_derived_for_that_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["plan", "fedfreezebert-table3", "--scale", "lite", "--methods", "fedsplitbert-ordinary"]
+    assert main([*words, "--results-dir", str(tmp_path)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "derived for arabic-mini and all-MiniLM-L6-v2 with 5 clients" in shown
+    assert "c = 8 of 12 (3 of 4 layers): " in shown
+    assert "c = 8 of 12 (4 of 6 layers): " in shown
+    assert main([*words, "--tasks", "sst2-central", "--results-dir", str(tmp_path)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "derived for all-MiniLM-L6-v2 with" in shown
+    assert "of 4 layers" not in shown
