@@ -47,6 +47,12 @@ def _kept() -> Mapping[str, JSON]:
     return dict(json.loads(FILE.read_text(encoding="utf-8"))) if FILE.is_file() else {}
 
 
+def kept_plan(key: str) -> WirePlan | None:
+    """The plan that the file has under a key; None without one."""
+    found = _kept().get(key)
+    return None if found is None else plan_from(found)
+
+
 ASKED: dict[str, JSON] = {}  # every key that was asked in this process, and its answer
 MISSING: set[str] = set()  # those without one, as it is not kept and torch is not installed
 

@@ -119,7 +119,10 @@ def without_fields(cell: dict[str, JSON], names: Iterable[str]) -> dict[str, JSO
 
 
 def going_on(tuning: Tuning, records: Mapping[str, RunRecord], stage: int) -> list[Trial]:
-    """The trials that are left after so many rungs: those with the best mean scores; records: by cells' spec_id."""
+    """The trials that are left after so many rungs: those with the best mean scores; records: by cells' spec_id.
+
+    Those that tie with the last of them go on, too: a rung at which a method has learned nothing tells none apart.
+    """
     left = []
     for bracket in tuning.tried:
         trials = list(bracket)
@@ -128,7 +131,8 @@ def going_on(tuning: Tuning, records: Mapping[str, RunRecord], stage: int) -> li
                 one for one in (_outcome(tuning, trial, records, rung) for trial in trials) if one.mean is not None
             ]
             known.sort(key=lambda one: -tuning.metric.sign * (one.mean or 0.0))  # of equals the first
-            trials = [one.trial for one in known[: survivors(len(bracket))]]
+            kept = survivors(len(bracket))
+            trials = [one.trial for place, one in enumerate(known) if place < kept or one.mean == known[kept - 1].mean]
         left += trials
     return left
 

@@ -14,7 +14,7 @@ from benchmarks.changes import expanded
 from benchmarks.cli.needs import known_records
 from benchmarks.cli.select import Selection, selection, settings
 from benchmarks.costs import WirePlan
-from benchmarks.derived import key_of
+from benchmarks.derived import kept_plan, key_of
 from benchmarks.errors import DependsOnTextsError, UserError
 from benchmarks.record import RunRecord, read_records
 from benchmarks.settings import Settings
@@ -227,15 +227,19 @@ def _wire(cell: Cell, words: argparse.Namespace, known: dict[str, WirePlan]) -> 
     known: plans that depend on no example, so far. UserError where it depends on examples and no data are at hand, or
     on the texts themselves.
     """
+    # A row may stand on an encoder of its own, whatever BACKBONE says.
+    backbone = words.backbone if words.backbone and backbone_name(words.backbone) == cell.backbone else None
+    key = key_of("plan", cell)  # tables ask for the same of many tasks
+    if key not in known and backbone is None and (kept := kept_plan(key)) is not None:
+        known[key] = kept
+    if key in known:
+        return known[key], None
+
     from benchmarks.federation import training_examples
     from benchmarks.planning import wire_plan
 
-    # A row may stand on an encoder of its own, whatever BACKBONE says.
-    backbone = words.backbone if words.backbone and backbone_name(words.backbone) == cell.backbone else None
     try:
-        key = key_of("plan", cell)  # tables ask for the same of many tasks
-        if key not in known:
-            known[key] = wire_plan(cell, backbone)
+        known[key] = wire_plan(cell, backbone)
         return known[key], None
     except DependsOnTextsError:
         if cell.source != "generated" and words.data_dir is None:

@@ -282,7 +282,7 @@ def test_files_hold_every_trial_and_the_pictures(swept: Path) -> None:
     lines = (folder / "trials.csv").read_text(encoding="utf-8").splitlines()
     assert len(lines) == 1 + 5 + 5
     rows = list(csv.DictReader(lines))
-    assert sum(row["state"] == "given up after 1" for row in rows) >= 3
+    assert any(row["state"] == "given up after 1" for row in rows)  # what ties with the best goes on
     assert any(row["state"].endswith("front") for row in rows)
     assert {row[LAYER] for row in rows} == {"0", "6", "12"}
 
