@@ -108,7 +108,7 @@ class Cell:
     @cached_property  # tables, claims and gates ask every record for it
     def definition_id(self) -> str:
         """Identity of the definition, whatever the engine's version: by which a report finds older records, too."""
-        return digest(without(self.to_json(), "engine_version"))
+        return digest(without(plain(self), "engine_version"))
 
     def cell_id(self, inputs: Mapping[str, str]) -> str:
         """Identity of the run: the definition with the digests of its inputs (data, backbone)."""

@@ -14,6 +14,8 @@ JSON = Any
 # still the cell that it was.
 LATER = {"later": True}
 
+_SCALARS = (str, int, float)
+
 
 def canonical_json(value: JSON) -> str:
     """One text for one value: sorted keys, no spaces, no NaN."""
@@ -27,6 +29,8 @@ def digest(value: JSON, length: int = 16) -> str:
 
 def plain(value: JSON) -> JSON:
     """A value with dataclasses as dicts, those without LATER fields that have their default."""
+    if value is None or isinstance(value, _SCALARS):  # first, as most are: every record is asked for its identity
+        return value
     if dataclasses.is_dataclass(value):
         fields = {field: getattr(value, field.name) for field in dataclasses.fields(value)}
         said = {field: own for field, own in fields.items() if field.metadata != LATER or own != default(field)}
