@@ -310,10 +310,10 @@ DEVIATIONS = (
         "steps warm up, gradients are clipped to length 1, weights alone decay. Every method has the same tuning "
         f"budget, {MINIATURE.trials} trials over learning rate ({RATES[0]:g} to {RATES[-1]:g}) and its own quantity "
         f"(c; FedProx's weight; FedAdam's server rate), of which the best quarter after {MINIATURE.rungs[0]} rounds "
-        "goes on, on validation data of a seed that no table uses (benchmarks/fedsplitbert/tuned/lite.json: every "
-        "trial; what ran before its choice was there is named). Table IV's rows, and 10 clients, take over the rates "
-        "of three clients' methods. Scores are those of the round that is best on a tenth of each client's training "
-        "examples, which is held back for that.",
+        "goes on, with what ties with it, on validation data of a seed that no table uses "
+        "(benchmarks/fedsplitbert/tuned/lite.json: every trial; what ran before its choice was there is named). "
+        "Table IV's rows, and 10 clients, take over the rates of three clients' methods. Scores are those of the round "
+        "that is best on a tenth of each client's training examples, which is held back for that.",
         ("lite",),
     ),
     Deviation(
