@@ -48,9 +48,7 @@ def front_chart(points: Sequence[Point], labels: Mapping[str, str]) -> Chart:
         weights[key] = weights.get(key, 0) + runs * (point.total_bytes > 0)
     points = [found for found in points if weights[_panel(found)]]  # elsewhere nothing is sent by any method
     titles = {_panel(point): f"{point.task}, {point.score}" for point in points}
-    exponential = [
-        key for key in titles if any(_panel(point) == key and point.metric.is_exponential for point in points)
-    ]
+    exponential = list(dict.fromkeys(_panel(point) for point in points if point.metric.is_exponential))
     values = [_front_value(point, labels) for point in points]
     panels = sorted(titles, key=lambda key: (-weights[key], key))
     tip = [{"field": name, "title": name} for name in ("method", "paper", "score", "bytes", "runs", "scale")]
