@@ -12,6 +12,7 @@ from benchmarks.cli.derive import costs_of, derive_client, derive_for, plan_of
 from benchmarks.measures import metric
 from benchmarks.registry import benchmark
 from reports.pages.styles import colour_of
+from reports.site.charts import front_chart
 from reports.site.points import Point, with_front
 from reports.site.profiles import _common, _improvement, _profiles
 from reports.site.tables import compact
@@ -68,6 +69,23 @@ def test_the_front_is_what_nothing_of_its_kind_beats() -> None:
 def test_lower_is_better_where_the_metric_says_so() -> None:
     points = [point(20, 100, metric=metric("perplexity")), point(10, 100, metric=metric("perplexity"))]
     assert [each.is_best for each in with_front(points)] == [False, True]
+
+
+def test_the_front_opens_on_what_was_run_most_often() -> None:
+    seeds = [point(80, 100, task="A", n=5), point(81, 90, task="A", n=4)]
+    once = [point(value, 50, task="B", metric=metric("perplexity")) for value in (20, 30, 40)]
+    silent = point(90, 0, task="C", n=9)
+    chart = front_chart(with_front([*once, *seeds, silent]), {})
+    assert [key for key, _ in chart["choices"]["panel"]] == [
+        "A · Acc",
+        "B · Acc",
+    ]  # where nothing is sent there is none
+    assert chart["exponential"] == ["B · Acc"]
+
+
+def test_a_spread_stays_within_what_a_score_can_be() -> None:
+    chart = front_chart([point(99, 100, sd=2.0), point(2, 100, sd=3.0, metric=metric("perplexity"))], {})
+    assert [(value["low"], value["high"]) for value in chart["values"]] == [(97, 100), (1, 5)]
 
 
 def test_records_that_several_tables_show_are_one_mark() -> None:
