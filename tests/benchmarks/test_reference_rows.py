@@ -90,7 +90,8 @@ def test_they_begin_from_fedavgs_cell_of_the_same_seed_and_settings(scale: str, 
                 assert Cell.from_json(cell.to_json()).spec_id == cell.spec_id
 
 
-def test_local_only_is_table_4s_lowest_row() -> None:
+def test_local_only_is_table_4s_lowest_row(untuned: None) -> None:
+    """Tuned, it has a rate of its own, and Table IV's row FedSplitBERT's."""
     table, other = TABLES[0], benchmark("fedsplitbert-table4")
     for column in table.columns:
         lowest = other.cell(other.row("c0"), column, other.scale("lite"), 1)

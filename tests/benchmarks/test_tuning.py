@@ -129,12 +129,15 @@ def test_most_trials_are_given_up_at_the_rung_and_the_best_of_them_goes_on(swept
     (entry,) = read_sweep(folder / "sweeps" / f"{table.id}-demo.json")
     rung = [record for record in records(folder) if record.cell.training.last_round == 1]
     whole = [record for record in records(folder) if record.cell.training.last_round == 2]
-    assert (len(rung), len(whole)) == (4, survivors(4)) == (4, 1)
-    scores = {one.cell.training.learning_rate: one.score("test/f1") for one in rung}
-    assert scores[whole[0].cell.training.learning_rate] == max(scores.values())
+    assert len(rung) == 4
+    scores = {one.cell.training.learning_rate: one.score("test/f1") or 0.0 for one in rung}
+    least = sorted(scores.values())[-survivors(4)]  # what ties with the last of those that go on goes on, too
+    left = {rate for rate, score in scores.items() if score >= least}
+    assert {one.cell.training.learning_rate for one in whole} == left
+    assert survivors(4) <= len(left) < 4
     given_up = [trial for trial in entry["trials"] if trial.get("given_up_after") == 1]
-    assert len(given_up) == 3
-    assert entry["best"]["cells"] == [whole[0].cell_id]
+    assert len(given_up) == 4 - len(left)
+    assert set(entry["best"]["cells"]) <= {one.cell_id for one in whole}
 
 
 def test_it_is_searched_on_data_of_its_own(swept: tuple[Path, Benchmark]) -> None:
@@ -147,8 +150,11 @@ def test_optuna_knows_who_was_given_up(swept: tuple[Path, Benchmark]) -> None:
     (entry,) = read_sweep(folder / "sweeps" / f"{table.id}-demo.json")
     storage = JournalStorage(JournalFileBackend(str(folder / "sweeps" / "journal.log")))
     study = optuna.load_study(study_name=entry["study"], storage=storage)
-    assert sorted(trial.state.name for trial in study.trials) == ["COMPLETE", *["PRUNED"] * 3]
-    assert study.best_params == entry["best"]["values"]
+    given_up = sum("given_up_after" in trial for trial in entry["trials"])
+    states = ["COMPLETE"] * (4 - given_up) + ["PRUNED"] * given_up
+    assert given_up
+    assert sorted(trial.state.name for trial in study.trials) == states
+    assert study.best_value == pytest.approx(entry["best"]["mean"])  # of equals it names another
 
 
 def test_what_is_adopted_is_what_definitions_read(swept: tuple[Path, Benchmark]) -> None:
