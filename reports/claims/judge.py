@@ -23,6 +23,7 @@ PRINT_WORDS = dict(
 )
 RECORD_WORDS = dict(zip(State, ("supported", "contradicted", "undecided", "not judged", "not run"), strict=True))
 DERIVED_WORDS = {State.YES: "holds by derivation", State.NO: "fails by derivation"}
+LEFT_OPEN = tuple(RECORD_WORDS[state] for state in (State.UNDECIDED, State.NOT_JUDGED, State.MISSING))
 
 
 def opinion(claimed: Claim | Iterable[Relation], source: Source, words: Mapping[State, str]) -> Opinion:
@@ -62,6 +63,17 @@ class Judgement:
         """What a reader of the verdict has to know at this scale."""
         judged_on = f"judged on {', '.join(self.stand_ins)}" if self.stand_ins else ""
         return "; ".join(filter(None, (judged_on, self.claim.caveats.get(self.scale.id, ""))))
+
+    @property
+    def remarks(self) -> str:
+        """What keeps a claim open, the distance that its seeds would have seen, and other readings that are decided."""
+        seen = f"would have seen {self.seen}" if self.seen else ""
+        elsewhere = (
+            f"read as {name}: {ours}"
+            for name, (_, _, ours, _) in self.otherwise.items()
+            if self.ours in LEFT_OPEN and ours not in LEFT_OPEN
+        )
+        return "; ".join(filter(None, (self.why, self.caveat, seen, *elsewhere)))
 
 
 def judge_in_print(claim: Claim, published: Mapping[str, Numbers], benchmarks: Mapping[str, Benchmark]) -> Opinion:

@@ -36,17 +36,11 @@ RULE = (
 )
 
 
-def _why(judgement: Judgement) -> str:
-    """What keeps a claim open, and the distance that its seeds would have seen."""
-    seen = f"would have seen {judgement.seen}" if judgement.seen else ""
-    return "; ".join(filter(None, (judgement.why, judgement.caveat, seen)))
-
-
 def _cells(judgement: Judgement) -> tuple[tuple[str, ...], ...]:
     """Each cell's lines: few columns, so that a page holds them."""
     claim, n = judgement.claim, f"n = {judgement.n}" if judgement.n else ""
     verdicts = (judgement.in_print,), (judgement.ours,)
-    return ((claim.id,), (f"“{claim.quotation}”", claim.place), *verdicts, (judgement.effect, n), (_why(judgement),))
+    return ((claim.id,), (f"“{claim.quotation}”", claim.place), *verdicts, (judgement.effect, n), (judgement.remarks,))
 
 
 def _numbers(judgement: Judgement) -> Iterator[str]:
@@ -106,8 +100,8 @@ def print_claims(judgements: Sequence[Judgement], console: Console | None = None
         claim = judgement.claim
         console.print(Text(f"\n{claim.id}  “{claim.quotation}” ({claim.place})"))
         console.print(Text(f"reported: {judgement.in_print}; reproduced: {judgement.ours}", style="bold"))
-        if why := _why(judgement):
-            console.print(Text(why))
+        if judgement.remarks:
+            console.print(Text(judgement.remarks))
         for text in _numbers(judgement):
             console.print(Text(text, style="dim"))
     console.print(Text(f"\n{RULE}"))

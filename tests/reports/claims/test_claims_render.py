@@ -93,3 +93,22 @@ def test_one_line_says_what_keeps_a_claim_open(
         "read as QQP alone: reported not printed (no numbers); reproduced ",
     ):
         assert part in terminal
+
+
+def test_a_reading_that_is_decided_stands_beside_a_claim_that_is_not(
+    seeds_of: Callable[..., list[RunRecord]],
+    table3: Benchmark,
+    opened: Callable[..., tuple[Benchmark, list[RunRecord]]],
+) -> None:
+    rows, rivals = (At(TABLE, "fedsplitbert"),), (At(TABLE, "fedavg"),)
+    on_qqp = (Better(rows, rivals, tasks=("qqp",)),)
+    claims = (
+        Claim("1", "on all", "section I", (Better(rows, rivals),), otherwise={"QQP alone": on_qqp}),
+        Claim("2", "on QQP", "section I", on_qqp, otherwise={"still QQP": on_qqp}),
+    )
+    records = seeds_of("fedsplitbert", "qqp", [65.0, 65.0]) + seeds_of("fedavg", "qqp", [60.0, 60.0])
+    table, records = opened(table3, records)
+    judged = judge("FedSplitBERT", claims, {}, records, {TABLE: table}, table3.scale("lite"))
+    assert [found.ours for found in judged] == ["undecided", "supported"]
+    assert [found.remarks.endswith("; read as QQP alone: supported") for found in judged] == [True, False]
+    assert "read as" not in judged[1].remarks
