@@ -57,6 +57,7 @@ class Better:
     tasks, scores: () means all that both tables print. some: one case is enough ("sometimes").
     measure: "score"; "loss", the training loss, lower is better; "rounds" until the target, fewer is better.
     target: of "rounds"; without one, the best that a rival scores after any round.
+    over_failed: whether a rival counts that has learned nothing, as its failing is what is claimed.
     """
 
     rows: tuple[At, ...]
@@ -69,6 +70,7 @@ class Better:
     relative: bool = False
     some: bool = False
     target: Target | None = None
+    over_failed: bool = False
 
 
 @dataclass(frozen=True)

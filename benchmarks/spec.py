@@ -188,6 +188,7 @@ class Yardstick:
     row: it has to beat each rival by more than the error of the difference. rivals: row -> its name in a reason.
     evaluation: where it does, "pooled" being all clients' test examples together; "" for the column's own.
     learns, fails: what it means that it does, and that it does not.
+    least: the rival that answers without having learned: to beat a row that does not beat it proves nothing.
     """
 
     row: str
@@ -196,6 +197,7 @@ class Yardstick:
     learns: str
     fails: str
     evaluation: str = ""
+    least: str = ""
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -210,6 +212,7 @@ LEARNING = Yardstick(
     learns="the encoder learns the task",
     fails="the encoder is too weak here",
     evaluation="pooled",  # as means over clients reward knowing a client's label shares
+    least="overall-majority",
 )
 
 

@@ -39,6 +39,10 @@ class _Table:
 
         return tuple(task for task in self.runs.tables.tasks(self.rows[0]) if not leaks(task))
 
+    def why_not(self, task: str) -> str:
+        """Why nothing may be concluded on a task, if so."""
+        return self.runs.gate(self.rows[0], task).why or self.runs.failed(self.rival, task)
+
     def in_words(self, found: Mapping[str, Estimate]) -> str:
         """The table's part of the sum, and of which tasks it is."""
         every, value = self.runs.tables.tasks(self.rows[0]), mean([gain.value or 0.0 for gain in found.values()])
@@ -73,7 +77,7 @@ def average_margin(runs: Runs, rows: Sequence[At], rivals: Mapping[str, At]) -> 
         is_whole = is_whole and len(found) == len(table.counted)
         if found:
             averages.append(average_of(tuple(found.values())))
-            closed |= {table.name(task): why for task in found if (why := runs.gate(table.rows[0], task).why)}
+            closed |= {table.name(task): why for task in found if (why := table.why_not(task))}
             texts.append(table.in_words(found))
     if not averages:
         return None

@@ -12,7 +12,7 @@ from benchmarks.claims import At
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, Column, Row, Scale
 from reports import ReportError
-from reports.evidence.gate import OPEN, Gate, gate_of
+from reports.evidence.gate import OPEN, Gate, failed, gate_of
 from reports.evidence.records import Index, agree, by_definition, is_partial, select
 from reports.evidence.scores import Scores, score_label, scores_of
 from reports.evidence.traffic import Cost, measured_cost
@@ -123,6 +123,23 @@ class Runs:
             found = OPEN if column is None else gate_of(benchmark, column, scale, self._index)
             self._gates[at.benchmark, task] = found
         return self._gates[at.benchmark, task]
+
+    @cached_property
+    def _failed(self) -> dict[tuple[At, str], str]:
+        return {}
+
+    def failed(self, at: At, task: str) -> str:
+        """Why it proves nothing to beat a row on a task; empty where it has learned something, or nobody knows."""
+        if (at, task) not in self._failed:
+            benchmark, column = self.tables.benchmark(at), self.tables.column(at, task)
+            scale = {scale.id: scale for scale in benchmark.scales}.get(self.scale.id)
+            has_records = column is not None and scale is not None and bool(self.of(at, task))
+            self._failed[at, task] = (
+                failed(benchmark, self.tables.row(at), column, scale, self._index)
+                if has_records and column is not None and scale is not None
+                else ""
+            )
+        return self._failed[at, task]
 
     def partial(self, tasks: Iterable[str]) -> list[str]:
         found = {record.cell.task for records in self._index.values() for record in records if is_partial(record)}

@@ -82,14 +82,16 @@ class InRecords:
         if not pairs:
             return None
         rows = (pair.row, pair.other)
+        counts_failed = isinstance(relation, Similar) or relation.over_failed
+        failed = "" if counts_failed else self.runs.failed(pair.other, pair.task)
         if isinstance(relation, Better) and relation.measure == "rounds":
             target = relation.target or Target({}, relation.than, pair.score)
             wanted = self._goal(target, pair.task, pair.score, pairs)
             fewer = fewer_rounds(pairs, wanted, pair.score) if wanted else None
-            return self._as_evidence(fewer, rows, pair.task, wanted.why_not if wanted else "")
+            return self._as_evidence(fewer, rows, pair.task, (wanted.why_not if wanted else "") or failed)
         score = TRAIN_LOSS if isinstance(relation, Better) and relation.measure == "loss" else pair.score
         found = relative_difference(pairs, score) if relation.relative else difference(pairs, score)
-        return self._as_evidence(found, rows, pair.task)
+        return self._as_evidence(found, rows, pair.task, failed)
 
     def p_value(self, relation: NotTold, pair: Pair) -> Estimate | None:
         pairs = self.runs.paired(pair.row, pair.other, pair.task)

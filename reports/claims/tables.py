@@ -30,7 +30,8 @@ RULE = (
     "two one-sided tests. Averages: above every rival, task by task. A target off the paper's scale is, seed by "
     "seed, the best round of the best baseline; where the majority-class baseline meets a target, nothing is judged. "
     "Scores are evidence only where the encoder learns the task: on all clients' test examples together, centralised "
-    "training beats a linear model and the majority-class baseline of all. What follows from shapes, or from what a "
+    "training beats a linear model and the majority-class baseline of all; and to beat a row that does not beat that "
+    "baseline itself proves nothing, unless its failing is what is claimed. What follows from shapes, or from what a "
     "method is, holds or fails by derivation. Would have seen: the distance from what is asked that these seeds "
     "decide four times of five."
 )

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.record import POOLED, RunRecord
-from benchmarks.spec import Benchmark, Column, Scale, Yardstick
+from benchmarks.spec import Benchmark, Column, Row, Scale, Yardstick
 from reports.evidence.paired import difference, level
 from reports.evidence.records import DEMO, Index, Request, by_definition, select
 from reports.evidence.scores import known, scores_of
-from reports.evidence.statistics import mean, printed
+from reports.evidence.statistics import Estimate, mean, printed
 
 NOT_RUN = "reference rows not run"
 NOT_TUNED = "not every method is tuned there yet"
@@ -62,8 +62,31 @@ def gate_of(benchmark: Benchmark, column: Column, scale: Scale, index: Index) ->
         return Gate(False, NOT_RUN, is_known=False)
     if reference.untuned(judged, scale):
         return Gate(False, NOT_TUNED, is_known=False)
-    evaluation = yardstick.evaluation or judged.evaluation
-    return _decided(yardstick, scored, f"{evaluation}/{judged.averaged.rpartition('/')[2]}")
+    return _decided(yardstick, scored, _score(yardstick, judged))
+
+
+def failed(benchmark: Benchmark, row: Row, column: Column, scale: Scale, index: Index) -> str:
+    """Why it proves nothing to beat a row: its scores are those of answers without learning, but for the error.
+
+    Empty where they are better, and where nobody knows. index: the scale's records by definition.
+    """
+    yardstick = home(benchmark).yardstick
+    tables = (table for table in (benchmark, home(benchmark)) if yardstick.least in {own.id for own in table.rows})
+    table = next(tables, None)
+    judged = None if table is None else next((own for own in table.columns if own.task == column.task), None)
+    if table is None or judged is None or row.id == yardstick.least:
+        return ""
+    own = _by_data(select(benchmark, scale, row, column, index).records, yardstick.evaluation)
+    its = _by_data(select(table, scale, table.row(yardstick.least), judged, index).records, yardstick.evaluation)
+    its = {key: record for key, record in its.items() if key in own and _split(own[key]) == _split(record)}
+    if not its:
+        return ""
+    found, values = _lead(own, its, _score(yardstick, judged))
+    if found.interval is None or found.interval[0] > 0:
+        return ""
+    level = _shown(known(scores_of([own[key] for key in its], _score(yardstick, judged)).at()))
+    words = f"{yardstick.rivals[yardstick.least]} {_shown(values)}"
+    return f"{row.name} has learned nothing here: {level}, {words}, n = {len(its)}"
 
 
 def gates(request: Request) -> dict[str, Gate]:
@@ -91,16 +114,32 @@ def _by_data(records: Sequence[RunRecord], evaluation: str) -> dict[Key, RunReco
     }
 
 
+def _split(record: RunRecord) -> tuple[object, ...]:
+    """How the record's clients came to their examples."""
+    return record.cell.clients, record.cell.partition, record.cell.data_seed, record.cell.test_share
+
+
+def _score(yardstick: Yardstick, column: Column) -> str:
+    return f"{yardstick.evaluation or column.evaluation}/{column.averaged.rpartition('/')[2]}"
+
+
+def _lead(own: Mapping[Key, RunRecord], its: Mapping[Key, RunRecord], score: str) -> tuple[Estimate, Sequence[float]]:
+    """By how much a row is better than a rival on what both have, and the rival's scores there."""
+    shared = sorted(own.keys() & its.keys())
+    records, rivals = [own[key] for key in shared], [its[key] for key in shared]
+    values = known(scores_of(rivals, score).at())
+    # A constant answer has no correlation: against it, the row that has to learn has to have one.
+    found = difference(list(zip(records, rivals, strict=True)), score) if values else level(records, score)
+    return found, values
+
+
 def _decided(yardstick: Yardstick, scored: Mapping[str, Mapping[Key, RunRecord]], score: str) -> Gate:
     failing, seeds = [], []
     for name, words in yardstick.rivals.items():
-        shared = sorted(scored[yardstick.row].keys() & scored[name].keys())
+        shared = scored[yardstick.row].keys() & scored[name].keys()
         if not shared:
             return Gate(False, NOT_RUN, is_known=False)
-        own, its = ([scored[row][key] for key in shared] for row in (yardstick.row, name))
-        values = known(scores_of(its, score).at())
-        # A constant answer has no correlation: against it, the row that has to learn has to have one.
-        found = difference(list(zip(own, its, strict=True)), score) if values else level(own, score)
+        found, values = _lead(scored[yardstick.row], scored[name], score)
         if found.interval is None:
             return Gate(False, NO_ERROR, is_known=False)
         if found.interval[0] <= 0:

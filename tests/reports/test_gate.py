@@ -17,7 +17,7 @@ from scipy import stats
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, Row
 from benchmarks.tuning import Search
-from reports.evidence.gate import NO_ERROR, NOT_RUN, NOT_TUNED, Gate, gate_of, gates
+from reports.evidence.gate import NO_ERROR, NOT_RUN, NOT_TUNED, Gate, failed, gate_of, gates
 from reports.evidence.records import by_definition, request_for
 from reports.pages.text import data_notes, gate_notes
 
@@ -152,3 +152,34 @@ def test_nothing_is_judged_before_every_method_is_tuned(table: Benchmark, runs: 
     path.write_text(json.dumps({"tunings": [{"task": "qqp", "method": "central", "best": best}]}), encoding="utf-8")
     assert gates(request)["qqp"] == Gate(True)
     assert note not in list(data_notes(request))
+
+
+# ---- rows that have learned nothing --------------------------------------------------------------------------------
+
+
+def of_fedavg(table: Benchmark, records: Sequence[RunRecord]) -> str:
+    return failed(table, table.row("fedavg"), table.columns[0], table.scale("lite"), by_definition(records))
+
+
+def test_a_row_that_answers_as_without_learning_has_failed(table: Benchmark, runs: Runs) -> None:
+    low = runs("overall-majority", [60.0] * 3)
+    assert of_fedavg(table, [*runs("fedavg", [70.0, 71.0, 72.0]), *low]) == ""
+    words = "FedAvg has learned nothing here: {}, the majority-class baseline 60.0, n = 3"
+    assert of_fedavg(table, [*runs("fedavg", [60.0, 59.5, 60.4]), *low]) == words.format("60.0")
+    assert of_fedavg(table, [*runs("fedavg", [58.0, 66.0, 60.0]), *low]) == words.format("61.3")  # within the error
+
+
+def test_nothing_is_said_of_a_row_of_which_nobody_knows(table: Benchmark, runs: Runs) -> None:
+    low, own = runs("overall-majority", [60.0] * 3), runs("fedavg", [60.0] * 3)
+    assert of_fedavg(table, own) == ""
+    assert of_fedavg(table, [own[0], low[0]]) == ""  # one seed has no error
+    assert of_fedavg(table, [*(replace(one, cell=replace(one.cell, clients=10)) for one in own), *low]) == ""
+    plain = replace(table, yardstick=replace(table.yardstick, least=""))
+    assert of_fedavg(plain, [*runs("fedavg", [60.0, 59.5, 60.4]), *low]) == ""
+    assert failed(table, table.row("overall-majority"), table.columns[0], table.scale("lite"), {}) == ""  # type: ignore[arg-type]
+
+
+def test_a_correlation_that_is_undefined_is_beaten_by_any(table: Benchmark, runs: Runs) -> None:
+    constant = runs("overall-majority", [None] * 3)
+    assert of_fedavg(table, [*runs("fedavg", [30.0, 31.0, 32.0]), *constant]) == ""
+    assert "has learned nothing here" in of_fedavg(table, [*runs("fedavg", [0.2, -0.1, 0.0]), *constant])

@@ -121,3 +121,26 @@ def test_averages_leave_out_what_leaks(run_of: RunOf, judge_of: JudgeOf, table3:
     ]
     found = judge_of(AverageBetter((SPLIT,), (FEDAVG,), by=1.0), records, table=two)
     assert (found.ours, "(Table III +10.00 without QNLI)" in found.effect) == ("supported", True)
+
+
+@pytest.mark.parametrize("relation", ORDERINGS[:5], ids=lambda relation: type(relation).__name__)
+def test_to_beat_what_has_learned_nothing_proves_nothing(
+    judge_of: JudgeOf, one_task: Benchmark, records: list[RunRecord], relation: Relation
+) -> None:
+    """FedAvg's pooled answers are as good as the majority's, whatever its clients' mean says."""
+
+    def pooled(record: RunRecord, level: float) -> RunRecord:
+        found = {"test": {"accuracy": level / 100}}
+        return replace(record, rounds=tuple(replace(one, pooled_scores=found) for one in record.rounds))
+
+    levels = {"fedavg": 50.0, "fedsplitbert": 70.0, "fedsplitbert-qat": 70.0}
+    told = [pooled(one, levels[one.cell.algorithm] + one.cell.seed % 3 / 10 - 0.1) for one in records]
+    found = judge_of(relation, told, table=one_task)
+    assert (found.ours, found.effect != "") == ("not judged", True)
+    why = "QQP not judged: FedAvg has learned nothing here: 50.0, the majority-class baseline 50.0, n = 7"
+    assert found.why == why
+    if isinstance(relation, Better):
+        claimed = replace(relation, over_failed=True)
+        assert judge_of(claimed, told, table=one_task).ours in ("supported", "contradicted")
+    working = [pooled(one, 60.0 + one.cell.seed / 10) for one in records]
+    assert judge_of(relation, working, table=one_task).ours in ("supported", "contradicted")
