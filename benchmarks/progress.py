@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 
@@ -120,17 +121,20 @@ def _shown(name: str, value: float | None) -> str:
 
 
 class Estimate:
-    """About how long is left: what is still to train, over the rate of training examples so far.
+    """About how long is left: what is still to train, by the seconds that an example of each method took so far.
 
-    A cell that has not begun is taken to be as large as another of its task and budget, or else as the mean cell.
+    A cell that has not begun is taken to be as large as another of its task and budget, or else as the mean cell; a
+    method of which none has been trained yet, as quick as the mean. As many cells as so far go on side by side.
     """
 
     def __init__(self, cells: Sequence[Cell]) -> None:
         self.cells = len(cells)
-        self.waiting = {cell.spec_id: _kind(cell) for cell in cells}
-        self.sizes: dict[Kind, int] = {}
+        self.waiting = {cell.spec_id: cell for cell in cells}
+        self.sizes: dict[Kind, float] = {}
+        self.running: dict[str, tuple[Cell, float]] = {}  # and when it was last heard of
         self.left: dict[str, int] = {}  # running cells: examples still to train
-        self.seen = 0
+        self.seconds: defaultdict[Method, float] = defaultdict(float)  # of cells, so of several side by side each
+        self.seen: Counter[Method] = Counter()  # examples
         self.start: float | None = None
 
     def started(self, cell: Cell, cell_id: str, round_examples: Sequence[int], finished_rounds: int) -> None:
@@ -138,28 +142,47 @@ class Estimate:
         self.waiting.pop(cell.spec_id, None)
         self.sizes[_kind(cell)] = sum(round_examples)
         self.left[cell_id] = sum(round_examples[finished_rounds:])
-        self.start = self.start if self.start is not None else time.monotonic()
+        now = time.monotonic()
+        self.running[cell_id] = cell, now
+        self.start = self.start if self.start is not None else now
 
     def trained(self, cell_id: str, examples: int) -> None:
         """Examples were trained."""
         self.left[cell_id] -= examples
-        self.seen += examples
+        cell, before = self.running[cell_id]
+        now = time.monotonic()
+        self.running[cell_id] = cell, now
+        self.seconds[_method(cell)] += now - before
+        self.seen[_method(cell)] += examples
 
     def finished(self, cell: Cell, cell_id: str) -> None:
         """A cell is done; it may have been found done, or need no training."""
         self.waiting.pop(cell.spec_id, None)
         if self.left.pop(cell_id, 0):
             self.sizes.pop(_kind(cell), None)
+        _, before = self.running.pop(cell_id, (cell, None))
+        if before is not None:  # scoring, and the like
+            self.seconds[_method(cell)] += time.monotonic() - before
 
     def seconds_left(self) -> float | None:
         """Seconds, None while too little is known: less than a hundredth of what a cell trains."""
         if self.start is None or not self.sizes:
             return None
         typical = sum(self.sizes.values()) / len(self.sizes)
-        if self.seen < typical / 100:
+        if self.seen.total() < max(1.0, typical / 100):
             return None
-        ahead = sum(self.left.values()) + sum(self.sizes.get(kind, typical) for kind in self.waiting.values())
-        return ahead * (time.monotonic() - self.start) / self.seen
+        ahead: list[tuple[Method, float]] = [
+            (_method(self.running[name][0]), examples) for name, examples in self.left.items()
+        ]
+        ahead += [(_method(cell), self.sizes.get(_kind(cell), typical)) for cell in self.waiting.values()]
+        side_by_side = sum(self.seconds.values()) / max(time.monotonic() - self.start, 1e-9)
+        return sum(examples * self._pace(method) for method, examples in ahead) / max(side_by_side, 1e-9)
+
+    def _pace(self, method: Method) -> float:
+        """Seconds of an example."""
+        if not self.seen[method]:
+            return sum(self.seconds.values()) / self.seen.total()
+        return self.seconds[method] / self.seen[method]
 
     def text(self) -> str:
         """The estimate in words."""
@@ -168,11 +191,17 @@ class Estimate:
 
 
 Kind = tuple[str, int, int, int, float]
+Method = tuple[str, str, str]
 
 
 def _kind(cell: Cell) -> Kind:
     training = cell.training
     return cell.task, cell.clients, training.last_round, training.local_epochs, training.participation
+
+
+def _method(cell: Cell) -> Method:
+    """What decides how long an example takes, as far as a table's cells differ."""
+    return cell.task, cell.algorithm, cell.head
 
 
 def duration(seconds: float) -> str:

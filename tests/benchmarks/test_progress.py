@@ -92,6 +92,34 @@ def test_cells_of_a_task_are_alike_and_others_are_as_large_as_the_mean(cells: li
     assert unknown.seconds_left() == pytest.approx((100 + 200) / 10)  # nothing is known of RTE
 
 
+def test_what_is_quick_makes_nothing_else_quicker(cells_of: Callable[..., list[Cell]], clock: Clock) -> None:
+    """Of a sweep over frozen and trained encoders "9 min" were left for half an hour."""
+    slow, quick = (cells_of(rows) for rows in (["fedavg", "fedprox"], ["fedsplitbert", "fedsplitbert-qat"]))
+    estimate = Estimate([*slow, *quick])
+    for cell, seconds in ((slow[0], 100), (quick[0], 1)):
+        estimate.started(cell, cell.label, (50, 50), 0)
+        estimate.trained(cell.label, 0)
+        clock.now += seconds
+        estimate.trained(cell.label, 100)
+        estimate.finished(cell, cell.label)
+    assert estimate.seconds_left() == pytest.approx(101)
+    estimate.finished(quick[1], "found")
+    assert estimate.seconds_left() == pytest.approx(100)
+
+
+def test_scoring_counts_and_cells_side_by_side_share_the_time(cells: list[Cell], clock: Clock) -> None:
+    estimate = Estimate(cells)
+    for cell, name in ((cells[0], "a"), (cells[1], "b")):
+        estimate.started(cell, name, (100, 100), 0)
+    clock.now += 8
+    for name in ("a", "b"):
+        estimate.trained(name, 200)
+    clock.now += 2  # scoring
+    for cell, name in ((cells[0], "a"), (cells[1], "b")):
+        estimate.finished(cell, name)
+    assert estimate.seconds_left() == pytest.approx(10)  # two more, side by side again
+
+
 def test_a_cell_that_goes_on_has_less_to_train(cells: list[Cell], clock: Clock) -> None:
     estimate = Estimate(cells[:2])
     estimate.started(cells[0], "a", (100, 100), 1)
