@@ -18,9 +18,7 @@ def with_backbone(scale: Scale, requested: str | None) -> Scale:
     if requested is None or backbone_name(requested) == scale.backbone:
         return scale
     name = backbone_name(requested)
-    return dataclasses.replace(
-        scale, backbone=name, depth=depth(requested), label=f"{scale.label}; on {name}", changed=True
-    )
+    return dataclasses.replace(scale, backbone=name, depth=depth(requested), changes=(*scale.changes, f"on {name}"))
 
 
 def with_settings(benchmark: Benchmark, assignments: Sequence[str]) -> Benchmark:
@@ -37,8 +35,7 @@ def with_settings(benchmark: Benchmark, assignments: Sequence[str]) -> Benchmark
         )
 
     scales = tuple(
-        dataclasses.replace(scale, label=f"{scale.label}; changed: {label(scale)}", changed=True)
-        for scale in benchmark.scales
+        dataclasses.replace(scale, changes=(*scale.changes, f"changed: {label(scale)}")) for scale in benchmark.scales
     )
     return dataclasses.replace(benchmark, overrides=(*benchmark.overrides, *changes), scales=scales)
 

@@ -102,7 +102,8 @@ def _show(plan: _Plan, words: argparse.Namespace) -> None:
     chosen, paper = plan.chosen, plan.chosen.benchmark.paper
     count, done = len(plan.entries) * len(chosen.seeds), len(plan.unique & plan.finished)
     unique = "" if len(plan.unique) == count else f", {len(plan.unique)} unique"
-    title = f"{chosen.title}: {count} cells{unique}, {done} finished ({chosen.scale.label})"
+    label = chosen.benchmark.label(chosen.scale, chosen.columns)
+    title = f"{chosen.title}: {count} cells{unique}, {done} finished ({label})"
     table = Table(title=title, show_footer=True)
     total = plan.total()
     both = human_bytes(total["up_bytes"] + total["down_bytes"], paper.gigabyte)

@@ -95,8 +95,8 @@ def _from_sweep(chosen: Selection, results_dir: Path) -> Selection:
         )
     search = replace(chosen.benchmark.search(chosen.scale), swept=swept)
     names = ", ".join(dict.fromkeys(row for _, row in swept))
-    label = f"{chosen.scale.label}; settings of {names} chosen by a sweep on validation data"
-    return replace(chosen, scale=replace(chosen.scale, search=search, label=label, changed=True))
+    changes = *chosen.scale.changes, f"settings of {names} chosen by a sweep on validation data"
+    return replace(chosen, scale=replace(chosen.scale, search=search, changes=changes))
 
 
 def settings(words: argparse.Namespace, cells: int = 1) -> Settings:

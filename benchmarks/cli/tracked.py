@@ -29,12 +29,13 @@ def about(chosen: Selection) -> About:
         return record.cell.holdout == "test" and is_comparable(chosen.scale, [record])
 
     benchmark, paper = chosen.benchmark, chosen.benchmark.paper
+    label = benchmark.label(chosen.scale, chosen.columns)
     return About(
         f"{paper.name}: {paper.citation}. One run a cell (method, task, seed), below the run of each table. "
         f"Communication cost in the paper: {paper.bytes_convention}. Here `bytes/uplink` and `bytes/downlink` are sums "
         "over rounds and clients, in bytes; scores of percent are fractions. Methods marked † are in no paper and put "
         "others in their place. The menu *Views* has each table and task.",
-        f"{paper.name}, {benchmark.place}: {benchmark.title}. Scale {chosen.scale.id}: {chosen.scale.label}.",
+        f"{paper.name}, {benchmark.place}: {benchmark.title}. Scale {chosen.scale.id}: {label}.",
         {"benchmark": benchmark.id, "paper": paper.id, "place": benchmark.place, "scale": chosen.scale.id},
         may_be_compared,
     )
@@ -45,7 +46,7 @@ def group_tags(chosen: Selection) -> dict[str, str]:
     tags = {
         "benchmark": chosen.benchmark.id,
         "place": chosen.benchmark.place,
-        "scale": chosen.scale.label,
+        "scale": chosen.benchmark.label(chosen.scale, chosen.columns),
         "backbone": chosen.scale.backbone,
         "tasks": ",".join(column.task for column in chosen.columns),
         "methods": ",".join(row.id for row in chosen.rows),

@@ -57,7 +57,7 @@ BENCHMARK = Benchmark(
     rows=(Row("general", "Pre-training", {"algorithm": "central", **GLOBAL}, printed=False),),
     columns=(GENERAL_TEXT,),
     scales=tuple(
-        replace(scale, backbone="all-MiniLM-L6-v2", label="real data, all-MiniLM-L6-v2 with a fresh masked-LM head")
+        replace(scale, backbone="all-MiniLM-L6-v2", material="real data, all-MiniLM-L6-v2 with a fresh masked-LM head")
         if scale.id == "lite"
         else scale
         for scale in SCALES

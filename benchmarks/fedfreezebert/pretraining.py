@@ -60,7 +60,7 @@ BENCHMARK = Benchmark(
     ),
     columns=(MASKED_TOKENS,),
     scales=tuple(
-        replace(scale, backbone="arabic-mini-fresh", label="real data, a fresh 4-layer encoder")
+        replace(scale, backbone="arabic-mini-fresh", material="real data, a fresh 4-layer encoder")
         if scale.id == "lite"
         else scale
         for scale in SCALES

@@ -89,7 +89,9 @@ ENGLISH = Column(
     "test/accuracy",
     scales=_ENGLISH_SCALES,
     own={
-        scale.id: replace(scale, backbone=_MINILM.backbone, depth=_MINILM.depth, source="glue", label=_MINILM.label)
+        scale.id: replace(
+            scale, backbone=_MINILM.backbone, depth=_MINILM.depth, source="glue", material=_MINILM.material
+        )
         for scale in SCALES
         if scale.id in _ENGLISH_SCALES
     },

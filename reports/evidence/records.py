@@ -153,8 +153,19 @@ class Request:
     derive_client: DeriveClient | None = None  # where it shows what one client's training costs
 
     @property
+    def label(self) -> str:
+        """The scale in words, for all columns."""
+        return self.benchmark.label(self.scale, self.columns)
+
+    @property
     def heading(self) -> str:
-        return f"{self.benchmark.paper.name}, {self.benchmark.place} · scale {self.scale.id}: {self.scale.label}"
+        """Of all columns."""
+        return self.heading_of(*self.columns)
+
+    def heading_of(self, *columns: Column) -> str:
+        """Of some columns, with what they stand on."""
+        benchmark, scale = self.benchmark, self.scale
+        return f"{benchmark.paper.name}, {benchmark.place} · scale {scale.id}: {benchmark.label(scale, columns)}"
 
     @property
     def paper_scale(self) -> Scale:

@@ -53,7 +53,7 @@ def front_picture(request: Request, column: Column, score: str, baseline: str, r
     ran = f"n = {' to '.join(map(str, sorted({min(counts), max(counts)})))} seeds, ± sd" if counts else NOT_RUN
     handles.append(Line2D([], [], **DIAMOND, label="hollow: reported"))
     caption = (
-        f"Full marks: reproduced, scale {request.scale.id} ({request.scale.label}), {ran}; levels are not comparable "
+        f"Full marks: reproduced, scale {request.scale.id} ({request.label}), {ran}; levels are not comparable "
         "with reported ones."
     )
     return finish(figure, f"{request.benchmark.paper.name}, {request.benchmark.place}", handles, caption)

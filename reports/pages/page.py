@@ -80,7 +80,8 @@ def keys_of(request: Request, row: Row | None = None, column: Column | None = No
     """What a line of the long form says of its table, row and column, by KEYS."""
     benchmark, scale = request.benchmark, request.scale
     keys: dict[str, JSON] = {"benchmark": benchmark.id, "place": benchmark.place}
-    keys |= {"scale": scale.id, "scale_label": scale.label}
+    columns = request.columns if column is None else (column,)
+    keys |= {"scale": scale.id, "scale_label": benchmark.label(scale, columns)}
     if row is not None:
         keys |= {"row": row.id, "method": row.name, "printed": row.printed}
     if column is not None:

@@ -7,7 +7,7 @@ from itertools import combinations, product
 
 from benchmarks.measures import metric
 from benchmarks.record import RunRecord
-from benchmarks.spec import ENGINE_VERSION, Column, Row, Scale
+from benchmarks.spec import ENGINE_VERSION, Column, Row
 from reports.evidence.gate import gates, home
 from reports.evidence.overlap import overlap_note
 from reports.evidence.records import Request, agree, digests, machine
@@ -75,9 +75,10 @@ def joined(texts: Iterable[str]) -> str:
     return NOTHING if set(found) == {NOTHING} else "/".join(found)
 
 
-def scale_note(scale: Scale) -> str:
+def scale_note(request: Request) -> str:
     """The scale, and what it may be compared with."""
-    return f"Scale {scale.id}: {scale.label}; {_LEVEL.get(scale.id, _LEVEL['lite'])}."
+    scale = request.scale
+    return f"Scale {scale.id}: {request.label}; {_LEVEL.get(scale.id, _LEVEL['lite'])}."
 
 
 def notes_under(
@@ -87,7 +88,7 @@ def notes_under(
 
     method: the view's own words on its numbers; of_print: on published ones; about: on single cells.
     """
-    yield scale_note(request.scale)
+    yield scale_note(request)
     yield from method
     if dagger := dagger_note(request.rows).strip():
         yield dagger

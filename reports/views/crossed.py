@@ -110,8 +110,9 @@ def _cost_group(found: Crossed, method: Method, column: Column) -> Group:
 
 
 def _grids(found: Crossed) -> Iterator[Grid]:
-    heading, headers = found.request.heading, tuple((variant,) for variant in found.variants)
+    headers = tuple((variant,) for variant in found.variants)
     for column in found.comparison.columns_shown:
+        heading = found.request.heading_of(column)
         for score in sorted(found.comparison.scores_of(column), key=lambda score: score != column.averaged):
             title = f"{column.name}, {score_label(column, score)}"
             about = ", ".join(filter(None, (title, examples(found.comparison, column))))

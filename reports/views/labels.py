@@ -29,10 +29,10 @@ join = shared
 
 def _scale(request: Request) -> Iterator[str]:
     if request.scale.id == DEMO:
-        yield scale_note(request.scale)
+        yield scale_note(request)
     else:
         yield (
-            f"Scale {request.scale.id}: {request.scale.label}. The encoder plays no part in this table: where the data "
+            f"Scale {request.scale.id}: {request.label}. The encoder plays no part in this table: where the data "
             "are whole, its numbers are those of every scale."
         )
 

@@ -91,7 +91,7 @@ def _parts(request: Request, row: Row, column: Column, known: Mapping[tuple[str,
 
 def notes(found: Sizes) -> Iterator[str]:
     """Every note under the table."""
-    yield scale_note(found.request.scale)
+    yield scale_note(found.request)
     yield (
         "Shares of all clients together, in percent: requested and obtained of examples, held-out ones included; "
         f"reported of the printed {UNIT}. Difference: obtained - reported, both to two decimals, in points. "

@@ -131,6 +131,23 @@ def test_the_english_column_has_an_encoder_and_data_of_its_own_where_encoders_ar
         assert (cell.backbone, cell.options["critical_layer"]) == ("bert-base-uncased", 8)
 
 
+def test_a_tables_label_says_what_each_column_stands_on() -> None:
+    """The English column stood under the Arabic encoder's name."""
+    lite = scale_of(TABLE3, "lite")
+    arabic, english = (TABLE3.label(lite, [column]) for column in TABLE3.columns)
+    assert ("on the training tweets" in arabic, "all-MiniLM-L6-v2" in english) == (True, True)
+    assert TABLE3.label(lite, TABLE3.columns) == f"ArSarcasm-v2: {arabic}; SST-2: {english}"
+    shown = page(request_for(TABLE3, lite, []))
+    assert shown.request.heading.endswith(TABLE3.label(lite, TABLE3.columns))
+    titles = [grid.title for grid in shown.grids]
+    assert any(": SST-2" in title for title in titles)
+    assert [english in title for title in titles] == [": SST-2" in title for title in titles]
+    changed = with_settings(TABLE3, ["codec=fp16"])
+    assert changed.label(changed.scale("lite"), [ENGLISH]) == f"{english}; changed: codec=fp16"
+    other = with_backbone(lite, "bert-base-uncased")
+    assert TABLE3.label(other, [ENGLISH]).endswith("; on bert-base-uncased")
+
+
 def test_one_partition_for_all_training_seeds_unless_they_are_redrawn() -> None:
     for scale in TABLE3.scales:
         cells = [cell for _, _, cell in _cells(scale.id)]

@@ -101,7 +101,7 @@ def test_nothing_but_whole_data_as_defined_is_comparable(table3: Benchmark, reco
     ]
     assert _result(table3, partial).verdict == NOT_COMPARABLE
     assert _result(table3, _records(record_of, [0.83, 0.84, 0.85], "lite"), "lite").verdict == NOT_COMPARABLE
-    changed = dataclasses.replace(table3.scale("paper"), changed=True)
+    changed = dataclasses.replace(table3.scale("paper"), changes=("on another encoder",))
     assert compare(request_for(table3, changed, records)).cells[0].scores[1].verdict == NOT_COMPARABLE
 
 
@@ -161,7 +161,7 @@ def test_no_difference_is_shown_to_levels_that_are_not_comparable(table3: Benchm
         assert "reported" in labels
         assert ("difference" in labels) == shown
         assert frame(comparison)["difference"].notna().any() == shown
-    changed = dataclasses.replace(table3.scale("paper"), changed=True)
+    changed = dataclasses.replace(table3.scale("paper"), changes=("on another encoder",))
     other = compare(request_for(table3, changed, _records(record_of, [0.83, 0.84], "paper")))
     assert all(result.difference is None for cell in other.cells for result in cell.scores)
 

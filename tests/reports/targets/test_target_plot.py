@@ -70,7 +70,7 @@ def test_at_the_papers_scale_the_target_is_the_printed_one_and_facts_are_marked(
 
 
 def test_a_changed_scale_is_not_comparable(run_of: RunOf) -> None:
-    changed = replace(FIGURE6.scale("paper"), changed=True)
+    changed = replace(FIGURE6.scale("paper"), changes=("on another encoder",))
     request = request_for(FIGURE6, changed, [run_of("fedavg", "rte", 0.7, scale="paper")])
     drawn = target_plot(join(request))
     assert not drawn.axes[0].lines
