@@ -101,10 +101,11 @@ class Column:
 
         table: the scale of that id as the benchmark defines it.
         """
-        own = dataclasses.replace(self.own.get(scale.id, scale), changes=scale.changes)
-        if scale.backbone != table.backbone:
-            own = dataclasses.replace(own, backbone=scale.backbone, depth=scale.depth)
-        return own
+        own = self.own.get(scale.id)
+        if own is None:
+            return scale
+        named = own if scale.backbone == table.backbone else scale
+        return dataclasses.replace(own, backbone=named.backbone, depth=named.depth, changes=scale.changes)
 
     @property
     def evaluation(self) -> str:

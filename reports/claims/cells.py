@@ -12,7 +12,7 @@ from benchmarks.claims import At
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, Column, Row, Scale
 from reports import ReportError
-from reports.evidence.gate import OPEN, Gate, failed, gate_of
+from reports.evidence.gate import OPEN, Gate, failed, gate_of, home
 from reports.evidence.records import Index, agree, by_definition, is_partial, select
 from reports.evidence.scores import Scores, score_label, scores_of
 from reports.evidence.traffic import Cost, measured_cost
@@ -53,6 +53,14 @@ class Tables:
                 "Correct the paper's claims.py."
             )
         return rows[at.row]
+
+    def floor(self, at: At) -> At | None:
+        """The row that answers without having learned: of a row's own table, or of the one that judges its columns."""
+        own, reference = self.benchmark(at), home(self.benchmark(at))
+        least = reference.yardstick.least
+        known = (table for table in (own, reference) if table.id in self.benchmarks)
+        found = (At(table.id, least) for table in known if least in {row.id for row in table.rows})
+        return next((floor for floor in found if floor.row != at.row), None)
 
     def column(self, at: At, task: str) -> Column | None:
         return {column.task: column for column in self.benchmark(at).columns}.get(task)
@@ -131,14 +139,12 @@ class Runs:
     def failed(self, at: At, task: str) -> str:
         """Why it proves nothing to beat a row on a task; empty where it has learned something, or nobody knows."""
         if (at, task) not in self._failed:
-            benchmark, column = self.tables.benchmark(at), self.tables.column(at, task)
-            scale = {scale.id: scale for scale in benchmark.scales}.get(self.scale.id)
-            has_records = column is not None and scale is not None and bool(self.of(at, task))
-            self._failed[at, task] = (
-                failed(benchmark, self.tables.row(at), column, scale, self._index)
-                if has_records and column is not None and scale is not None
-                else ""
-            )
+            floor, column = self.tables.floor(at), self.tables.column(at, task)
+            found = ""
+            if floor is not None and column is not None:
+                yardstick = home(self.tables.benchmark(at)).yardstick
+                found = failed(self.tables.row(at).name, self.paired(at, floor, task), yardstick, column)
+            self._failed[at, task] = found
         return self._failed[at, task]
 
     def partial(self, tasks: Iterable[str]) -> list[str]:

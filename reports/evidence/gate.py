@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.record import POOLED, RunRecord
-from benchmarks.spec import Benchmark, Column, Row, Scale, Yardstick
-from reports.evidence.paired import difference, level
+from benchmarks.spec import Benchmark, Column, Scale, Yardstick
+from reports.evidence.paired import Pairs, difference, level
 from reports.evidence.records import DEMO, Index, Request, by_definition, select
 from reports.evidence.scores import known, scores_of
 from reports.evidence.statistics import Estimate, mean, printed
@@ -65,28 +65,22 @@ def gate_of(benchmark: Benchmark, column: Column, scale: Scale, index: Index) ->
     return _decided(yardstick, scored, _score(yardstick, judged))
 
 
-def failed(benchmark: Benchmark, row: Row, column: Column, scale: Scale, index: Index) -> str:
+def failed(name: str, pairs: Pairs, yardstick: Yardstick, column: Column) -> str:
     """Why it proves nothing to beat a row: its scores are those of answers without learning, but for the error.
 
-    Empty where they are better, and where nobody knows. index: the scale's records by definition.
+    pairs: its records and those of the yardstick's `least`. Empty where they are better, and where nobody knows.
     """
-    yardstick = home(benchmark).yardstick
-    tables = (table for table in (benchmark, home(benchmark)) if yardstick.least in {own.id for own in table.rows})
-    table = next(tables, None)
-    judged = None if table is None else next((own for own in table.columns if own.task == column.task), None)
-    if table is None or judged is None or row.id == yardstick.least:
+    score = _score(yardstick, column)
+    holds = [pair for pair in pairs if all(_holds(record, yardstick.evaluation) for record in pair)]
+    asked = [(own, its) for own, its in holds if _split(own) == _split(its)]
+    if not asked:
         return ""
-    own = _by_data(select(benchmark, scale, row, column, index).records, yardstick.evaluation)
-    its = _by_data(select(table, scale, table.row(yardstick.least), judged, index).records, yardstick.evaluation)
-    its = {key: record for key, record in its.items() if key in own and _split(own[key]) == _split(record)}
-    if not its:
-        return ""
-    found, values = _lead(own, its, _score(yardstick, judged))
+    found, values = _lead(asked, score)
     if found.interval is None or found.interval[0] > 0:
         return ""
-    level = _shown(known(scores_of([own[key] for key in its], _score(yardstick, judged)).at()))
+    own = _shown(known(scores_of([record for record, _ in asked], score).at()))
     words = f"{yardstick.rivals[yardstick.least]} {_shown(values)}"
-    return f"{row.name} has learned nothing here: {level}, {words}, n = {len(its)}"
+    return f"{name} has learned nothing here: {own}, {words}, n = {len(asked)}"
 
 
 def gates(request: Request) -> dict[str, Gate]:
@@ -105,13 +99,15 @@ def _leaks(benchmark: Benchmark, column: Column, scale: Scale) -> bool:
     return not benchmark.cell(benchmark.rows[0], column, scale, 0).grouped
 
 
+def _holds(record: RunRecord, evaluation: str) -> bool:
+    """Whether a record has the scores that are asked for."""
+    return evaluation != POOLED or bool(record.rounds[-1].pooled_scores)
+
+
 def _by_data(records: Sequence[RunRecord], evaluation: str) -> dict[Key, RunRecord]:
     """Data's digest and seed -> record, of those that hold the scores that are asked for."""
-    return {
-        (record.inputs["data"]["digest"], record.cell.seed): record
-        for record in records
-        if evaluation != POOLED or record.rounds[-1].pooled_scores
-    }
+    kept = (record for record in records if _holds(record, evaluation))
+    return {(record.inputs["data"]["digest"], record.cell.seed): record for record in kept}
 
 
 def _split(record: RunRecord) -> tuple[object, ...]:
@@ -123,23 +119,22 @@ def _score(yardstick: Yardstick, column: Column) -> str:
     return f"{yardstick.evaluation or column.evaluation}/{column.averaged.rpartition('/')[2]}"
 
 
-def _lead(own: Mapping[Key, RunRecord], its: Mapping[Key, RunRecord], score: str) -> tuple[Estimate, Sequence[float]]:
-    """By how much a row is better than a rival on what both have, and the rival's scores there."""
-    shared = sorted(own.keys() & its.keys())
-    records, rivals = [own[key] for key in shared], [its[key] for key in shared]
-    values = known(scores_of(rivals, score).at())
+def _lead(pairs: Pairs, score: str) -> tuple[Estimate, Sequence[float]]:
+    """By how much the first records of pairs are better, and the second ones' scores."""
+    own, its = zip(*pairs, strict=True)
+    values = known(scores_of(its, score).at())
     # A constant answer has no correlation: against it, the row that has to learn has to have one.
-    found = difference(list(zip(records, rivals, strict=True)), score) if values else level(records, score)
-    return found, values
+    return difference(pairs, score) if values else level(own, score), values
 
 
 def _decided(yardstick: Yardstick, scored: Mapping[str, Mapping[Key, RunRecord]], score: str) -> Gate:
     failing, seeds = [], []
     for name, words in yardstick.rivals.items():
-        shared = scored[yardstick.row].keys() & scored[name].keys()
+        own, its = scored[yardstick.row], scored[name]
+        shared = sorted(own.keys() & its.keys())
         if not shared:
             return Gate(False, NOT_RUN, is_known=False)
-        found, values = _lead(scored[yardstick.row], scored[name], score)
+        found, values = _lead([(own[key], its[key]) for key in shared], score)
         if found.interval is None:
             return Gate(False, NO_ERROR, is_known=False)
         if found.interval[0] <= 0:

@@ -14,10 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from benchmarks.claims import At
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, Row
 from benchmarks.tuning import Search
-from reports.evidence.gate import NO_ERROR, NOT_RUN, NOT_TUNED, Gate, failed, gate_of, gates
+from reports.claims.cells import Runs
+from reports.evidence.gate import NO_ERROR, NOT_RUN, NOT_TUNED, Gate, gate_of, gates
 from reports.evidence.records import by_definition, request_for
 from reports.pages.text import data_notes, gate_notes
 
@@ -52,14 +54,14 @@ def runs(table: Benchmark, record_of: RecordOf) -> Callable[..., list[RunRecord]
     return build
 
 
-Runs = Callable[..., list[RunRecord]]
+Made = Callable[..., list[RunRecord]]
 
 
 def decided(table: Benchmark, records: Sequence[RunRecord]) -> Gate:
     return gate_of(table, table.columns[0], table.scale("lite"), by_definition(records))
 
 
-def test_the_encoder_has_to_beat_both_by_more_than_the_error(table: Benchmark, runs: Runs) -> None:
+def test_the_encoder_has_to_beat_both_by_more_than_the_error(table: Benchmark, runs: Made) -> None:
     central = runs("central", [80.0, 81.0, 82.0])
     low = runs("overall-majority", [50.0] * 3)
     assert decided(table, [*central, *runs("linear", [70.0, 71.0, 70.5]), *low]) == Gate(True)
@@ -73,7 +75,7 @@ def test_the_encoder_has_to_beat_both_by_more_than_the_error(table: Benchmark, r
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(-40, 60).map(lambda value: value / 8), min_size=2, max_size=5))
-def test_it_opens_where_the_corrected_t_test_rejects(table: Benchmark, runs: Runs, gains: list[float]) -> None:
+def test_it_opens_where_the_corrected_t_test_rejects(table: Benchmark, runs: Made, gains: list[float]) -> None:
     levels = [70 + gain for gain in gains]
     records = runs("central", levels) + runs("linear", [70.0] * len(gains))
     low = [10.0 + seed for seed, _ in enumerate(gains)]
@@ -88,7 +90,7 @@ def test_it_opens_where_the_corrected_t_test_rejects(table: Benchmark, runs: Run
         assert found.is_open is bool(lower > 0)
 
 
-def test_what_is_not_known_is_no_judgement(table: Benchmark, runs: Runs, record_of: RecordOf) -> None:
+def test_what_is_not_known_is_no_judgement(table: Benchmark, runs: Made, record_of: RecordOf) -> None:
     central, linear = runs("central", [80.0, 81.0]), runs("linear", [70.0, 70.5])
     assert decided(table, [*central, *linear]) == Gate(False, NOT_RUN, is_known=False)
     one = decided(table, [central[0], linear[0], *runs("overall-majority", [50.0])])
@@ -99,7 +101,7 @@ def test_what_is_not_known_is_no_judgement(table: Benchmark, runs: Runs, record_
     assert decided(plain, [record_of("fedavg", "qqp", {ACC: 0.5})]) == Gate(False, NOT_RUN, is_known=False)
 
 
-def test_another_table_may_judge_a_column(table: Benchmark, runs: Runs) -> None:
+def test_another_table_may_judge_a_column(table: Benchmark, runs: Made) -> None:
     records = [
         record
         for name, level in zip(REFERENCES, (90, 70, 50), strict=True)
@@ -110,7 +112,7 @@ def test_another_table_may_judge_a_column(table: Benchmark, runs: Runs) -> None:
     assert not decided(replace(other, gate=None), records).is_open
 
 
-def test_constant_answers_have_no_correlation_to_beat(table: Benchmark, runs: Runs) -> None:
+def test_constant_answers_have_no_correlation_to_beat(table: Benchmark, runs: Made) -> None:
     records = runs("central", [80.0, 81.0]) + runs("linear", [70.0, 70.5])
     assert decided(table, [*records, *runs("overall-majority", [None, None])]).is_open
     assert not decided(
@@ -118,7 +120,7 @@ def test_constant_answers_have_no_correlation_to_beat(table: Benchmark, runs: Ru
     ).is_open
 
 
-def test_tables_say_which_columns_are_evidence(table: Benchmark, runs: Runs) -> None:
+def test_tables_say_which_columns_are_evidence(table: Benchmark, runs: Made) -> None:
     def notes(records: Sequence[RunRecord], shown: Benchmark = table, scale: str = "lite") -> list[str]:
         return list(gate_notes(request_for(shown, shown.scale(scale), records)))
 
@@ -133,7 +135,7 @@ def test_tables_say_which_columns_are_evidence(table: Benchmark, runs: Runs) -> 
     assert gates(request_for(table, table.scale("demo"), opened)) == {}
 
 
-def test_nothing_is_judged_before_every_method_is_tuned(table: Benchmark, runs: Runs, tmp_path: Path) -> None:
+def test_nothing_is_judged_before_every_method_is_tuned(table: Benchmark, runs: Made, tmp_path: Path) -> None:
     records = [
         *runs("central", [80.0, 81.0, 82.0]),
         *runs("linear", [70.0, 71.0, 70.5]),
@@ -158,10 +160,11 @@ def test_nothing_is_judged_before_every_method_is_tuned(table: Benchmark, runs: 
 
 
 def of_fedavg(table: Benchmark, records: Sequence[RunRecord]) -> str:
-    return failed(table, table.row("fedavg"), table.columns[0], table.scale("lite"), by_definition(records))
+    found = Runs.of_all({table.id: table}, table.scale("lite"), records)
+    return found.failed(At(table.id, "fedavg"), table.columns[0].task)
 
 
-def test_a_row_that_answers_as_without_learning_has_failed(table: Benchmark, runs: Runs) -> None:
+def test_a_row_that_answers_as_without_learning_has_failed(table: Benchmark, runs: Made) -> None:
     low = runs("overall-majority", [60.0] * 3)
     assert of_fedavg(table, [*runs("fedavg", [70.0, 71.0, 72.0]), *low]) == ""
     words = "FedAvg has learned nothing here: {}, the majority-class baseline 60.0, n = 3"
@@ -169,17 +172,18 @@ def test_a_row_that_answers_as_without_learning_has_failed(table: Benchmark, run
     assert of_fedavg(table, [*runs("fedavg", [58.0, 66.0, 60.0]), *low]) == words.format("61.3")  # within the error
 
 
-def test_nothing_is_said_of_a_row_of_which_nobody_knows(table: Benchmark, runs: Runs) -> None:
+def test_nothing_is_said_of_a_row_of_which_nobody_knows(table: Benchmark, runs: Made) -> None:
     low, own = runs("overall-majority", [60.0] * 3), runs("fedavg", [60.0] * 3)
     assert of_fedavg(table, own) == ""
     assert of_fedavg(table, [own[0], low[0]]) == ""  # one seed has no error
     assert of_fedavg(table, [*(replace(one, cell=replace(one.cell, clients=10)) for one in own), *low]) == ""
     plain = replace(table, yardstick=replace(table.yardstick, least=""))
     assert of_fedavg(plain, [*runs("fedavg", [60.0, 59.5, 60.4]), *low]) == ""
-    assert failed(table, table.row("overall-majority"), table.columns[0], table.scale("lite"), {}) == ""  # type: ignore[arg-type]
+    itself = Runs.of_all({table.id: table}, table.scale("lite"), low)
+    assert itself.failed(At(table.id, "overall-majority"), table.columns[0].task) == ""
 
 
-def test_a_correlation_that_is_undefined_is_beaten_by_any(table: Benchmark, runs: Runs) -> None:
+def test_a_correlation_that_is_undefined_is_beaten_by_any(table: Benchmark, runs: Made) -> None:
     constant = runs("overall-majority", [None] * 3)
     assert of_fedavg(table, [*runs("fedavg", [30.0, 31.0, 32.0]), *constant]) == ""
     assert "has learned nothing here" in of_fedavg(table, [*runs("fedavg", [0.2, -0.1, 0.0]), *constant])
