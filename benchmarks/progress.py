@@ -17,8 +17,12 @@ from benchmarks.spec import Cell
 from benchmarks.tasks import task
 
 
+QUIET_SECONDS = 60.0  # after which a log is told that cells still train
+SHOWN = 3  # cells in such a line; a server may run dozens
+
+
 class ProgressDisplay:
-    """A sink: live bars in a terminal, one line per finished cell elsewhere."""
+    """A sink: live bars in a terminal; elsewhere a line per finished cell, and one a minute while none finishes."""
 
     def __init__(
         self, title: str, cells: Sequence[Cell], names: dict[str, str], console: Console | None = None
@@ -39,6 +43,7 @@ class ProgressDisplay:
         self.reasons: set[str] = set()  # why cells failed, each said once
         self.notes: set[str] = set()  # on how cells run, each said once
         self.done = 0
+        self.heard = time.monotonic()  # when the last line was printed
 
     def __enter__(self) -> ProgressDisplay:
         if self.console.is_terminal:
@@ -70,6 +75,7 @@ class ProgressDisplay:
                 self.bars.advance(self.running[cell_id][0], examples)
                 self.estimate.trained(cell_id, examples)
                 self.bars.update(self.total, note=self.estimate.text())
+                self._still_running()
             case RoundFinished(cell_id, result) if cell_id in self.running:
                 bar, cell = self.running[cell_id]
                 loss = "" if result.train_loss is None else f", loss {result.train_loss:.3f}"
@@ -94,6 +100,16 @@ class ProgressDisplay:
             f"[{self.done}/{self.estimate.cells}] {self._name(cell)}: {outcome}  {self.estimate.text()}".rstrip()
         )
 
+    def _still_running(self) -> None:
+        """Tell a log, which has no bars, how far cells are."""
+        if self.console.is_terminal or time.monotonic() - self.heard < QUIET_SECONDS:
+            return
+        trained = {bar.id: bar.percentage for bar in self.bars.tasks}
+        parts = [f"{self._name(cell)} {trained[bar]:.0f} %" for bar, cell in self.running.values()]
+        if len(parts) > SHOWN:
+            parts[SHOWN:] = [f"{len(parts) - SHOWN} more"]
+        self._line(f"[{self.done}/{self.estimate.cells}] {'; '.join(parts)}  {self.estimate.text()}".rstrip())
+
     def _headline(self, event: CellFinished) -> str:
         record = event.record
         if record.diverged:
@@ -105,6 +121,7 @@ class ProgressDisplay:
         return self.names.get(cell.spec_id, cell.label)
 
     def _line(self, text: str) -> None:
+        self.heard = time.monotonic()
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 

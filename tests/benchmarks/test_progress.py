@@ -187,6 +187,37 @@ def test_one_line_for_each_finished_cell_and_none_for_a_round(
     assert output.getvalue() == line
 
 
+def test_a_log_hears_of_long_cells_once_a_minute(
+    display: ProgressDisplay, cells: list[Cell], output: io.StringIO, clock: Clock
+) -> None:
+    for cell, rounds in ((cells[0], ()), (cells[1], (finished_round(1),))):
+        display(CellStarted(cell, cell.cell_id(INPUTS), rounds, (300, 300)))
+    for _ in range(7):
+        clock.now += 20
+        display(Trained(cells[0].cell_id(INPUTS), 30))
+    assert output.getvalue().splitlines() == [
+        "MRPC · FedProx · seed 0: goes on after round 1 of 2",
+        "[0/4] MRPC · FedAvg · seed 0 15 %; MRPC · FedProx · seed 0 50 %  about 22 min left",
+        "[0/4] MRPC · FedAvg · seed 0 30 %; MRPC · FedProx · seed 0 50 %  about 21 min left",
+    ]
+
+
+def test_many_cells_are_a_short_line_and_a_terminal_has_bars_instead(
+    cells: list[Cell], output: io.StringIO, clock: Clock
+) -> None:
+    for terminal in (False, True):
+        console = Console(file=output, width=60, force_terminal=terminal, color_system=None)
+        display = ProgressDisplay("table", cells, {}, console)
+        for cell in cells:
+            display(CellStarted(cell, cell.cell_id(INPUTS), (), (10, 10)))
+        clock.now += 61
+        display(Trained(cells[0].cell_id(INPUTS), 10))
+    lines = output.getvalue().splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("[0/4] ")
+    assert "; 1 more  about " in lines[0]
+
+
 def test_undefined_scores_and_cells_without_a_name(
     display: ProgressDisplay, cells: list[Cell], output: io.StringIO
 ) -> None:
