@@ -79,12 +79,14 @@ class AverageBetter:
 
     Of several rows the mean is meant, table by table, and of several tables the mean of these.
     A row's rivals are those of its own table, or all where none is of it.
+    over_failed: as in Better.
     """
 
     rows: tuple[At, ...]
     than: tuple[At, ...]
     by: float
     most: float = math.inf
+    over_failed: bool = False
 
     def choices(self) -> Iterator[Mapping[str, At]]:
         """Every choice of one rival for each table (its benchmark's id): the best one of each is among them."""

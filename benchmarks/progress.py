@@ -16,7 +16,6 @@ from benchmarks.record import RunRecord
 from benchmarks.spec import Cell
 from benchmarks.tasks import task
 
-
 QUIET_SECONDS = 60.0  # after which a log is told that cells still train
 SHOWN = 3  # cells in such a line; a server may run dozens
 

@@ -109,7 +109,9 @@ CLAIMS = (
         "section IV-C",
         (Better((_C4, _C6, _C8, _C10), (_C0,), over_failed=True),),
         reading="c = 4, 6, 8 and 10 of Table IV each against c = 0, on every score.",
-        otherwise={"averages": tuple(AverageBetter((row,), (_C0,), by=0.0) for row in (_C4, _C6, _C8, _C10))},
+        otherwise={
+            "averages": tuple(AverageBetter((row,), (_C0,), by=0.0, over_failed=True) for row in (_C4, _C6, _C8, _C10))
+        },
     ),
     Claim(
         "4b",

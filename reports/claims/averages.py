@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from benchmarks.claims import At
+from benchmarks.claims import At, AverageBetter
 from reports.claims.asked import unjudged
 from reports.claims.cells import Runs
 from reports.claims.paired import mean_difference
@@ -21,6 +21,7 @@ class _Table:
     runs: Runs
     rows: tuple[At, ...]
     rival: At
+    counts_failed: bool
 
     @property
     def place(self) -> str:
@@ -41,7 +42,8 @@ class _Table:
 
     def why_not(self, task: str) -> str:
         """Why nothing may be concluded on a task, if so."""
-        return self.runs.gate(self.rows[0], task).why or self.runs.failed(self.rival, task)
+        failed = "" if self.counts_failed else self.runs.failed(self.rival, task)
+        return self.runs.gate(self.rows[0], task).why or failed
 
     def in_words(self, found: Mapping[str, Estimate]) -> str:
         """The table's part of the sum, and of which tasks it is."""
@@ -61,18 +63,20 @@ class _Table:
         return mean_difference(pairs, column.averaged) if all(pairs) else None
 
 
-def average_margin(runs: Runs, rows: Sequence[At], rivals: Mapping[str, At]) -> Estimate | None:
+def average_margin(runs: Runs, relation: AverageBetter, rivals: Mapping[str, At]) -> Estimate | None:
     """The average above one rival of each table, mean over the table's rows, then over the tables.
 
-    rivals: by benchmark. Without what leaks by declaration; no interval unless every other task of the tables was run,
-    and nothing is concluded unless all of them are evidence. Tables are independent, as their clients are others.
+    rivals: by benchmark, one of the relation's choices.
+    Without what leaks by declaration; no interval unless every other task of the tables was run, and nothing is
+    concluded unless all of them are evidence. Tables are independent, as their clients are others.
     """
     averages: list[Estimate] = []
     texts: list[str] = []
     closed: dict[str, str] = {}
     is_whole = True
     for name, rival in rivals.items():
-        table = _Table(runs, tuple(row for row in rows if row.benchmark == name), rival)
+        rows = tuple(row for row in relation.rows if row.benchmark == name)
+        table = _Table(runs, rows, rival, relation.over_failed)
         found = {task: gain for task in table.counted if (gain := table.gain(task)) is not None}
         is_whole = is_whole and len(found) == len(table.counted)
         if found:

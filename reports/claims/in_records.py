@@ -100,7 +100,7 @@ class InRecords:
         return unjudged(unpaired_p(pairs, pair.score), [(self.tables.task(pair.row, pair.task), NO_EVIDENCE)])
 
     def average_margin(self, relation: AverageBetter, rivals: Mapping[str, At]) -> Estimate | None:
-        return average_margin(self.runs, relation.rows, rivals)
+        return average_margin(self.runs, relation, rivals)
 
     def level(self, relation: AtMost, row: At, task: str) -> Estimate | None:
         """Of an attack: what it recovers is no ordering, so no gate is asked."""

@@ -139,7 +139,7 @@ def test_to_beat_what_has_learned_nothing_proves_nothing(
     assert (found.ours, found.effect != "") == ("not judged", True)
     why = "QQP not judged: FedAvg has learned nothing here: 50.0, the majority-class baseline 50.0, n = 7"
     assert found.why == why
-    if isinstance(relation, Better):
+    if isinstance(relation, Better | AverageBetter):
         claimed = replace(relation, over_failed=True)
         assert judge_of(claimed, told, table=one_task).ours in ("supported", "contradicted")
     working = [pooled(one, 60.0 + one.cell.seed / 10) for one in records]
