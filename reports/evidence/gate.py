@@ -60,9 +60,12 @@ def gate_of(benchmark: Benchmark, column: Column, scale: Scale, index: Index) ->
     }
     if not all(scored.values()):
         return Gate(False, NOT_RUN, is_known=False)
-    if reference.untuned(judged, scale):
+    untuned = {row.id for row in reference.untuned(judged, scale)}
+    if untuned & set(yardstick.rows):
         return Gate(False, NOT_TUNED, is_known=False)
-    return _decided(yardstick, scored, _score(yardstick, judged))
+    found = _decided(yardstick, scored, _score(yardstick, judged))
+    # What is too weak stays so whatever else is tuned; orderings ask that all methods are.
+    return Gate(False, NOT_TUNED, is_known=False) if found.is_open and untuned else found
 
 
 def failed(name: str, pairs: Pairs, yardstick: Yardstick, column: Column) -> str:

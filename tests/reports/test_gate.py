@@ -156,6 +156,32 @@ def test_nothing_is_judged_before_every_method_is_tuned(table: Benchmark, runs: 
     assert note not in list(data_notes(request))
 
 
+def test_a_weak_encoder_needs_no_tuning_of_other_methods(table: Benchmark, runs: Made, tmp_path: Path) -> None:
+    """The rows of the yardstick settle that the gate is shut; only an open one asks for the rest."""
+    path = tmp_path / "chosen.json"
+    rates = {"training.learning_rate": (1e-4,)}
+    lite = replace(table.scale("lite"), search=Search({"central": rates, "fedavg": rates}, chosen=path))
+    asked = replace(table, scales=tuple(lite if scale.id == "lite" else scale for scale in table.scales))
+    low = runs("overall-majority", [50.0] * 3)
+
+    def gate(central: list[float]) -> Gate:
+        records = [*runs("central", central), *runs("linear", [70.0, 71.0, 70.5]), *low]
+        return gates(request_for(asked, lite, records))["qqp"]
+
+    untuned = Gate(False, NOT_TUNED, is_known=False)
+    weak, able = [66.0, 67.0, 68.0], [80.0, 81.0, 82.0]
+    assert (gate(weak), gate(able)) == (untuned, untuned)
+    values = table.cell(next(row for row in table.rows if row.id == "central"), table.columns[0], lite, 0).training
+    tunings = [
+        {"task": "qqp", "method": "central", "best": {"values": {"training.learning_rate": values.learning_rate}}}
+    ]
+    path.write_text(json.dumps({"tunings": tunings}), encoding="utf-8")
+    shut = gate(weak)
+    assert (shut.is_open, shut.is_known) == (False, True)
+    assert shut.why == "the encoder is too weak here: centralised training 67.0, a linear model 70.5, n = 3"
+    assert gate(able) == untuned
+
+
 # ---- rows that have learned nothing --------------------------------------------------------------------------------
 
 
