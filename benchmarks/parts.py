@@ -114,6 +114,17 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Elsewhere:
+    """What others report that an encoder of a scale's kind reaches, trained centrally: levels that ours stand beside.
+
+    scores: task -> metric and level, in the metric's unit. of: which encoder, on which data, and who reports it.
+    """
+
+    scores: Mapping[str, tuple[str, float]]
+    of: str
+
+
+@dataclass(frozen=True)
 class Scale:
     """A budget at which a benchmark runs, and the words that label its results."""
 
@@ -124,6 +135,7 @@ class Scale:
     material: str  # data and encoder, in words
     changes: tuple[str, ...] = ()  # a user's other backbone or settings: no longer what the definition says
     search: Search | None = None  # how its settings are chosen; None: as the paper tuned
+    elsewhere: Elsewhere | None = None
 
     @property
     def label(self) -> str:

@@ -20,6 +20,7 @@ from benchmarks.parts import PLAIN_SCORES
 from benchmarks.parts import SCALES as SCALES
 from benchmarks.parts import Column as Column
 from benchmarks.parts import Deviation as Deviation
+from benchmarks.parts import Elsewhere as Elsewhere
 from benchmarks.parts import Paper as Paper
 from benchmarks.parts import Published as Published
 from benchmarks.parts import Row as Row

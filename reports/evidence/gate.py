@@ -94,6 +94,25 @@ def gates(request: Request) -> dict[str, Gate]:
     return {column.task: gate_of(request.benchmark, column, request.scale, index) for column in request.columns}
 
 
+def levels(request: Request) -> dict[str, tuple[str, float, float, int]]:
+    """Task -> score, what the yardstick's own row reaches of it, what others report, and over how many seeds.
+
+    Of a benchmark with reference rows of its own, at a scale of which others report something.
+    """
+    benchmark, scale = request.benchmark, request.scale
+    if scale.elsewhere is None or scale.changed or benchmark.gate or not has_references(benchmark):
+        return {}
+    index, row = by_definition(request.records), benchmark.row(benchmark.yardstick.row)
+    found = {}
+    for column in request.columns:
+        records = select(benchmark, scale, row, column, index).records
+        if records and column.task in scale.elsewhere.scores:
+            name, reported = scale.elsewhere.scores[column.task]
+            score = f"{benchmark.yardstick.evaluation or column.evaluation}/{name}"
+            found[column.task] = score, mean(known(scores_of(records, score).at())), reported, len(records)
+    return found
+
+
 def _leaks(benchmark: Benchmark, column: Column, scale: Scale) -> bool:
     """Whether a column's declared leak is there: a split by group has none."""
     if not column.leak:

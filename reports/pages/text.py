@@ -8,7 +8,7 @@ from itertools import combinations, product
 from benchmarks.measures import metric
 from benchmarks.record import RunRecord
 from benchmarks.spec import ENGINE_VERSION, Column, Row
-from reports.evidence.gate import gates, home
+from reports.evidence.gate import gates, home, levels
 from reports.evidence.overlap import overlap_note
 from reports.evidence.records import Request, agree, digests, machine
 from reports.evidence.scores import score_label, unit_of
@@ -111,6 +111,19 @@ def gate_notes(request: Request) -> Iterator[str]:
         if not gate.is_open:
             shut.setdefault(gate.why, []).append(names[task])
     yield from (f"Orderings are no evidence on {', '.join(columns)}: {why}." for why, columns in shut.items())
+    yield from level_notes(request)
+
+
+def level_notes(request: Request) -> Iterator[str]:
+    """How well the encoder learns, beside what others report of its kind."""
+    names = {column.task: column.name for column in request.columns}
+    parts = [
+        f"{names[task]} {metric(score).label} {number(own, places=1)} ({number(reported, places=1)}; n = {n})"
+        for task, (score, own, reported, n) in levels(request).items()
+    ]
+    if parts and request.scale.elsewhere:
+        name = home(request.benchmark).yardstick.name
+        yield f"How far {name} comes: {', '.join(parts)}. In brackets {request.scale.elsewhere.of}."
 
 
 def in_units(columns: Sequence[Column]) -> str:

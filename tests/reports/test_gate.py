@@ -16,7 +16,7 @@ from scipy import stats
 
 from benchmarks.claims import At
 from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark, Row
+from benchmarks.spec import Benchmark, Elsewhere, Row, Scale
 from benchmarks.tuning import Search
 from reports.claims.cells import Runs
 from reports.evidence.gate import NO_ERROR, NOT_RUN, NOT_TUNED, Gate, gate_of, gates
@@ -133,6 +133,23 @@ def test_tables_say_which_columns_are_evidence(table: Benchmark, runs: Made) -> 
     assert notes([]) == [f"Orderings are no evidence on QQP: {NOT_RUN}."]
     assert notes(opened, replace(table, rows=table.rows[:3])) == []
     assert gates(request_for(table, table.scale("demo"), opened)) == {}
+
+
+def test_levels_stand_beside_those_of_others(table: Benchmark, runs: Made) -> None:
+    """Pooled, over the seeds that were run, and only at the scale of which others report something."""
+    lite = replace(table.scale("lite"), elsewhere=Elsewhere({"qqp": ("accuracy", 90.6)}, "what X reaches (Y)"))
+    asked = replace(table, scales=tuple(lite if scale.id == "lite" else scale for scale in table.scales))
+    records = runs("central", [80.0, 81.0])
+
+    def notes(shown: Benchmark, scale: Scale, found: Sequence[RunRecord] = records) -> list[str]:
+        return [note for note in gate_notes(request_for(shown, scale, found)) if note.startswith("How far")]
+
+    told = "How far centralised training comes: QQP Acc 80.5 (90.6; n = 2). In brackets what X reaches (Y)."
+    assert notes(asked, lite) == [told]
+    assert notes(asked, lite, []) == []
+    assert notes(asked, replace(lite, changes=("another encoder",))) == []
+    assert notes(asked, asked.scale("paper")) == []
+    assert notes(replace(asked, rows=asked.rows[:3], gate=asked), lite) == []
 
 
 def test_nothing_is_judged_before_every_method_is_tuned(table: Benchmark, runs: Made, tmp_path: Path) -> None:
