@@ -6,13 +6,14 @@ import errno
 import importlib
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 
 from benchmarks.cli.arguments import build_parser
 from benchmarks.cli.output import failed, lasting_output, without_terminal
 from benchmarks.errors import UserError
 from benchmarks.registry import include
+from benchmarks.signals import Terminated, interrupted_by
 
 # Each command lives in a module that is imported when it is asked for, so that `list` does not wait for torch.
 MODULES = {
@@ -76,12 +77,12 @@ def _run(arguments: Sequence[str] | None) -> int:
         if getattr(words, "data_dir", None) is not None:
             importlib.import_module("benchmarks.fetched").use(words.data_dir)
         module = importlib.import_module(f"benchmarks.cli.{MODULES[words.command]}")
-        with without_terminal() if words.command in COMPUTING else nullcontext():
+        with _outliving() if words.command in COMPUTING else nullcontext():
             status: int = getattr(module, f"{words.command}_command")(words)
         return status
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         print(f"\ninterrupted: {RESUMES}", file=sys.stderr)
-        return INTERRUPTED
+        return 128 + stop.number if isinstance(stop, Terminated) else INTERRUPTED
     except OSError as error:
         if error.errno not in FILES_REFUSED:
             raise
@@ -92,6 +93,13 @@ def _run(arguments: Sequence[str] | None) -> int:
             raise
         print(f"error: {error}", file=sys.stderr)
         return 2
+
+
+@contextmanager
+def _outliving() -> Iterator[None]:
+    """Go on where the terminal goes away; say how to go on where a scheduler ends it."""
+    with without_terminal(), interrupted_by("SIGTERM"):
+        yield
 
 
 def _mendable(error: ValueError) -> bool:

@@ -12,12 +12,12 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO
 
 from benchmarks.errors import UserError
+from benchmarks.signals import interrupted_by
 from benchmarks.tracking.store import ARTIFACTS, ENVIRONMENT, connect, is_server, shown, sqlite_path
 from benchmarks.tracking.views import ALL_RUNS, PREFIX, link, web_address
 
@@ -84,7 +84,7 @@ def _command(uri: str, results_dir: Path, host: str, port: int) -> list[str]:
 def _run(command: list[str], address: str, log: IO[str]) -> int:
     """Run the server, in a session of its own so that all of its processes end with this one."""
     environment = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", **ENVIRONMENT, **os.environ}
-    with _stop_signals_interrupt():
+    with interrupted_by("SIGTERM", "SIGHUP"):
         server = subprocess.Popen(
             command, env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
         )
@@ -147,19 +147,3 @@ def _stop(server: subprocess.Popen[bytes]) -> None:
             return
         except subprocess.TimeoutExpired:
             continue
-
-
-@contextmanager
-def _stop_signals_interrupt() -> Iterator[None]:
-    """Let a termination and a closed terminal end the block as Ctrl-C does."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    numbers = (signal.SIGTERM, signal.SIGHUP)
-    before = [signal.signal(number, interrupt) for number in numbers]
-    try:
-        yield
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)

@@ -153,15 +153,16 @@ def words_of(settings: Settings, run_words: Words) -> list[str]:
     return [*run_words(settings.results_dir, ",".join(METHODS), *SHORT), "--workers", "2"]
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "a scheduler's SIGTERM"])
 @pytest.mark.parametrize("send", [os.killpg, os.kill], ids=["to the group, as a terminal", "to the command alone"])
-def test_ctrl_c_ends_a_command_and_its_workers_with_one_line(
-    send: Callable[[int, int], None], settings: Settings, run_words: Words
+def test_a_signal_ends_a_command_and_its_workers_with_one_line(
+    send: Callable[[int, int], None], number: int, settings: Settings, run_words: Words
 ) -> None:
     with command(*words_of(settings, run_words)) as process:
         wait_for(lambda: len(list(settings.results_dir.glob("locks/*"))) == 2 or process.poll() is not None)
-        send(process.pid, signal.SIGINT)
+        send(process.pid, number)
         _, stderr = process.communicate(timeout=PATIENCE_SECONDS)
-    assert process.returncode == 130
+    assert process.returncode == 128 + number
     assert "interrupted: finished rounds are saved; the same command goes on from there" in stderr
     assert "Traceback" not in stderr
 
