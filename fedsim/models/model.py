@@ -150,16 +150,25 @@ class Model:
         """The objective's answers for a subset, a row a text in its order; what it draws is the same every time."""
         self.network.eval()
         answers: np.ndarray | None = None
-        rng = numpy_generator(0, 0, SERVER, "evaluation")
         with torch.inference_mode():
-            for number, (positions, drawn) in enumerate(evaluation_batches(subset, batch_size, width)):
-                batch = self.objective.prepare(drawn, rng)
+            for number, (positions, batch) in enumerate(self._prepared(subset, batch_size, width)):
                 rows = self.objective.answer(self._path_logits(batch, changed=number == 0).mean(0), batch)
                 if answers is None:
                     answers = np.zeros(self.objective.shape(subset), dtype=rows.dtype)
                 kept = rows[:, : answers.shape[1]]  # not what fixed padding put behind the longest text
                 answers[positions, : kept.shape[1]] = kept
         return answers if answers is not None else np.zeros(self.objective.shape(subset), dtype=np.float32)
+
+    def _prepared(self, subset: Subset, batch_size: int, width: int | None) -> Iterable[tuple[np.ndarray, Batch]]:
+        """The batches that are scored, with what the objective draws for each in their order.
+
+        Those of tokens come widest first: a heap that keeps what is freed would else find no place for the next batch's
+        logits, a vocabulary wide, and grow by every batch's.
+        """
+        rng = numpy_generator(0, 0, SERVER, "evaluation")
+        batches = evaluation_batches(subset, batch_size, width)
+        prepared = ((positions, self.objective.prepare(drawn, rng)) for positions, drawn in batches)
+        return reversed(list(prepared)) if self.objective.of_tokens else prepared
 
     def _states(self, batch: Batch, changed: bool = True) -> States:
         """The hidden states that the head reads; of each text's first token alone, where that saves anything."""

@@ -199,3 +199,26 @@ def test_a_language_model_learns(small):
         run = small.run(small.algorithm("central", setting, embeddings="global"), rounds=4)
         losses = [result.metrics.train_loss for result in run.results]
         assert losses[-1] < losses[0] - 0.1
+
+
+# ---- scoring ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_scoring_begins_with_the_widest_batch_and_answers_the_same(small, head, monkeypatch):
+    """What is hidden is drawn from the narrowest on, as ever; so the answers hang on no order."""
+    subset, model = small.clients[1].train, small.load(objective=HEADS[head], head=head)
+    widths, compute = [], model._path_logits
+
+    def noted(batch, **options):
+        widths.append(batch["input_ids"].shape[1])
+        return compute(batch, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(model, "_path_logits", noted)
+        found = model.predict(subset, 2, None)
+    assert len(set(widths)) > 1
+    assert widths == sorted(widths, reverse=True)
+    with monkeypatch.context() as patch:
+        patch.setattr("fedsim.models.model.reversed", list, raising=False)
+        np.testing.assert_array_equal(model.predict(subset, 2, None), found)
