@@ -196,7 +196,7 @@ def _entry(
     return {
         "task": tuning.column.task,
         "method": tuning.row.id,
-        "scale": scale.label,
+        "scale": benchmark.label(scale, [tuning.column]),
         "seeds": list(seeds),
         "score": f"{score} on validation data after the {tuning.scored_at} round",
         "metric": score,

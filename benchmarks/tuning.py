@@ -109,15 +109,15 @@ def _choices(path: Path, changed: int) -> Mapping[tuple[str, str], Values]:
     return {(entry["task"], entry["method"]): entry["best"]["values"] for entry in found if entry["best"]}
 
 
-def best_values(entries: Sequence[Mapping[str, JSON]], label: str) -> dict[tuple[str, str], Values]:
-    """Of sweeps of a scale with that label, the values of the best mean score: (task, row) -> field -> value.
+def best_values(entries: Sequence[Mapping[str, JSON]], labels: Mapping[str, str]) -> dict[tuple[str, str], Values]:
+    """Of sweeps of tasks under these labels, the values of the best mean score: (task, row) -> field -> value.
 
-    entries: as `read_sweep` gives them. Of several studies of a row on a task the better one counts, of equals that
-    with fewer fields.
+    entries: as `read_sweep` gives them. labels: task -> what its scale is called there. Of several studies
+    of a row on a task the better one counts, of equals that with fewer fields.
     """
     found: dict[tuple[str, str], Mapping[str, JSON]] = {}
     for entry in sorted(entries, key=lambda entry: len(entry["grid"])):
-        if not entry["best"] or entry["best"]["mean"] is None or entry["scale"] != label:
+        if not entry["best"] or entry["best"]["mean"] is None or entry["scale"] != labels.get(entry["task"]):
             continue
         place = entry["task"], entry["method"]
         gain = metric(entry["score"].partition(" ")[0]).gain

@@ -85,9 +85,9 @@ def sweep_file(results_dir: Path, chosen: Selection) -> Path:
 def _from_sweep(chosen: Selection, results_dir: Path) -> Selection:
     """With the best values of the sweeps under the same --set and backbone in place of the definition's."""
     path = sweep_file(results_dir, chosen)
-    best = best_values(read_sweep(path), chosen.scale.label)
-    rows, tasks = {row.id for row in chosen.benchmark.rows}, {column.task for column in chosen.columns}
-    swept = {place: values for place, values in best.items() if place[0] in tasks and place[1] in rows}
+    labels = {column.task: chosen.benchmark.label(chosen.scale, [column]) for column in chosen.columns}
+    rows = {row.id for row in chosen.benchmark.rows}
+    swept = {place: values for place, values in best_values(read_sweep(path), labels).items() if place[1] in rows}
     if not swept:
         raise UserError(
             f"--from-sweep: expected a sweep of what is chosen, with the same --set, in {path}, found none; run "

@@ -69,9 +69,9 @@ def _pictures(entries: Sequence[Entry], table: Benchmark, scale: Scale, folder: 
 
 def _section(entries: Sequence[Entry], table: Benchmark, scale: Scale, links: Mapping[str, str]) -> str:
     from reports.pages.render import escape
-    from reports.sweeps import seeds_of
+    from reports.sweeps import heading_of, seeds_of
 
-    parts = [f"### {escape(f'{table.paper.name}, {table.place}, sweep · scale {scale.id}: {scale.label}')}"]
+    parts = [f"### {escape(heading_of(entries, table, scale))}"]
     about = "Validation data alone: no test example was seen. Bold: the best trial, and what equals it."
     parts += [about, *(part for entry in entries for part in _study(entry, table, scale))]
     for name, link in links.items():
@@ -96,7 +96,7 @@ def _study(entry: Entry, table: Benchmark, scale: Scale) -> Iterator[str]:
     )
     headers = (("tried",), (by.label + (f" ({by.unit})" if by.unit else ""),), ("uplink", "all rounds"))
     yield titled_table(Grid(title, headers, tuple(_best(entry, table, scale)), stub="Trial"))
-    if entry["scale"] == scale.label:
+    if entry["scale"] == table.label(scale, [column for column in table.columns if column.task == entry["task"]]):
         yield f"```sh\n{command(entry, table, scale)}\n```"
     else:
         yield f"With other settings: {escape(entry['scale'])}."

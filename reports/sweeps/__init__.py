@@ -22,7 +22,7 @@ Draw = Callable[[Axes, Entry], None]
 
 def figures(entries: Sequence[Entry], benchmark: Benchmark, scale: Scale) -> dict[str, Callable[[], Figure]]:
     """The pictures that these studies have, by name: a panel a study."""
-    heading = f"{benchmark.paper.name}, {benchmark.place}, sweep · scale {scale.id}: {scale.label}"
+    heading = heading_of(entries, benchmark, scale)
     of_data = f"Validation data, {seeds_of(entries)}."
     found: dict[str, Callable[[], Figure]] = {}
     given_up = "Hollow: given up at a rung, by the score after fewer rounds."
@@ -44,6 +44,13 @@ def figures(entries: Sequence[Entry], benchmark: Benchmark, scale: Scale) -> dic
         caption += "and better in one."
         found["front"] = partial(_figure, ahead, benchmark, heading, _front, "uplink, MB", caption)
     return found
+
+
+def heading_of(entries: Sequence[Entry], benchmark: Benchmark, scale: Scale) -> str:
+    """What stands above studies: whose they are, and on which data and encoders, by task where these differ."""
+    tasks = {entry["task"] for entry in entries}
+    label = benchmark.label(scale, [column for column in benchmark.columns if column.task in tasks])
+    return f"{benchmark.paper.name}, {benchmark.place}, sweep · scale {scale.id}: {label}"
 
 
 def seeds_of(entries: Sequence[Entry]) -> str:

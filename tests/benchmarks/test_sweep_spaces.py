@@ -219,7 +219,8 @@ def test_the_best_of_several_studies_is_taken_under_the_same_settings_alone() ->
         return {"task": "t", "method": "m", "scale": label, "score": "perplexity on …", "grid": values, "best": best}
 
     entries = [entry(3.0, "a", x=1), entry(2.0, "a", y=2), entry(1.0, "b", x=3), {**entry(0, "a"), "best": None}]
-    assert best_values(entries, "a") == {("t", "m"): {"y": 2}}  # of a perplexity the lower one
+    assert best_values(entries, {"t": "a"}) == {("t", "m"): {"y": 2}}  # of a perplexity the lower one
+    assert best_values(entries, {"u": "a"}) == {}
 
 
 @pytest.mark.parametrize("method", ["fedavg-finetuned", "fedavg", "fedsplitbert", "fedsplitbert-chosen"])

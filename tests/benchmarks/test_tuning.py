@@ -17,7 +17,7 @@ from benchmarks.customise import with_settings
 from benchmarks.errors import UserError
 from benchmarks.fedsplitbert import setup, table3, table4
 from benchmarks.record import RunRecord, read_records
-from benchmarks.registry import columns_of, rows_of, scale_of
+from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
 from benchmarks.spec import JSON, Benchmark, Scale
 from benchmarks.sweep import trial_cell
 from benchmarks.tuning import KEPT, Search, read_sweep, survivors
@@ -67,8 +67,8 @@ def test_settings_of_another_row_give_way_to_a_rows_own(tmp_path: Path) -> None:
 
 def test_every_row_that_trains_is_tuned_or_takes_over_a_tuning() -> None:
     known = setup.MINIATURE.grids
-    for benchmark in (table3.BENCHMARK, table4.BENCHMARK):
-        trained = [row for row in benchmark.rows if row.algorithm in ("fedavg", "fedsplitbert")]
+    for table in (table3.BENCHMARK, table4.BENCHMARK):
+        trained = [row for row in table.rows if row.algorithm in ("fedavg", "fedsplitbert")]
         assert {row.tuned_as or row.id for row in trained} <= set(known)
 
 
@@ -81,6 +81,20 @@ def test_every_method_has_the_same_budget_and_grid_of_rates() -> None:
     assert min(setup.RATES) == 2e-5
     assert max(setup.RATES) == 4e-4
     assert not set(search.seeds) & set(range(100))
+
+
+COMMITTED = sorted((Path(__file__).parents[2] / "benchmarks").glob("*/tuned/*.json"))
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: f"{path.parts[-3]}-{path.stem}")
+def test_what_is_committed_names_the_data_and_the_encoder_of_its_task(path: Path) -> None:
+    """They are a column's own, where it has some: SST-2's are not the tweets'."""
+    found = json.loads(path.read_text(encoding="utf-8"))
+    table = benchmark(found["benchmark"])
+    scale = scale_of(table, found["scale"])
+    for entry in read_sweep(path):
+        (column,) = columns_of(table, [entry["task"]])
+        assert entry["scale"] == table.label(scale, [column]), (entry["task"], entry["method"])
 
 
 def test_a_damaged_file_of_choices_is_said(tmp_path: Path) -> None:
