@@ -160,14 +160,12 @@ class Model:
         return answers if answers is not None else np.zeros(self.objective.shape(subset), dtype=np.float32)
 
     def _prepared(self, subset: Subset, batch_size: int, width: int | None) -> Iterable[tuple[np.ndarray, Batch]]:
-        """The batches that are scored, with what the objective draws for each in their order.
+        """The batches that are scored, with what the objective draws for each in order; those of tokens widest first.
 
-        Those of tokens come widest first: a heap that keeps what is freed would else find no place for the next batch's
-        logits, a vocabulary wide, and grow by every batch's.
+        A heap that keeps what is freed would else find no place for the next batch's logits, a vocabulary wide.
         """
-        rng = numpy_generator(0, 0, SERVER, "evaluation")
-        batches = evaluation_batches(subset, batch_size, width)
-        prepared = ((positions, self.objective.prepare(drawn, rng)) for positions, drawn in batches)
+        rng, drawn = numpy_generator(0, 0, SERVER, "evaluation"), evaluation_batches(subset, batch_size, width)
+        prepared = ((positions, self.objective.prepare(batch, rng)) for positions, batch in drawn)
         return reversed(list(prepared)) if self.objective.of_tokens else prepared
 
     def _states(self, batch: Batch, changed: bool = True) -> States:

@@ -13,7 +13,17 @@ from reports.claims.cells import Runs, Tables
 from reports.claims.decide import State, decide
 from reports.claims.in_print import InPrint
 from reports.claims.in_records import InRecords
-from reports.claims.wording import Opinion, could_see, effect, printed_numbers, record_numbers, seeds, why_not
+from reports.claims.needs import shut_to
+from reports.claims.wording import (
+    Opinion,
+    columns_not_judged,
+    could_see,
+    effect,
+    printed_numbers,
+    record_numbers,
+    seeds,
+    why_not,
+)
 from reports.evidence.published import Numbers
 from reports.evidence.records import DEMO, Derive, DeriveClient
 
@@ -38,8 +48,9 @@ class Judgement:
     """A claim with its two verdicts, and their numbers in words.
 
     in_print: "holds", "does not hold" or "not printed". ours: "supported" or "contradicted" by evidence, "holds" or
-    "fails by derivation", "undecided", "not judged" or "not run". effect: the number that decides, or keeps it from
-    being decided, with its interval; why: what keeps it; seen: the smallest effect that so many seeds would decide.
+    "fails by derivation", "undecided", "not judged" (before any run, where all of its columns are shut) or "not run".
+    effect: the number that decides, or keeps it from being decided, with its interval; why: what keeps it; seen: the
+    smallest effect that so many seeds would decide.
     otherwise: another reading's name -> its two verdicts and numbers. stand_ins: tasks that were judged in place of
     others that have no records, in words.
     """
@@ -110,6 +121,7 @@ def judge(
     judged = []
     for claim in claims:
         in_print, ours = judge_in_print(claim, published, benchmarks), opinion(claim, source, RECORD_WORDS)
+        never = shut_to(claim.relations, source.runs) if ours.verdict == RECORD_WORDS[State.MISSING] else {}
         tasks = [task for case in ours.known for task in case.tasks]
         partial, stand_ins = source.runs.partial(tasks), source.runs.stand_ins(tasks)
         judged.append(
@@ -119,11 +131,11 @@ def judge(
                 scale,
                 in_print.verdict,
                 printed_numbers(in_print),
-                ours.verdict,
+                RECORD_WORDS[State.NOT_JUDGED] if never else ours.verdict,
                 record_numbers(ours, partial),
                 effect(ours),
                 seeds(ours),
-                why_not(ours),
+                "; ".join(columns_not_judged(never.items())) or why_not(ours),
                 could_see(ours),
                 dict(_otherwise(claim, source, published, benchmarks)),
                 tuple(stand_ins),

@@ -16,6 +16,7 @@ from benchmarks.claims import (
     CostShare,
     NotTold,
     Reaches,
+    Relation,
     Sends,
     Similar,
 )
@@ -122,13 +123,26 @@ def needs(claim: Claim, runs: Runs, seeds: Sequence[int] = range(SEEDS)) -> Need
     decide(claim.every_relation, asked)
     wanted, closed = dict(asked.other), {}
     for at, task in asked.ordered:
-        gate = runs.gate(at, task)
-        if gate.is_known and not gate.is_open:
-            closed[runs.tables.task(at, task)] = gate.why
+        if why := _shut(runs, at, task):
+            closed[runs.tables.task(at, task)] = why
         else:
             wanted |= dict.fromkeys([(at, task), *_references(runs.tables, at, task)])
     found = (_missing(runs, at, task, seeds) for at, task in wanted)
     return Needs(claim, len(wanted), tuple(entry for entry in found if entry.seeds), closed)
+
+
+def shut_to(relations: Iterable[Relation], runs: Runs) -> dict[str, str]:
+    """A column's name -> why no record decides there, where that holds of every column that relations compare."""
+    asked = _Questions(runs.tables, runs.scale)
+    decide(relations, asked)
+    found = {runs.tables.task(at, task): _shut(runs, at, task) for at, task in asked.ordered}
+    return found if all(found.values()) and not asked.other else {}
+
+
+def _shut(runs: Runs, at: At, task: str) -> str:
+    """Why nothing is judged of a row on a task, where that is settled."""
+    gate = runs.gate(at, task)
+    return gate.why if gate.is_known and not gate.is_open else ""
 
 
 def _references(tables: Tables, at: At, task: str) -> list[Asking]:

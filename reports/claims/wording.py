@@ -124,13 +124,13 @@ def why_not(found: Opinion) -> str:
     """What keeps a claim from being decided, or judged; nothing where it is."""
     if found.state in (State.YES, State.NO) or not found.known:
         return ""
-    return "; ".join([*_reasons(found.cases), *_open(found)])
+    return "; ".join([*columns_not_judged(entry for case in found.cases for entry in case.why_not), *_open(found)])
 
 
-def _reasons(cases: Sequence[Case]) -> list[str]:
-    """Why columns are not judged, one a reason."""
+def columns_not_judged(found: Iterable[tuple[str, str]]) -> list[str]:
+    """Why columns are not judged, one a reason. found: columns and reasons."""
     columns: dict[str, list[str]] = {}
-    for name, reason in dict.fromkeys(entry for case in cases for entry in case.why_not):
+    for name, reason in dict.fromkeys(found):
         columns.setdefault(reason, []).append(name)
     return [f"{', '.join(names)} not judged: {reason}" for reason, names in columns.items()]
 

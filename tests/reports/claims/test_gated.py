@@ -62,6 +62,20 @@ def test_every_ordering_asks_the_gate(
     assert (unknown.ours, unknown.why) == ("not judged", "QQP not judged: reference rows not run")
 
 
+@pytest.mark.parametrize("relation", ORDERINGS, ids=lambda relation: type(relation).__name__)
+def test_what_no_run_would_decide_is_not_judged_before_any(
+    judge_of: JudgeOf, run_of: RunOf, one_task: Benchmark, table3: Benchmark, relation: Relation
+) -> None:
+    """A shut gate is enough; where it is open, or nobody knows, runs are asked for."""
+    others = [run_of("fedprox", curve=(50, 60), seed=seed) for seed in range(7)]
+    shut = judge_of(relation, others, table=one_task, levels=SHUT)
+    assert (shut.ours, shut.why, shut.effect) == ("not judged", WEAK, "")
+    for levels in ({}, {"central": None}):
+        assert judge_of(relation, others, table=one_task, levels=levels).ours == "not run"
+    if isinstance(relation, AverageBetter):  # of all columns, of which one is shut
+        assert judge_of(relation, others, table=table3, levels=SHUT).ours == "not run"
+
+
 @pytest.mark.parametrize(
     "relation",
     [
