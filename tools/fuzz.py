@@ -160,7 +160,9 @@ def targets() -> dict[str, Target]:
             "a.bin", lambda path: read_arrays(path, 0), len(header).to_bytes(8, "little") + header + bytes(8)
         ),
         "sweep": _file(
-            "a.json", lambda path: best_values(read_sweep(path), "lite"), json.dumps({"tunings": [tuned]}).encode()
+            "a.json",
+            lambda path: best_values(read_sweep(path), {"mrpc": "lite"}),
+            json.dumps({"tunings": [tuned]}).encode(),
         ),
         "journal": _file("sweeps/journal.log", earlier, journal),
         "published": _file("a.csv", read_published, f"{','.join(HEADER)}\nTable 1,a,b,f1,0.5\n".encode()),
