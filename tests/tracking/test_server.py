@@ -19,7 +19,8 @@ from benchmarks.record import RunRecord
 from benchmarks.tracking import Mirror, default_tracking_uri, serve
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = (
+PROGRAM = (  # a suite that a shell runs in its background ignores Ctrl-C, and so would what it starts
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     "import sys; from pathlib import Path; from benchmarks.tracking import serve, default_tracking_uri\n"
     "folder = Path(sys.argv[1]); sys.exit(serve(default_tracking_uri(folder), folder, port=int(sys.argv[2])))"
 )
