@@ -120,8 +120,7 @@ def judge(
     source = InRecords(Runs.of_all(benchmarks, scale, records), published, derive, derive_client)
     judged = []
     for claim in claims:
-        in_print, ours = judge_in_print(claim, published, benchmarks), opinion(claim, source, RECORD_WORDS)
-        never = shut_to(claim.relations, source.runs) if ours.verdict == RECORD_WORDS[State.MISSING] else {}
+        in_print, (ours, why) = judge_in_print(claim, published, benchmarks), _in_records(claim, source)
         tasks = [task for case in ours.known for task in case.tasks]
         partial, stand_ins = source.runs.partial(tasks), source.runs.stand_ins(tasks)
         judged.append(
@@ -131,11 +130,11 @@ def judge(
                 scale,
                 in_print.verdict,
                 printed_numbers(in_print),
-                RECORD_WORDS[State.NOT_JUDGED] if never else ours.verdict,
+                ours.verdict,
                 record_numbers(ours, partial),
                 effect(ours),
                 seeds(ours),
-                "; ".join(columns_not_judged(never.items())) or why_not(ours),
+                why,
                 could_see(ours),
                 dict(_otherwise(claim, source, published, benchmarks)),
                 tuple(stand_ins),
@@ -144,11 +143,22 @@ def judge(
     return tuple(judged)
 
 
+def _in_records(claimed: Claim | Sequence[Relation], source: InRecords) -> tuple[Opinion, str]:
+    """What records say, and why they do not decide; without any, whether any ever could."""
+    found = opinion(claimed, source, RECORD_WORDS)
+    if found.verdict == RECORD_WORDS[State.MISSING]:
+        relations = claimed.relations if isinstance(claimed, Claim) else claimed
+        if never := shut_to(relations, source.runs):
+            why = "; ".join(columns_not_judged(never.items()))
+            return replace(found, verdict=RECORD_WORDS[State.NOT_JUDGED]), why
+    return found, why_not(found)
+
+
 def _otherwise(
     claim: Claim, source: InRecords, published: Mapping[str, Numbers], benchmarks: Mapping[str, Benchmark]
 ) -> Iterable[tuple[str, tuple[str, str, str, str]]]:
     """The other readings of a claim, each judged as a claim of its own."""
     for name, relations in claim.otherwise.items():
         in_print = judge_in_print(replace(claim, relations=relations), published, benchmarks)
-        ours = opinion(relations, source, RECORD_WORDS)
+        ours, _ = _in_records(relations, source)
         yield name, (in_print.verdict, printed_numbers(in_print), ours.verdict, record_numbers(ours))

@@ -61,7 +61,7 @@ def run_of(record_of: RunOf) -> RunOf:
 
 @pytest.fixture(scope="session")
 def judge_of(table3: Benchmark, opened: Callable[..., tuple[Benchmark, list[RunRecord]]]) -> JudgeOf:
-    """The judgement of relations, alone in a claim, on records at a scale, beside reference rows of these levels."""
+    """The judgement of relations, alone in a claim and again as another reading, on records beside reference rows."""
 
     def build(
         relation: Relation | tuple[Relation, ...],
@@ -72,7 +72,8 @@ def judge_of(table3: Benchmark, opened: Callable[..., tuple[Benchmark, list[RunR
         levels: Mapping[str, float | None] | None = None,
         shut: Collection[str] = (),
     ) -> Judgement:
-        claim = Claim("1", "A sentence", "section I", relation if isinstance(relation, tuple) else (relation,))
+        relations = relation if isinstance(relation, tuple) else (relation,)
+        claim = Claim("1", "A sentence", "section I", relations, otherwise={"again": relations})
         published = {} if numbers is None else {table.paper.id: numbers}
         table, records = opened(table, records, levels, shut)
         return judge(table.paper.name, (claim,), published, records, {table.id: table}, table.scale(scale))[0]

@@ -70,6 +70,7 @@ def test_what_no_run_would_decide_is_not_judged_before_any(
     others = [run_of("fedprox", curve=(50, 60), seed=seed) for seed in range(7)]
     shut = judge_of(relation, others, table=one_task, levels=SHUT)
     assert (shut.ours, shut.why, shut.effect) == ("not judged", WEAK, "")
+    assert shut.otherwise["again"][2] == "not judged"
     for levels in ({}, {"central": None}):
         assert judge_of(relation, others, table=one_task, levels=levels).ours == "not run"
     if isinstance(relation, AverageBetter):  # of all columns, of which one is shut
