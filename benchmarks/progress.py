@@ -15,6 +15,7 @@ from benchmarks.measures import metric
 from benchmarks.record import RunRecord
 from benchmarks.spec import Cell
 from benchmarks.tasks import task
+from benchmarks.timings import Timings
 
 QUIET_SECONDS = 60.0  # after which a log is told that cells still train
 SHOWN = 3  # cells in such a line; a server may run dozens
@@ -24,11 +25,16 @@ class ProgressDisplay:
     """A sink: live bars in a terminal; elsewhere a line per finished cell, and one a minute while none finishes."""
 
     def __init__(
-        self, title: str, cells: Sequence[Cell], names: dict[str, str], console: Console | None = None
+        self,
+        title: str,
+        cells: Sequence[Cell],
+        names: dict[str, str],
+        console: Console | None = None,
+        timings: Timings | None = None,
     ) -> None:
         self.console = console or Console(stderr=True)
         self.names = names  # spec_id -> "MRPC · FedAvg · seed 0"
-        self.estimate = Estimate(cells)
+        self.estimate = Estimate(cells, timings)
         self.bars = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
@@ -139,18 +145,22 @@ def _shown(name: str, value: float | None) -> str:
 class Estimate:
     """About how long is left: what is still to train, by the seconds that an example of each method took so far.
 
-    A cell that has not begun is taken to be as large as another of its task and budget, or else as the mean cell; a
-    method of which none has been trained yet, as quick as the mean. As many cells as so far go on side by side.
+    A cell that has not begun is taken to be as large as another of its task and budget. Of a method or budget that no
+    cell has shown yet, earlier records tell the seconds, times what this machine takes of theirs; without any, it is as
+    large as the mean cell and as quick. As many cells as so far go on side by side.
     """
 
-    def __init__(self, cells: Sequence[Cell]) -> None:
+    def __init__(self, cells: Sequence[Cell], timings: Timings | None = None) -> None:
         self.cells = len(cells)
+        self.timings = timings or Timings()
         self.waiting = {cell.spec_id: cell for cell in cells}
         self.sizes: dict[Kind, float] = {}
         self.running: dict[str, tuple[Cell, float]] = {}  # and when it was last heard of
         self.left: dict[str, int] = {}  # running cells: examples still to train
         self.seconds: defaultdict[Method, float] = defaultdict(float)  # of cells, so of several side by side each
         self.seen: Counter[Method] = Counter()  # examples
+        self.recorded_pace: dict[str, float] = {}  # of running cells: seconds of an example, by earlier records
+        self.recorded = self.compared = 0.0  # seconds of the same training, by earlier records and here
         self.start: float | None = None
 
     def started(self, cell: Cell, cell_id: str, round_examples: Sequence[int], finished_rounds: int) -> None:
@@ -158,6 +168,8 @@ class Estimate:
         self.waiting.pop(cell.spec_id, None)
         self.sizes[_kind(cell)] = sum(round_examples)
         self.left[cell_id] = sum(round_examples[finished_rounds:])
+        if (recorded := self.timings.seconds(cell)) is not None:
+            self.recorded_pace[cell_id] = recorded / max(sum(round_examples), 1)
         now = time.monotonic()
         self.running[cell_id] = cell, now
         self.start = self.start if self.start is not None else now
@@ -170,6 +182,9 @@ class Estimate:
         self.running[cell_id] = cell, now
         self.seconds[_method(cell)] += now - before
         self.seen[_method(cell)] += examples
+        if cell_id in self.recorded_pace:
+            self.recorded += examples * self.recorded_pace[cell_id]
+            self.compared += now - before
 
     def finished(self, cell: Cell, cell_id: str) -> None:
         """A cell is done; it may have been found done, or need no training."""
@@ -187,12 +202,19 @@ class Estimate:
         typical = sum(self.sizes.values()) / len(self.sizes)
         if self.seen.total() < max(1.0, typical / 100):
             return None
-        ahead: list[tuple[Method, float]] = [
-            (_method(self.running[name][0]), examples) for name, examples in self.left.items()
-        ]
-        ahead += [(_method(cell), self.sizes.get(_kind(cell), typical)) for cell in self.waiting.values()]
+        running = (examples * self._pace(_method(self.running[name][0])) for name, examples in self.left.items())
+        waiting = (self._seconds_of(cell, typical) for cell in self.waiting.values())
         side_by_side = sum(self.seconds.values()) / max(time.monotonic() - self.start, 1e-9)
-        return sum(examples * self._pace(method) for method, examples in ahead) / max(side_by_side, 1e-9)
+        return (sum(running) + sum(waiting)) / max(side_by_side, 1e-9)
+
+    def _seconds_of(self, cell: Cell, typical: float) -> float:
+        """Of a cell that has not begun. typical: examples that the mean cell trains."""
+        if cell.spec_id in self.timings.finished:
+            return 0.0
+        is_seen = self.seen[_method(cell)] and _kind(cell) in self.sizes
+        if is_seen or (recorded := self.timings.seconds(cell)) is None:
+            return self.sizes.get(_kind(cell), typical) * self._pace(_method(cell))
+        return recorded * (self.compared / self.recorded if self.recorded else 1.0)
 
     def _pace(self, method: Method) -> float:
         """Seconds of an example."""

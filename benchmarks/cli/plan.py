@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -16,9 +15,10 @@ from benchmarks.cli.select import Selection, selection, settings
 from benchmarks.costs import WirePlan
 from benchmarks.derived import kept_plan, key_of
 from benchmarks.errors import DependsOnTextsError, UserError
-from benchmarks.record import RunRecord, read_records
+from benchmarks.record import read_records
 from benchmarks.settings import Settings
-from benchmarks.spec import Cell, Column, Row, canonical_json
+from benchmarks.spec import Cell, Column, Row
+from benchmarks.timings import Timings, taken
 
 _BOTH = "uplink + downlink"
 _HEADINGS = ("Task", "Method", "Rounds", "per round *", f"{_BOTH}, per round", f"{_BOTH}, all rounds", "one-time")
@@ -45,7 +45,8 @@ class _Plan:
     unique: set[str]
     finished: set[str]
     seconds: float = 0.0
-    unknown_cells: int = 0  # not finished, and no record of the like says how long they take
+    todo: int = 0  # cells that are not finished, those that have to be run before included
+    unknown_cells: int = 0  # of these, such that no record of the like says how long they take
     efforts: dict[str, tuple[float, int]] = field(default_factory=dict)  # task's name -> hours and steps, by FLOPs
 
     def total(self) -> dict[str, int]:
@@ -89,7 +90,7 @@ def _planned(words: argparse.Namespace) -> _Plan:
     if words.tflops:
         plan.efforts = _efforts(chosen, words)
     else:
-        _say_seconds(plan, known_records(words, [chosen.benchmark]))
+        _say_seconds(plan, Timings(taken(known_records(words, [chosen.benchmark]))))
     return plan
 
 
@@ -252,24 +253,16 @@ def _wire(cell: Cell, words: argparse.Namespace, known: dict[str, WirePlan]) -> 
         return wire_plan(cell, backbone, examples), sum(examples)
 
 
-def _say_seconds(plan: _Plan, records: Sequence[RunRecord]) -> None:
-    """Note how long what is not finished takes, by records of the same method on the same task and encoder."""
-    seconds: dict[tuple[str, ...], list[float]] = {}
-    for record in records:
-        if "train_seconds" in record.timing:
-            for key in _alike(record.cell):
-                seconds.setdefault(key, []).append(record.timing["train_seconds"])
-    cells = {cell.spec_id: cell for _, _, cell in plan.chosen.cells() if cell.spec_id not in plan.finished}
-    for cell in cells.values():
-        known = next((seconds[key] for key in _alike(cell) if key in seconds), [])
-        plan.seconds += sum(known) / len(known) if known else 0.0
-        plan.unknown_cells += not known
+def _say_seconds(plan: _Plan, timings: Timings) -> None:
+    """Note how long what is not finished takes, with what has to be run before it."""
+    from benchmarks.stages import by_stage
 
-
-def _alike(cell: Cell) -> list[tuple[str, ...]]:
-    """What cells share that take about as long: best all settings but the seed, else task, method and encoder."""
-    method = cell.scale, cell.task, cell.algorithm, cell.backbone
-    return [(*method, canonical_json(cell.options), cell.head, str(cell.training.rounds)), method]
+    cells = [cell for stage in by_stage([cell for _, _, cell in plan.chosen.cells()]) for cell in stage]
+    for cell in {cell.spec_id: cell for cell in cells if cell.spec_id not in plan.finished}.values():
+        known = timings.seconds(cell)
+        plan.seconds += known or 0.0
+        plan.todo += 1
+        plan.unknown_cells += known is None
 
 
 def _efforts(chosen: Selection, words: argparse.Namespace) -> dict[str, tuple[float, int]]:
@@ -298,9 +291,8 @@ def _hours(plan: _Plan, words: argparse.Namespace) -> list[str]:
         ]
     from reports.pages.text import human_seconds
 
-    missing = len(plan.unique - plan.finished)
-    told = missing - plan.unknown_cells
-    if not missing:
+    told = plan.todo - plan.unknown_cells
+    if not plan.todo:
         return ["Nothing is left to compute."]
     unknown = f"of {plan.unknown_cells} cells no record tells how long they take" if plan.unknown_cells else ""
     advice = ": --tflops N estimates from FLOPs, at N sustained 10^12 operations a second" if unknown else ""

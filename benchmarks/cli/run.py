@@ -15,7 +15,7 @@ from benchmarks.errors import NoDataError, UserError
 from benchmarks.events import CellFailed, CellFinished, Event, Sink
 from benchmarks.fetched import source_of
 from benchmarks.record import RunRecord, read_records
-from benchmarks.registry import benchmark
+from benchmarks.registry import benchmark, folder_of
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
 from benchmarks.tasks import task
@@ -109,6 +109,7 @@ def compute(
     from benchmarks.executors import run_cells
     from benchmarks.progress import ProgressDisplay
     from benchmarks.stages import by_stage
+    from benchmarks.timings import Timings, taken_in
     from benchmarks.tracking import is_server
 
     records: list[RunRecord] = []
@@ -123,7 +124,10 @@ def compute(
     cells = [cell for stage in by_stage(cells) for cell in stage]
     with ExitStack() as stack:
         mirror = stack.enter_context(open_mirror(chosen, made)) if tracking else None
-        with ProgressDisplay(chosen.title, cells, chosen.names()) as display:
+        own = list(taken_in([made.results_dir / "records"]))
+        committed = taken_in([folder_of(chosen.benchmark.paper.id) / "records"])
+        timings = Timings([*own, *committed], finished={cell.spec_id for cell, _ in own})
+        with ProgressDisplay(chosen.title, cells, chosen.names(), timings=timings) as display:
             sinks: list[Sink] = [collect, display, *([mirror] if mirror else [])]
 
             def tell(event: Event) -> None:

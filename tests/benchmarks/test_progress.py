@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,8 +14,9 @@ from rich.console import Console
 from benchmarks import progress
 from benchmarks.events import CellFailed, CellFinished, CellStarted, RoundFinished, Trained
 from benchmarks.progress import Estimate, ProgressDisplay, duration
-from benchmarks.record import RoundRecord, RunRecord
+from benchmarks.record import RoundRecord, RunRecord, write_record
 from benchmarks.spec import Cell
+from benchmarks.timings import Timings, taken, taken_in
 
 INPUTS = {"data": "d", "backbone": "b"}
 
@@ -105,6 +108,41 @@ def test_what_is_quick_makes_nothing_else_quicker(cells_of: Callable[..., list[C
     assert estimate.seconds_left() == pytest.approx(101)
     estimate.finished(quick[1], "found")
     assert estimate.seconds_left() == pytest.approx(100)
+
+
+def test_what_no_cell_has_shown_yet_is_told_by_earlier_records(
+    cells_of: Callable[..., list[Cell]], cells: list[Cell], clock: Clock
+) -> None:
+    """A first stage of an hour made "10 h" of fourteen cells of three minutes."""
+    stage, first, second, found = *cells_of(["fedsplitbert"]), cells[0], cells[2], cells[3]
+    timings = Timings([(stage, 100.0), (first, 10.0), (second, 20.0), (found, 20.0)], finished={found.spec_id})
+    estimate = Estimate([stage, first, second, found], timings)
+    estimate.started(stage, "a", (1000,), 0)
+    clock.now += 100
+    estimate.trained("a", 500)  # twice as slow here as in the records
+    assert estimate.seconds_left() == pytest.approx(100 + 2 * (10 + 20))
+    estimate.trained("a", 500)
+    estimate.finished(stage, "a")
+    estimate.started(first, "b", (40,), 0)
+    clock.now += 10
+    estimate.trained("b", 20)
+    assert estimate.seconds_left() == pytest.approx(10 + 20 * 110 / 105)
+    unheard = Estimate([stage, first], Timings([(stage, 100.0)]))
+    unheard.started(stage, "a", (1000,), 0)
+    clock.now += 100
+    unheard.trained("a", 500)
+    assert unheard.seconds_left() == pytest.approx(100 + 200)  # as large as the mean cell
+
+
+def test_records_tell_how_long_cells_like_them_take(cells: list[Cell], tmp_path: Path) -> None:
+    write_record(tmp_path, record_of(cells[0]))
+    (tmp_path / "broken.json").write_text("{")
+    (tmp_path / "other.json").write_text("[]")
+    for found in (taken_in([tmp_path, tmp_path, tmp_path / "nowhere"]), taken([record_of(cells[0])])):
+        timings = Timings(found)
+        assert timings.seconds(replace(cells[0], seed=7)) == 90
+        assert timings.seconds(replace(cells[0], options={"embeddings": "global"})) == 90  # of its method, at least
+        assert timings.seconds(cells[2]) is None  # another task
 
 
 def test_scoring_counts_and_cells_side_by_side_share_the_time(cells: list[Cell], clock: Clock) -> None:
