@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from benchmarks.claims import Better, Claim, Relation
+from benchmarks.claims import Better, Relation
 from reports.claims.asked import Derivation, is_noisy
 from reports.claims.cases import Case, Source, cases
 from reports.evidence.inference import LEVEL, holm
@@ -105,9 +105,8 @@ class Decision:
         return [case for case, own in self.cases if own is state]
 
 
-def decide(claimed: Claim | Iterable[Relation], source: Source) -> Decision:
+def decide(relations: Iterable[Relation], source: Source) -> Decision:
     """Judge relations of which all are asserted."""
-    relations = tuple(claimed.relations if isinstance(claimed, Claim) else claimed)
     parts = [part for relation in relations for part in _parts(relation, source)]
     rejected = _rejected(parts)
     some = len(parts) == 1 and len(parts[0].cases) > 1

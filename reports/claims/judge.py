@@ -8,22 +8,14 @@ from dataclasses import dataclass, field, replace
 from benchmarks.claims import Claim, Relation
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, Scale
+from reports.claims import wording
 from reports.claims.cases import Source
 from reports.claims.cells import Runs, Tables
 from reports.claims.decide import State, decide
 from reports.claims.in_print import InPrint
 from reports.claims.in_records import InRecords
 from reports.claims.needs import shut_to
-from reports.claims.wording import (
-    Opinion,
-    columns_not_judged,
-    could_see,
-    effect,
-    printed_numbers,
-    record_numbers,
-    seeds,
-    why_not,
-)
+from reports.claims.wording import Opinion
 from reports.evidence.published import Numbers
 from reports.evidence.records import DEMO, Derive, DeriveClient
 
@@ -36,11 +28,10 @@ DERIVED_WORDS = {State.YES: "holds by derivation", State.NO: "fails by derivatio
 LEFT_OPEN = tuple(RECORD_WORDS[state] for state in (State.UNDECIDED, State.NOT_JUDGED, State.MISSING))
 
 
-def opinion(claimed: Claim | Iterable[Relation], source: Source, words: Mapping[State, str]) -> Opinion:
-    """Judge a claim, or relations of which all are asserted."""
-    found = decide(claimed, source)
-    word = DERIVED_WORDS[found.state] if found.by_derivation else words[found.state]
-    return Opinion(found, word)
+def opinion(relations: Iterable[Relation], source: Source, words: Mapping[State, str]) -> Opinion:
+    """Judge relations of which all are asserted."""
+    found = decide(relations, source)
+    return Opinion(found, DERIVED_WORDS[found.state] if found.by_derivation else words[found.state])
 
 
 @dataclass(frozen=True)
@@ -92,11 +83,10 @@ def judge_in_print(claim: Claim, published: Mapping[str, Numbers], benchmarks: M
 
     published: a paper's id -> its numbers; benchmarks: by id. Of every paper that the claim speaks of.
     """
-    if not claim.is_source:
-        return opinion(claim, InPrint(Tables(benchmarks), published), PRINT_WORDS)
-    printed = {paper: numbers.printed for paper, numbers in published.items()}
-    found = opinion(claim, InPrint(Tables(benchmarks), printed), PRINT_WORDS)
-    return replace(found, note="what is derived from this very sentence is left out")
+    if claim.is_source:
+        published = {paper: numbers.printed for paper, numbers in published.items()}
+    found = opinion(claim.relations, InPrint(Tables(benchmarks), published), PRINT_WORDS)
+    return replace(found, note="what is derived from this very sentence is left out") if claim.is_source else found
 
 
 def judge(
@@ -120,7 +110,7 @@ def judge(
     source = InRecords(Runs.of_all(benchmarks, scale, records), published, derive, derive_client)
     judged = []
     for claim in claims:
-        in_print, (ours, why) = judge_in_print(claim, published, benchmarks), _in_records(claim, source)
+        in_print, (ours, why) = judge_in_print(claim, published, benchmarks), _in_records(claim.relations, source)
         tasks = [task for case in ours.known for task in case.tasks]
         partial, stand_ins = source.runs.partial(tasks), source.runs.stand_ins(tasks)
         judged.append(
@@ -129,13 +119,13 @@ def judge(
                 paper,
                 scale,
                 in_print.verdict,
-                printed_numbers(in_print),
+                wording.printed_numbers(in_print),
                 ours.verdict,
-                record_numbers(ours, partial),
-                effect(ours),
-                seeds(ours),
+                wording.record_numbers(ours, partial),
+                wording.effect(ours),
+                wording.seeds(ours),
                 why,
-                could_see(ours),
+                wording.could_see(ours),
                 dict(_otherwise(claim, source, published, benchmarks)),
                 tuple(stand_ins),
             )
@@ -143,15 +133,13 @@ def judge(
     return tuple(judged)
 
 
-def _in_records(claimed: Claim | Sequence[Relation], source: InRecords) -> tuple[Opinion, str]:
+def _in_records(relations: Sequence[Relation], source: InRecords) -> tuple[Opinion, str]:
     """What records say, and why they do not decide; without any, whether any ever could."""
-    found = opinion(claimed, source, RECORD_WORDS)
-    if found.verdict == RECORD_WORDS[State.MISSING]:
-        relations = claimed.relations if isinstance(claimed, Claim) else claimed
-        if never := shut_to(relations, source.runs):
-            why = "; ".join(columns_not_judged(never.items()))
-            return replace(found, verdict=RECORD_WORDS[State.NOT_JUDGED]), why
-    return found, why_not(found)
+    found = opinion(relations, source, RECORD_WORDS)
+    if found.verdict == RECORD_WORDS[State.MISSING] and (never := shut_to(relations, source.runs)):
+        why = "; ".join(wording.columns_not_judged(never.items()))
+        return replace(found, verdict=RECORD_WORDS[State.NOT_JUDGED]), why
+    return found, wording.why_not(found)
 
 
 def _otherwise(
@@ -161,4 +149,4 @@ def _otherwise(
     for name, relations in claim.otherwise.items():
         in_print = judge_in_print(replace(claim, relations=relations), published, benchmarks)
         ours, _ = _in_records(relations, source)
-        yield name, (in_print.verdict, printed_numbers(in_print), ours.verdict, record_numbers(ours))
+        yield name, (in_print.verdict, wording.printed_numbers(in_print), ours.verdict, wording.record_numbers(ours))
