@@ -152,8 +152,9 @@ class Estimate:
 
     def __init__(self, cells: Sequence[Cell], timings: Timings | None = None) -> None:
         self.cells = len(cells)
-        self.timings = timings or Timings()
-        self.waiting = {cell.spec_id: cell for cell in cells}
+        timings = timings or Timings()
+        self.told = {cell.spec_id: timings.seconds(cell) for cell in cells}  # seconds, by earlier records
+        self.waiting = {cell.spec_id: cell for cell in cells if cell.spec_id not in timings.finished}
         self.sizes: dict[Kind, float] = {}
         self.running: dict[str, tuple[Cell, float]] = {}  # and when it was last heard of
         self.left: dict[str, int] = {}  # running cells: examples still to train
@@ -168,7 +169,7 @@ class Estimate:
         self.waiting.pop(cell.spec_id, None)
         self.sizes[_kind(cell)] = sum(round_examples)
         self.left[cell_id] = sum(round_examples[finished_rounds:])
-        if (recorded := self.timings.seconds(cell)) is not None:
+        if (recorded := self.told.get(cell.spec_id)) is not None:
             self.recorded_pace[cell_id] = recorded / max(sum(round_examples), 1)
         now = time.monotonic()
         self.running[cell_id] = cell, now
@@ -203,18 +204,15 @@ class Estimate:
         if self.seen.total() < max(1.0, typical / 100):
             return None
         running = (examples * self._pace(_method(self.running[name][0])) for name, examples in self.left.items())
-        waiting = (self._seconds_of(cell, typical) for cell in self.waiting.values())
+        waiting = (self._seconds_of(cell, self.told[spec_id], typical) for spec_id, cell in self.waiting.items())
         side_by_side = sum(self.seconds.values()) / max(time.monotonic() - self.start, 1e-9)
         return (sum(running) + sum(waiting)) / max(side_by_side, 1e-9)
 
-    def _seconds_of(self, cell: Cell, typical: float) -> float:
-        """Of a cell that has not begun. typical: examples that the mean cell trains."""
-        if cell.spec_id in self.timings.finished:
-            return 0.0
-        is_seen = self.seen[_method(cell)] and _kind(cell) in self.sizes
-        if is_seen or (recorded := self.timings.seconds(cell)) is None:
+    def _seconds_of(self, cell: Cell, told: float | None, typical: float) -> float:
+        """Of a cell that has not begun. told: by earlier records; typical: examples that the mean cell trains."""
+        if told is None or (self.seen[_method(cell)] and _kind(cell) in self.sizes):
             return self.sizes.get(_kind(cell), typical) * self._pace(_method(cell))
-        return recorded * (self.compared / self.recorded if self.recorded else 1.0)
+        return told * (self.compared / self.recorded if self.recorded else 1.0)
 
     def _pace(self, method: Method) -> float:
         """Seconds of an example."""
