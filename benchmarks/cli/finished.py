@@ -6,24 +6,21 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from benchmarks.glimpses import glimpses
 from benchmarks.spec import Benchmark, Cell, Column, Row, Scale
-from fedsim.files import MOST_JSON_BYTES, read_text
 
 _DECODER = json.JSONDecoder()
 _CELL = '"cell": '
 
 
 def recorded_cells(folders: Iterable[Path]) -> list[Cell]:
-    """The cells of all records in folders, each once; files that are no record are left to those who read them."""
-    found: dict[str, Cell] = {}
-    for path in (path for folder in dict.fromkeys(folders) for path in folder.glob("*.json")):
-        try:
-            text = read_text(path, "a record", MOST_JSON_BYTES)
-            value, _ = _DECODER.raw_decode(text, text.index(_CELL) + len(_CELL))
-            found[path.name] = Cell.from_json(value)
-        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            continue
-    return list(found.values())
+    """The cells of all records in folders, each once."""
+    return list(glimpses(folders, _cell))
+
+
+def _cell(text: str) -> Cell:
+    value, _ = _DECODER.raw_decode(text, text.index(_CELL) + len(_CELL))
+    return Cell.from_json(value)
 
 
 class Finished:
