@@ -46,9 +46,12 @@ class Inputs:
 
     @property
     def digests(self) -> dict[str, str]:
-        """Input -> digest of its content."""
+        """Input -> what it is known by: the digest of its content, or the id of the cell that made it.
+
+        The bits that a cell leaves differ from machine to machine, as its scores do; it is the same cell.
+        """
         found = {"data": self.data.digest, "backbone": self.backbone.digest}
-        return found if self.initial is None else found | {"initial": self.initial.sha256}
+        return found if self.initial is None else found | {"initial": self.initial.cell_id}
 
     def to_json(self) -> dict[str, JSON]:
         """Inputs as a record keeps them."""
@@ -91,7 +94,7 @@ def _requested(cell: Cell, settings: Settings) -> str:
     return given if given is not None and backbone_name(given) == cell.backbone else cell.backbone
 
 
-@lru_cache(maxsize=2)  # a table is run column by column
+@lru_cache(maxsize=4)  # a table is run column by column, each cell behind the stages from which it begins
 def _task_data(task_id: str, source: str, settings: Settings) -> TaskData:
     if source == "generated":
         generate = task(task_id).generate

@@ -6,7 +6,6 @@ import ctypes
 import gc
 import hashlib
 import logging
-import os
 import platform
 import sys
 import time
@@ -22,9 +21,10 @@ from benchmarks.errors import UserError
 from benchmarks.events import CellFinished, CellStarted, CellWaits, RoundFinished, Sink, Trained
 from benchmarks.executors.clients import ClientWorkers, Work, spread_of
 from benchmarks.federation import Federation, Inputs, build_clients, build_federation, load_inputs
+from benchmarks.found import cell_id_of, finished_record
 from benchmarks.measures import metric
 from benchmarks.predictions import pack_predictions
-from benchmarks.record import LedgerEntry, RoundRecord, RunRecord, chosen_round, read_record, write_bytes, write_record
+from benchmarks.record import LedgerEntry, RoundRecord, RunRecord, chosen_round, write_bytes, write_record
 from benchmarks.rounds import round_examples
 from benchmarks.scoring import combine_errors, mean_error, sampling_error, scores
 from benchmarks.settings import Settings
@@ -45,57 +45,58 @@ M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # as glibc's malloc.h numbers mallopt's o
 MANY_CLIENTS = 32  # beyond this, what stays with clients is kept on disk
 
 
-def finished_record(cell: Cell, cell_id: str, records_dir: Path) -> RunRecord | None:
-    """The record of a finished cell; UserError where its file is damaged."""
-    path = records_dir / f"{cell.label}-{cell_id}.json"
-    if not os.path.lexists(path):  # a link that leads nowhere is refused by name
-        return None
-    record = read_record(path)
-    if record.cell_id != cell_id:
-        raise UserError(f"{path}: expected the record of {cell_id}, found that of {record.cell_id}. Move it away.")
-    return record
-
-
-def run_cell(cell: Cell, settings: Settings, sink: Sink, keeps_weights: bool = False, wait: bool = True) -> RunRecord:
+def run_cell(
+    cell: Cell,
+    settings: Settings,
+    sink: Sink,
+    keeps_weights: bool = False,
+    needs_weights: bool = False,
+    wait: bool = True,
+) -> RunRecord:
     """Compute a cell, or find its record; whoever starts a cell that another process computes waits for it.
 
     What it begins from is computed first, or found. Training that diverges ends a cell early, with a record that says
     so; no weights are kept of it. keeps_weights: whether others may begin from it, if it trains: what only counts or
-    draws is made again by whoever begins from it, and may leave no weights at all. Without wait: TakenError where
-    another process computes it, or a cell from which it begins.
+    draws is made again by whoever begins from it, and may leave no weights at all. needs_weights: whether others do,
+    so that a record without weights, such as an imported one, is not enough. Without wait: TakenError where another
+    process computes it, or a cell from which it begins.
     """
+    weights = trains(cell.algorithm)
     while True:
         try:
-            record, _ = _run(cell, settings, sink, keeps_weights and trains(cell.algorithm), wait)
-            return record
+            return _run(cell, settings, sink, keeps_weights and weights, needs_weights and weights, wait)[0]
         except LostError:  # this machine slept: whoever took the cell over has gone on from the last round
             continue
 
 
 def run_stage(cell: Cell, settings: Settings, sink: Sink, wait: bool = True) -> Outcome:
     """Compute a cell from which another begins, or find its record and its weights; UserError where it diverged."""
-    record, outcome = _run(cell, settings, sink, keeps=True, wait=wait)
+    record, outcome = _run(cell, settings, sink, keeps=True, needs=True, wait=wait)
     if outcome is None:
         raise UserError(stopped_by(record))
     return outcome
 
 
-def _run(cell: Cell, settings: Settings, sink: Sink, keeps: bool, wait: bool) -> tuple[RunRecord, Outcome | None]:
-    """keeps: whether the weights are kept; a record without them, such as an imported one, is not enough then."""
+def _run(
+    cell: Cell, settings: Settings, sink: Sink, keeps: bool, needs: bool, wait: bool
+) -> tuple[RunRecord, Outcome | None]:
+    """keeps, needs: whether the weights are kept, and whether a record without them is not enough."""
     quiet_libraries()
-    before = initial_of(cell)
-    begun = run_stage(before, settings, _only_news(sink), wait) if before else None
-    inputs = load_inputs(cell, settings, begun)
-    cell_id = cell.cell_id(inputs.digests)
+    cell_id = cell_id_of(cell, settings)
     claim = settings.results_dir / "locks" / cell_id
     with held(claim, wait, lambda holder: sink(CellWaits(cell, holder))) as lease:
-        for folder in (settings.records_dir, settings.checkpoint_dir(cell_id), settings.results_dir / "weights"):
+        for folder in (settings.records_dir, settings.results_dir / "weights", settings.checkpoints_dir):
             refresh(folder)  # another machine may have written there
+        for folder in settings.checkpoint_dirs(cell_id):
+            refresh(folder)
         record = finished_record(cell, cell_id, settings.records_dir)
-        outcome = find_outcome(settings, cell, cell_id) if keeps else None
-        reused = record is not None and (outcome is not None or not keeps or bool(record.diverged))
+        outcome = find_outcome(settings, cell, cell_id) if needs else None
+        reused = record is not None and (outcome is not None or not needs or bool(record.diverged))
         if record is None or not reused:
-            work = Work(cell, cell_id, settings, inputs.initial)
+            before = initial_of(cell)
+            begun = run_stage(before, settings, _only_news(sink), wait) if before else None
+            inputs = load_inputs(cell, settings, begun)
+            work = Work(cell, cell_id, settings, begun)
             with spread_of(work, lambda examples: sink(Trained(cell_id, examples))) as spread:
                 computed, predictions, parameters = _compute(work, inputs, sink, keeps, lease, spread)
             lease.check()
@@ -107,7 +108,8 @@ def _run(cell: Cell, settings: Settings, sink: Sink, keeps: bool, wait: bool) ->
                     write_bytes(settings.records_dir / computed.predictions_name, predictions)
                 write_record(settings.records_dir, computed)
                 record = computed
-        Checkpoint(settings.checkpoint_dir(cell_id), cell_id).remove()
+        for folder in settings.checkpoint_dirs(cell_id):
+            Checkpoint(folder, cell_id).remove()
     sink(CellFinished(record, reused))
     return record, outcome
 
@@ -133,7 +135,8 @@ def _compute(
         raise UserError(f"{cell.label}: {cell.algorithm} leaves no server's model, so that nothing can begin from it")
     if not federation.setting.objective.own_words:
         hold_freed_memory()
-    folder = settings.checkpoint_dir(cell_id)
+    # Weights that were made anew elsewhere are others: what was trained on the old ones does not go on from them.
+    folder = settings.checkpoint_dir(cell_id, work.initial.sha256 if work.initial else "")
     channel = Channel(cell.codec)
     chosen_by = f"{VALIDATION}/{inputs.task.metrics[0]}" if VALIDATION in clients[0].evaluation else ""
     begun: list[tuple[float, Run]] = []

@@ -41,9 +41,18 @@ class Settings:
         """Where finished cells' records are kept."""
         return self.results_dir / "records"
 
-    def checkpoint_dir(self, cell_id: str) -> Path:
-        """Where an unfinished cell keeps its state."""
-        return self.results_dir / "checkpoints" / cell_id
+    @property
+    def checkpoints_dir(self) -> Path:
+        """Where unfinished cells keep their states."""
+        return self.results_dir / "checkpoints"
+
+    def checkpoint_dir(self, cell_id: str, initial: str = "") -> Path:
+        """Where an unfinished cell keeps its state. initial: the digest of the weights from which it began, if any."""
+        return self.checkpoints_dir / "-".join(filter(None, (cell_id, initial[:16])))
+
+    def checkpoint_dirs(self, cell_id: str) -> list[Path]:
+        """Where it does, whatever it began from."""
+        return sorted(self.checkpoints_dir.glob(f"{cell_id}*"))
 
     def absolute(self) -> Settings:
         """The same with places as every working directory, here and elsewhere, has them."""

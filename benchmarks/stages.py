@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,13 +42,24 @@ def earlier_stages(cell: Cell) -> list[Cell]:
     return [] if before is None else [*earlier_stages(before), before]
 
 
-def by_stage(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """Cells, and all that they begin from, in lists that are run one after the other."""
+IsFinished = Callable[[Cell, bool], bool]  # a cell, whether its weights are needed
+
+
+def chain_of(cell: Cell, is_finished: IsFinished) -> list[Cell]:
+    """A cell, and before it what has to be run, or found, so that it can begin: nothing where it is finished."""
+    chain = [cell]
+    while (before := initial_of(chain[0])) is not None and not is_finished(chain[0], len(chain) > 1):
+        chain.insert(0, before)
+    return chain
+
+
+def by_stage(cells: Sequence[Cell], is_finished: IsFinished = lambda cell, with_weights: False) -> list[list[Cell]]:
+    """Cells, and all that has to be run before them, in lists that are run one after the other."""
     given = {cell.spec_id for cell in cells}
     lists: list[list[Cell]] = []
     added: set[str] = set()
     for cell in cells:
-        for depth, stage in enumerate([*earlier_stages(cell), cell]):
+        for depth, stage in enumerate(chain_of(cell, is_finished)):
             lists += [[] for _ in range(depth + 1 - len(lists))]
             if stage is cell or stage.spec_id not in given | added:
                 added.add(stage.spec_id)

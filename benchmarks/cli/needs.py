@@ -11,6 +11,7 @@ from benchmarks.errors import UserError
 from benchmarks.record import RunRecord, read_folders
 from benchmarks.registry import claims_of, folder_of, scale_of
 from benchmarks.spec import Benchmark
+from benchmarks.timings import Timings, taken
 
 if TYPE_CHECKING:
     from reports.claims.needs import Missing, Needs
@@ -29,7 +30,8 @@ def show_needs(words: argparse.Namespace) -> int:
         raise UserError(f"{words.id}: expected a paper with claims, such as fedsplitbert, found none of that name")
     tables = benchmarks_of(words.id)
     scale = scale_of(next(table for table in tables.values() if table.paper.id == words.id), words.scale or "lite")
-    runs = Runs.of_all(tables, scale, known_records(words, tables.values()))
+    records = known_records(words, tables.values())
+    runs, timings = Runs.of_all(tables, scale, records), Timings(taken(records))
     seeds = range(words.seeds if words.seeds > 1 else SEEDS)
     found = [needs(claim, runs, seeds) for claim in claims]
     shown = Table(title=f"{words.id}, claims · scale {scale.id}: what {len(seeds)} seeds of everything still need")
@@ -37,7 +39,7 @@ def show_needs(words: argparse.Namespace) -> int:
         shown.add_column(heading, justify="left" if heading in ("Claim", "Left out †") else "right")
     for each in found:
         complete = str(each.places - len(each.missing))
-        shown.add_row(each.claim.id, str(each.places), complete, *_amount(each), ", ".join(each.closed))
+        shown.add_row(each.claim.id, str(each.places), complete, *_amount(each, timings), ", ".join(each.closed))
     Console().print(shown)
     print("* of one process, by the mean of the records of the same row and task, or of its method there; ? unknown.")
     for text in dict.fromkeys(f"† {name}: {why}." for each in found for name, why in each.closed.items()):
@@ -53,11 +55,10 @@ def known_records(words: argparse.Namespace, tables: Iterable[Benchmark]) -> lis
     return read_folders(folder for folder in sorted(folders) if folder.is_dir())
 
 
-def _amount(found: Needs) -> tuple[str, str]:
-    cells = sum(len(entry.seeds) for entry in found.missing)
-    hours = sum(len(entry.seeds) * (entry.hours or 0.0) for entry in found.missing)
-    unknown = any(entry.hours is None for entry in found.missing)
-    return str(cells), f"{hours:.1f}{' + ?' if unknown else ''}" if cells else "0"
+def _amount(found: Needs, timings: Timings) -> tuple[str, str]:
+    seconds = [timings.seconds(cell) for entry in found.missing for cell in entry.cells]
+    hours = sum(known or 0.0 for known in seconds) / 3600
+    return str(len(seconds)), f"{hours:.1f}{' + ?' if None in seconds else ''}" if seconds else "0"
 
 
 def commands(missing: Iterable[Missing], scale: str, seeds: int) -> list[str]:

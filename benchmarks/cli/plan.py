@@ -15,7 +15,7 @@ from benchmarks.cli.select import Selection, selection, settings
 from benchmarks.costs import WirePlan
 from benchmarks.derived import kept_plan, key_of
 from benchmarks.errors import DependsOnTextsError, UserError
-from benchmarks.record import read_records
+from benchmarks.found import Recorded
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell, Column, Row
 from benchmarks.timings import Timings, taken
@@ -43,7 +43,7 @@ class _Plan:
     chosen: Selection
     entries: list[_Planned]
     unique: set[str]
-    finished: set[str]
+    finished: Recorded
     seconds: float = 0.0
     todo: int = 0  # cells that are not finished, those that have to be run before included
     unknown_cells: int = 0  # of these, such that no record of the like says how long they take
@@ -77,8 +77,7 @@ def plan_command(words: argparse.Namespace) -> int:
 def _planned(words: argparse.Namespace) -> _Plan:
     chosen = selection(words)
     cells = chosen.cells()
-    records = words.results_dir / "records"
-    finished = {record.cell.spec_id for record in read_records(records)} if records.is_dir() else set()
+    finished = Recorded(Settings(words.results_dir))
     entries = [_Planned(row, column, cell) for row, column, cell in cells if cell.seed == chosen.seeds[0]]
     wires: dict[str, WirePlan] = {}
     for entry in entries:
@@ -101,7 +100,7 @@ def _show(plan: _Plan, words: argparse.Namespace) -> None:
     from reports.pages.text import human_bytes
 
     chosen, paper = plan.chosen, plan.chosen.benchmark.paper
-    count, done = len(plan.entries) * len(chosen.seeds), len(plan.unique & plan.finished)
+    count, done = len(plan.entries) * len(chosen.seeds), plan.finished.of(plan.unique)
     unique = "" if len(plan.unique) == count else f", {len(plan.unique)} unique"
     label = chosen.benchmark.label(chosen.scale, chosen.columns)
     title = f"{chosen.title}: {count} cells{unique}, {done} finished ({label})"
@@ -123,10 +122,7 @@ def _show(plan: _Plan, words: argparse.Namespace) -> None:
         print(text)
     encoders = " and ".join(dict.fromkeys(entry.cell.backbone for entry in plan.entries))
     print(f"* {paper.bytes_convention}; derived for {encoders} with {plan.entries[0].cell.clients} clients.")
-    first = (
-        f"First, once: {stage} ({_how_many(sum(spec_id in plan.finished for spec_id in spec_ids), len(spec_ids))})."
-        for stage, spec_ids in stages_of(chosen).items()
-    )
+    first = (f"First, once: {name} ({plan.finished.said(cells)})." for name, cells in stages_of(chosen).items())
     for text in (*_units(chosen), *first):
         print(text)
     _say_of_whom(plan)
@@ -181,7 +177,7 @@ def _as_json(plan: _Plan) -> dict[str, Any]:
         "seeds": list(chosen.seeds),
         "cells": len(plan.entries) * len(chosen.seeds),
         "unique_cells": len(plan.unique),
-        "finished_cells": len(plan.unique & plan.finished),
+        "finished_cells": plan.finished.of(plan.unique),
         "hours": hours,
         "cells_of_unknown_hours": plan.unknown_cells,
         "sum": plan.total(),
@@ -202,25 +198,19 @@ def _units(chosen: Selection) -> list[str]:
     return [f"{text}: {', '.join(names)}." for text, names in found.items()]
 
 
-def stages_of(chosen: Selection) -> dict[str, list[str]]:
-    """What is run before and is no chosen cell itself: in words -> the spec_id of each seed's."""
+def stages_of(chosen: Selection) -> dict[str, list[Cell]]:
+    """What is run before and is no chosen cell itself: in words -> each seed's."""
     from benchmarks.stages import earlier_stages
 
     cells = [cell for _, _, cell in chosen.cells()]
     known = {cell.spec_id for cell in cells}
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[Cell]] = {}
     for stage in (stage for cell in cells for stage in earlier_stages(cell)):
         if stage.spec_id not in known:
             known.add(stage.spec_id)
             text = f"{stage.task} by {stage.algorithm} on {stage.backbone}, {stage.training.rounds} rounds"
-            found.setdefault(text, []).append(stage.spec_id)
+            found.setdefault(text, []).append(stage)
     return found
-
-
-def _how_many(finished: int, of: int) -> str:
-    if finished in (0, of):
-        return "finished" if finished else "not run yet"
-    return f"{finished} of {of} finished"
 
 
 def _wire(cell: Cell, words: argparse.Namespace, known: dict[str, WirePlan]) -> tuple[WirePlan, int | None]:
@@ -255,10 +245,10 @@ def _wire(cell: Cell, words: argparse.Namespace, known: dict[str, WirePlan]) -> 
 
 def _say_seconds(plan: _Plan, timings: Timings) -> None:
     """Note how long what is not finished takes, with what has to be run before it."""
-    from benchmarks.stages import by_stage
+    from benchmarks.executors.board import Board
 
-    cells = [cell for stage in by_stage([cell for _, _, cell in plan.chosen.cells()]) for cell in stage]
-    for cell in {cell.spec_id: cell for cell in cells if cell.spec_id not in plan.finished}.values():
+    jobs = Board.of([cell for _, _, cell in plan.chosen.cells()], False, plan.finished).open.values()
+    for cell in (job.cell for job in jobs if not plan.finished(job.cell, job.needs_weights)):
         known = timings.seconds(cell)
         plan.seconds += known or 0.0
         plan.todo += 1

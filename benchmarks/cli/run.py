@@ -107,8 +107,9 @@ def compute(
     The files that `show` writes become artifacts of the table's run in MLflow.
     """
     from benchmarks.executors import run_cells
+    from benchmarks.executors.board import Board
+    from benchmarks.found import Found
     from benchmarks.progress import ProgressDisplay
-    from benchmarks.stages import by_stage
     from benchmarks.timings import Timings, taken_in
     from benchmarks.tracking import is_server
 
@@ -121,12 +122,15 @@ def compute(
         elif isinstance(event, CellFailed):
             failures.append(event)
 
-    cells = [cell for stage in by_stage(cells) for cell in stage]
+    found = Found(made)
+    jobs = Board.of(cells, chosen.benchmark.keeps_weights, found).jobs
+    again = {job.cell.spec_id for job in jobs if job.needs_weights and not found(job.cell, with_weights=True)}
+    cells = [job.cell for job in jobs]
     with ExitStack() as stack:
         mirror = stack.enter_context(open_mirror(chosen, made)) if tracking else None
         own = list(taken_in([made.results_dir / "records"]))
         committed = taken_in([folder_of(chosen.benchmark.paper.id) / "records"])
-        timings = Timings([*own, *committed], finished={cell.spec_id for cell, _ in own})
+        timings = Timings([*own, *committed], finished={cell.spec_id for cell, _ in own} - again)
         with ProgressDisplay(chosen.title, cells, chosen.names(), timings=timings) as display:
             sinks: list[Sink] = [collect, display, *([mirror] if mirror else [])]
 

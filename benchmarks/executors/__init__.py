@@ -23,9 +23,12 @@ def run_cells(cells: Sequence[Cell], settings: Settings, sink: Sink, keeps_weigh
     """Run cells and tell the sink; returns how many failed. A cell that fails does not keep the others from running.
 
     What several begin from is run before them, and keeps its weights; where that fails, they fail with it. One that
-    diverges has not failed, but nothing can begin from it. keeps_weights: whether all of them do.
+    diverges has not failed, but nothing can begin from it. Nothing is run for cells that are finished. keeps_weights:
+    whether all of them do.
     """
-    board = Board.of(cells, keeps_weights)
+    from benchmarks.found import Found
+
+    board = Board.of(cells, keeps_weights, Found(settings))
     failed: set[str] = set()
 
     def tell(event: Event) -> None:

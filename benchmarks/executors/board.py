@@ -10,7 +10,7 @@ from functools import cached_property
 from benchmarks.events import CellFailed, CellFinished, CellStarted, CellWaits, Event, Sink
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
-from benchmarks.stages import by_stage, earlier_stages, initial_of, stopped_by
+from benchmarks.stages import IsFinished, by_stage, chain_of, initial_of, stopped_by
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,7 @@ class Job:
 
     cell: Cell
     keeps_weights: bool
+    needs_weights: bool = False  # as another job begins from them
 
     @cached_property
     def after(self) -> str:
@@ -42,11 +43,12 @@ class Board:
         self._awaited: set[str] = set()
 
     @classmethod
-    def of(cls, cells: Sequence[Cell], keeps_weights: bool) -> Board:
-        """The cells, and before them all that they begin from, which keep their weights; keeps_weights: all do."""
-        begun_from = {before.spec_id for cell in cells for before in earlier_stages(cell)}
-        ordered = (cell for stage in by_stage(cells) for cell in stage)
-        return cls([Job(cell, keeps_weights or cell.spec_id in begun_from) for cell in ordered])
+    def of(cls, cells: Sequence[Cell], keeps_weights: bool, is_finished: IsFinished) -> Board:
+        """The cells, and before them what those that are not finished begin from; keeps_weights: all keep theirs."""
+        begun_from = {before.spec_id for cell in cells for before in chain_of(cell, is_finished)[:-1]}
+        ordered = (cell for stage in by_stage(cells, is_finished) for cell in stage)
+        needed = ((cell, cell.spec_id in begun_from) for cell in ordered)
+        return cls([Job(cell, keeps_weights or is_needed, is_needed) for cell, is_needed in needed])
 
     def ready(self) -> list[Job]:
         """The open jobs whose first stage is done."""
@@ -104,6 +106,6 @@ def attempt(job: Job, settings: Settings, sink: Sink) -> None:
     from partitions import PartitionError
 
     try:
-        run_cell(job.cell, settings, sink, job.keeps_weights, wait=False)
+        run_cell(job.cell, settings, sink, job.keeps_weights, job.needs_weights, wait=False)
     except (UserError, FederationError, PartitionError) as error:
         sink(CellFailed(job.cell, str(error)))

@@ -44,7 +44,8 @@ class Queue:
         folder = settings.results_dir / "queues" / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
         jobs = tuple(board.open.values())
         paths = {"results_dir": str(settings.results_dir), "data_dir": settings.data_dir and str(settings.data_dir)}
-        listed = [{"cell": job.cell.to_json(), "keeps_weights": job.keeps_weights} for job in jobs]
+        weights = ((job, {"keeps_weights": job.keeps_weights, "needs_weights": job.needs_weights}) for job in jobs)
+        listed = [{"cell": job.cell.to_json(), **told} for job, told in weights]
         write_text(folder / JOBS, json.dumps({"settings": asdict(settings) | paths, "jobs": listed}))
         return cls(folder, settings, jobs)
 
@@ -60,7 +61,7 @@ class Queue:
             ) from None
         given = value["settings"]
         given |= {"results_dir": Path(given["results_dir"]), "data_dir": given["data_dir"] and Path(given["data_dir"])}
-        jobs = tuple(Job(Cell.from_json(entry["cell"]), entry["keeps_weights"]) for entry in value["jobs"])
+        jobs = tuple(Job(**entry | {"cell": Cell.from_json(entry["cell"])}) for entry in value["jobs"])
         return cls(folder, Settings(**given | {"slurm": tuple(given["slurm"])}), jobs)
 
     def log(self, worker: str) -> Sink:

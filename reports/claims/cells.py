@@ -175,11 +175,6 @@ class Runs:
             self._found[at, task] = found
         return self._found[at, task]
 
-    def of_method(self, algorithm: str, task: str) -> tuple[RunRecord, ...]:
-        """All records of an algorithm on a task, whatever the row."""
-        every = (record for found in self._index.values() for record in found if not record.diverged)
-        return tuple(record for record in every if (record.cell.algorithm, record.cell.task) == (algorithm, task))
-
     def paired(self, row: At, other: At, task: str) -> list[tuple[RunRecord, RunRecord]]:
         others = {record.cell.seed: record for record in self.of(other, task)}
         pairs = ((own, others[own.cell.seed]) for own in self.of(row, task) if own.cell.seed in others)

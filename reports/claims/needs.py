@@ -20,13 +20,11 @@ from benchmarks.claims import (
     Sends,
     Similar,
 )
-from benchmarks.record import RunRecord
-from benchmarks.spec import Scale
+from benchmarks.spec import Cell, Scale
 from reports.claims.cells import Pair, Runs, Tables
 from reports.claims.decide import decide
 from reports.evidence.gate import home
 from reports.evidence.records import PAPER
-from reports.evidence.statistics import mean
 
 SEEDS = 5  # as many as a sign test needs; where seeds redraw the split it needs seven
 Asking = tuple[At, str]  # a row and a task
@@ -99,12 +97,11 @@ class _Questions:
 
 @dataclass(frozen=True)
 class Missing:
-    """A row on a task whose seeds were not all run. hours: of one seed, where a record tells; None where none does."""
+    """A row on a task whose seeds were not all run. cells: those that have no record."""
 
     at: At
     task: str
-    seeds: tuple[int, ...]
-    hours: float | None
+    cells: tuple[Cell, ...]
 
 
 @dataclass(frozen=True)
@@ -128,7 +125,7 @@ def needs(claim: Claim, runs: Runs, seeds: Sequence[int] = range(SEEDS)) -> Need
         else:
             wanted |= dict.fromkeys([(at, task), *_references(runs.tables, at, task)])
     found = (_missing(runs, at, task, seeds) for at, task in wanted)
-    return Needs(claim, len(wanted), tuple(entry for entry in found if entry.seeds), closed)
+    return Needs(claim, len(wanted), tuple(entry for entry in found if entry.cells), closed)
 
 
 def shut_to(relations: Iterable[Relation], runs: Runs) -> dict[str, str]:
@@ -153,13 +150,9 @@ def _references(tables: Tables, at: At, task: str) -> list[Asking]:
 
 
 def _missing(runs: Runs, at: At, task: str, seeds: Sequence[int]) -> Missing:
-    records = runs.of(at, task)
-    lacking = tuple(seed for seed in seeds if seed not in {record.cell.seed for record in records})
-    alike = records or runs.of_method(runs.tables.row(at).algorithm, task)
-    return Missing(at, task, lacking, _hours(alike) if lacking else None)
-
-
-def _hours(records: Sequence[RunRecord]) -> float | None:
-    """Of one cell, by the mean of these that say how long they trained."""
-    known = [record.timing["train_seconds"] for record in records if "train_seconds" in record.timing]
-    return mean(known) / 3600 if known else None
+    done = {record.cell.seed for record in runs.of(at, task)}
+    table, row, column = runs.tables.benchmark(at), runs.tables.row(at), runs.tables.column(at, task)
+    if column is None:
+        return Missing(at, task, ())
+    lacking = (seed for seed in seeds if seed not in done)
+    return Missing(at, task, tuple(table.cell(row, column, runs.scale, seed) for seed in lacking))

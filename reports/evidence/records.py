@@ -18,12 +18,12 @@ _MACHINE = ("device", "precision", "threads")  # what the last bits of a result 
 
 
 def digests(record: RunRecord) -> dict[str, str]:
-    """Input name -> digest: what, with the definition, identifies a run.
+    """Input name -> digest, or id of the cell that made it: what, with the definition, identifies a run.
 
-    Without the outcome of an earlier cell that the definition itself names, which is another for each seed and row.
+    Without the earlier cell that the definition itself names, which is another for each seed and row.
     """
     named = record.cell.initial is not None
-    return {name: entry["digest"] for name, entry in record.inputs.items() if not (named and name == "initial")}
+    return {name: known for name, known in record.known_by.items() if not (named and name == "initial")}
 
 
 def agree(own: RunRecord, its: RunRecord) -> bool:
@@ -68,7 +68,10 @@ def by_definition(records: Iterable[RunRecord]) -> Index:
 
     Of each task those of the newest engine version that any of its records has: versions are not compared.
     """
-    runs = {record.cell_id: record for record in sorted(records, key=lambda record: record.finished)}
+    runs = {
+        (record.cell.spec_id, *sorted(digests(record).items())): record
+        for record in sorted(records, key=lambda record: record.finished)
+    }
     newest: dict[str, int] = {}
     for record in runs.values():
         newest[record.cell.task] = max(newest.get(record.cell.task, 0), record.cell.engine_version)

@@ -222,12 +222,24 @@ def _selection_notes(request: Request) -> Iterator[str]:
         found = {(r.cell.backbone, *sorted(digests(r).items())): r for r in _records(request, column)}
         if not all(agree(*pair) for pair in combinations(found.values(), 2)):
             yield f"{column.name}: the methods ran on different data or weights: compare them with care."
+        anew = [row.name for row in request.rows if _begun_anew(request.records_of(row, column))]
+        if anew:
+            yield f"{column.name}: seeds begin from several trainings of one stage, on other machines: {', '.join(anew)}."
         for row in request.rows:
             left_out = request.selections[row.id, column.task].left_out
             cell = f"{row.name}, {column.name}"
             if left_out:
                 yield f"{cell}: records of other data or weights left out (the newest record decides): {left_out}."
             yield from _machine_notes(cell, request.records_of(row, column))
+
+
+def _begun_anew(records: Sequence[RunRecord]) -> bool:
+    """Whether a stage from which they begin was trained more than once: its weights were no longer at hand."""
+    weights: dict[str, set[str]] = {}
+    for record in records:
+        if record.cell.initial is not None:
+            weights.setdefault(record.cell.initial.spec_id, set()).add(record.inputs["initial"]["digest"])
+    return any(len(found) > 1 for found in weights.values())
 
 
 def _machine_notes(cell: str, records: Sequence[RunRecord]) -> Iterator[str]:

@@ -278,8 +278,9 @@ def test_the_command_that_works_leaves_the_table_to_the_one_that_runs(
 
 
 def test_workers_that_do_not_share_the_results_folder(cells: list[Cell], settings: Settings, tmp_path: Path) -> None:
-    queue = Queue.made(Board.of(cells, False), settings)
-    assert Board(Queue.opened(queue.folder).jobs).open.keys() == Board.of(cells, False).open.keys()
+    board = Board.of(cells, False, lambda cell, with_weights: False)
+    queue = Queue.made(board, settings)
+    assert Board(Queue.opened(queue.folder).jobs).open.keys() == board.open.keys()
     assert Queue.opened(queue.folder).settings == queue.settings
     queue.remove()
     with pytest.raises(UserError, match="set RESULTS_DIR to a folder that all of them see under the same name"):

@@ -19,9 +19,9 @@ from benchmarks.backbones import build_encoder, build_tokenizer, load_tokenizer,
 from benchmarks.cli.finished import recorded_cells
 from benchmarks.errors import UserError
 from benchmarks.executors.queue import JOBS, Queue
+from benchmarks.found import finished_record
 from benchmarks.predictions import read_predictions
 from benchmarks.record import read_record
-from benchmarks.runner import finished_record
 from benchmarks.settings import Settings
 from benchmarks.stages import find_outcome, keep_outcome
 from benchmarks.studies import Studies

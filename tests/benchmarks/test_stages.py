@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,17 @@ import torch
 
 from benchmarks.backbones import KNOWN, locate
 from benchmarks.errors import UserError
-from benchmarks.events import CellFailed, CellFinished, CellStarted
+from benchmarks.events import CellFailed, CellFinished, CellStarted, Event, RoundFinished
 from benchmarks.executors import run_cells
 from benchmarks.federation import build_federation, load_inputs
-from benchmarks.record import read_records
+from benchmarks.found import Recorded
+from benchmarks.record import read_record, read_records, write_record
 from benchmarks.registry import benchmark, rows_of, scale_of
 from benchmarks.runner import run_cell, run_stage
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
-from benchmarks.stages import by_stage, earlier_stages, find_outcome, initial_of
+from benchmarks.stages import by_stage, earlier_stages, find_outcome, initial_of, keep_outcome
+from reports.evidence.records import by_definition
 
 PRETRAINING, TABLE = benchmark("fedfreezebert-pretraining"), benchmark("fedfreezebert-table3")
 
@@ -88,7 +91,7 @@ def test_the_second_begins_where_the_first_ended(finished: Settings) -> None:
     outcome = run_stage(first, finished, lambda _: None)
     left = outcome.tensors()
     inputs = load_inputs(second, finished, outcome)
-    assert inputs.digests["initial"] == outcome.sha256
+    assert inputs.digests["initial"] == outcome.cell_id
     begun = build_federation(second, inputs, finished).setting.model
     untrained = build_federation(second, load_inputs(second, finished), finished).setting.model
     encoder = sorted(begun.groups.names - begun.groups.head)
@@ -174,6 +177,88 @@ def test_weights_that_are_gone_are_computed_again_and_the_record_stays(tmp_path:
     assert again.sha256 == kept.sha256
     assert outcomes(settings) == before
     assert len(events.of(CellStarted)) == 1
+
+
+def test_what_is_finished_asks_for_no_weights(finished: Settings, tmp_path: Path, events: Any) -> None:
+    """Records that came from elsewhere, alone: nothing is trained to find them."""
+    settings = Settings(results_dir=tmp_path, device="cpu")
+    shutil.copytree(finished.records_dir, settings.records_dir)
+    first, second = first_stage(), second_stage(first_stage())
+    assert run_cells([second], settings, events) == 0
+    assert [event.record.cell for event in events.of(CellFinished)] == [second]
+    assert run_cells([first], settings, events, keeps_weights=True) == 0
+    assert not events.of(CellStarted)
+    assert not (tmp_path / "weights").exists()
+
+
+def test_only_the_nearest_stage_is_run_again(tmp_path: Path, events: Any) -> None:
+    settings, first = Settings(results_dir=tmp_path, device="cpu"), first_stage(1)
+    second = second_stage(first)
+    third = replace(second, initial=second, seed=1)
+    assert run_cells([third], settings, events) == 0
+    kept = {path.name.split("-")[1] for path in (tmp_path / "weights").glob("*.safetensors")}
+    assert kept == {"arsarcasm"}  # of both stages
+    for path in (tmp_path / "weights").glob("*masked*"):
+        path.unlink()
+    events.clear()
+    assert run_cells([replace(third, seed=2)], settings, events) == 0
+    assert [event.cell.seed for event in events.of(CellStarted)] == [2]
+
+
+def left_by_another_machine(settings: Settings, cell: Cell) -> None:
+    """As if its weights had been trained elsewhere: the cell is the same, the bits are not."""
+    outcome = run_stage(cell, settings, lambda _: None)
+    keep_outcome(settings, cell, outcome.cell_id, {name: value * 1.01 for name, value in outcome.tensors().items()})
+
+
+def test_a_cell_is_the_same_whatever_machine_made_what_it_begins_from(finished: Settings, tmp_path: Path) -> None:
+    settings, second = Settings(results_dir=tmp_path, device="cpu"), second_stage(first_stage())
+    left_by_another_machine(settings, first_stage())
+    (known,) = (record for record in read_records(finished.records_dir) if record.cell == second)
+    here = run_cell(second, settings, lambda _: None)
+    assert here.cell_id == known.cell_id
+    assert here.inputs["initial"]["digest"] != known.inputs["initial"]["digest"]
+    assert here.rounds != known.rounds
+    both = by_definition([known, here])[second.definition_id]
+    assert [record.finished for record in both] == [here.finished]
+
+
+def test_training_does_not_go_on_from_other_weights(tmp_path: Path, events: Any) -> None:
+    settings, second = Settings(results_dir=tmp_path, device="cpu"), second_stage(first_stage(1), rounds=2)
+
+    def stop(event: Event) -> None:
+        if isinstance(event, RoundFinished) and event.round.round == 1 and any(tmp_path.glob("records/*")):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_cell(second, settings, stop)
+    assert list(tmp_path.glob("checkpoints/*/state.json"))
+    left_by_another_machine(settings, first_stage(1))
+    run_cell(second, settings, events)
+    assert [event.finished for event in events.of(CellStarted)] == [()]
+    assert not list(tmp_path.glob("checkpoints/*"))
+
+
+def test_first_records_whose_stages_were_known_by_their_weights_are_read(finished: Settings, tmp_path: Path) -> None:
+    (known,) = (record for record in read_records(finished.records_dir) if record.cell.initial)
+    digests = {name: entry["digest"] for name, entry in known.inputs.items()}
+    old = replace(known, cell_id=known.cell.cell_id(digests))
+    assert old.cell_id != known.cell_id
+    assert read_record(write_record(tmp_path, old)) == old
+    assert by_definition([old, known])[known.cell.definition_id] == [known]  # one run of one cell
+    with pytest.raises(UserError, match="it was changed after the run"):
+        read_record(write_record(tmp_path, replace(known, cell_id="0" * 16)))
+
+
+def test_a_plan_says_which_weights_are_not_here(finished: Settings, tmp_path: Path) -> None:
+    settings = Settings(results_dir=tmp_path)
+    first, second = first_stage(), second_stage(first_stage())
+    assert Recorded(settings).said([first]) == "not run yet"
+    shutil.copytree(finished.records_dir, settings.records_dir)
+    assert Recorded(finished).said([first]) == "finished"
+    assert Recorded(settings).said([first, replace(first, seed=1)]).startswith("1 of 2 finished; without its weights")
+    assert Recorded(settings)(second, False)
+    assert not Recorded(settings)(first, True)
 
 
 def test_damaged_weights_are_refused(tmp_path: Path) -> None:
