@@ -224,7 +224,8 @@ def _selection_notes(request: Request) -> Iterator[str]:
             yield f"{column.name}: the methods ran on different data or weights: compare them with care."
         anew = [row.name for row in request.rows if _begun_anew(request.records_of(row, column))]
         if anew:
-            yield f"{column.name}: seeds begin from several trainings of one stage, elsewhere: {', '.join(anew)}."
+            names = ", ".join(anew)
+            yield f"{column.name}: seeds begin from several trainings of one stage, on machines that differ: {names}."
         for row in request.rows:
             left_out = request.selections[row.id, column.task].left_out
             cell = f"{row.name}, {column.name}"
@@ -235,11 +236,8 @@ def _selection_notes(request: Request) -> Iterator[str]:
 
 def _begun_anew(records: Sequence[RunRecord]) -> bool:
     """Whether a stage from which they begin was trained more than once: its weights were no longer at hand."""
-    weights: dict[str, set[str]] = {}
-    for record in records:
-        if record.cell.initial is not None:
-            weights.setdefault(record.cell.initial.spec_id, set()).add(record.inputs["initial"]["digest"])
-    return any(len(found) > 1 for found in weights.values())
+    begun = {(r.cell.initial.spec_id, r.inputs["initial"]["digest"]) for r in records if r.cell.initial is not None}
+    return len(begun) > len({stage for stage, _ in begun})
 
 
 def _machine_notes(cell: str, records: Sequence[RunRecord]) -> Iterator[str]:
