@@ -193,13 +193,14 @@ def _at_most(relation: AtMost, source: Source) -> Iterator[Case]:
 
 
 def _same(relation: Same, source: Source) -> Iterator[Case]:
-    """Of the tasks that are known: code that makes two runs one makes them one wherever it runs."""
+    """Of the tasks that tell something: code that makes two runs one makes them one wherever it runs."""
     tables, found = source.tables, []
     for task in tables.tasks(relation.row, relation.tasks):
         name = f"{_names(tables, relation.row, relation.other)}, {tables.task(relation.row, task)}"
         estimate = source.gap(Pair(relation.row, relation.other, task))
         found.append(Case(tables.benchmark(relation.row).place, (task,), name, Asked(0, 0), estimate))
-    yield from [case for case in found if case.estimate is not None] or found
+    known = [case for case in found if case.estimate is not None]
+    yield from [case for case in known if case.estimate and case.estimate.interval] or known or found
 
 
 def _average_better(relation: AverageBetter, source: Source) -> Iterator[Case]:

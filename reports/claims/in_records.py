@@ -116,12 +116,12 @@ class InRecords:
 
     def gap(self, pair: Pair) -> Estimate | None:
         """Of every number of every round; no verdict across machines, whose last bits may differ."""
-        pairs = self.runs.paired(pair.row, pair.other, pair.task)
+        every = self.runs.paired(pair.row, pair.other, pair.task)
+        pairs = [(own, its) for own, its in every if machine(own) == machine(its)] or every
         if not pairs:
             return None
         largest = max((_gap(own, its) for own, its in pairs), key=abs)
-        machines = {machine(record) for both in pairs for record in both}
-        if largest and len(machines) > 1:
+        if largest and machine(pairs[0][0]) != machine(pairs[0][1]):
             return Estimate(largest, None, len(pairs), "run on different machines")
         note = "equal scores, but other losses or bytes" if math.isinf(largest) else ""
         return derivation(largest, len(pairs), note)

@@ -268,6 +268,10 @@ def test_same_is_exact_wherever_it_was_run(run_of: RunOf, judge_of: JudgeOf) -> 
     assert (loss.ours, "equal scores, but other losses or bytes" in loss.ours_numbers) == ("fails by derivation", True)
     away = judge_of(relation, [first, run_of("fedavg", curve=(50.25, 60.0), device="cuda")])
     assert (away.ours, "run on different machines" in away.ours_numbers) == ("undecided", True)
+    elsewhere = [run_of("fedsplitbert", task="qnli"), run_of("fedavg", task="qnli", curve=(1.0, 2.0), device="cuda")]
+    assert judge_of(relation, [first, second, *elsewhere]).ours == "holds by derivation"
+    others = [run_of("fedsplitbert", seed=1), run_of("fedavg", seed=1, curve=(1.0, 2.0), device="cuda")]
+    assert judge_of(relation, [first, second, *others]).ours == "holds by derivation"
     assert judge_of(relation, [first]).ours == "not run"
 
 
