@@ -188,6 +188,14 @@ def at_margin(found: Sequence[Estimate], margin: float = 1.0) -> tuple[float, fl
     return float(max(wrong, narrow)), float(np.mean([similar(one, margin) is True for one in found]))
 
 
+def looked_at_each(found: Drawn, seeds: Sequence[int]) -> list[float]:
+    """Wrong verdicts, as `at_bound`'s, of whoever looks after each of these numbers of seeds until one is reached."""
+    known = [[one.interval or (-math.inf, math.inf) for one in of_differences(found, n)] for n in seeds]
+    above = np.logical_or.accumulate([[low > 0 for low, _ in at] for at in known])
+    below = np.logical_or.accumulate([[high < 0 for _, high in at] for at in known])
+    return [float(max(one.mean(), other.mean())) for one, other in zip(above, below, strict=True)]
+
+
 def simulate(replicates: int, seeds: Sequence[int] = SEEDS) -> dict[str, Any]:
     """Statement -> for each n of SEEDS the shares of wrong verdicts and of right ones (see `at_bound`)."""
     rows: dict[str, list[tuple[float, float]]] = {}
@@ -198,6 +206,8 @@ def simulate(replicates: int, seeds: Sequence[int] = SEEDS) -> dict[str, Any]:
         if world.pool == max(each.pool for each in WORLDS):
             rows[f"the same by the former rule ({name})"] = [at_bound(old_rule(found, n)) for n in seeds]
         rows[f"similar within 1 point ({name})"] = [at_margin(of_differences(found, n)) for n in seeds]
+    named = {f"{world.name}, sd {found.sd:.1f}": found for world, found in zip(WORLDS, worlds, strict=True)}
+    looked = {name: looked_at_each(found, seeds) for name, found in named.items()}
     rows["average over 9 tasks beyond a bound"] = [
         at_bound([average_of(part) for part in _tasks(worlds, n)], 1.0) for n in seeds
     ]
@@ -209,7 +219,7 @@ def simulate(replicates: int, seeds: Sequence[int] = SEEDS) -> dict[str, Any]:
     ratios = byte_ratios(4 * replicates)
     truth = float(np.median(ratios))
     rows["fewer bytes to a target, by a factor"] = [_of_ratios(ratios[:, :n], truth) for n in seeds]
-    return {"replicates": replicates, "seeds": list(seeds), "rows": rows}
+    return {"replicates": replicates, "seeds": list(seeds), "rows": rows, "looked": looked}
 
 
 def _tasks(worlds: Sequence[Drawn], n: int) -> Iterator[tuple[Estimate, ...]]:
@@ -268,6 +278,10 @@ def table(result: dict[str, Any]) -> str:
     for name, cells in result["rows"].items():
         texts = (f"{100 * wrong:.1f} / {100 * right:.0f}" for wrong, right in cells)
         lines.append(f"| {name} | {' | '.join(texts)} |")
+    again = 'Percent wrong on "beyond a bound" of whoever looks after each seed and stops at the first verdict:'
+    lines += ["", again, "", *lines[:2]]
+    for name, shares in result["looked"].items():
+        lines.append(f"| {name} | {' | '.join(f'{100 * share:.1f}' for share in shares)} |")
     return "\n".join(lines)
 
 

@@ -41,6 +41,7 @@ def show_needs(words: argparse.Namespace) -> int:
         complete = str(each.places - len(each.missing))
         shown.add_row(each.claim.id, str(each.places), complete, *_amount(each, timings), ", ".join(each.closed))
     Console().print(shown)
+    print("Verdicts hold for a number of seeds that is fixed before one looks (docs/statistics.md).")
     print("* of one process, by the mean of the records of the same row and task, or of its method there; ? unknown.")
     for text in dict.fromkeys(f"† {name}: {why}." for each in found for name, why in each.closed.items()):
         print(text)

@@ -66,6 +66,16 @@ def test_the_table_is_of_many_replicates_and_holds_what_it_promises() -> None:
         assert max(wrong for wrong, _ in cells) <= LEVEL, name
 
 
+def test_whoever_looks_again_is_wrong_more_often_and_the_table_says_so() -> None:
+    assert set(RESULT["looked"]) == {
+        name.removeprefix("beyond a bound (").removesuffix(")") for name in RESULT["rows"] if "bound (" in name
+    }
+    for shares in RESULT["looked"].values():
+        assert shares == sorted(shares)
+        assert shares[0] <= LEVEL
+    assert LEVEL < max(max(shares) for shares in RESULT["looked"].values()) < 2.5 * LEVEL
+
+
 def test_the_former_rule_decided_nothing() -> None:
     shares = [right for name, cells in RESULT["rows"].items() if name.startswith(FORMER) for _, right in cells]
     assert shares
