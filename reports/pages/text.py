@@ -224,8 +224,8 @@ def _selection_notes(request: Request) -> Iterator[str]:
             yield f"{column.name}: the methods ran on different data or weights: compare them with care."
         anew = [row.name for row in request.rows if _begun_anew(request.records_of(row, column))]
         if anew:
-            names = ", ".join(anew)
-            yield f"{column.name}: seeds begin from several trainings of one stage, on machines that differ: {names}."
+            these = ", ".join(anew)
+            yield f"{column.name}: seeds begin from several trainings of one stage, on machines that differ: {these}."
         for row in request.rows:
             left_out = request.selections[row.id, column.task].left_out
             cell = f"{row.name}, {column.name}"
