@@ -94,7 +94,7 @@ def _requested(cell: Cell, settings: Settings) -> str:
     return given if given is not None and backbone_name(given) == cell.backbone else cell.backbone
 
 
-@lru_cache(maxsize=4)  # a table is run column by column, each cell behind the stages from which it begins
+@lru_cache(maxsize=3)  # a table is run column by column, each cell behind two stages at most
 def _task_data(task_id: str, source: str, settings: Settings) -> TaskData:
     if source == "generated":
         generate = task(task_id).generate

@@ -202,9 +202,9 @@ def record_from_json(value: Mapping[str, Any]) -> RunRecord:
     fields["clients"] = tuple(value["clients"])
     fields["ledger"] = tuple(LedgerEntry(*row) for row in value["ledger"])
     record = RunRecord(**fields)
-    expected, *others = (record.cell.cell_id(known) for known in (record.known_by, _first_known_by(record)))
-    if record.cell_id not in (expected, *others):
-        raise ValueError(f"its content gives the id {expected}, not {record.cell_id}: it was changed after the run")
+    ids = [record.cell.cell_id(known) for known in (record.known_by, _first_known_by(record))]
+    if record.cell_id not in ids:
+        raise ValueError(f"its content gives the id {ids[0]}, not {record.cell_id}: it was changed after the run")
     return record
 
 

@@ -38,11 +38,14 @@ def initial_of(cell: Cell) -> Cell | None:
 
 def earlier_stages(cell: Cell) -> list[Cell]:
     """Every cell that has to be run before this one, the first one first."""
-    before = initial_of(cell)
-    return [] if before is None else [*earlier_stages(before), before]
+    return chain_of(cell, _never)[:-1]
 
 
 IsFinished = Callable[[Cell, bool], bool]  # a cell, whether its weights are needed
+
+
+def _never(cell: Cell, with_weights: bool) -> bool:
+    return False
 
 
 def chain_of(cell: Cell, is_finished: IsFinished) -> list[Cell]:
@@ -53,7 +56,7 @@ def chain_of(cell: Cell, is_finished: IsFinished) -> list[Cell]:
     return chain
 
 
-def by_stage(cells: Sequence[Cell], is_finished: IsFinished = lambda cell, with_weights: False) -> list[list[Cell]]:
+def by_stage(cells: Sequence[Cell], is_finished: IsFinished = _never) -> list[list[Cell]]:
     """Cells, and all that has to be run before them, in lists that are run one after the other."""
     given = {cell.spec_id for cell in cells}
     lists: list[list[Cell]] = []

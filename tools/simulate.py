@@ -11,6 +11,7 @@ puts its table into docs/statistics.md.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import sys
@@ -191,23 +192,24 @@ def at_margin(found: Sequence[Estimate], margin: float = 1.0) -> tuple[float, fl
 def looked_at_each(found: Drawn, seeds: Sequence[int]) -> list[float]:
     """Wrong verdicts, as `at_bound`'s, of whoever looks after each of these numbers of seeds until one is reached."""
     known = [[one.interval or (-math.inf, math.inf) for one in of_differences(found, n)] for n in seeds]
-    above = np.logical_or.accumulate([[low > 0 for low, _ in at] for at in known])
-    below = np.logical_or.accumulate([[high < 0 for _, high in at] for at in known])
-    return [float(max(one.mean(), other.mean())) for one, other in zip(above, below, strict=True)]
+    said = np.array([[(low > 0) - (high < 0) for low, high in at] for at in known])  # 1, -1: a verdict; 0: none yet
+    for before, now in itertools.pairwise(said):
+        np.copyto(now, before, where=before != 0)
+    return [float(max((at > 0).mean(), (at < 0).mean())) for at in said]
 
 
 def simulate(replicates: int, seeds: Sequence[int] = SEEDS) -> dict[str, Any]:
-    """Statement -> for each n of SEEDS the shares of wrong verdicts and of right ones (see `at_bound`)."""
+    """Shares of wrong and of right verdicts at each n (`at_bound`), by statement; and of wrong ones who looks at each."""
     rows: dict[str, list[tuple[float, float]]] = {}
+    looked: dict[str, list[float]] = {}
     worlds = [redrawn(world, replicates, seed=number) for number, world in enumerate(WORLDS)]
     for world, found in zip(WORLDS, worlds, strict=True):
         name = f"{world.name}, sd {found.sd:.1f}"
+        looked[name] = looked_at_each(found, seeds)
         rows[f"beyond a bound ({name})"] = [at_bound(of_differences(found, n)) for n in seeds]
         if world.pool == max(each.pool for each in WORLDS):
             rows[f"the same by the former rule ({name})"] = [at_bound(old_rule(found, n)) for n in seeds]
         rows[f"similar within 1 point ({name})"] = [at_margin(of_differences(found, n)) for n in seeds]
-    named = {f"{world.name}, sd {found.sd:.1f}": found for world, found in zip(WORLDS, worlds, strict=True)}
-    looked = {name: looked_at_each(found, seeds) for name, found in named.items()}
     rows["average over 9 tasks beyond a bound"] = [
         at_bound([average_of(part) for part in _tasks(worlds, n)], 1.0) for n in seeds
     ]

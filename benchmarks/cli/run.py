@@ -138,7 +138,7 @@ def compute(
                 for sink in sinks:
                     sink(event)
 
-            run_cells(cells, made, tell, chosen.benchmark.keeps_weights)
+            run_cells(cells, made, tell, chosen.benchmark.keeps_weights, found)
         files = show(records)
         if mirror:
             mirror.log_report(files)

@@ -13,22 +13,29 @@ from benchmarks.events import CellFailed, Event, Sink
 from benchmarks.executors.board import Board
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
+from benchmarks.stages import IsFinished
 from fedsim.leases import clean
 
 # Each lives in a module that is imported when it is asked for, as are the libraries that some of them need.
 MODULES = {"serial": "serial", "processes": "processes", "slurm": "on_slurm", "ray": "on_ray"}
 
 
-def run_cells(cells: Sequence[Cell], settings: Settings, sink: Sink, keeps_weights: bool = False) -> int:
+def run_cells(
+    cells: Sequence[Cell],
+    settings: Settings,
+    sink: Sink,
+    keeps_weights: bool = False,
+    is_finished: IsFinished | None = None,
+) -> int:
     """Run cells and tell the sink; returns how many failed. A cell that fails does not keep the others from running.
 
     What several begin from is run before them, and keeps its weights; where that fails, they fail with it. One that
     diverges has not failed, but nothing can begin from it. Nothing is run for cells that are finished. keeps_weights:
-    whether all of them do.
+    whether all of them do. is_finished: who asked that before, so that it need not be looked up again.
     """
     from benchmarks.found import Found
 
-    board = Board.of(cells, keeps_weights, Found(settings))
+    board = Board.of(cells, keeps_weights, is_finished or Found(settings))
     failed: set[str] = set()
 
     def tell(event: Event) -> None:

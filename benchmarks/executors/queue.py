@@ -44,8 +44,10 @@ class Queue:
         folder = settings.results_dir / "queues" / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
         jobs = tuple(board.open.values())
         paths = {"results_dir": str(settings.results_dir), "data_dir": settings.data_dir and str(settings.data_dir)}
-        weights = ((job, {"keeps_weights": job.keeps_weights, "needs_weights": job.needs_weights}) for job in jobs)
-        listed = [{"cell": job.cell.to_json(), **told} for job, told in weights]
+        listed = [
+            {"cell": job.cell.to_json(), "keeps_weights": job.keeps_weights, "needs_weights": job.needs_weights}
+            for job in jobs
+        ]
         write_text(folder / JOBS, json.dumps({"settings": asdict(settings) | paths, "jobs": listed}))
         return cls(folder, settings, jobs)
 
