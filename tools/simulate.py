@@ -199,7 +199,7 @@ def looked_at_each(found: Drawn, seeds: Sequence[int]) -> list[float]:
 
 
 def simulate(replicates: int, seeds: Sequence[int] = SEEDS) -> dict[str, Any]:
-    """Shares of wrong and of right verdicts at each n (`at_bound`), by statement; and of wrong ones who looks at each."""
+    """Shares of wrong and right verdicts at each n (`at_bound`), by statement; and of wrong ones if one looks again."""
     rows: dict[str, list[tuple[float, float]]] = {}
     looked: dict[str, list[float]] = {}
     worlds = [redrawn(world, replicates, seed=number) for number, world in enumerate(WORLDS)]
