@@ -36,7 +36,8 @@ class Predictions:
     indices: int64 [n], positions in the task's pool, or in the set of the evaluation's name (of texts in blocks: of the
     blocks). gold: [n, ...], labels, scores or tags. last, chosen: what was answered after the last and the chosen
     round, [n, ...], as the objective's answers are; logits in half precision. Where tokens are asked for, a row has
-    their tags (int16) or ids (int32), and IGNORED behind them; in answers also where logits were not finite.
+    their tags (int8, or int16 where there are more than 128) or ids (int32), and IGNORED behind them; in answers also
+    where logits were not finite.
     """
 
     indices: np.ndarray
@@ -89,10 +90,11 @@ def _kept(subset: Subset, answers: Mapping[str, np.ndarray]) -> dict[str, np.nda
 
 
 def _tags(outputs: np.ndarray) -> np.ndarray:
-    """Tokens' ids, int32, as they were answered; or their tags by logits, int16: IGNORED where these are not finite."""
+    """Tokens' ids, int32, as they were answered; or their tags by logits [tokens, tags]: IGNORED where not finite."""
     if outputs.ndim < 2:
         return outputs.astype(np.int32)
-    return np.where(np.isfinite(outputs).all(axis=-1), outputs.argmax(axis=-1), IGNORED).astype(np.int16)
+    kind = np.min_scalar_type(-outputs.shape[-1])  # the least that has all tags: int8 for 128 of them
+    return np.where(np.isfinite(outputs).all(axis=-1), outputs.argmax(axis=-1), IGNORED).astype(kind)
 
 
 def halved(outputs: np.ndarray) -> np.ndarray:

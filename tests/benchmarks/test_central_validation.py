@@ -107,7 +107,7 @@ def test_the_recorded_scores_come_out_of_what_was_kept(case: str, finished: tupl
 
 def asked_alone(own: Predictions) -> list[list[int]]:
     """The tags that stand in each row, and nothing behind them."""
-    assert own.gold.dtype == own.last.dtype == np.int16
+    assert own.gold.dtype == own.last.dtype == np.int8
     assert own.gold.shape == own.last.shape == own.chosen.shape
     rows = [row[row != IGNORED].tolist() for row in own.gold]
     assert all((row[: len(tags)] == tags).all() for row, tags in zip(own.gold, rows, strict=True))
@@ -117,21 +117,23 @@ def asked_alone(own: Predictions) -> list[list[int]]:
 def test_tags_take_little_room(finished: tuple[Path, dict[str, RunRecord]]) -> None:
     folder, record = finished[0], finished[1]["tags"]
     words = sum(len(text) for part in task("scierc").generate(0).central.values() for text in part.texts)
-    arrays = 3 if record.chosen_round < len(record.rounds) else 2  # gold, last, chosen: two bytes a word
+    arrays = 3 if record.chosen_round < len(record.rounds) else 2  # gold, last, chosen: a byte a word
     rows = sum(client[name] for client in record.clients for name in ("validation", "test"))
-    assert (folder / record.predictions_name).stat().st_size < 2 * arrays * words + 12 * rows + 2000
+    assert (folder / record.predictions_name).stat().st_size < arrays * words + 12 * rows + 2000
 
 
-def test_tags_of_logits_that_are_not_finite_are_none() -> None:
+@pytest.mark.parametrize(("tags", "kind"), [(13, np.int8), (128, np.int8), (129, np.int16)])
+def test_tags_of_logits_that_are_not_finite_are_none(tags: int, kind: type) -> None:
     clients, _ = build_clients(CELL, load_inputs(CELL, Settings()), Settings())
     client = replace(clients[0], evaluation={"test": clients[0].evaluation["test"]})
     subset = client.evaluation["test"]
-    answers = np.ones((*subset.references.shape, 13), np.float32)
-    answers[0, :, 3], answers[1, :, 2] = np.nan, 2
+    answers = np.ones((*subset.references.shape, tags), np.float32)
+    answers[0, :, 3], answers[1, :, tags - 1] = np.nan, 2
     arrays = safetensors.numpy.load(pack_predictions([client], {"0/test": answers}, None))
     first, second, *_ = np.split(arrays["test/last"], np.cumsum(arrays["test/tokens"]))
     assert set(first.tolist()) == {IGNORED}
-    assert set(second.tolist()) == {2}
+    assert set(second.tolist()) == {tags - 1}
+    assert arrays["test/last"].dtype == kind
 
 
 @pytest.mark.parametrize("name", CASES)
