@@ -30,7 +30,7 @@ from reports.evidence.inference import above_every, average_of, median_bounds, m
 from reports.evidence.statistics import Estimate, over_seeds  # noqa: E402
 
 SEEDS = range(2, 11)
-RATIO = 0.25  # n_test / n_train of an 80/20 split
+RATIO = 0.25  # n_test / n_train of an 80/20 split of a whole pool
 DIMENSIONS, SIGNAL = 10, 0.9  # of an example: accuracies of 75 to 82 %
 EFFECT = 3.0  # points beyond what is asked, where power is reported
 BEGIN, END = "<!-- simulation:begin -->", "<!-- simulation:end -->"
@@ -41,8 +41,9 @@ CHUNK = 250  # replicates at once: 10 MB an array
 class World:
     """Where methods are compared.
 
-    pool: examples, 20 % of them a seed's test set. apart: how much worse the rivals see them, as noise of each
-    feature. training: how much else than the data, such as initial weights, changes what is learned.
+    pool: examples. used: of these each seed draws so many anew; 0: all. 20 % of them are its test set. apart: how much
+    worse the rivals see them, as noise of each feature. training: how much else than the data, such as initial weights,
+    changes what is learned.
     """
 
     name: str
@@ -50,6 +51,16 @@ class World:
     apart: float
     training: float = 0.0
     dimensions: int = DIMENSIONS
+    used: int = 0
+
+    @property
+    def test(self) -> int:
+        return (self.used or self.pool) // 5
+
+    @property
+    def ratio(self) -> float:
+        """n_test / n_train: what is not tested on counts as trained on."""
+        return self.test / (self.pool - self.test)
 
 
 WORLDS = (
@@ -58,7 +69,10 @@ WORLDS = (
     World("500 examples", 500, 0.3),
     World("500, seeds that train unlike", 500, 0.5, 0.12),
     World("250 examples, 50 features", 250, 0.5, 0.0, 50),
+    World("500 of 5 000 drawn anew", 5000, 0.3, used=500),
 )
+# (test examples, `World.training`) of sets that all seeds share: seeds differ by less than the set errs, or by more
+CENTRAL = ((400, 0.12), (872, 0.3), (3000, 0.3))
 
 
 @dataclass(frozen=True)
@@ -67,6 +81,7 @@ class Drawn:
 
     differences: np.ndarray
     errors: np.ndarray
+    ratio: float = RATIO
 
     @property
     def truth(self) -> np.ndarray:
@@ -88,21 +103,25 @@ def _examples(world: World, shape: tuple[int, int], rivals: int, rng: np.random.
 
 def redrawn(world: World, replicates: int, rivals: int = 1, seeds: int = max(SEEDS), seed: int = 0) -> Drawn:
     """Every seed splits its replicate's pool anew; all methods learn from the same part and answer the same other."""
-    rng, parts, test = np.random.default_rng(seed), [], world.pool // 5
+    rng, parts, test = np.random.default_rng(seed), [], world.test
     for start in range(0, replicates, CHUNK):
         shape = min(CHUNK, replicates - start), world.pool
         labels, seen = _examples(world, shape, rivals, rng)
         for _ in range(seeds):
-            held = np.argpartition(rng.random(shape, np.float32), test, axis=1)[:, :test]
+            order = rng.random(shape, np.float32)
+            held = np.argpartition(order, test, axis=1)[:, :test]
             known = labels.copy()
             np.put_along_axis(known, held, 0, axis=1)
+            if world.used:
+                left_out = np.argpartition(order, world.used, axis=1)[:, world.used :]
+                np.put_along_axis(known, left_out, 0, axis=1)
             hits = np.stack([_hits(world, features, known, labels, held, rng) for features in seen])  # [M, R, test]
             share = hits.mean(axis=2)
             variance = share * (1 - share) / test
             parts.append(100 * np.stack([share[0] - share[1:], np.sqrt(variance[0] + variance[1:])]))
     by_seed = [np.concatenate(parts[number::seeds], axis=2) for number in range(seeds)]  # [2, rivals, R] each
     differences, errors = np.stack(by_seed).transpose(1, 3, 0, 2)
-    return Drawn(differences, errors)
+    return Drawn(differences, errors, world.ratio)
 
 
 def _hits(world: World, features: Any, known: Any, labels: Any, held: Any, rng: np.random.Generator) -> np.ndarray:
@@ -114,7 +133,7 @@ def _hits(world: World, features: Any, known: Any, labels: Any, held: Any, rng: 
 
 
 def central(
-    replicates: int, test: int = 400, training: float = 0.12, apart: float = 0.5, seeds: int = max(SEEDS)
+    replicates: int, test: int, training: float, apart: float = 0.5, seeds: int = max(SEEDS)
 ) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
     """One test set for all seeds, which train on the same data: hits [n, test] of both, and the truth of these data."""
     rng, world = np.random.default_rng(1), World("", 400, apart, training)
@@ -161,7 +180,8 @@ def of_differences(found: Drawn, n: int, rival: int = 0) -> list[Estimate]:
     values, errors = found.differences[:, :n, rival] - found.truth[rival], found.errors[:, :n, rival]
     floors = np.sqrt((errors**2).mean(axis=1))
     return [
-        resampled(list(map(float, row)), RATIO, floor=float(floor)) for row, floor in zip(values, floors, strict=True)
+        resampled(list(map(float, row)), found.ratio, floor=float(floor))
+        for row, floor in zip(values, floors, strict=True)
     ]
 
 
@@ -207,7 +227,7 @@ def simulate(replicates: int, seeds: Sequence[int] = SEEDS) -> dict[str, Any]:
         name = f"{world.name}, sd {found.sd:.1f}"
         looked[name] = looked_at_each(found, seeds)
         rows[f"beyond a bound ({name})"] = [at_bound(of_differences(found, n)) for n in seeds]
-        if world.pool == max(each.pool for each in WORLDS):
+        if world.pool == WORLDS[0].pool:
             rows[f"the same by the former rule ({name})"] = [at_bound(old_rule(found, n)) for n in seeds]
         rows[f"similar within 1 point ({name})"] = [at_margin(of_differences(found, n)) for n in seeds]
     rows["average over 9 tasks beyond a bound"] = [
@@ -242,11 +262,23 @@ def _of_all(parts: Sequence[tuple[Estimate, ...]]) -> tuple[float, float]:
 
 def _central(replicates: int, seeds: Sequence[int]) -> dict[str, list[tuple[float, float]]]:
     """One test set for all seeds: with every answer at hand, and with sampling errors alone."""
-    drawn = list(central(replicates))
-    rows: dict[str, list[tuple[float, float]]] = {
-        "central test set, answers kept": [],
-        "central test set, scores alone": [],
-    }
+    rows = {}
+    for test, training in CENTRAL:
+        drawn = list(central(replicates, test, training))
+        name = f"{test} examples, sd {_between(drawn):.1f}"
+        rows |= {f"central test set, {known} ({name})": cells for known, cells in _shared(drawn, seeds).items()}
+    return rows
+
+
+def _between(drawn: Sequence[tuple[np.ndarray, np.ndarray, float]]) -> float:
+    """Points between seeds' differences."""
+    return 100 * float(np.sqrt(np.mean([(own.mean(axis=1) - its.mean(axis=1)).var(ddof=1) for own, its, _ in drawn])))
+
+
+def _shared(
+    drawn: Sequence[tuple[np.ndarray, np.ndarray, float]], seeds: Sequence[int]
+) -> dict[str, list[tuple[float, float]]]:
+    rows: dict[str, list[tuple[float, float]]] = {"answers kept": [], "scores alone": []}
     for n in seeds:
         kept, alone = [], []
         for own, other, truth in drawn:

@@ -23,7 +23,7 @@ def show_needs(words: argparse.Namespace) -> int:
     from rich.table import Table
 
     from reports.claims.cells import Runs
-    from reports.claims.needs import SEEDS, needs
+    from reports.claims.needs import COUNTED_SEEDS, SEEDS, needs
 
     claims = claims_of(words.id)
     if not claims:
@@ -32,9 +32,10 @@ def show_needs(words: argparse.Namespace) -> int:
     scale = scale_of(next(table for table in tables.values() if table.paper.id == words.id), words.scale or "lite")
     records = known_records(words, tables.values())
     runs, timings = Runs.of_all(tables, scale, records), Timings(taken(records))
-    seeds = range(words.seeds if words.seeds > 1 else SEEDS)
+    seeds = words.seeds if words.seeds > 1 else 0
     found = [needs(claim, runs, seeds) for claim in claims]
-    shown = Table(title=f"{words.id}, claims · scale {scale.id}: what {len(seeds)} seeds of everything still need")
+    many = f"{seeds} seeds of everything" if seeds else f"{SEEDS} seeds ({COUNTED_SEEDS} where rounds are counted)"
+    shown = Table(title=f"{words.id}, claims · scale {scale.id}: what {many} still need")
     for heading in ("Claim", "Rows × tasks", "Complete", "Cells missing", "Hours *", "Left out †"):
         shown.add_column(heading, justify="left" if heading in ("Claim", "Left out †") else "right")
     for each in found:
@@ -45,7 +46,7 @@ def show_needs(words: argparse.Namespace) -> int:
     print("* of one process, by the mean of the records of the same row and task, or of its method there; ? unknown.")
     for text in dict.fromkeys(f"† {name}: {why}." for each in found for name, why in each.closed.items()):
         print(text)
-    for line in commands((entry for each in found for entry in each.missing), scale.id, len(seeds)):
+    for line in commands((entry for each in found for entry in each.missing), scale.id):
         print(line)
     return 0
 
@@ -62,15 +63,19 @@ def _amount(found: Needs, timings: Timings) -> tuple[str, str]:
     return str(len(seconds)), f"{hours:.1f}{' + ?' if None in seconds else ''}" if seconds else "0"
 
 
-def commands(missing: Iterable[Missing], scale: str, seeds: int) -> list[str]:
-    """What make runs to fill the gaps, a line for each benchmark and tasks that lack the same rows."""
-    rows: dict[tuple[str, str], dict[str, None]] = {}  # (benchmark, task) -> rows
+def commands(missing: Iterable[Missing], scale: str) -> list[str]:
+    """What make runs to fill the gaps, a line for each benchmark, number of seeds and tasks that lack the same rows."""
+    seeds: dict[tuple[str, str, str], int] = {}  # (benchmark, task, row) -> the most that a claim asks for
     for entry in missing:
-        rows.setdefault((entry.at.benchmark, entry.task), {})[entry.at.row] = None
-    tasks: dict[tuple[str, tuple[str, ...]], list[str]] = {}  # (benchmark, rows) -> tasks
-    for (benchmark, task), names in rows.items():
-        tasks.setdefault((benchmark, tuple(sorted(names))), []).append(task)
+        place = entry.at.benchmark, entry.task, entry.at.row
+        seeds[place] = max(entry.seeds, seeds.get(place, 0))
+    rows: dict[tuple[str, str, int], list[str]] = {}  # (benchmark, task, seeds) -> rows
+    for (benchmark, task, row), number in seeds.items():
+        rows.setdefault((benchmark, task, number), []).append(row)
+    tasks: dict[tuple[str, int, tuple[str, ...]], list[str]] = {}  # (benchmark, seeds, rows) -> tasks
+    for (benchmark, task, number), names in rows.items():
+        tasks.setdefault((benchmark, number, tuple(sorted(names))), []).append(task)
     return [
-        f"make {benchmark} SCALE={scale} TASKS={','.join(names)} METHODS={','.join(methods)} SEEDS={seeds}"
-        for (benchmark, methods), names in tasks.items()
+        f"make {benchmark} SCALE={scale} TASKS={','.join(names)} METHODS={','.join(methods)} SEEDS={number}"
+        for (benchmark, number, methods), names in tasks.items()
     ]

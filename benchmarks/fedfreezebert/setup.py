@@ -169,7 +169,8 @@ FEDAVG_AT_FROZEN_RATE = with_head(METHODS[1], "ordinary").changed(
     id="fedavg-ordinary-frozen-rate",
     name=f"FedAvg · ordinary, at {FROZEN_RATE:g}",
     printed=False,
-    note="FedAvg at the learning rate of the frozen methods: is the paper's gain the method's or the rate's?",
+    note="FedAvg at the learning rate that the paper gives its frozen methods (at lite these have tuned ones): is its "
+    "gain the method's or the rate's?",
 )
 
 DEVIATIONS = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import count
 
-from reports.evidence.inference import LEVEL, median_bounds, sign_tail, tail
+from reports.evidence.inference import LEVEL, chance, median_bounds, sign_tail
 from reports.evidence.statistics import Estimate, printed
 
 
@@ -47,7 +47,8 @@ def derivation(value: float, n: int, note: str = "") -> Derivation:
 
 def unjudged(found: Estimate, why: Sequence[tuple[str, str]]) -> Unjudged:
     """The number with the reasons for which nothing may be concluded from it."""
-    return Unjudged(found.value, found.interval, found.n, found.note, found.error, found.freedom, tuple(why))
+    known = {each.name: getattr(found, each.name) for each in fields(Estimate)}
+    return Unjudged(**known, why=tuple(why))
 
 
 def counted(bounds: Sequence[tuple[float, float]], ratio: float, note: str = "") -> Counted:
@@ -109,7 +110,7 @@ class Asked:
             return sign_tail(found.n - sum(map(meets, ends)), found.n, found.ratio)
         if not found.error:
             return 0.0 if meets(found.value or 0.0) else 1.0
-        return tail(self._distance(found, side) / found.error, found.freedom)
+        return chance(self._distance(found, side), found)
 
     def _against(self, found: Estimate, side: str) -> float:
         if isinstance(found, Counted):
@@ -121,7 +122,7 @@ class Asked:
             meets = self.is_above if side == "least" else self.is_within
             is_beyond = self._is_beyond(value, side) if is_noisy(found) else not meets(value)
             return 0.0 if is_beyond else 1.0
-        return tail(-self._distance(found, side) / found.error, found.freedom)
+        return chance(-self._distance(found, side), found)
 
     def _distance(self, found: Estimate, side: str) -> float:
         value = found.value or 0.0

@@ -9,7 +9,7 @@ from benchmarks.claims import At, AverageBetter
 from reports.claims.asked import unjudged
 from reports.claims.cells import Runs
 from reports.claims.paired import mean_difference
-from reports.evidence.inference import average_of
+from reports.evidence.inference import average_of, average_together
 from reports.evidence.statistics import Estimate, mean
 from reports.pages.text import number
 
@@ -68,7 +68,7 @@ def average_margin(runs: Runs, relation: AverageBetter, rivals: Mapping[str, At]
 
     rivals: by benchmark, one of the relation's choices.
     Without what leaks by declaration; no interval unless every other task of the tables was run, and nothing is
-    concluded unless all of them are evidence. Tables are independent, as their clients are others.
+    concluded unless all of them are evidence. Tables share data, seed by seed: their errors are taken to go together.
     """
     averages: list[Estimate] = []
     texts: list[str] = []
@@ -85,7 +85,7 @@ def average_margin(runs: Runs, relation: AverageBetter, rivals: Mapping[str, At]
             texts.append(table.in_words(found))
     if not averages:
         return None
-    whole = average_of(averages, ", ".join(texts))
+    whole = average_together(averages, ", ".join(texts))
     if closed:
         return unjudged(whole, list(closed.items()))
     return whole if is_whole else replace(whole, interval=None, error=None)

@@ -39,6 +39,8 @@ from reports.evidence.traffic import Cost, bytes_until, derived_cost
 from reports.pages.text import number
 
 NO_EVIDENCE = "a p above any level is no evidence that two are equal"
+ABOVE = "one round is above the limit"
+SENDS_NOTHING = "as tuned, it sends nothing, so that no ratio of bytes means anything"
 BESIDE_OTHERS = "records are timed beside other work on their machines"
 
 
@@ -139,9 +141,9 @@ class InRecords:
             return None
         runs = [record for record in records if record.cell.seed in wanted.by_seed]
         limits = [self._limit(relation, row, record, task) for record in runs]
-        if 0 in limits:
-            return derivation(-math.inf, len(runs), "one round is above the limit")
-        return self._as_evidence(above(runs, limits, wanted, score), (row,), task, wanted.why_not)
+        found = derivation(-math.inf, len(runs), ABOVE) if 0 in limits else above(runs, limits, wanted, score)
+        is_tuned = 0 in limits and not self.is_paper  # elsewhere it is tuning that chose what a round sends
+        return self._as_evidence(found, (row,), task, wanted.why_not or (f"as tuned, {ABOVE}" if is_tuned else ""))
 
     def _limit(self, relation: Reaches, at: At, record: RunRecord, task: str) -> int:
         """How many rounds are within the limit."""
@@ -174,7 +176,9 @@ class InRecords:
         if wanted is None:
             return None
         found = byte_ratio(pairs, wanted, score, self.directions(pair.row))
-        return self._as_evidence(found, (pair.row, pair.other), pair.task, wanted.why_not)
+        own = self.runs.cost(pair.row, pair.task)
+        idle = SENDS_NOTHING if own and not own.round_bytes else self.runs.failed(pair.other, pair.task)
+        return self._as_evidence(found, (pair.row, pair.other), pair.task, wanted.why_not or idle)
 
     def _byte_ratio(self, pair: Pair, whole_run: bool) -> Estimate | None:
         def ratio(own: Cost, its: Cost) -> float:

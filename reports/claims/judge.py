@@ -69,7 +69,8 @@ class Judgement:
     @property
     def remarks(self) -> str:
         """What keeps a claim open, the distance that its seeds would have seen, and other readings that are decided."""
-        seen = f"would have seen {self.seen}" if self.seen else ""
+        sees = "would have seen" if self.ours in LEFT_OPEN else "sees"
+        seen = f"{sees} {self.seen}" if self.seen else ""
         elsewhere = (
             f"read as {name}: {ours}"
             for name, (_, _, ours, _) in self.otherwise.items()

@@ -21,12 +21,14 @@ from benchmarks.claims import (
     Similar,
 )
 from benchmarks.spec import Cell, Scale
+from reports.claims.asked import counted
 from reports.claims.cells import Pair, Runs, Tables
 from reports.claims.decide import decide
 from reports.evidence.gate import home
 from reports.evidence.records import PAPER
 
-SEEDS = 5  # as many as a sign test needs; where seeds redraw the split it needs seven
+SEEDS = 5
+COUNTED_SEEDS = counted((), 0.25).needed  # of rounds, and bytes until a target, where seeds redraw an 80/20 split
 Asking = tuple[At, str]  # a row and a task
 
 
@@ -35,12 +37,14 @@ class _Questions:
     """A Source that knows nothing and notes what it is asked for; bytes that follow from shapes need no record.
 
     ordered: rows and tasks whose scores are compared; other: those whose records are looked at in another way.
+    counted: of the first those that a sign test judges.
     """
 
     tables: Tables
     scale: Scale
     ordered: dict[Asking, None] = field(default_factory=dict)
     other: dict[Asking, None] = field(default_factory=dict)
+    counted: set[Asking] = field(default_factory=set)
 
     def _order(self, rows: Iterable[At], task: str) -> None:
         self.ordered.update(dict.fromkeys((at, task) for at in rows if self._is_there(at, task)))
@@ -58,7 +62,7 @@ class _Questions:
     def difference(self, relation: Better | Similar, pair: Pair) -> None:
         self._order((pair.row, pair.other), pair.task)
         if isinstance(relation, Better) and relation.measure == "rounds":
-            self._with_majority(relation.target.baselines if relation.target else relation.than, pair.task)
+            self._count(pair, relation.target.baselines if relation.target else relation.than)
 
     def average_margin(self, relation: AverageBetter, rivals: Mapping[str, At]) -> None:
         for row in relation.rows:
@@ -73,7 +77,11 @@ class _Questions:
     def ratio(self, relation: Cheaper, pair: Pair) -> None:
         if relation.target is not None:
             self._order((pair.row, pair.other), pair.task)
-            self._with_majority(relation.target.baselines, pair.task)
+            self._count(pair, relation.target.baselines)
+
+    def _count(self, pair: Pair, baselines: Sequence[At]) -> None:
+        self._with_majority(baselines, pair.task)
+        self.counted.update((at, pair.task) for at in (pair.row, pair.other, *baselines))
 
     def p_value(self, relation: NotTold, pair: Pair) -> None:
         self._order((pair.row, pair.other), pair.task)
@@ -97,11 +105,12 @@ class _Questions:
 
 @dataclass(frozen=True)
 class Missing:
-    """A row on a task whose seeds were not all run. cells: those that have no record."""
+    """A row on a task whose seeds were not all run. cells: those that have no record. seeds: how many are asked for."""
 
     at: At
     task: str
     cells: tuple[Cell, ...]
+    seeds: int = SEEDS
 
 
 @dataclass(frozen=True)
@@ -114,8 +123,11 @@ class Needs:
     closed: Mapping[str, str]
 
 
-def needs(claim: Claim, runs: Runs, seeds: Sequence[int] = range(SEEDS)) -> Needs:
-    """The cells of a claim that have no record yet, with the rows that set its targets and judge its columns."""
+def needs(claim: Claim, runs: Runs, seeds: int = 0) -> Needs:
+    """The cells of a claim that have no record yet, with the rows that set its targets and judge its columns.
+
+    seeds: how many of everything; 0: SEEDS, and COUNTED_SEEDS of what a sign test judges.
+    """
     asked = _Questions(runs.tables, runs.scale)
     decide(claim.every_relation, asked)
     wanted, closed = dict(asked.other), {}
@@ -124,7 +136,8 @@ def needs(claim: Claim, runs: Runs, seeds: Sequence[int] = range(SEEDS)) -> Need
             closed[runs.tables.task(at, task)] = why
         else:
             wanted |= dict.fromkeys([(at, task), *_references(runs.tables, at, task)])
-    found = (_missing(runs, at, task, seeds) for at, task in wanted)
+    usual = {place: COUNTED_SEEDS if place in asked.counted else SEEDS for place in wanted}
+    found = (_missing(runs, at, task, seeds or usual[at, task]) for at, task in wanted)
     return Needs(claim, len(wanted), tuple(entry for entry in found if entry.cells), closed)
 
 
@@ -149,10 +162,10 @@ def _references(tables: Tables, at: At, task: str) -> list[Asking]:
     return [(At(judging.id, name), task) for name in judging.yardstick.rows if name in rows and task in tasks]
 
 
-def _missing(runs: Runs, at: At, task: str, seeds: Sequence[int]) -> Missing:
+def _missing(runs: Runs, at: At, task: str, seeds: int) -> Missing:
     done = {record.cell.seed for record in runs.of(at, task)}
     table, row, column = runs.tables.benchmark(at), runs.tables.row(at), runs.tables.column(at, task)
     if column is None:
         return Missing(at, task, ())
-    lacking = (seed for seed in seeds if seed not in done)
-    return Missing(at, task, tuple(table.cell(row, column, runs.scale, seed) for seed in lacking))
+    lacking = (seed for seed in range(seeds) if seed not in done)
+    return Missing(at, task, tuple(table.cell(row, column, runs.scale, seed) for seed in lacking), seeds)

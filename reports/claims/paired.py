@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from benchmarks.record import RunRecord
-from reports.evidence.inference import estimate, resampled
+from reports.evidence.inference import average_together, resampled
 from reports.evidence.paired import Pairs, difference, gains, paired_error, resplit_ratio
 from reports.evidence.scores import known, scores_of
 from reports.evidence.statistics import Estimate, mean, sample_sd, welch_test
@@ -42,6 +42,7 @@ def _scaled(found: Estimate, by: float) -> Estimate:
         value=None if found.value is None else found.value * by,
         interval=None if found.interval is None else (found.interval[0] * by, found.interval[1] * by),
         error=None if found.error is None else found.error * by,
+        sampling=found.sampling * by,
     )
 
 
@@ -66,10 +67,7 @@ def mean_difference(of_rows: Sequence[Pairs], score: str) -> Estimate | None:
         return resampled(
             [None if None in row else mean(known(row)) for row in zip(*by_row, strict=True)], ratio, floor=floor
         )
-    values, errors = known([part.value for part in found]), known([part.error for part in found])
-    if len(errors) < len(found) or len(values) < len(found):
-        return Estimate(mean(values) if values else None, None, len(shared))
-    return estimate(mean(values), mean(errors), min(part.freedom for part in found), len(shared))
+    return average_together(found)
 
 
 def unpaired_error(records: Sequence[RunRecord], score: str) -> float | None:

@@ -17,7 +17,7 @@ HEADERS = (
     "Reported",
     "Reproduced",
     "Effect, 90 % interval (the tests' bounds), n",
-    "Undecided or not judged, as",
+    "Why it is open; the smallest effect seen",
 )
 RULE = (
     "Rule (docs/statistics.md says why). Reported: exact arithmetic on the printed numbers, or on the paper's "
@@ -32,8 +32,8 @@ RULE = (
     "Scores are evidence only where the encoder learns the task: on all clients' test examples together, centralised "
     "training beats a linear model and the majority-class baseline of all; and to beat a row that does not beat that "
     "baseline itself proves nothing, unless its failing is what is claimed. What follows from shapes, or from what a "
-    "method is, holds or fails by derivation. Would have seen: the distance from what is asked that these seeds "
-    "decide four times of five."
+    "method is, holds or fails by derivation. Would have seen, or sees: the distance from what is asked that these "
+    "seeds decide four times of five."
 )
 
 

@@ -112,8 +112,8 @@ def effect(found: Opinion) -> str:
 
 
 def could_see(found: Opinion) -> str:
-    """The smallest effect that this number's seeds would have decided, where it is open and they show an error."""
-    if found.state is not State.UNDECIDED or not found.known:
+    """The smallest effect that this number's seeds decide four of five times, where they show an error."""
+    if found.state not in (State.UNDECIDED, State.YES, State.NO) or not found.known:
         return ""
     case = found.known[0]
     least = None if case.judged is None else smallest_effect(case.judged)

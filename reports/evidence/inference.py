@@ -31,17 +31,47 @@ def tail(t: float, freedom: float) -> float:
     return float(ndtr(-t) if math.isinf(freedom) else stdtr(freedom, -t))
 
 
-def estimate(value: float, error: float, freedom: float, n: int, note: str = "", level: float = LEVEL) -> Estimate:
+def reach(error: float, freedom: float, level: float = LEVEL, sampling: float = 0.0) -> float:
+    """How far from a value its one-sided bound lies, with these parts of `Estimate`.
+
+    Where seeds and a shared test set both leave an error, each has its own quantile and their squares add up (Howe
+    1974): with two or three seeds one t for both, by Satterthwaite's degrees of freedom, errs too often.
+    """
+    if not error:
+        return 0.0
+    own = math.sqrt(max(error**2 - sampling**2, 0.0)) if sampling else error
+    return math.hypot(quantile(freedom, level) * own if own else 0.0, quantile(math.inf, level) * sampling)
+
+
+def chance(distance: float, found: Estimate) -> float:
+    """The probability that a value lies so far above the truth, or further: the level whose bound reaches so far."""
+    if not found.error:
+        return float(distance <= 0)
+    if not found.sampling:
+        return tail(distance / found.error, found.freedom)
+    from scipy.optimize import brentq
+
+    if distance <= 0:
+        return 1 - chance(-distance, found) if distance else 0.5
+    least = 1e-12
+    if reach(found.error, found.freedom, least, found.sampling) <= distance:
+        return least
+    return float(brentq(lambda p: reach(found.error or 0, found.freedom, p, found.sampling) - distance, least, 0.5))
+
+
+def estimate(
+    value: float, error: float, freedom: float, n: int, note: str = "", level: float = LEVEL, sampling: float = 0.0
+) -> Estimate:
     """A value with its standard error, and the interval between its one-sided bounds."""
-    half = quantile(freedom, level) * error if error else 0.0
-    return Estimate(value, (value - half, value + half), n, note, error, freedom)
+    half = reach(error, freedom, level, sampling)
+    return Estimate(value, (value - half, value + half), n, note, error, freedom, sampling)
 
 
 def at_level(found: Estimate, level: float) -> Estimate:
     """The same estimate between its bounds at another level; one without a standard error stays as it is."""
     if found.value is None or found.error is None or found.interval is None:
         return found
-    return estimate(found.value, found.error, found.freedom, found.n, found.note, level)
+    return estimate(found.value, found.error, found.freedom, found.n, found.note, level, found.sampling)
 
 
 def moved(found: Estimate, by: float) -> Estimate:
@@ -90,15 +120,8 @@ def with_sampling(found: Estimate, error: float | None, level: float = LEVEL) ->
     """
     if found.value is None or found.error is None or error is None:
         return replace(found, interval=None, error=None, freedom=math.inf)
-    total, freedom = _sum_of_variances([found.error, error], [found.freedom, math.inf])
-    return estimate(found.value, total, freedom, found.n, found.note, level)
-
-
-def _sum_of_variances(errors: Sequence[float], freedoms: Sequence[float]) -> tuple[float, float]:
-    """The standard error of a sum of independent parts, and its degrees of freedom (Satterthwaite 1946)."""
-    variance = math.fsum(error**2 for error in errors)
-    parts = math.fsum(error**4 / freedom for error, freedom in zip(errors, freedoms, strict=True))
-    return math.sqrt(variance), variance**2 / parts if parts else math.inf
+    total = math.hypot(found.error, error)
+    return estimate(found.value, total, found.freedom, found.n, found.note, level, math.hypot(found.sampling, error))
 
 
 def average_of(found: Sequence[Estimate], note: str = "", level: float = LEVEL) -> Estimate:
@@ -114,8 +137,21 @@ def average_of(found: Sequence[Estimate], note: str = "", level: float = LEVEL) 
     known = [error for error in errors if error is not None]
     if len(known) < len(errors):
         return Estimate(mean(values), None, n, note)
-    total, freedom = _sum_of_variances(known, [part.freedom for part in found])
-    return estimate(mean(values), total / len(found), freedom, n, note, level)
+    squares = [max(error**2 - part.sampling**2, 0.0) for error, part in zip(known, found, strict=True)]
+    parts = math.fsum(square**2 / part.freedom for square, part in zip(squares, found, strict=True))
+    freedom = math.fsum(squares) ** 2 / parts if parts else math.inf
+    total, sampling = (math.hypot(*each) / len(found) for each in (known, [part.sampling for part in found]))
+    return estimate(mean(values), total, freedom, n, note, level, sampling)
+
+
+def average_together(found: Sequence[Estimate], note: str = "", level: float = LEVEL) -> Estimate:
+    """The mean of estimates on data that they share: errors add as if they went together wholly, which is wider."""
+    whole = average_of(found, note, level)
+    if whole.value is None or whole.interval is None:
+        return whole
+    error, sampling = mean([part.error or 0.0 for part in found]), mean([part.sampling for part in found])
+    freedom = min((part.freedom for part in found if part.error), default=math.inf)
+    return estimate(whole.value, error, freedom, whole.n, note, level, sampling)
 
 
 def confidence(
@@ -228,11 +264,11 @@ def smallest_effect(found: Estimate, power: float = 0.8, level: float = LEVEL) -
     """The distance from a bound at which this many seeds with this spread decide with the given power."""
     if found.error is None:
         return None
-    return (quantile(found.freedom, level) + quantile(found.freedom, 1 - power)) * found.error
+    return sum(reach(found.error, found.freedom, each, found.sampling) for each in (level, 1 - power))
 
 
 def smallest_margin(found: Estimate, power: float = 0.8, level: float = LEVEL) -> float | None:
     """The margin within which this many seeds show a value that truly is 0 with the given power: both tests decide."""
     if found.error is None:
         return None
-    return (quantile(found.freedom, level) + quantile(found.freedom, (1 - power) / 2)) * found.error
+    return sum(reach(found.error, found.freedom, each, found.sampling) for each in (level, (1 - power) / 2))

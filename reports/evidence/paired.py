@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.measures import TRAIN_LOSS
 from benchmarks.predictions import IGNORED, read_predictions
-from benchmarks.record import POOLED, VALIDATION, RunRecord
+from benchmarks.record import POOLED, RunRecord
 from reports.evidence.inference import resampled, with_sampling
 from reports.evidence.resampling import MEASURES, Answered, hierarchical, sampling_error
 from reports.evidence.scores import Scores, scores_of
@@ -19,8 +19,9 @@ UNPAIRED = "no answers kept: test sets' errors unpaired"
 
 
 def resplit_ratio(records: Sequence[RunRecord], evaluation: str = "test") -> float:
-    """n_test / n_train of the splits that seeds redraw, over all clients; validation examples count as trained on.
+    """n_test / n_train of the splits that seeds redraw: all of the pool that is not tested on counts as trained on.
 
+    So two seeds share n_test / (n_test + n_train) of their tests, also where each draws a subset of a large pool anew.
     0 where they redraw none: the set is no part of the pool that clients train on (central, or held out apart), or
     every cell has a data seed, so that the partition stays.
     """
@@ -28,9 +29,8 @@ def resplit_ratio(records: Sequence[RunRecord], evaluation: str = "test") -> flo
         return 0.0
     if evaluation not in ("test", POOLED) or not any(sum(record.own_examples("test")) for record in records):
         return 0.0
-    clients = [client for record in records for client in record.clients]
-    train = sum(int(client["train"]) + int(client.get(VALIDATION, 0)) for client in clients)
-    return sum(sum(record.own_examples("test")) for record in records) / train
+    tested = sum(sum(record.own_examples("test")) for record in records)
+    return tested / (sum(int(record.partition["n_examples"]) for record in records) - tested)
 
 
 def difference(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:

@@ -157,8 +157,8 @@ def hierarchical(
     own. factor: of the metric's unit, 100 for percent; negative where less is better.
     Seeds and examples are crossed, so both are resampled (Owen 2007). The part of examples is bootstrapped, all seeds
     under the same resample. The part of seeds is exact, s^2 / n: resampling a few seeds makes it (n - 1) / n of that,
-    and percentiles would take it for normal. The two add up, with Satterthwaite's degrees of freedom. Never less than
-    one example counts. No interval below two seeds.
+    and percentiles would take it for normal. Each has its own quantile (`inference.reach`). Never less than one example
+    counts. No interval below two seeds.
     """
     n, pairs = len(own), list(zip(own, other, strict=True))
     if not pairs:
@@ -169,7 +169,5 @@ def hierarchical(
     if math.isnan(value) or sd is None:
         return Estimate(None if math.isnan(value) else value, None, n, note)
     means = factor * np.mean([_difference(measure, *pair, weights) for pair in pairs], axis=0)
-    least = factor * _one_example(own[0], is_common)
-    seeds, examples = sd**2 / n, max(float(np.nanvar(means, ddof=1)), least**2)
-    freedom = (seeds + examples) ** 2 / (seeds**2 / (n - 1) + examples**2 / (own[0].smallest - 1))
-    return estimate(value, math.sqrt(seeds + examples), freedom, n, note, level)
+    sampling = max(float(np.nanstd(means, ddof=1)), abs(factor) * _one_example(own[0], is_common))
+    return estimate(value, math.hypot(sd / math.sqrt(n), sampling), n - 1, n, note, level, sampling)

@@ -82,7 +82,8 @@ class Estimate:
     """A number over n seeds; value: None where it is undefined; interval: None where one seed gives none.
 
     error, freedom: the value's standard error and its degrees of freedom; None and infinite where it has none, as exact
-    numbers and medians.
+    numbers and medians. sampling: the part of the error that a test set leaves which all seeds share; it is known as
+    well as the set is large, so the degrees of freedom are those of the other part.
     """
 
     value: float | None
@@ -91,6 +92,7 @@ class Estimate:
     note: str = ""
     error: float | None = None
     freedom: float = math.inf
+    sampling: float = 0.0
 
 
 def exact(value: float, n: int = 0, note: str = "") -> Estimate:

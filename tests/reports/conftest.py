@@ -139,7 +139,7 @@ def record_of(table3: Benchmark) -> RecordOf:
             cell=cell,
             cell_id=cell.cell_id({name: entry["digest"] for name, entry in inputs.items()}),
             inputs=inputs,
-            partition={},
+            partition={"n_examples": 303},  # all that the clients have
             clients=tuple({"client": k, "train": 80, "test": 20 + k} for k in range(3)),
             rounds=rounds,
             sampling_errors=nested(errors or {}),

@@ -14,6 +14,8 @@ from reports.evidence.inference import (
     above_every,
     at_level,
     average_of,
+    average_together,
+    chance,
     estimate,
     exponential,
     holm,
@@ -32,10 +34,11 @@ from reports.evidence.statistics import Estimate, exact, t_interval
 
 VALUES = st.lists(st.floats(-50, 50), min_size=2, max_size=10).filter(lambda values: max(values) - min(values) > 1e-3)
 ESTIMATES = st.builds(
-    lambda value, error, n: estimate(value, error, n - 1, n),
+    lambda value, error, n, shared: estimate(value, error, n - 1, n, sampling=shared * error),
     st.floats(-20, 20),
     st.floats(0.01, 10),
     st.integers(2, 10),
+    st.sampled_from([0.0, 0.0, 0.3, 0.9, 1.0]),
 )
 
 
@@ -88,7 +91,12 @@ def test_seeds_that_agree_decide_no_more_than_their_test_sets() -> None:
 def test_a_shared_test_set_adds_its_error() -> None:
     found = with_sampling(estimate(1.0, 0.3, 2, 3), 0.4)
     assert found.error == pytest.approx(0.5)
-    assert found.freedom == pytest.approx(0.5**4 / (0.3**4 / 2))
+    assert (found.freedom, found.sampling) == (2, 0.4)
+    half = math.hypot(0.3 * quantile(2), 0.4 * quantile(math.inf))  # Howe 1974
+    assert found.interval == (pytest.approx(1 - half), pytest.approx(1 + half))
+    assert chance(half, found) == pytest.approx(LEVEL)
+    assert chance(-half, found) == pytest.approx(1 - LEVEL)
+    assert with_sampling(estimate(1.0, 0.0, 2, 3), 0.4).interval[0] == pytest.approx(1 - 0.4 * quantile(math.inf))
     assert with_sampling(estimate(1.0, 0.3, 2, 3), None).interval is None
     assert with_sampling(Estimate(1.0, None, 1), 0.4).interval is None
 
@@ -114,6 +122,15 @@ def test_an_average_adds_variances() -> None:
 @given(ESTIMATES)
 def test_an_average_of_one_is_itself(found: Estimate) -> None:
     assert average_of([found]).interval == pytest.approx(found.interval)
+    assert average_together([found, found]).interval == pytest.approx(found.interval)  # twice the same says no more
+
+
+def test_what_shares_data_goes_together() -> None:
+    parts = [estimate(1.0, 0.3, 2, 3), estimate(3.0, 0.5, 4, 5)]
+    found = average_together(parts)
+    assert (found.value, found.error, found.freedom, found.n) == (2.0, pytest.approx(0.4), 2, 3)
+    assert average_together([exact(1.0), exact(4.0)]).interval == (2.5, 2.5)
+    assert average_together([parts[0], Estimate(2.0, None, 1)]).interval is None
 
 
 @given(st.lists(ESTIMATES, min_size=1, max_size=6))
@@ -122,9 +139,9 @@ def test_above_every_is_decided_as_its_parts_are(parts: list[Estimate]) -> None:
     assert found.interval is not None
     lows = [part.interval[0] for part in parts if part.interval]
     assert found.interval[0] == min(lows)  # supported only where every part is, at the full level
-    is_against = [tail(-part.value / part.error, part.freedom) <= LEVEL / len(parts) for part in parts]
+    is_against = [chance(-part.value, part) <= LEVEL / len(parts) for part in parts]
     assert (found.interval[1] <= 0) == any(is_against)  # Bonferroni, Holm's first step
-    assert any(holm([tail(-part.value / part.error, part.freedom) for part in parts])) == any(is_against)
+    assert any(holm([chance(-part.value, part) for part in parts])) == any(is_against)
 
 
 def test_above_every_needs_every_part() -> None:
@@ -139,8 +156,7 @@ def test_a_level_is_a_level(found: Estimate, level: float) -> None:
     assert at_level(found, LEVEL).interval == pytest.approx(found.interval)
     interval = at_level(found, level).interval
     assert interval is not None
-    t = (interval[1] - found.value) / found.error
-    assert tail(t, found.freedom) == pytest.approx(level, rel=1e-6)
+    assert chance(interval[1] - found.value, found) == pytest.approx(level, rel=1e-5)
 
 
 # ---- similar -----------------------------------------------------------------------------------------------------
@@ -165,9 +181,9 @@ def test_similar(interval: tuple[float, float] | None, expected: bool | None) ->
 
 @given(ESTIMATES, st.floats(0, 5))
 def test_similar_is_two_one_sided_tests(found: Estimate, margin: float) -> None:
-    above, below = (tail((side * found.value + margin) / found.error, found.freedom) for side in (1, -1))
+    above, below = (chance(side * found.value + margin, found) for side in (1, -1))
     assert (similar(found, margin) is True) == (max(above, below) < LEVEL)
-    beyond = min(tail((side * found.value - margin) / found.error, found.freedom) for side in (1, -1))
+    beyond = min(chance(side * found.value - margin, found) for side in (1, -1))
     assert (similar(found, margin) is False) == (beyond < LEVEL / 2)
 
 
@@ -175,7 +191,7 @@ def test_similar_is_two_one_sided_tests(found: Estimate, margin: float) -> None:
 def test_moving_moves_everything_but_the_error(found: Estimate, by: float) -> None:
     other = moved(found, by)
     assert other.interval == pytest.approx((found.interval[0] + by, found.interval[1] + by))
-    assert (other.error, other.freedom) == (found.error, found.freedom)
+    assert (other.error, other.freedom, other.sampling) == (found.error, found.freedom, found.sampling)
     assert moved(Estimate(None), by) == Estimate(None)
 
 

@@ -52,12 +52,14 @@ def pairs_of(record_of: RecordOf, own: Sequence[float], its: Sequence[float], er
 # ---- the ratio of splits -----------------------------------------------------------------------------------------
 
 
-def test_the_ratio_counts_all_clients_and_validation_as_trained_on(record_of: RecordOf) -> None:
+def test_the_ratio_counts_all_of_the_pool_as_trained_on(record_of: RecordOf) -> None:
     record = record_of("fedavg", "mnli", {ACC: 0.5, MISMATCHED: 0.5})
     assert resplit_ratio([record]) == resplit_ratio([record, record]) == 63 / 240
     held = tuple({**client, "train": client["train"] - 16, "validation": 16} for client in record.clients)
     assert resplit_ratio([dataclasses.replace(record, clients=held)]) == 63 / 240
     assert resplit_ratio([record], "pooled") == 63 / 240
+    subset = dataclasses.replace(record, partition={"n_examples": 6300})  # of which each seed draws 303 anew
+    assert resplit_ratio([subset]) == pytest.approx(0.01 / 0.99)  # they share a hundredth of their tests
     assert resplit_ratio([record], "mismatched") == 0  # no part of what clients train on
     assert resplit_ratio([central(record)]) == resplit_ratio([fixed(record)]) == resplit_ratio([]) == 0
     assert resplit_ratio([fixed(record), record]) == 63 / 240

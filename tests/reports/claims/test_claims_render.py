@@ -34,7 +34,7 @@ def test_a_line_for_each_claim_with_both_verdicts(
     assert len(lines) == 2 + len(claims)
     assert lines[2].startswith(
         r"| 1a | “c \< 6 is better”<br>section I | not printed | supported | "
-        r"FedSplitBERT − FedAvg, QQP +5.00 \[+4.10, +5.90\]<br>n = 2 |  |"
+        r"FedSplitBERT − FedAvg, QQP +5.00 \[+4.10, +5.90\]<br>n = 2 | sees 1.37 |"
     )
     assert lines[3].endswith("| not printed | not run |  |  |")
     assert "- 1a: reported: no numbers; reproduced: n = 2; FedSplitBERT − FedAvg, QQP +5.00" in text

@@ -138,7 +138,7 @@ def test_averages_leave_out_what_leaks(run_of: RunOf, judge_of: JudgeOf, table3:
     assert (found.ours, "(Table III +10.00 without QNLI)" in found.effect) == ("supported", True)
 
 
-@pytest.mark.parametrize("relation", ORDERINGS[:5], ids=lambda relation: type(relation).__name__)
+@pytest.mark.parametrize("relation", [*ORDERINGS[:5], *ORDERINGS[7:]], ids=lambda relation: type(relation).__name__)
 def test_to_beat_what_has_learned_nothing_proves_nothing(
     judge_of: JudgeOf, one_task: Benchmark, records: list[RunRecord], relation: Relation
 ) -> None:
@@ -154,7 +154,7 @@ def test_to_beat_what_has_learned_nothing_proves_nothing(
     assert (found.ours, found.effect != "") == ("not judged", True)
     why = "QQP not judged: FedAvg has learned nothing here: 50.0, the majority-class baseline 50.0, n = 7"
     assert found.why == why
-    if isinstance(relation, Better | AverageBetter):
+    if isinstance(relation, Better | AverageBetter) and relation != ORDERINGS[2]:  # a target that FedAvg sets is none
         claimed = replace(relation, over_failed=True)
         assert judge_of(claimed, told, table=one_task).ours in ("supported", "contradicted")
     working = [pooled(one, 60.0 + one.cell.seed / 10) for one in records]

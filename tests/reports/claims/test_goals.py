@@ -122,6 +122,15 @@ def test_a_limit_in_bytes_scales_with_the_encoder(runs_of: Runs, judge_of: Judge
     assert judge_of(relation, fedavg + early, numbers=numbers).ours == "supported"
     big = runs_of("fedsplitbert", (66, 66, 66), up=1000)
     found = judge_of(relation, fedavg + big, numbers=numbers)
+    assert (found.ours, found.why) == ("not judged", "QQP not judged: as tuned, one round is above the limit")
+    met = judge_of(relation, fedavg + big, numbers=numbers, levels={"local-majority": 60.1})
+    assert (met.ours, met.why) == ("not judged", MEETS)
+    at_paper = [
+        record
+        for row, curve in (("fedavg", (50, 55, 60)), ("fedsplitbert", (66, 66, 66)))
+        for record in runs_of(row, curve, scale="paper", up=2 * 10**9)
+    ]
+    found = judge_of(relation, at_paper, "paper", numbers=numbers)
     assert (found.ours, "one round is above the limit" in found.ours_numbers) == ("fails by derivation", True)
 
 
@@ -153,6 +162,13 @@ def test_a_target_never_reached_is_censored(runs_of: Runs, judge_of: JudgeOf) ->
     assert judge_of(back, fedavg + never + quick).ours == "contradicted"
     neither = runs_of("fedsplitbert", (50, 50, 50), up=500)
     assert judge_of(relation, fedavg + never + neither).ours == "undecided"
+
+
+def test_a_row_that_sends_nothing_has_no_ratio_of_bytes(runs_of: Runs, judge_of: JudgeOf) -> None:
+    """As tuning may choose c = 0: an infinite ratio would be no gain in communication."""
+    alone = runs_of("fedsplitbert", (65, 66, 67), up=0)
+    found = judge_of(TWICE, runs_of("fedavg", (50, 55, 60), up=1000) + alone)
+    assert (found.ours, found.why.startswith("QQP not judged: as tuned, it sends nothing")) == ("not judged", True)
 
 
 # ---- the majority ----------------------------------------------------------------------------------------------

@@ -69,6 +69,16 @@ def test_targets_need_their_baselines_and_the_majority(table: Benchmark) -> None
     assert needed(table, only, [], "paper").places == len(every)
 
 
+def test_what_a_sign_test_judges_needs_seven_seeds(table: Benchmark, run_of: RunOf) -> None:
+    complete = [run_of(row, seed=seed) for row in ("fedavg", "fedsplitbert") for seed in range(5)]
+    found = {entry.at.row: entry for entry in needed(table, replace(BETTER, measure="rounds"), complete).missing}
+    assert {row: seeds(found[row]) for row in ("fedavg", "fedsplitbert")} == {"fedavg": (5, 6), "fedsplitbert": (5, 6)}
+    assert {found[row].seeds for row in JUDGING} == {5}
+    lines = commands(found.values(), "lite")
+    assert any("METHODS=fedavg,fedsplitbert" in line and line.endswith("SEEDS=7") for line in lines)
+    assert "fedavg" not in rows(needed(table, BETTER, complete))
+
+
 def test_what_follows_needs_little(table: Benchmark) -> None:
     for relation in (Cheaper((SPLIT,), (FEDAVG,), 4.0, ("qqp",)), Sends((SPLIT,), ("qqp",), 3, 1e9)):
         assert needed(table, relation, []).places == 0
@@ -90,7 +100,7 @@ def test_commands_are_a_line_for_rows_that_lack_the_same() -> None:
         Missing(At("a-table1", row), task, ())
         for row, task in (("x", "rte"), ("y", "rte"), ("x", "qqp"), ("y", "qqp"), ("x", "mrpc"))
     ]
-    assert commands([*missing, *missing, Missing(At("b-table2", "z"), "rte", ())], "lite", 5) == [
+    assert commands([*missing, *missing, Missing(At("b-table2", "z"), "rte", ())], "lite") == [
         "make a-table1 SCALE=lite TASKS=rte,qqp METHODS=x,y SEEDS=5",
         "make a-table1 SCALE=lite TASKS=mrpc METHODS=x SEEDS=5",
         "make b-table2 SCALE=lite TASKS=rte METHODS=z SEEDS=5",
@@ -100,7 +110,7 @@ def test_commands_are_a_line_for_rows_that_lack_the_same() -> None:
 def test_plan_shows_every_claim_of_a_paper(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "fedfreezebert", "--claims", "--scale", "paper", "--results-dir", str(tmp_path)]) == 0
     out = capsys.readouterr().out
-    assert "what 5 seeds of everything still need" in " ".join(out.split())
+    assert "what 5 seeds (7 where rounds are counted) still need" in " ".join(out.split())
     assert "make fedfreezebert-table3 SCALE=paper TASKS=arsarcasm METHODS=" in out
     assert all(f"│ {key} " in out for key in ("1a", "8f", "15"))
     assert main(["plan", "nobody", "--claims", "--results-dir", str(tmp_path)]) == 2
