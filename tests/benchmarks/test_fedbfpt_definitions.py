@@ -274,3 +274,19 @@ def test_every_deviation_is_of_scales_that_there_are() -> None:
     for table in [PRETRAINING, GENERAL, benchmark("fedbfpt-appendix5"), *TABLES]:
         entries = [(entry.id, scale) for entry in table.deviations for scale in entry.scales]
         assert len(set(entries)) == len(entries)  # one text an id and scale
+
+
+def test_deviations_hold_whatever_data_are_at_hand() -> None:
+    said = {(entry.id, scale): entry.text for entry in TABLE3.deviations for scale in entry.scales}
+    general = {entry.id: entry.text for entry in GENERAL.deviations}
+    for text in (said["corpora", "lite"], general["corpus"]):
+        assert "MB" not in text  # the share is fixed, and what it comes to is the data's
+    for name, task in (("biology", "corpus-biology"), ("medicine", "corpus-medicine")):
+        assert f"{100 * setup.LITE_SHARE[task]:.0f} % of {name}" in said["corpora", "lite"]
+    assert said["stand-in", "lite"].startswith("Where Rct-20k is not at hand, ")
+    for scale in ("lite", "paper"):
+        share = cell_of(TABLE3, "bert", "rct20k", scale).partition["share"]
+        assert f"Rct-20k: {100 * float(str(share)):.0f} %" in said["subset-rct20k", scale]
+    assert "trained again, on another machine" in said["seeds", "lite"]
+    assert "three seeds" in said["looks", "lite"]
+    assert "masks and order of examples" in said["draw", "paper"]
