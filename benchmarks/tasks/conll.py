@@ -122,8 +122,7 @@ def _tag_ids(known: int, row: Row) -> tuple[int, ...]:
 def _is_word(word: Any) -> bool:
     """Whether something is left of a word without the marks that BERT's tokenizer drops, and with them its tag."""
     return isinstance(word, str) and any(
-        mark.isprintable() and mark not in " \ufffd" and not unicodedata.category(mark).startswith("M")
-        for mark in word
+        mark.isprintable() and mark not in " \ufffd" and not unicodedata.category(mark).startswith("M") for mark in word
     )
 
 
