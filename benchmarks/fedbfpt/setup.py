@@ -263,7 +263,7 @@ DEVIATIONS = (
     Deviation(
         "blocks",
         "Passages are tokenised whole and cut into blocks of 128 tokens; the authors' code has sentences of abstracts "
-        "and bodies, cut at 128 tokens.",
+        "and bodies, cut at 128 tokens (fedbfpt-sentences).",
         ("lite", "paper"),
     ),
     Deviation(

@@ -23,6 +23,7 @@ from fedsim.models.sequence import with_head
 from reports.evidence.published import read_published
 
 PRETRAINING, TABLE3 = benchmark("fedbfpt-pretraining"), benchmark("fedbfpt-table3")
+SENTENCES = benchmark("fedbfpt-sentences")
 GENERAL = benchmark("fedbfpt-general")
 APPENDICES = [benchmark(f"fedbfpt-appendix{number}") for number in range(1, 5)]
 TABLES = [*(benchmark(f"fedbfpt-table{number}") for number in (3, 4, 5, 6)), benchmark("fedbfpt-figure4"), *APPENDICES]
@@ -123,6 +124,17 @@ def test_methods_differ_in_what_the_paper_says() -> None:
     assert skewed.options == own | {"weights": "size"}
     assert skewed.partition["sizes"] == list(setup.SKEWED_SHARES["corpus-medicine"])
     assert len({cell.spec_id for cell in cells.values()}) == len(cells)
+
+
+def test_sentences_are_all_that_differs_from_whole_passages() -> None:
+    for scale in SENTENCES.scales:
+        for row, column, cell in SENTENCES.cells(scale, [0]):
+            passages = column.task.removesuffix("-sentences")
+            whole = cell_of(PRETRAINING, row.id, passages, scale.id)  # lite: with the rate that was chosen
+            assert cell == replace(whole, task=f"{passages}-sentences")
+            assert SENTENCES.untuned(column, scale) == ()
+    changed = replace(SENTENCES, overrides=(("training.learning_rate", 3e-5),))
+    assert cell_of(changed, "fedbfpt", "corpus-biology-sentences").training.learning_rate == 3e-5
 
 
 def test_depths_keep_their_share_of_a_smaller_encoder() -> None:
@@ -271,7 +283,7 @@ def test_without_tasks_named_a_stand_in_runs_only_where_the_original_has_no_data
 
 
 def test_every_deviation_is_of_scales_that_there_are() -> None:
-    for table in [PRETRAINING, GENERAL, benchmark("fedbfpt-appendix5"), *TABLES]:
+    for table in [PRETRAINING, SENTENCES, GENERAL, benchmark("fedbfpt-appendix5"), *TABLES]:
         entries = [(entry.id, scale) for entry in table.deviations for scale in entry.scales]
         assert len(set(entries)) == len(entries)  # one text an id and scale
 
