@@ -135,14 +135,14 @@ def marks(numbers: Numbers, names: Mapping[str, str]) -> Iterator[Finding]:
         score, name = (SCORES[column], NAMES[column]) if column in SCORES else ("", COSTS[column])
         values = {at[1]: value for at, value in numbers.values.items() if (at[0], *at[2:]) == (table, column, score)}
         best = [*sorted(set(values.values()), reverse=bool(score)), None]
-        given = {rank: [row for row in values if values[row] == best[rank - 1]] for rank in stated}
-        said = [
+        ranked = {rank: [row for row in values if values[row] == best[rank - 1]] for rank in stated}
+        printed, given = (
             "; ".join(", ".join(names[row] for row in values if row in found[rank]) or "none" for rank in found)
-            for found in (stated, given)
-        ]
+            for found in (stated, ranked)
+        )
         statement = f"{table}, {name}: the best is bold, the second best underlined"
         how = "as section 5.2 says of its tables; marks are those of the extracted text at hand"
-        yield Finding(f"marks, {table}, {column}", WORDS, statement, *said, said[0] == said[1], how)
+        yield Finding(f"marks, {table}, {column}", WORDS, statement, printed, given, printed == given, how)
 
 
 def iterations(numbers: Numbers) -> Iterator[Finding]:
