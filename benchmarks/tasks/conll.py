@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import unicodedata
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import groupby
@@ -78,7 +79,7 @@ class _Columns:
         self.separator, self.width = separator, len(columns)
         word, tag = columns[0], columns[-1].strip()
         if not _is_word(word):
-            return "", 0, f"expected a word, found {word!r}"
+            return "", 0, f"expected a word, found {word!a}"
         if tag not in ids:
             return "", 0, f"expected one of the tags {', '.join(ids)}, found {tag!r}"
         return word, ids[tag], ""
@@ -111,7 +112,7 @@ def _tag_ids(known: int, row: Row) -> tuple[int, ...]:
         raise RowError(f"expected words and as many tags, found {len(row.texts)} words and {len(row.label)} tags")
     for word in row.texts:
         if not _is_word(word):
-            raise RowError(f"expected a word, found {word!r}")
+            raise RowError(f"expected a word, found {word!a}")
     for tag in row.label:
         if not isinstance(tag, int) or not 0 <= tag < known:
             raise RowError(f"expected tags from 0 to {known - 1}, found {tag!r}")
@@ -120,7 +121,9 @@ def _tag_ids(known: int, row: Row) -> tuple[int, ...]:
 
 def _is_word(word: Any) -> bool:
     """Whether something is left of a word without the marks that BERT's tokenizer drops, and with them its tag."""
-    return isinstance(word, str) and any(mark.isprintable() and mark not in " \ufffd" for mark in word)
+    return isinstance(word, str) and any(
+        mark.isprintable() and mark not in " \ufffd" and not unicodedata.category(mark).startswith("M") for mark in word
+    )
 
 
 def _notes(found: tuple[Examples, ...]) -> tuple[str, ...]:

@@ -139,10 +139,11 @@ def _from_release(corpus: Corpus, release: Path, files: Sequence[Path], sentence
 
 def _from_hub(corpus: Corpus, shards: str, sentences: bool, source: DataSource) -> Found:
     def read(notes: Notes) -> Iterator[str]:
-        for text in stream_column(corpus.repository, shards, corpus.revision, "text"):
-            yield from filter(str.strip, (text or "").split("\n"))
+        skipped = notes.skipped if source.lenient else None
+        for text in stream_column(corpus.repository, shards, corpus.revision, "text", skipped):
+            yield from filter(str.strip, text.split("\n"))
 
-    key = {"repository": corpus.repository, "revision": corpus.revision, "files": shards}
+    key = {"repository": corpus.repository, "revision": corpus.revision, "files": shards, "lenient": source.lenient}
     return _extracted(corpus, key, read, sentences, source, corpus.repository)
 
 

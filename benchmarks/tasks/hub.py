@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.errors import NoDataError, UserError
-from benchmarks.tasks.rows import Row
+from benchmarks.tasks.base import Skipped
+from benchmarks.tasks.rows import Row, text_fault
 from fedsim.files import open_file
 
 if TYPE_CHECKING:
@@ -25,10 +26,12 @@ def load_config(repository: str, config: str | None, revision: str | None) -> Da
         raise _out_of_reach(repository, config, revision, error) from error
 
 
-def stream_column(repository: str, files: str, revision: str | None, column: str) -> Iterator[str | None]:
-    """A column of some parquet files of a dataset, `files` as a glob has them, row by row: nothing is kept.
+def stream_column(
+    repository: str, files: str, revision: str | None, column: str, skipped: list[Skipped] | None
+) -> Iterator[str]:
+    """A column of texts of some parquet files of a dataset, `files` as a glob has them, row by row: nothing is kept.
 
-    UserError where they cannot be had.
+    skipped: takes up rows that are no text; None where each is a UserError, as it is where they cannot be had.
     """
     import datasets
 
@@ -36,10 +39,17 @@ def stream_column(repository: str, files: str, revision: str | None, column: str
         rows = datasets.load_dataset(
             repository, data_files={"all": files}, split="all", revision=revision, streaming=True
         )
-        for row in rows:
+        for number, row in enumerate(rows, start=1):
             if column not in row:
                 raise UserError(f"{repository}/{files}: expected a column {column!r}, found {', '.join(row)}")
-            yield row[column]
+            text = row[column] or ""
+            fault = text_fault(text)
+            if not fault:
+                yield text
+            elif skipped is None:
+                raise UserError(f"{repository}/{files}:{number}: {fault}; skip such rows with --lenient")
+            else:
+                skipped.append(Skipped(f"{repository}/{files}", number, fault))
     except (UserError, GeneratorExit):
         raise
     except Exception as error:

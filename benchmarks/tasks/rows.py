@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -14,6 +15,7 @@ from benchmarks.tasks.base import Examples, Skipped
 Label = int | float
 ParseLabel = Callable[[Any], Label]
 T = TypeVar("T")
+NO_TEXT = re.compile("\0|([\ud800-\udfff])")  # JSON may hold either; a file of passages holds neither
 
 
 class Row(NamedTuple):
@@ -27,6 +29,13 @@ class Row(NamedTuple):
 
 class RowError(ValueError):
     """Why a row cannot be an example."""
+
+
+def text_fault(text: str) -> str:
+    """Why a string cannot stand in a file of passages; "" where it can."""
+    if not (found := NO_TEXT.search(text)):
+        return ""
+    return f"expected text, found {'half of a surrogate pair, which is no character' if found[1] else 'U+0000'}"
 
 
 def class_label(ids: dict[Any, int]) -> ParseLabel:

@@ -16,14 +16,13 @@ from typing import Any
 from benchmarks.errors import UserError
 from benchmarks.tasks.base import Skipped
 from benchmarks.tasks.extracts import Notes
-from benchmarks.tasks.rows import RowError
+from benchmarks.tasks.rows import RowError, text_fault
 from fedsim.files import open_file
 
 FOLDER = "s2orc"
 FIELDS = ("title", "abstract", "mag_field_of_study")
 ENDINGS = (".jsonl", ".jsonl.gz")
 NUMBER = re.compile("([0-9]+)")
-LONE = re.compile("[\ud800-\udfff]")  # a JSON string may hold one, and no file in UTF-8
 PARSES = "pdf_parses"  # the release's other half: full texts without their field
 
 
@@ -34,7 +33,7 @@ def metadata_files(folder: Path) -> list[Path]:
 
 
 def papers(files: Sequence[Path], root: Path, field: str, lenient: bool, notes: Notes) -> Iterator[str]:
-    """Title and abstract of each paper of a field of study; one without an abstract is left out, and counted.
+    """Title and abstract of each paper of a field of study; one without words as its abstract is left out, and counted.
 
     root: the folder by which records name a file. UserError for a line that is no paper, or a file that ends in the
     middle, unless lenient: then it is skipped, and the rest of that file is read where there is one.
@@ -60,11 +59,12 @@ def papers(files: Sequence[Path], root: Path, field: str, lenient: bool, notes: 
                 continue
             if field not in (paper["mag_field_of_study"] or ()):
                 continue
-            if not paper["abstract"]:
+            title, abstract = paper["title"].strip(), (paper["abstract"] or "").replace(":::", " ").strip()
+            if not abstract:
                 notes.counts["papers without an abstract, left out"] += 1
                 continue
-            title = paper["title"].strip()
-            yield f"{title}{'' if title.endswith(('.', '!', '?')) else '.'} {paper['abstract'].replace(':::', ' ')}"
+            ended = not title or title.endswith((".", "!", "?"))
+            yield f"{title}{'' if ended else '.'} {abstract}"
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -91,6 +91,6 @@ def _paper(line: bytes) -> dict[str, Any]:
     title, abstract, fields = (found[name] for name in FIELDS)
     if not isinstance(title, str) or not isinstance(abstract, str | None) or not isinstance(fields, list | None):
         raise RowError("expected a title in words, and an abstract and a list of fields or null")
-    if any(LONE.search(text) for text in (title, abstract or "")):
-        raise RowError("expected text, found half of a surrogate pair, which is no character")
+    if fault := text_fault(title) or text_fault(abstract or ""):
+        raise RowError(fault)
     return found

@@ -85,12 +85,13 @@ def _task_data(found: dict[str, Found], origin: str, notes: tuple[str, ...] = ()
 
 def _from_hub(split: str, source: DataSource) -> Found:
     def read(notes: Notes) -> Iterator[str]:
-        for line in stream_column(WIKIPEDIA.repository, SHARDS[split], WIKIPEDIA.revision, "text"):
-            yield line or ""
+        skipped = notes.skipped if source.lenient else None
+        return stream_column(WIKIPEDIA.repository, SHARDS[split], WIKIPEDIA.revision, "text", skipped)
 
     key = {"repository": WIKIPEDIA.repository, "revision": WIKIPEDIA.revision, "files": SHARDS[split], "lines": True}
-    written = extract(source.extracts, key, read, LINES, empty=True)
-    return replace(find_articles(written.file, f"wikitext-{split}", False), notes=written.notes)
+    written = extract(source.extracts, key | {"lenient": source.lenient}, read, LINES, empty=True)
+    found = find_articles(written.file, f"wikitext-{split}", False)
+    return replace(found, notes=written.notes, skipped=written.skipped)
 
 
 def generate(seed: int) -> TaskData:

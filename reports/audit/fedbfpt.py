@@ -127,25 +127,22 @@ def accuracy(numbers: Numbers) -> Iterator[Finding]:
 
 def marks(numbers: Numbers, names: Mapping[str, str]) -> Iterator[Finding]:
     """Section 5.2: “the best and the second best measures in tables are bold and underlined, respectively”."""
-    columns = {("Table 2", quantity, ""): name for quantity, name in COSTS.items()}
-    columns |= {("Table 3", task, score): NAMES[task] for task, score in SCORES.items()}
-    for (table, column, score), name in columns.items():
-        values = {
-            place[1]: value
-            for place, value in numbers.values.items()
-            if (place[0], *place[2:]) == (table, column, score)
-        }
-        ranked = sorted(values, key=values.__getitem__, reverse=table == "Table 3")[:2]
-        marked = {
-            int(value): place[1]
-            for place, value in numbers.values.items()
-            if (place[0], *place[2:]) == (TEXT, column, "mark/rank")
-        }
+    marked: dict[tuple[str, str], dict[int, list[str]]] = {}
+    for (table, row, column, mark), rank in numbers.values.items():
+        if table == TEXT and mark.endswith("/rank"):
+            marked.setdefault((mark.removesuffix("/rank"), column), {1: [], 2: []})[int(rank)].append(row)
+    for (table, column), stated in marked.items():
+        score, name = (SCORES[column], NAMES[column]) if column in SCORES else ("", COSTS[column])
+        values = {at[1]: value for at, value in numbers.values.items() if (at[0], *at[2:]) == (table, column, score)}
+        best = [*sorted(set(values.values()), reverse=bool(score)), None]
+        ranked = {rank: [row for row in values if values[row] == best[rank - 1]] for rank in stated}
+        printed, given = (
+            "; ".join(", ".join(names[row] for row in values if row in found[rank]) or "none" for rank in found)
+            for found in (stated, ranked)
+        )
         statement = f"{table}, {name}: the best is bold, the second best underlined"
-        stated = ", ".join(names[marked[rank]] if rank in marked else "none" for rank in (1, 2))
-        given, agrees = ", ".join(names[row] for row in ranked), marked == dict(enumerate(ranked, start=1))
-        how = "as section 5.2 says; marks are those of the extracted text at hand"
-        yield Finding(f"marks, {column}", WORDS, statement, stated, given, agrees, how)
+        how = "as section 5.2 says of its tables; marks are those of the extracted text at hand"
+        yield Finding(f"marks, {table}, {column}", WORDS, statement, printed, given, printed == given, how)
 
 
 def iterations(numbers: Numbers) -> Iterator[Finding]:

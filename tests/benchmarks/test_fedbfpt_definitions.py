@@ -23,6 +23,7 @@ from fedsim.models.sequence import with_head
 from reports.evidence.published import read_published
 
 PRETRAINING, TABLE3 = benchmark("fedbfpt-pretraining"), benchmark("fedbfpt-table3")
+SENTENCES = benchmark("fedbfpt-sentences")
 GENERAL = benchmark("fedbfpt-general")
 APPENDICES = [benchmark(f"fedbfpt-appendix{number}") for number in range(1, 5)]
 TABLES = [*(benchmark(f"fedbfpt-table{number}") for number in (3, 4, 5, 6)), benchmark("fedbfpt-figure4"), *APPENDICES]
@@ -123,6 +124,17 @@ def test_methods_differ_in_what_the_paper_says() -> None:
     assert skewed.options == own | {"weights": "size"}
     assert skewed.partition["sizes"] == list(setup.SKEWED_SHARES["corpus-medicine"])
     assert len({cell.spec_id for cell in cells.values()}) == len(cells)
+
+
+def test_sentences_are_all_that_differs_from_whole_passages() -> None:
+    for scale in SENTENCES.scales:
+        for row, column, cell in SENTENCES.cells(scale, [0]):
+            passages = column.task.removesuffix("-sentences")
+            whole = cell_of(PRETRAINING, row.id, passages, scale.id)  # lite: with the rate that was chosen
+            assert cell == replace(whole, task=f"{passages}-sentences")
+            assert SENTENCES.untuned(column, scale) == ()
+    changed = replace(SENTENCES, overrides=(("training.learning_rate", 3e-5),))
+    assert cell_of(changed, "fedbfpt", "corpus-biology-sentences").training.learning_rate == 3e-5
 
 
 def test_depths_keep_their_share_of_a_smaller_encoder() -> None:
@@ -271,6 +283,22 @@ def test_without_tasks_named_a_stand_in_runs_only_where_the_original_has_no_data
 
 
 def test_every_deviation_is_of_scales_that_there_are() -> None:
-    for table in [PRETRAINING, GENERAL, benchmark("fedbfpt-appendix5"), *TABLES]:
+    for table in [PRETRAINING, SENTENCES, GENERAL, benchmark("fedbfpt-appendix5"), *TABLES]:
         entries = [(entry.id, scale) for entry in table.deviations for scale in entry.scales]
         assert len(set(entries)) == len(entries)  # one text an id and scale
+
+
+def test_deviations_hold_whatever_data_are_at_hand() -> None:
+    said = {(entry.id, scale): entry.text for entry in TABLE3.deviations for scale in entry.scales}
+    general = {entry.id: entry.text for entry in GENERAL.deviations}
+    for text in (said["corpora", "lite"], general["corpus"]):
+        assert "MB" not in text  # the share is fixed, and what it comes to is the data's
+    for name, task in (("biology", "corpus-biology"), ("medicine", "corpus-medicine")):
+        assert f"{100 * setup.LITE_SHARE[task]:.0f} % of {name}" in said["corpora", "lite"]
+    assert said["stand-in", "lite"].startswith("Where Rct-20k is not at hand, ")
+    for scale in ("lite", "paper"):
+        share = cell_of(TABLE3, "bert", "rct20k", scale).partition["share"]
+        assert f"Rct-20k: {100 * float(str(share)):.0f} %" in said["subset-rct20k", scale]
+    assert "trained again, on another machine" in said["seeds", "lite"]
+    assert "three seeds" in said["looks", "lite"]
+    assert "masks and order of examples" in said["draw", "paper"]

@@ -61,8 +61,9 @@ def test_verdicts_by_subject() -> None:
         "caption",
         "accuracy, Appendix Table 1",
         "accuracy, Appendix Table 3",
-        "marks, computation_seconds",
-        "marks, communication_mb",
+        *(f"marks, Table 2, {cost}" for cost in ("computation_seconds", "communication_mb")),
+        *(f"marks, Table {table}, {column}" for table in (4, 5) for column in ("computation_seconds", "scierc")),
+        "marks, Table 4, communication_mb",
         "sum, uniform, corpus-medicine",
         "sum, skewed, corpus-medicine",
         "unchanged, corpus-medicine",
@@ -137,10 +138,17 @@ def test_captions_and_headers() -> None:
 
 
 def test_marks_follow_the_numbers() -> None:
-    found = FOUND["marks, rct20k"]
-    assert (found.printed, found.recomputed, found.agrees) == ("FEDBFPT, BERT", "FEDBFPT, BERT", True)
-    assert not findings(changed("Table 3", "bert-fl", "rct20k", 82.5, "test/accuracy"))["marks, rct20k"].agrees
-    assert FOUND["marks, computation_seconds"].recomputed == "TinyBERT-4, FEDBFPT"
+    found = FOUND["marks, Table 3, rct20k"]
+    assert (found.printed, found.recomputed, found.agrees) == ("FEDBFPT; BERT", "FEDBFPT; BERT", True)
+    other = findings(changed("Table 3", "bert-fl", "rct20k", 82.5, "test/accuracy"))
+    assert not other["marks, Table 3, rct20k"].agrees
+    assert FOUND["marks, Table 2, computation_seconds"].recomputed == "TinyBERT-4; FEDBFPT"
+    ties = FOUND["marks, Table 4, communication_mb"]
+    assert ties.recomputed == r"FEDBFPT\PL, FEDBFPT\M, FEDBFPT\S, FEDBFPT\SP, FEDBFPT; FEDBFPT-ALL"
+    assert ties.printed == ties.recomputed.replace("FEDBFPT-ALL", "none")
+    alike = FOUND["marks, Table 5, communication_mb"]
+    assert (alike.printed, alike.agrees) == ("FEDBFPT-4, FEDBFPT-8, FEDBFPT; none", True)
+    assert FOUND["marks, Table 5, scierc"].printed == "FEDBFPT; none"
 
 
 def test_iterations_are_bounded_by_what_is_drawn() -> None:
@@ -188,6 +196,8 @@ def test_the_formula_and_what_layers_cost() -> None:
     cheap = changed("Table 5", "fedbfpt-8", "computation_seconds", 560.0)
     assert findings(cheap)["gradient"].agrees  # 24 of 75 s a layer: forward alone
     assert FOUND["length"].recomputed == "2.05 ×"
+    assert FOUND["embedding"].agrees
+    assert FOUND["embedding"].recomputed == f"{7 * 128**2 * 768 / (30522 + 128):.2f} ×"
 
 
 def test_seconds_against_each_other() -> None:

@@ -108,7 +108,9 @@ FAULTS = {
     "no tag": ("c", "expected 4 columns, found 1"),
     "unknown tag": ("c\tNN\tO\tB-lipid", "expected one of the tags O, B-DNA, I-DNA, .*, found 'B-lipid'"),
     "no word": ("\tNN\tO\tO", "expected a word, found ''"),
-    "a word that tokenizers drop": ("\u200b\ufffd\tNN\tO\tO", r"expected a word, found '\\u200b\ufffd'"),
+    "a word that tokenizers drop": ("\u200b\ufffd\tNN\tO\tO", r"expected a word, found '\\u200b\\ufffd'"),
+    "accents alone": ("\u0301\u1734\tNN\tO\tO", r"expected a word, found '\\u0301\\u1734'"),
+    "a variation selector alone": ("\ufe0f\tNN\tO\tO", r"expected a word, found '\\ufe0f'"),
     "not UTF-8": ("caf\udce9\tNN\tO\tO", "expected UTF-8, found the byte 0xe9"),
 }
 

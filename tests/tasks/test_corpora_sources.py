@@ -57,6 +57,20 @@ def test_papers_of_the_field_are_passages(release, tmp_path):
     assert texts(load(tmp_path / "data", "corpus-medicine")) == [bodies[1], "Title 7. Abstract 7 goes on"]
 
 
+@pytest.mark.parametrize("abstract", ["", " \n\t ", " ::: "])
+def test_an_abstract_of_blanks_is_none(release, tmp_path, abstract):
+    (release / "metadata" / "metadata_10.jsonl").write_text(paper(5, abstract=abstract))
+    data = load(tmp_path / "data")
+    assert len(data.pool) == 2
+    assert data.notes == ("papers without an abstract, left out: 1",)
+
+
+@pytest.mark.parametrize("title", ["", "  "])
+def test_a_paper_without_a_title_is_its_abstract(release, tmp_path, title):
+    (release / "metadata" / "metadata_10.jsonl").write_text(paper(5, title=title))
+    assert texts(load(tmp_path / "data"))[-1] == "Abstract 5 goes on"
+
+
 def test_they_are_extracted_once_and_a_damaged_extract_anew(release, tmp_path, monkeypatch):
     calls, papers = [], corpora.papers
 
@@ -94,6 +108,8 @@ FAULTS = [
     ("[1]", "expected the fields title, abstract, mag_field_of_study"),
     (paper(1, title=7), "expected a title in words"),
     (paper(1, abstract=["a"]), "expected a title in words, and an abstract"),
+    (paper(1, abstract="a\0b"), r"expected text, found U\+0000"),
+    (paper(1, title="a\ud800"), "expected text, found half of a surrogate pair"),
 ]
 
 
@@ -149,8 +165,8 @@ def hub(tmp_path, monkeypatch):
     }
     monkeypatch.setattr(corpora, "CORPORA", tuple(changed.values()))
 
-    def read(domain):
-        return corpora.load(changed[domain], False, DataSource(extracts=tmp_path / "extracts"))
+    def read(domain, lenient=False):
+        return corpora.load(changed[domain], False, DataSource(None, lenient, tmp_path / "extracts"))
 
     publish.read = read
     return publish
@@ -173,6 +189,16 @@ def test_articles_of_the_hub_have_their_headings_left_out(hub):
     data = hub.read("wikipedia")
     assert texts(data) == ["A line ."]
     assert [text for (text,) in data.central["valid"].texts] == ["Another ."]
+
+
+def test_a_row_of_the_hub_that_is_no_text_is_refused_with_its_place(hub):
+    hub("Biology,2011-2011/train-00000-of-00001-a.parquet", ["A title", "a\0b", "Another"])
+    with pytest.raises(UserError, match=r"hub/Biology,.*parquet:2: expected text, found U\+0000; .*--lenient"):
+        hub.read("biology")
+    for _ in range(2):  # from the extract, too
+        data = hub.read("biology", lenient=True)
+        assert texts(data) == ["A title", "Another"]
+        assert [(row.line, row.reason) for row in data.skipped] == [(2, "expected text, found U+0000")]
 
 
 def test_a_hub_without_the_column_or_out_of_reach_is_an_error(hub):

@@ -127,6 +127,16 @@ def test_the_hub_has_the_same_articles(download, tmp_path, monkeypatch):
     assert found[0].origin.startswith("Salesforce/wikitext@b08601e0")
 
 
+def test_a_row_of_the_hub_that_is_no_text_is_refused_or_skipped(tmp_path, monkeypatch):
+    rows = [" = One = \n", "", "a\0b\n", "Words .\n"]
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: iter([{"text": row} for row in rows]))
+    with pytest.raises(UserError, match=r"train-\*\.parquet:3: expected text, found U\+0000; .*--lenient"):
+        load(None, extracts=tmp_path / "extracts")
+    data = load(None, lenient=True, extracts=tmp_path / "extracts")
+    assert texts(data.pool) == ["= One =\nWords ."]
+    assert [row.line for row in data.skipped] == [3] * 3
+
+
 def test_articles_are_read_when_they_are_asked_for(download):
     articles = load(download).pool.texts
     assert (articles[1], articles[-2], tuple(articles[1:])) == ((TWO,), (ONE,), ((TWO,),))
