@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.costs import ClientCosts
-from benchmarks.record import LedgerEntry, RoundRecord, RunRecord
-from benchmarks.registry import benchmark
+from benchmarks.record import LedgerEntry, RoundRecord, RunRecord, read_records
+from benchmarks.registry import benchmark, folder_of
 from benchmarks.spec import Benchmark, Cell
 from reports import ReportError
 from reports.evidence.records import Request, request_for
@@ -212,6 +212,18 @@ def test_measured_bytes_are_of_one_client_and_round(asked: Asked, sent: RecordOf
     assert cells(measured, "BERT-C")["n seeds"] == "not run"
     alone = titled(asked(records[1:]), "measured")
     assert cells(alone, "FEDBFPT")["uplink %"] == "–"
+
+
+def test_the_committed_records_stand_under_table_2(asked: Asked) -> None:
+    request = asked(list(read_records(folder_of("fedbfpt") / "records")))
+    measured = titled(request, "measured on Computer Science")
+    assert {group.name: int(group.lines[0].cells[0]) for group in measured.groups} == dict.fromkeys(
+        ["BERT-C", "BERT-FL", "FEDBFPT"], 1
+    )
+    assert cells(measured, "BERT-FL")["uplink %"] == "100.00"
+    assert cells(titled(request, "holds while it trains"), "FEDBFPT")["together %"] != "–"
+    formulas = [header for header in titled(request, "computation").headers if header[0] == "formula"]
+    assert len(formulas) == 2  # both ways
 
 
 def test_a_ledger_that_was_changed_is_refused(asked: Asked, sent: RecordOf) -> None:
