@@ -20,7 +20,7 @@ PAPER = Paper(
     "Further Pre-training. IJCAI 2023",
     bytes_convention="one client's uplink in a round, MB = MiB of the saved parameters",
     gigabyte=2**30,
-    clients=6,
+    per_client=True,
     units={"options.local_layers": _LOCAL_LAYERS, "initial.options.local_layers": _LOCAL_LAYERS},
 )
 

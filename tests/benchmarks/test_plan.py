@@ -100,6 +100,18 @@ def test_the_plan_as_json_adds_up(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert all(row["up_bytes"] == row["rounds"] * row["up_bytes_per_round"] for row in plan["rows"])
 
 
+def test_one_clients_uplink_is_the_same_whoever_takes_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["plan", "fedbfpt-pretraining", "--tasks", "corpus-biology", "--methods", "fedbfpt", "--json"]
+    counted, sums = set(), []
+    for change in ("clients=1", "clients=3", "clients=6", "clients=12", "training.participation=0.5"):
+        assert main([*words, "--results-dir", str(tmp_path), "--set", change]) == 0
+        (row,) = json.loads(capsys.readouterr().out)["rows"]
+        counted.add(row["counted_bytes_per_round"])
+        sums.append(row["up_bytes_per_round"])
+    (own,) = counted
+    assert sums == [clients * own for clients in (1, 3, 6, 12, 3)]
+
+
 def test_hours_come_from_records_of_the_like(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["plan", "fedsplitbert-table3", "--scale", "lite", "--tasks", "mrpc", "--methods", "fedavg", "--json"]
     assert main([*words, "--results-dir", str(tmp_path), "--seeds", "2"]) == 0
