@@ -48,13 +48,21 @@ def marked(text: str, is_derived: bool) -> str:
     return f"{DERIVED} {text}" if is_derived and text != NOTHING else text
 
 
+def byte_unit(count: float, gigabyte: int = 10**9) -> tuple[int, str]:
+    """The unit in which so many bytes are read, in bytes, and its name.
+
+    From a tenth of one it is the paper's GB, below that decimal MB and kB; of 2^30 bytes it is GiB, MiB and KiB.
+    """
+    decimal = ((gigabyte / 10, gigabyte, "GB"), (10**6, 10**6, "MB"), (10**3, 10**3, "kB"))
+    binary = ((2**30, 2**30, "GiB"), (2**20, 2**20, "MiB"), (2**10, 2**10, "KiB"))
+    units = binary if gigabyte == 2**30 else decimal
+    return next(((size, name) for least, size, name in units if count >= least), (1, "B"))
+
+
 def human_bytes(count: float, gigabyte: int = 10**9) -> str:
-    """Bytes in readable units: from a tenth of one in the paper's GB, below that in decimal MB and kB."""
-    if count >= gigabyte / 10:
-        return f"{printed(count / gigabyte)} GB"
-    if count >= 10**6:
-        return f"{printed(count / 10**6)} MB"
-    return f"{printed(count / 10**3)} kB" if count >= 10**3 else f"{count:.0f} B"
+    """Bytes in readable units."""
+    size, name = byte_unit(count, gigabyte)
+    return f"{count:.0f} B" if size == 1 else f"{printed(count / size)} {name}"
 
 
 def human_seconds(seconds: float) -> str:

@@ -191,7 +191,7 @@ def test_without_shapes_print_remains(asked: Asked) -> None:
 
 def test_what_a_client_holds_is_summed(asked: Asked) -> None:
     own = cells(titled(asked(), "holds while it trains"), "FEDBFPT")
-    assert (own["activations"], own["together"]) == ("10.00 GB", "10.49 GB")
+    assert (own["activations"], own["together"]) == ("9.31 GiB", "9.77 GiB")
     assert own["together %"] == f"{100 * LAYER.held_bytes / WHOLE.held_bytes:.2f}"
 
 
