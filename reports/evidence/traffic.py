@@ -102,9 +102,8 @@ def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunRec
     if not records:
         return None
     by_way = {way: [ledger_bytes(record, way) for record in records] for way in ("up", "down")}
-    counted = zip(*(by_way[way] for way in benchmark.paper.directions), strict=True)
-    over = (benchmark.paper.counted_over(record.cell) for record in records)
-    run_bytes = [sum(sizes) / clients for sizes, clients in zip(counted, over, strict=True)]
+    ways = zip(*(by_way[way] for way in benchmark.paper.directions), strict=True)
+    run_bytes = [sum(sizes) / benchmark.paper.counted_over(own.cell) for sizes, own in zip(ways, records, strict=True)]
     kinds: Counter[str] = Counter()  # of all records together
     for number, _, _, kind, _, size, _ in (entry for record in records for entry in record.ledger):
         kinds[kind] += size if number >= 1 else 0

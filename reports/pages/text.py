@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, product
 
+from benchmarks.costs import byte_unit
 from benchmarks.measures import metric
 from benchmarks.record import RunRecord
 from benchmarks.spec import ENGINE_VERSION, Column, Row
@@ -46,17 +47,6 @@ def dagger_note(rows: Sequence[Row]) -> str:
 def marked(text: str, is_derived: bool) -> str:
     """A text that says where it rests on a derived number; a dash stays one."""
     return f"{DERIVED} {text}" if is_derived and text != NOTHING else text
-
-
-def byte_unit(count: float, gigabyte: int = 10**9) -> tuple[int, str]:
-    """The unit in which so many bytes are read, in bytes, and its name.
-
-    From a tenth of one it is the paper's GB, below that decimal MB and kB; of 2^30 bytes it is GiB, MiB and KiB.
-    """
-    decimal = ((gigabyte / 10, gigabyte, "GB"), (10**6, 10**6, "MB"), (10**3, 10**3, "kB"))
-    binary = ((2**30, 2**30, "GiB"), (2**20, 2**20, "MiB"), (2**10, 2**10, "KiB"))
-    units = binary if gigabyte == 2**30 else decimal
-    return next(((size, name) for least, size, name in units if count >= least), (1, "B"))
 
 
 def human_bytes(count: float, gigabyte: int = 10**9) -> str:

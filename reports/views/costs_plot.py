@@ -10,10 +10,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from benchmarks.costs import byte_unit
 from reports.evidence.equations import Costs
 from reports.evidence.traffic import Cost
 from reports.pages.plots import DIAMOND, beside, digits, finish, lengths_along, methods_down, new_figure, variant_fill
-from reports.pages.text import NOT_RUN, byte_unit, dagger_note, human_bytes, row_name
+from reports.pages.text import NOT_RUN, dagger_note, human_bytes, row_name
 from reports.views.costs import DEPENDS, KINDS
 
 _ROOM = 1.75  # length of the axis over the longest bar's, for the texts

@@ -146,7 +146,9 @@ def cost_notes(found: Resources) -> Iterator[str]:
     if timed is not None:
         yield (
             f"Timed: seconds of an epoch over {found.baseline.name}'s, all rows in turn in one run of `make bench "
-            f"ARGS={timed.part}`, {timed.machine}, {timed.finished}; random texts (docs/performance.md)."
+            f"ARGS={timed.part}`, {timed.machine}, {timed.finished}; random texts (docs/performance.md). A client that "
+            f"does less was timed up to {number(timed.noise)} points above one that does more: smaller differences say "
+            "nothing."
         )
     yield (
         "Saved: the file that torch.save makes of what a client uploads, under the transformers library's names, in "

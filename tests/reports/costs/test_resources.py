@@ -132,6 +132,28 @@ def test_the_ratio_is_counted_in_three_ways_beside_print(asked: Asked) -> None:
     assert any("a machine, 2 threads, fp32, 2026-01-02" in note for note in page(request).notes)
 
 
+def test_the_note_says_how_noisy_the_timed_run_was(asked: Asked) -> None:
+    run = json.loads(timed_run(("bert-fl", 100.0), ("fedbfpt-4", 30.7), ("", 28.0), ("", 40.5), ("fedbfpt", 33.0)))
+    layers = (
+        (12, "all"),
+        (4, "a layer + output, 5 rounds"),
+        (4, "layer 0 + output"),
+        (4, "layer 2 + output"),
+        (6, "layer 2 + output"),
+    )
+    for line, (depth, trained) in zip(run["rows"], layers, strict=True):
+        line |= {"layers": depth, "trained": trained}
+    said = "A client that does less was timed up to 12.50 points above one that does more"  # of 4 layers 2 above 0
+    assert any(said in note for note in page(asked(timed=json.dumps(run))).notes)
+
+
+@pytest.mark.parametrize("name", ["fedbfpt-table2", "fedbfpt-table5"])
+def test_the_kept_runs_noise_is_said(name: str) -> None:
+    table = benchmark(name)
+    shown = page(request_for(table, table.scale("lite"), [], derive_client=derive_client))
+    assert any("timed up to 14.09 points above" in note for note in shown.notes if note.startswith("Timed: "))
+
+
 def test_without_a_timed_run_there_is_no_such_column(asked: Asked) -> None:
     assert "timed %" not in cells(titled(asked(), "computation"), "FEDBFPT")
 
