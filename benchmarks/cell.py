@@ -115,6 +115,11 @@ class Cell:
         return digest({"cell": self.to_json(), "inputs": dict(inputs)})
 
     @property
+    def cohort_size(self) -> int:
+        """How many clients take part in a round, as the engine draws them (`fedsim.engine.drawn_places`)."""
+        return max(1, int(self.training.participation * self.clients + 0.5))
+
+    @property
     def label(self) -> str:
         """Short readable name, for files and progress lines."""
         return f"{self.scale}-{self.task}-{self.algorithm}-s{self.seed}"

@@ -97,6 +97,17 @@ def counted_bytes(traffic: Traffic, directions: Sequence[str]) -> float:
     return sum({"up": traffic.up_bytes, "down": traffic.down_bytes}[way] for way in directions)
 
 
+def byte_unit(count: float, gigabyte: int = 10**9) -> tuple[int, str]:
+    """The unit in which so many bytes are read, in bytes, and its name.
+
+    From a tenth of one it is the paper's GB, below that decimal MB and kB; of 2^30 bytes it is GiB, MiB and KiB.
+    """
+    decimal = ((gigabyte / 10, gigabyte, "GB"), (10**6, 10**6, "MB"), (10**3, 10**3, "kB"))
+    binary = ((2**30, 2**30, "GiB"), (2**20, 2**20, "MiB"), (2**10, 2**10, "KiB"))
+    units = binary if gigabyte == 2**30 else decimal
+    return next(((size, name) for least, size, name in units if count >= least), (1, "B"))
+
+
 Kinds = Mapping[tuple[str, str], int]  # (direction, kind), such as ("up", "features") -> its bytes
 
 

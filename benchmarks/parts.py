@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.cell import Cell
 from benchmarks.changes import LayerUnit, options_in
 from benchmarks.costs import Traffic, counted_bytes
 from benchmarks.plain import JSON
@@ -166,13 +167,17 @@ class Paper:
     citation: str
     bytes_convention: str  # a sentence: what one "communication cost" number counts
     gigabyte: int = 10**9
-    clients: int = 1  # over how many clients that number is a mean; 1: it is their sum
+    per_client: bool = False  # whether that number is the mean of the clients that take part in a round, or their sum
     directions: tuple[str, ...] = ("up",)  # of the bytes in that number
     units: Mapping[str, LayerUnit] = field(default_factory=dict)  # a cell's field -> the unit in which it is written
 
-    def counted_bytes(self, traffic: Traffic) -> float:
-        """The bytes of a round, or of a run, that enter that number."""
-        return counted_bytes(traffic, self.directions) / self.clients
+    def counted_over(self, cell: Cell) -> int:
+        """Over how many clients of a cell that number is a mean; 1 where it is their sum."""
+        return cell.cohort_size if self.per_client else 1
+
+    def counted_bytes(self, traffic: Traffic, cell: Cell) -> float:
+        """The bytes of a cell's round, or of its run, that enter that number."""
+        return counted_bytes(traffic, self.directions) / self.counted_over(cell)
 
 
 @dataclass(frozen=True)

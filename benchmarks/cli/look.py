@@ -10,7 +10,7 @@ from benchmarks.changes import changeable, expanded
 from benchmarks.cli.finished import Finished, recorded_cells
 from benchmarks.cli.select import Selection
 from benchmarks.registry import benchmark, benchmark_ids, folder_of
-from benchmarks.spec import SCALES, Benchmark
+from benchmarks.spec import Benchmark
 
 _WIDTH = 80
 _IN_PRINT = {True: "", False: " (not in print)"}
@@ -55,14 +55,15 @@ def show_command(words: argparse.Namespace) -> int:
         others += [f"begins from {row.begins}"] if row.begins else []
         others += [f"on {row.backbone}"] if row.backbone else []
         line = f"  {row.id:18} {', '.join((f'{row.name}: {row.algorithm}', *others))}{_IN_PRINT[row.printed]}"
-        print(f"{line}{_only_at(row.scales)}")
+        print(f"{line}{_only_at(found, row.scales)}")
         if row.note:
             print(f"  {'':18} {row.note}")
     _show_equations(found)
     print("\nTasks")
     for column in found.columns:
-        stands_in = f", in place of {column.instead_of}" if column.instead_of else ""
-        print(f"  {column.task:18} {column.name}: {', '.join(column.scores)}{stands_in}{_only_at(column.scales)}")
+        about = f", in place of {column.instead_of}" if column.instead_of else ""
+        about += _only_at(found, column.scales)
+        print(f"  {column.task:18} {column.name}: {', '.join(column.scores)}{about}")
     print("\nScales")
     for scale in found.scales:
         print(f"  {scale.id:18} {scale.label}")
@@ -74,15 +75,22 @@ def show_command(words: argparse.Namespace) -> int:
     print(textwrap.fill(names, 110, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False))
     print("\nDeviations and choices where the paper is silent")
     for deviation in found.deviations:
-        text = f"{deviation.text} ({', '.join(deviation.scales)})"
-        print(textwrap.fill(text, 110, initial_indent="  - ", subsequent_indent="    "))
+        if scales := _of_its_own(found, deviation.scales):
+            text = f"{deviation.text} ({', '.join(scales)})"
+            print(textwrap.fill(text, 110, initial_indent="  - ", subsequent_indent="    "))
     print(f"\nBytes: {found.paper.bytes_convention}. Reported values: {found.published_csv.name}")
     return 0
 
 
-def _only_at(scales: Sequence[str]) -> str:
-    """The scales of what is not at all of them."""
-    return "" if set(scales) == set(SCALES) else f" (at {', '.join(scales)})"
+def _of_its_own(found: Benchmark, scales: Sequence[str]) -> list[str]:
+    """Those scales that the benchmark has."""
+    return [scale.id for scale in found.scales if scale.id in scales]
+
+
+def _only_at(found: Benchmark, scales: Sequence[str]) -> str:
+    """The scales of what is not at all of the benchmark's."""
+    own = _of_its_own(found, scales)
+    return "" if len(own) == len(found.scales) else f" (at {', '.join(own)})"
 
 
 def _show_equations(found: Benchmark) -> None:

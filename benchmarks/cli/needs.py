@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from benchmarks.cli.paper import benchmarks_of
 from benchmarks.errors import UserError
+from benchmarks.fetched import contents
 from benchmarks.record import RunRecord, read_folders
 from benchmarks.registry import claims_of, folder_of, scale_of
 from benchmarks.spec import Benchmark
 from benchmarks.timings import Timings, taken
 
 if TYPE_CHECKING:
+    from reports.claims.cells import Runs
     from reports.claims.needs import Missing, Needs
 
 
@@ -31,7 +34,7 @@ def show_needs(words: argparse.Namespace) -> int:
     tables = benchmarks_of(words.id)
     scale = scale_of(next(table for table in tables.values() if table.paper.id == words.id), words.scale or "lite")
     records = known_records(words, tables.values())
-    runs, timings = Runs.of_all(tables, scale, records), Timings(taken(records))
+    runs, timings = _with_stand_ins(Runs.of_all(tables, scale, records), words), Timings(taken(records))
     seeds = words.seeds if words.seeds > 1 else 0
     found = [needs(claim, runs, seeds) for claim in claims]
     many = f"{seeds} seeds of everything" if seeds else f"{SEEDS} seeds ({COUNTED_SEEDS} where rounds are counted)"
@@ -49,6 +52,26 @@ def show_needs(words: argparse.Namespace) -> int:
     for line in commands((entry for each in found for entry in each.missing), scale.id):
         print(line)
     return 0
+
+
+def _with_stand_ins(runs: Runs, words: argparse.Namespace) -> Runs:
+    """With a stand-in also for each task without records of which the data directory has its stand-in's data alone.
+
+    What was fetched is there, and without a data directory all may be on the hub: so nothing is asked of the hub.
+    """
+    from benchmarks.cli.run import why_absent
+
+    if words.data_dir is None:
+        return runs
+    run = {record.cell.task for record in runs.records if record.cell.scale == runs.scale.id}
+    columns = [column for table in runs.tables.benchmarks.values() for column in table.columns if column.instead_of]
+    fetched, found = contents(words.data_dir)["tasks"], {}
+    for task, own in {column.instead_of: column.task for column in columns if column.instead_of not in run}.items():
+        task_lacks, own_lacks = (name not in fetched and why_absent(name, words.data_dir) for name in (task, own))
+        if task_lacks and not own_lacks:
+            print(f"{own} stands in for {task}: {task_lacks}")
+            found[task] = own
+    return replace(runs, tables=replace(runs.tables, instead={**runs.tables.instead, **found}))
 
 
 def known_records(words: argparse.Namespace, tables: Iterable[Benchmark]) -> list[RunRecord]:

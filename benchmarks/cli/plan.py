@@ -113,8 +113,8 @@ def _show(plan: _Plan, words: argparse.Namespace) -> None:
     for entry in plan.entries:
         sizes = ["–"] * 4
         if entry.wire:
-            whole, wire = entry.wire.total, entry.wire
-            counts = paper.counted_bytes(wire), wire.up_bytes + wire.down_bytes, whole.up_bytes + whole.down_bytes
+            whole, wire, cell = entry.wire.total, entry.wire, entry.cell
+            counts = paper.counted_bytes(wire, cell), wire.up_bytes + wire.down_bytes, whole.up_bytes + whole.down_bytes
             sizes = [human_bytes(size, paper.gigabyte) for size in (*counts, wire.setup_bytes)]
         table.add_row(entry.column.name, entry.row.name, str(entry.cell.training.last_round), *sizes)
     Console(width=max(Console().width, 118)).print(table)
@@ -161,7 +161,7 @@ def _as_json(plan: _Plan) -> dict[str, Any]:
         }
         wire = entry.wire
         line |= {
-            "counted_bytes_per_round": counted(wire) if wire else None,
+            "counted_bytes_per_round": counted(wire, entry.cell) if wire else None,
             "up_bytes_per_round": wire.up_bytes if wire else None,
             "down_bytes_per_round": wire.down_bytes if wire else None,
             "up_bytes": wire.total.up_bytes if wire else None,

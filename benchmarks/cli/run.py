@@ -80,13 +80,19 @@ def at_hand(chosen: Selection, data_dir: Path | None = None, lenient: bool = Fal
     there = {column.task for column in chosen.columns}
     left_out = []
     for stand_in in (column for column in chosen.columns if column.instead_of in there):
-        try:
-            task(stand_in.instead_of).load(source_of(stand_in.instead_of, data_dir, lenient))
-            left_out.append(stand_in.task)
-        except NoDataError as error:
-            warn(f"{stand_in.name} stands in for {stand_in.instead_of}: {error}")
-            left_out.append(stand_in.instead_of)
+        if why := why_absent(stand_in.instead_of, data_dir, lenient):
+            warn(f"{stand_in.name} stands in for {stand_in.instead_of}: {why}")
+        left_out.append(stand_in.instead_of if why else stand_in.task)
     return replace(chosen, columns=[column for column in chosen.columns if column.task not in left_out])
+
+
+def why_absent(task_id: str, data_dir: Path | None, lenient: bool = False) -> str:
+    """Why there are no data of a task; empty where there are. UserError where they are damaged."""
+    try:
+        task(task_id).load(source_of(task_id, data_dir, lenient))
+    except NoDataError as error:
+        return str(error)
+    return ""
 
 
 def _nothing(records: Sequence[RunRecord]) -> Sequence[Path]:

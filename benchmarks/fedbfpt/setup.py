@@ -18,9 +18,10 @@ PAPER = Paper(
     name="FedBFPT",
     citation="Xin'ao Wang, Huan Li, Ke Chen, Lidan Shou: FEDBFPT: An Efficient Federated Learning Framework for BERT "
     "Further Pre-training. IJCAI 2023",
-    bytes_convention="one client's uplink in a round, MB = MiB of the saved parameters",
+    bytes_convention="one client's uplink in a round, its tensors' payload in MiB of 2^20 bytes; the paper's MB are "
+    "MiB of the file that torch.save makes of them, which is a little larger",
     gigabyte=2**30,
-    clients=6,
+    per_client=True,
     units={"options.local_layers": _LOCAL_LAYERS, "initial.options.local_layers": _LOCAL_LAYERS},
 )
 

@@ -1,6 +1,6 @@
 """FedBFPT, Table 2: computation and communication of one client in further pre-training, over BERT-FL's.
 
-make fedbfpt-table2 SCALE=lite DATA_DIR=<folder with corpora>      # cells of fedbfpt-pretraining, of one corpus
+make fedbfpt-table2 SCALE=lite DATA_DIR=<folder with corpora>      # fedbfpt-pretraining's cells of computer science
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BENCHMARK = replace(
     place="Table 2",
     title="Computation and communication of one client in further pre-training, in percent of BERT-FL's",
     rows=(BERT_C, BERT_FL, *SMALLER, FEDBFPT),
-    columns=CORPORA[:1],
+    columns=tuple(column for column in CORPORA if column.task == "corpus-computer-science"),
     published_csv=Path(__file__).parent / "published" / "table2.csv",
     deviations=(
         Deviation(
@@ -39,7 +39,10 @@ BENCHMARK = replace(
             "decoder once. DistilBERT's comes out at 255.56, not 255.55.",
         ),
         Deviation(
-            "corpus", "The text does not say whose corpus was timed: cells are those of biology; shapes are the same."
+            "corpus",
+            "The text does not say whose corpus was timed (“the S2ORC domain subset”): cells are those of computer "
+            "science, the case of Tables 4 and 5, which print the same costs, as the appendix does of the other two. "
+            "Shapes are the same.",
         ),
         *(entry for entry in DEVIATIONS if entry.id not in ("tuning", "held-out", "masking")),
     ),

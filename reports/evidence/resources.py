@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from itertools import product
 
 from benchmarks.costs import ClientCosts, Costing
-from benchmarks.spec import Row
+from benchmarks.spec import JSON, Row
 from fedsim.files import read_json
 from reports import ReportError
 from reports.evidence.published import Numbers, is_printed_as, read_published
@@ -30,11 +32,12 @@ MEBIBYTE = 2**20
 class Timed:
     """Rows that were trained side by side in one run of `make bench`. percent: row id -> of the baseline's seconds.
 
-    part: of the bench, which measures them.
+    part: of the bench, which measures them. noise: by how many points less work was timed above more, at most.
     """
 
     part: str
     percent: Mapping[str, float]
+    noise: float
     machine: str
     finished: str
 
@@ -135,9 +138,18 @@ class Resources:
             percent = {entry["row"]: float(entry["percent"]) for entry in found["rows"] if entry["row"]}
             own = found["environment"]
             machine = f"{own['device']}, {own['threads']} threads, {own['precision']}"
-            return Timed(path.stem, percent, machine, str(found["finished"])[:10])
+            return Timed(path.stem, percent, _noise(found["rows"]), machine, str(found["finished"])[:10])
         except (ValueError, KeyError, TypeError) as error:
             raise ReportError(
                 f"{path}: expected a result of `make bench`, found a damaged one ({type(error).__name__}: {error}). "
                 f"Restore the file, or measure again."
             ) from None
+
+
+def _noise(lines: Sequence[Mapping[str, JSON]]) -> float:
+    """By how many points a client that trains one layer was timed above another that does no less, at most."""
+    trained = ((line, re.match(r"layer (\d+) ", line.get("trained", ""))) for line in lines)
+    # Layers that run, and of these such that have a gradient: from the trained one upwards.
+    jobs = [(line["layers"], line["layers"] - int(layer[1]), line["percent"]) for line, layer in trained if layer]
+    pairs = ((own, other) for own, other in product(jobs, repeat=2) if own[0] <= other[0] and own[1] <= other[1])
+    return max((own[2] - other[2] for own, other in pairs), default=0.0)

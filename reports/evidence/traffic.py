@@ -102,8 +102,8 @@ def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunRec
     if not records:
         return None
     by_way = {way: [ledger_bytes(record, way) for record in records] for way in ("up", "down")}
-    counted = zip(*(by_way[way] for way in benchmark.paper.directions), strict=True)
-    run_bytes = [sum(sizes) / benchmark.paper.clients for sizes in counted]
+    ways = zip(*(by_way[way] for way in benchmark.paper.directions), strict=True)
+    run_bytes = [sum(sizes) / benchmark.paper.counted_over(own.cell) for sizes, own in zip(ways, records, strict=True)]
     kinds: Counter[str] = Counter()  # of all records together
     for number, _, _, kind, _, size, _ in (entry for record in records for entry in record.ledger):
         kinds[kind] += size if number >= 1 else 0
@@ -153,13 +153,14 @@ def derived_cost(request: Request, row: Row, texts: int | None = None) -> Cost |
     plan = request.derive(row, column, scale, texts) if request.derive else None
     if plan is None:
         return None
-    rounds = benchmark.cell(row, column, scale, 0).training.rounds
-    whole, counted = plan.over(rounds), benchmark.paper.counted_bytes
+    cell = benchmark.cell(row, column, scale, 0)
+    rounds, whole = cell.training.rounds, plan.over(cell.training.rounds)
+    counted = benchmark.paper.counted_bytes(whole, cell)
     kinds: Counter[str] = Counter()
     for (_, kind), size in whole.kinds.items():
         kinds[kind] += size
     ways = whole.up_bytes, whole.down_bytes
-    return Cost(0, rounds, counted(whole) / rounds, counted(whole), *ways, plan.setup_bytes, dict(kinds))
+    return Cost(0, rounds, counted / rounds, counted, *ways, plan.setup_bytes, dict(kinds))
 
 
 def derived_sizes(request: Request, row: Row, texts: int | None = None) -> ModelSizes | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, product
 
+from benchmarks.costs import byte_unit
 from benchmarks.measures import metric
 from benchmarks.record import RunRecord
 from benchmarks.spec import ENGINE_VERSION, Column, Row
@@ -49,12 +50,9 @@ def marked(text: str, is_derived: bool) -> str:
 
 
 def human_bytes(count: float, gigabyte: int = 10**9) -> str:
-    """Bytes in readable units: from a tenth of one in the paper's GB, below that in decimal MB and kB."""
-    if count >= gigabyte / 10:
-        return f"{printed(count / gigabyte)} GB"
-    if count >= 10**6:
-        return f"{printed(count / 10**6)} MB"
-    return f"{printed(count / 10**3)} kB" if count >= 10**3 else f"{count:.0f} B"
+    """Bytes in readable units."""
+    size, name = byte_unit(count, gigabyte)
+    return f"{count:.0f} B" if size == 1 else f"{printed(count / size)} {name}"
 
 
 def human_seconds(seconds: float) -> str:

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from benchmarks.costs import byte_unit
 from reports.evidence.equations import Costs
 from reports.evidence.traffic import Cost
 from reports.pages.plots import DIAMOND, beside, digits, finish, lengths_along, methods_down, new_figure, variant_fill
@@ -27,7 +28,7 @@ def _draw(axes: Axes, found: Costs, costs: Mapping[str, Cost], equations: Mappin
     methods_down(axes, [row_name(row) for row in rows])
     axes.tick_params(axis="x", labelsize=8)
     largest = max((cost.total_bytes for cost in costs.values()), default=0)
-    unit, name = (gigabyte, "GB") if largest >= gigabyte / 10 else (10**6, "MB")
+    unit, name = byte_unit(largest, gigabyte)
     axes.set_xlabel(f"{name}, all rounds, both directions", fontsize=9)
     sums = (cost.total_bytes / unit for cost in costs.values())
     start = lengths_along(axes, [*sums, *(size / unit for size in equations.values())], _ROOM)

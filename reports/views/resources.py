@@ -91,12 +91,13 @@ def communication_grid(found: Resources) -> Grid:
 
 def _memory_grid(found: Resources) -> Grid:
     headers = (*((name,) for name in ("weights", *HELD[1:], "together")), ("together", "%"))
-    costs = found.costs[found.baseline.id]
+    costs, gigabyte = found.costs[found.baseline.id], found.request.benchmark.paper.gigabyte
 
     def cells(row: Row) -> tuple[str, ...]:
         own = found.costs[row.id]
         sizes = (*(getattr(own, f"{name}_bytes") for name in HELD), own.held_bytes)
-        return (*map(human_bytes, sizes), number(found.percent(row, lambda costs: costs.held_bytes)))
+        percent = number(found.percent(row, lambda costs: costs.held_bytes))
+        return (*(human_bytes(size, gigabyte) for size in sizes), percent)
 
     what = f"what one client holds while it trains, {costs.batch_size} texts of {costs.length} tokens a batch, derived"
     return _grid(found, what, headers, cells, (row for row in found.rows if row.id in found.costs))
@@ -145,7 +146,9 @@ def cost_notes(found: Resources) -> Iterator[str]:
     if timed is not None:
         yield (
             f"Timed: seconds of an epoch over {found.baseline.name}'s, all rows in turn in one run of `make bench "
-            f"ARGS={timed.part}`, {timed.machine}, {timed.finished}; random texts (docs/performance.md)."
+            f"ARGS={timed.part}`, {timed.machine}, {timed.finished}; random texts (docs/performance.md). A client that "
+            f"does less was timed up to {number(timed.noise)} points above one that does more: smaller differences say "
+            "nothing."
         )
     yield (
         "Saved: the file that torch.save makes of what a client uploads, under the transformers library's names, in "

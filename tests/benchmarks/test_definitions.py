@@ -203,6 +203,15 @@ def test_show_says_all_there_is_to_know(capsys: pytest.CaptureFixture[str]) -> N
     assert "first, once" not in words  # what they begin from is a row itself
 
 
+@pytest.mark.parametrize("benchmark_id", ["fedbfpt-table3", "fedsplitbert-table3", "fedfreezebert-table3"])
+def test_show_names_scales_that_the_benchmark_has(benchmark_id: str, capsys: pytest.CaptureFixture[str]) -> None:
+    known = [scale.id for scale in benchmark(benchmark_id).scales]
+    assert main(["show", benchmark_id]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert ("literal" in known) == ("literal" in words)
+    assert f"({', '.join(known)})" in words
+
+
 def plan_rows(output: str) -> dict[str, list[str]]:
     """Method -> rounds and bytes as printed."""
     lines = [re.split(r"\s*│\s*", line.strip("│ ")) for line in output.splitlines() if line.startswith("│ MRPC")]

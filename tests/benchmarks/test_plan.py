@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -98,6 +99,29 @@ def test_the_plan_as_json_adds_up(tmp_path: Path, capsys: pytest.CaptureFixture[
     for name in ("up_bytes", "down_bytes", "setup_bytes"):
         assert plan["sum"][name] == 3 * sum(row[name] for row in once.values()) > 0
     assert all(row["up_bytes"] == row["rounds"] * row["up_bytes_per_round"] for row in plan["rows"])
+
+
+def test_one_clients_uplink_is_the_same_whoever_takes_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["plan", "fedbfpt-pretraining", "--tasks", "corpus-biology", "--methods", "fedbfpt", "--json"]
+    counted, sums = set(), []
+    for change in ("clients=1", "clients=3", "clients=6", "clients=12", "training.participation=0.5"):
+        assert main([*words, "--results-dir", str(tmp_path), "--set", change]) == 0
+        (row,) = json.loads(capsys.readouterr().out)["rows"]
+        counted.add(row["counted_bytes_per_round"])
+        sums.append(row["up_bytes_per_round"])
+    (own,) = counted
+    assert sums == [clients * own for clients in (1, 3, 6, 12, 3)]
+
+
+def test_fedbfpts_table_2_is_planned_in_mebibytes_of_payload(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", "fedbfpt-table2", "--scale", "paper", "--results-dir", str(tmp_path)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "│ BERT-FL │ 5 │ 417.76 MiB │" in out  # 417.83 in print, of the file
+    assert "│ FEDBFPT │ 5 │ 29.41 MiB │" in out  # 29.42
+    assert not re.search(r"\d [kMG]B", out)
+    assert "* one client's uplink in a round, its tensors' payload in MiB of 2^20 bytes; the paper's MB are" in out
 
 
 def test_hours_come_from_records_of_the_like(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from benchmarks.settings import Settings
 from benchmarks.spec import Cell, Paper
 from fedsim.algorithms import Setting
 from fedsim.algorithms.averaging import averaging
-from fedsim.engine import FederatedAlgorithm
+from fedsim.engine import FederatedAlgorithm, drawn_places
 from fedsim.plan import ExchangePlan
 from reports.pages.text import human_bytes
 
@@ -151,6 +152,9 @@ def test_cohorts_are_the_engines(cells_of: CellsOf, settings: Settings) -> None:
     clients, _ = build_clients(cell, load_inputs(cell, settings), settings)
     drawn = [tuple(client.id for client in cohort) for cohort in cohorts(cell, clients)]
     assert drawn == [entry.cohort for entry in record.rounds]
+    for clients, share in product(range(1, 13), (1.0, 0.5, 0.34, 0.25, 0.01)):
+        other = replace(cell, clients=clients, training=replace(cell.training, participation=share))
+        assert other.cohort_size == len(drawn_places(clients, share, 0, 1))
 
 
 @pytest.mark.parametrize(("directions", "counted"), [(("up",), 3), (("down",), 5), (("up", "down"), 8)])
@@ -159,6 +163,11 @@ def test_a_papers_convention_counts_a_round_and_a_run(directions: tuple[str, ...
     sizes = ModelSizes(0, 0, 0, 0, 1, 1, all_tokens=False)
     kinds = {("up", "features"): 1, ("up", "labels"): 2, ("down", "parameters"): 5}
     plan = WirePlan.of_rounds([kinds, kinds], 0, sizes)
-    assert (paper.counted_bytes(plan), paper.counted_bytes(plan.total)) == (counted, 2 * counted)
+    table = benchmark("fedsplitbert-table3")
+    cell = replace(table.cells(table.scale("demo"), [0])[0][2], clients=4)
+    half = replace(cell, training=replace(cell.training, participation=0.5))
+    assert [paper.counted_bytes(sent, cell) for sent in (plan, plan.total)] == [counted, 2 * counted]
+    of_one = replace(paper, per_client=True)
+    assert [of_one.counted_bytes(plan, each) for each in (cell, half)] == [counted / 4, counted / 2]
     assert plan.alike
     assert WirePlan(3, 5, 0, kinds, sizes).total == Sent(3, 5, kinds)  # by hand, of one round

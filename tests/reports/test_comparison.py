@@ -8,6 +8,7 @@ from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
 from reports import ReportError
 from reports.evidence.records import request_for
+from reports.evidence.traffic import measured_cost
 from reports.pages.render import markdown
 from reports.views import page
 from reports.views.comparison import AverageResult, CellResult, Comparison, compare
@@ -57,6 +58,15 @@ def test_bytes_come_from_the_ledger_without_set_up(mrpc: Comparison) -> None:
     assert (cost.up_bytes, cost.down_bytes, cost.setup_bytes) == (8000, 1600, 12_000)
     assert cost.test_examples == 63  # 20 + 21 + 22
     assert cost.train_seconds is None
+
+
+def test_bytes_of_one_client_are_over_those_that_take_part(table3: Benchmark, record_of: RecordOf) -> None:
+    of_one = dataclasses.replace(table3, paper=dataclasses.replace(table3.paper, per_client=True))
+    record = record_of("fedavg", "mrpc", {F1: 0.70, ACC: 0.80})
+    half = dataclasses.replace(record.cell, training=dataclasses.replace(record.cell.training, participation=0.5))
+    halved = dataclasses.replace(record, cell=half)  # two of three take part
+    found = [measured_cost(of_one, table3.columns[0], [each]) for each in (record, halved)]
+    assert [cost.round_bytes for cost in found if cost] == [4000 / 3, 4000 / 2]
 
 
 def test_what_was_not_run_says_so(mrpc: Comparison) -> None:

@@ -118,8 +118,16 @@ def test_bytes_in_readable_units(count: int, text: str) -> None:
 
 
 def test_gigabytes_are_the_papers() -> None:
-    assert human_bytes(2**30, 2**30) == "1.00 GB"
+    assert human_bytes(1024 * 10**6, 1024 * 10**6) == "1.00 GB"
     assert human_bytes(2**30) == "1.07 GB"
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(999, "999 B"), (2**11, "2.00 KiB"), (30_841_344, "29.41 MiB"), (2**29, "512.00 MiB"), (3 * 2**30, "3.00 GiB")],
+)
+def test_a_binary_gigabyte_has_binary_units_below(count: int, text: str) -> None:
+    assert human_bytes(count, 2**30) == text
 
 
 def test_seconds_in_readable_units() -> None:

@@ -107,6 +107,37 @@ def test_commands_are_a_line_for_rows_that_lack_the_same() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("folders", "planned"),
+    [
+        (("nicta_piboso",), "nicta-piboso"),
+        (("nicta_piboso", "RCT-20k"), "rct20k"),
+        (("SciERC",), "rct20k"),  # neither is there: what is asked for is the task itself
+        ((), "rct20k"),  # no folder is named: the hub may have it
+    ],
+)
+def test_plan_names_the_stand_in_where_it_alone_is_at_hand(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    folders: tuple[str, ...],
+    planned: str,
+) -> None:
+    monkeypatch.setattr("benchmarks.cli.needs.known_records", lambda *_: [])
+    for folder in folders:
+        (tmp_path / folder).mkdir()
+        for name in ("train.txt", "dev.txt", "test.txt"):
+            label = "population" if folder == "nicta_piboso" else "OBJECTIVE"
+            (tmp_path / folder / name).write_text(f"###1\n{label}\tsome adults\n\n")
+    named = ["--data-dir", str(tmp_path)] if folders else []
+    assert main(["plan", "fedbfpt", "--claims", "--scale", "lite", "--results-dir", str(tmp_path / "r"), *named]) == 0
+    out = capsys.readouterr().out
+    assert f"make fedbfpt-appendix2 SCALE=lite TASKS={planned} " in out
+    assert ("nicta-piboso stands in for rct20k: no data of PubMed 20k RCT" in out) == (planned == "nicta-piboso")
+    (other,) = {"rct20k", "nicta-piboso"} - {planned}
+    assert not any(other in line for line in out.splitlines() if line.startswith("make "))
+
+
 def test_plan_shows_every_claim_of_a_paper(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "fedfreezebert", "--claims", "--scale", "paper", "--results-dir", str(tmp_path)]) == 0
     out = capsys.readouterr().out

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.costs import ClientCosts
-from benchmarks.record import LedgerEntry, RoundRecord, RunRecord
-from benchmarks.registry import benchmark
+from benchmarks.record import LedgerEntry, RoundRecord, RunRecord, read_records
+from benchmarks.registry import benchmark, folder_of
 from benchmarks.spec import Benchmark, Cell
 from reports import ReportError
 from reports.evidence.records import Request, request_for
@@ -132,6 +132,28 @@ def test_the_ratio_is_counted_in_three_ways_beside_print(asked: Asked) -> None:
     assert any("a machine, 2 threads, fp32, 2026-01-02" in note for note in page(request).notes)
 
 
+def test_the_note_says_how_noisy_the_timed_run_was(asked: Asked) -> None:
+    run = json.loads(timed_run(("bert-fl", 100.0), ("fedbfpt-4", 30.7), ("", 28.0), ("", 40.5), ("fedbfpt", 33.0)))
+    layers = (
+        (12, "all"),
+        (4, "a layer + output, 5 rounds"),
+        (4, "layer 0 + output"),
+        (4, "layer 2 + output"),
+        (6, "layer 2 + output"),
+    )
+    for line, (depth, trained) in zip(run["rows"], layers, strict=True):
+        line |= {"layers": depth, "trained": trained}
+    said = "A client that does less was timed up to 12.50 points above one that does more"  # of 4 layers 2 above 0
+    assert any(said in note for note in page(asked(timed=json.dumps(run))).notes)
+
+
+@pytest.mark.parametrize("name", ["fedbfpt-table2", "fedbfpt-table5"])
+def test_the_kept_runs_noise_is_said(name: str) -> None:
+    table = benchmark(name)
+    shown = page(request_for(table, table.scale("lite"), [], derive_client=derive_client))
+    assert any("timed up to 14.09 points above" in note for note in shown.notes if note.startswith("Timed: "))
+
+
 def test_without_a_timed_run_there_is_no_such_column(asked: Asked) -> None:
     assert "timed %" not in cells(titled(asked(), "computation"), "FEDBFPT")
 
@@ -191,7 +213,7 @@ def test_without_shapes_print_remains(asked: Asked) -> None:
 
 def test_what_a_client_holds_is_summed(asked: Asked) -> None:
     own = cells(titled(asked(), "holds while it trains"), "FEDBFPT")
-    assert (own["activations"], own["together"]) == ("10.00 GB", "10.49 GB")
+    assert (own["activations"], own["together"]) == ("9.31 GiB", "9.77 GiB")
     assert own["together %"] == f"{100 * LAYER.held_bytes / WHOLE.held_bytes:.2f}"
 
 
@@ -212,6 +234,18 @@ def test_measured_bytes_are_of_one_client_and_round(asked: Asked, sent: RecordOf
     assert cells(measured, "BERT-C")["n seeds"] == "not run"
     alone = titled(asked(records[1:]), "measured")
     assert cells(alone, "FEDBFPT")["uplink %"] == "–"
+
+
+def test_the_committed_records_stand_under_table_2(asked: Asked) -> None:
+    request = asked(list(read_records(folder_of("fedbfpt") / "records")))
+    measured = titled(request, "measured on Computer Science")
+    assert {group.name: int(group.lines[0].cells[0]) for group in measured.groups} == dict.fromkeys(
+        ["BERT-C", "BERT-FL", "FEDBFPT"], 1
+    )
+    assert cells(measured, "BERT-FL")["uplink %"] == "100.00"
+    assert cells(titled(request, "holds while it trains"), "FEDBFPT")["together %"] != "–"
+    formulas = [header for header in titled(request, "computation").headers if header[0] == "formula"]
+    assert len(formulas) == 2  # both ways
 
 
 def test_a_ledger_that_was_changed_is_refused(asked: Asked, sent: RecordOf) -> None:
