@@ -4,7 +4,7 @@ Methods are trained and scored here as in a federation's miniature: linear class
 from 80 % of a finite pool of noisy examples and are scored on the rest, so what seeds share by redrawing overlapping
 splits of one pool is really there. The truth is over all pools: the mean over every replicate.
 
-`python tools/simulate.py` runs many replicates (five minutes of one core), writes docs/statistics.json and
+`python tools/simulate.py` runs many replicates (a quarter of an hour), writes docs/statistics.json and
 puts its table into docs/statistics.md.
 """
 
