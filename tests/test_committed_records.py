@@ -38,12 +38,12 @@ def records() -> list[RunRecord]:
 # ---- bytes -------------------------------------------------------------------------------------------------------
 
 
-PLANS: dict[str, WirePlan] = {}  # of cells whose bytes depend on no examples, by definition without the seed
+PLANS: dict[str, WirePlan] = {}  # of cells whose bytes depend on no examples
 
 
 def foretold(record: RunRecord, **options: Any) -> WirePlan:
     """What shapes and the clients' numbers of training examples say of a record's cell, with other options."""
-    cell = replace(record.cell, seed=0, options={**record.cell.options, **options})
+    cell = replace(record.cell, options={**record.cell.options, **options})  # by its seed: sub-models are drawn
     examples = [client["train"] for client in record.clients]
     try:
         if cell.spec_id not in PLANS:

@@ -139,9 +139,10 @@ def _open(found: Opinion) -> list[str]:
     every, undecided = len(found.cases), found.decision.of(State.UNDECIDED)
     kinds = [_kind(case, found.decision.tests) for case in undecided]
     counts = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
+    fell = [f"{found.count(state)} of {every} {_FELL[state]}" for state in (State.YES, State.NO) if found.count(state)]
     texts = [f"{count} of {every} {kind}" if every > 1 else kind for kind, count in counts.items()]
     lacking = found.count(State.MISSING)
-    return texts + ([f"{lacking} of {every} not run"] if lacking else [])
+    return fell + texts + ([f"{lacking} of {every} not run"] if lacking else [])
 
 
 def _kind(case: Case, tests: int) -> str:

@@ -132,7 +132,7 @@ def test_defaults_are_layers_and_steps_around_the_definitions_rate() -> None:
     assert found["fedsplitbert"] == {LAYER: list(LAYERS), RATE: rates}
     assert "fedsplitbert-qat" not in found  # takes over FedSplitBERT's
     assert tried(table4.BENCHMARK, "demo")["c8"] == {RATE: rates}  # its layer is what makes the row
-    assert tried(TABLE, "paper")["fedsplitbert"] == setup.TUNED["fedsplitbert"]
+    assert tried(TABLE, "paper")["fedsplitbert"] == setup.AS_THE_PAPER.grids["fedsplitbert"]
 
 
 # ---- studies -----------------------------------------------------------------------------------------------------

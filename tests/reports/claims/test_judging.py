@@ -93,7 +93,7 @@ def test_partly_run_is_said_and_never_supported(seeds_of: SeedsOf, judge_of: Jud
     records = seeds_of("fedsplitbert", "qqp", [62.0, 62.0]) + seeds_of("fedavg", "qqp", [60.0, 60.0])
     found = judge_of(relation, records)
     assert (found.ours, "1 of 2 run: 1 for" in found.ours_numbers) == ("undecided", True)
-    assert found.why == "1 of 2 not run"
+    assert found.why == "1 of 2 for; 1 of 2 not run"
     against = seeds_of("fedsplitbert", "qnli", [50.0, 50.0]) + seeds_of("fedavg", "qnli", [60.0, 60.0])
     found = judge_of(relation, records + against)
     assert (found.ours, "2 of 2 run: 1 for, 1 against" in found.ours_numbers) == ("contradicted", True)
@@ -112,7 +112,7 @@ def test_one_against_of_several_needs_holm(seeds_of: SeedsOf, judge_of: JudgeOf)
     ]
     found = judge_of(replace(BETTER, tasks=tasks, scores=(ACC,)), losing + winning)
     assert (found.ours, "6 of 6 run: 5 for, 1 undecided" in found.ours_numbers) == ("undecided", True)
-    assert found.why == "1 of 6 against by itself, not after Holm's correction for 6"
+    assert found.why == "5 of 6 for; 1 of 6 against by itself, not after Holm's correction for 6"
 
 
 def test_sometimes_needs_one_case(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:

@@ -239,9 +239,9 @@ def test_measured_bytes_are_of_one_client_and_round(asked: Asked, sent: RecordOf
 def test_the_committed_records_stand_under_table_2(asked: Asked) -> None:
     request = asked(list(read_records(folder_of("fedbfpt") / "records")))
     measured = titled(request, "measured on Computer Science")
-    assert {group.name: int(group.lines[0].cells[0]) for group in measured.groups} == dict.fromkeys(
-        ["BERT-C", "BERT-FL", "FEDBFPT"], 1
-    )
+    seeds = {group.name: int(group.lines[0].cells[0]) for group in measured.groups}
+    assert set(seeds) == {"BERT-C", "BERT-FL", "FEDBFPT"}
+    assert min(seeds.values()) >= 3
     assert cells(measured, "BERT-FL")["uplink %"] == "100.00"
     assert cells(titled(request, "holds while it trains"), "FEDBFPT")["together %"] != "–"
     formulas = [header for header in titled(request, "computation").headers if header[0] == "formula"]
