@@ -128,7 +128,8 @@ def best_values(entries: Sequence[Mapping[str, JSON]], labels: Mapping[str, str]
 
 def _entry(found: Mapping[str, JSON]) -> dict[str, JSON]:
     """A study as a sweep's file holds it, with everything in it that is read; ValueError where it cannot be one."""
-    entry = {"scale": "", "score": "", "grid": {}, "best": None, **found}
+    absent: dict[str, JSON] = {"scale": "", "score": "", "grid": {}, "best": None}
+    entry = {**found, **{name: value for name, value in absent.items() if name not in found}}  # in the file's order
     for name in ("task", "method", "scale", "score"):
         if not isinstance(entry.get(name), str) or (name in ("task", "method") and not entry[name]):
             raise ValueError(f"{name}: expected a text, found {entry.get(name)!r:.40}")
@@ -136,7 +137,7 @@ def _entry(found: Mapping[str, JSON]) -> dict[str, JSON]:
         raise ValueError("grid: expected values of fields")
     if entry["best"] is None:
         return entry
-    best = entry["best"] = {"mean": None, **entry["best"]}
+    best = entry["best"] = {**entry["best"], "mean": entry["best"].get("mean")}
     if not isinstance(best.get("values"), dict) or not isinstance(best["mean"], int | float | None):
         raise ValueError("best: expected values and their mean score")
     if best["mean"] is not None:

@@ -357,6 +357,9 @@ def test_a_lower_perplexity_is_the_better_one_and_is_no_percentage(
     assert study.best_params == {"options.proximal": 0.01}
     path = tmp_path / "sweeps" / "made-up.json"
     write_sweep(path, TABLE, DEMO, [0, 1], [(planned, tried)], tmp_path)
+    before = path.read_bytes()
+    write_sweep(path, TABLE, DEMO, [0, 1], [], tmp_path)
+    assert path.read_bytes() == before  # what a sweep adds is all that differs
     (written,) = read_sweep(path)
     assert (written["best"]["mean"], written["best"]["values"]) == (12.25, {"options.proximal": 0.01})
     asked = SweepSelection(TABLE, DEMO, [FEDPROX], [PERPLEXITY], [0, 1], [planned])
