@@ -226,6 +226,11 @@ class Yardstick:
         """The ids of all rows that it needs."""
         return (self.row, *self.rivals)
 
+    @property
+    def idle(self) -> tuple[str, ...]:
+        """The ids of the rows that do nothing of what is compared: the least, or all rivals."""
+        return (self.least,) if self.least else tuple(self.rivals)
+
 
 LEARNING = Yardstick(
     row="central",

@@ -34,13 +34,17 @@ _OF = {"bytes": "communication", "flops": "computation", "seconds": "time"}
 
 @dataclass(frozen=True)
 class Case:
-    """One comparison: where, of what, what is asked and what is known."""
+    """One comparison: where, of what, what is asked and what is known.
+
+    leads: of what it is held against over rows that do nothing. To be near it is evidence where these hold, too.
+    """
 
     place: str  # "Table III"
     tasks: tuple[str, ...]
     name: str
     asked: Asked
     estimate: Estimate | None  # None where it is neither run nor printed
+    leads: tuple[Case, ...] = ()
 
     @property
     def why_not(self) -> tuple[tuple[str, str], ...]:
@@ -84,6 +88,9 @@ class Source(Protocol):
 
     def difference(self, relation: Better | Similar, pair: Pair) -> Estimate | None:
         """By how much the row is better than the other by what the relation measures: in its unit, or percent."""
+
+    def leads(self, relation: Better | Similar, pair: Pair) -> Iterator[tuple[At, Estimate | None]]:
+        """By how much the other is better than each row that does nothing; none where that is not asked."""
 
     def average_margin(self, relation: AverageBetter, rivals: Mapping[str, At]) -> Estimate | None:
         """By how much the average is better than those rivals', one a table, mean over the rows."""
@@ -130,15 +137,26 @@ def _better(relation: Better, source: Source) -> Iterator[Case]:
         if name not in seen:  # a task has one loss, however many scores
             seen.add(name)
             estimate = source.difference(relation, pair)
-            yield Case(tables.benchmark(pair.row).place, (pair.task,), name, asked, estimate)
+            leads = _leads(relation, pair, -relation.by, source) if -math.inf < relation.by < 0 else ()
+            yield Case(tables.benchmark(pair.row).place, (pair.task,), name, asked, estimate, leads)
 
 
 def _similar(relation: Similar, source: Source) -> Iterator[Case]:
     tables, asked = source.tables, Asked(-relation.within, relation.within, unit=" %" if relation.relative else "")
     for pair in tables.pairs((relation.row,), (relation.other,), relation.tasks, relation.scores):
         name = f"{_names(tables, pair.row, pair.other, pair.score)}, {tables.score_name(pair)}"
-        estimate = source.difference(relation, pair)
-        yield Case(tables.benchmark(pair.row).place, (pair.task,), name, asked, estimate)
+        estimate, leads = source.difference(relation, pair), _leads(relation, pair, relation.within, source)
+        yield Case(tables.benchmark(pair.row).place, (pair.task,), name, asked, estimate, leads)
+
+
+def _leads(relation: Better | Similar, pair: Pair, margin: float, source: Source) -> tuple[Case, ...]:
+    """Whether what a row is held against would be missed: whatever is near it within the margin may do nothing."""
+    tables, asked = source.tables, Asked(margin, strict=True, unit=" %" if relation.relative else "")
+    score = tables.score_name(pair)
+    return tuple(
+        Case("", (pair.task,), f"{_names(tables, pair.other, idle, pair.score)}, {score}", asked, estimate)
+        for idle, estimate in source.leads(relation, pair)
+    )
 
 
 def _not_told(relation: NotTold, source: Source) -> Iterator[Case]:

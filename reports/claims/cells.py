@@ -56,11 +56,17 @@ class Tables:
 
     def floor(self, at: At) -> At | None:
         """The row that answers without having learned: of a row's own table, or of the one that judges its columns."""
-        own, reference = self.benchmark(at), home(self.benchmark(at))
-        least = reference.yardstick.least
-        known = (table for table in (own, reference) if table.id in self.benchmarks)
-        found = (At(table.id, least) for table in known if least in {row.id for row in table.rows})
-        return next((floor for floor in found if floor.row != at.row), None)
+        return self._reference(at, home(self.benchmark(at)).yardstick.least)
+
+    def idle(self, at: At) -> tuple[At, ...]:
+        """The rows that do nothing of what a row's table compares, found in the same way."""
+        found = (self._reference(at, name) for name in home(self.benchmark(at)).yardstick.idle)
+        return tuple(row for row in found if row is not None)
+
+    def _reference(self, at: At, name: str) -> At | None:
+        tables = (self.benchmark(at), home(self.benchmark(at)))
+        known = (table for table in tables if table.id in self.benchmarks and name != at.row)
+        return next((At(table.id, name) for table in known if name in {row.id for row in table.rows}), None)
 
     def column(self, at: At, task: str) -> Column | None:
         return {column.task: column for column in self.benchmark(at).columns}.get(task)

@@ -72,7 +72,9 @@ class Part:
 
 
 def _holds(case: Case) -> float:
-    return 1.0 if case.judged is None else case.asked.holds(case.judged)
+    """The p-value of evidence for one comparison; where it means something only beside others, of all together."""
+    own = 1.0 if case.judged is None else case.asked.holds(case.judged)
+    return max([own, *map(_holds, case.leads)])
 
 
 def _fails(case: Case) -> float:

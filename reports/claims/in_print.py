@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -66,6 +66,10 @@ class InPrint:
             return None
         value = exact(float(metric(pair.score).sign * (100 * (own / other - 1) if relative else own - other)))
         return self._marked(value, (pair.row, pair.other), pair.task, pair.score)
+
+    def leads(self, relation: Better | Similar, pair: Pair) -> Iterator[tuple[At, Estimate | None]]:
+        """Not asked of print: a sentence agrees with its numbers or does not."""
+        return iter(())
 
     def average_margin(self, relation: AverageBetter, rivals: Mapping[str, At]) -> Estimate | None:
         margins: dict[str, list[Decimal]] = {}

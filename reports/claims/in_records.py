@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -30,6 +30,7 @@ from reports.claims.cells import Pair, Runs, Tables
 from reports.claims.goals import Goal, above, byte_ratio, fewer_rounds, goal
 from reports.claims.paired import relative_difference, unpaired_p
 from reports.evidence.equations import Costs
+from reports.evidence.gate import lead
 from reports.evidence.paired import Pairs, difference, level
 from reports.evidence.published import Numbers
 from reports.evidence.records import PAPER, Derive, DeriveClient, machine, request_for
@@ -94,6 +95,13 @@ class InRecords:
         score = TRAIN_LOSS if isinstance(relation, Better) and relation.measure == "loss" else pair.score
         found = relative_difference(pairs, score) if relation.relative else difference(pairs, score)
         return self._as_evidence(found, rows, pair.task, failed)
+
+    def leads(self, relation: Better | Similar, pair: Pair) -> Iterator[tuple[At, Estimate | None]]:
+        """A constant answer has no correlation: over it, the other's own counts."""
+        compare = relative_difference if relation.relative else lead
+        for idle in self.tables.idle(pair.other):
+            pairs = self.runs.paired(pair.other, idle, pair.task)
+            yield idle, compare(pairs, pair.score) if pairs else None
 
     def p_value(self, relation: NotTold, pair: Pair) -> Estimate | None:
         pairs = self.runs.paired(pair.row, pair.other, pair.task)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.claims import (
@@ -63,6 +63,10 @@ class _Questions:
         self._order((pair.row, pair.other), pair.task)
         if isinstance(relation, Better) and relation.measure == "rounds":
             self._count(pair, relation.target.baselines if relation.target else relation.than)
+
+    def leads(self, relation: Better | Similar, pair: Pair) -> Iterator[tuple[At, None]]:
+        self._order(self.tables.idle(pair.other), pair.task)
+        return iter(())
 
     def average_margin(self, relation: AverageBetter, rivals: Mapping[str, At]) -> None:
         for row in relation.rows:

@@ -156,4 +156,7 @@ def _kind(case: Case, tests: int) -> str:
         return "with one seed, which shows no error" if known.n == 1 else "not complete"
     if min(case.asked.fails(known)) <= LEVEL:
         return f"against by itself, not after Holm's correction for {tests}"
+    if case.leads and case.asked.holds(known) <= LEVEL:
+        leads = "; ".join(lead.text for lead in case.leads)
+        return f"{case.asked.text.strip()}, which proves nothing unless this is {case.leads[0].asked.text}: {leads}"
     return f"on both sides of {case.asked.text.strip()}"

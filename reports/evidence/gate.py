@@ -78,11 +78,11 @@ def failed(name: str, pairs: Pairs, yardstick: Yardstick, column: Column) -> str
     asked = [(own, its) for own, its in holds if _split(own) == _split(its)]
     if not asked:
         return ""
-    found, values = _lead(asked, score)
+    found = lead(asked, score)
     if found.interval is None or found.interval[0] > 0:
         return ""
-    own = _shown(known(scores_of([record for record, _ in asked], score).at()))
-    words = f"{yardstick.rivals[yardstick.least]} {_shown(values)}"
+    own = _shown(_values([record for record, _ in asked], score))
+    words = f"{yardstick.rivals[yardstick.least]} {_shown(_values([record for _, record in asked], score))}"
     return f"{name} has learned nothing here: {own}, {words}, n = {len(asked)}"
 
 
@@ -141,12 +141,15 @@ def _score(yardstick: Yardstick, column: Column) -> str:
     return f"{yardstick.evaluation or column.evaluation}/{column.averaged.rpartition('/')[2]}"
 
 
-def _lead(pairs: Pairs, score: str) -> tuple[Estimate, Sequence[float]]:
-    """By how much the first records of pairs are better, and the second ones' scores."""
+def lead(pairs: Pairs, score: str) -> Estimate:
+    """By how much the first records of pairs are better than others that may answer without having learned."""
     own, its = zip(*pairs, strict=True)
-    values = known(scores_of(its, score).at())
     # A constant answer has no correlation: against it, the row that has to learn has to have one.
-    return difference(pairs, score) if values else level(own, score), values
+    return difference(pairs, score) if _values(its, score) else level(own, score)
+
+
+def _values(records: Sequence[RunRecord], score: str) -> Sequence[float]:
+    return known(scores_of(records, score).at())
 
 
 def _decided(yardstick: Yardstick, scored: Mapping[str, Mapping[Key, RunRecord]], score: str) -> Gate:
@@ -156,15 +159,15 @@ def _decided(yardstick: Yardstick, scored: Mapping[str, Mapping[Key, RunRecord]]
         shared = sorted(own.keys() & its.keys())
         if not shared:
             return Gate(False, NOT_RUN, is_known=False)
-        found, values = _lead([(own[key], its[key]) for key in shared], score)
+        found = lead([(own[key], its[key]) for key in shared], score)
         if found.interval is None:
             return Gate(False, NO_ERROR, is_known=False)
         if found.interval[0] <= 0:
-            failing.append(f"{words} {_shown(values)}")
+            failing.append(f"{words} {_shown(_values([its[key] for key in shared], score))}")
             seeds.append(len(shared))
     if not failing:
         return OPEN
-    best = _shown(known(scores_of(list(scored[yardstick.row].values()), score).at()))
+    best = _shown(_values(list(scored[yardstick.row].values()), score))
     return Gate(False, f"{yardstick.fails}: {yardstick.name} {best}, {', '.join(failing)}, n = {min(seeds)}")
 
 

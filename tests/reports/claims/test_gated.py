@@ -159,3 +159,39 @@ def test_to_beat_what_has_learned_nothing_proves_nothing(
         assert judge_of(claimed, told, table=one_task).ours in ("supported", "contradicted")
     working = [pooled(one, 60.0 + one.cell.seed / 10) for one in records]
     assert judge_of(relation, working, table=one_task).ours in ("supported", "contradicted")
+
+
+# ---- near a row that does nothing --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "relation",
+    [
+        Similar(QAT, SPLIT, within=2.0, tasks=("qqp",)),
+        Similar(QAT, SPLIT, within=3.0, tasks=("qqp",), relative=True),
+        Better((QAT,), (SPLIT,), by=-2.0, tasks=("qqp",)),
+    ],
+    ids=["similar", "in percent", "not much below"],
+)
+def test_to_be_near_what_does_nothing_proves_nothing(
+    judge_of: JudgeOf, one_task: Benchmark, records: list[RunRecord], relation: Relation
+) -> None:
+    """Where the row it is held against leads the majority by no more than the margin, the majority is as near."""
+
+    def judged(majority: float | None) -> Judgement:
+        return judge_of(relation, records, table=one_task, levels={"overall-majority": majority})
+
+    assert judged(60.0).ours == "supported"
+    near = judged(69.0)  # of 70
+    assert (near.ours, "which proves nothing unless this is > " in near.why) == ("undecided", True)
+    assert "FedSplitBERT − Overall majority, QQP +1." in near.why
+    unknown = judged(None)
+    assert unknown.ours == "not judged"  # the gate's row, too
+
+
+def test_to_be_far_from_what_does_nothing_contradicts(judge_of: JudgeOf, one_task: Benchmark, run_of: RunOf) -> None:
+    """Evidence against needs no lead: FedAvg is 10 points below FedSplitBERT, which is 1 above the majority."""
+    levels = {"fedsplitbert": 70.0, "fedavg": 60.0}
+    made = [run_of(row, curve=(0, level + seed / 50), seed=seed) for row, level in levels.items() for seed in range(7)]
+    for relation in (Similar(FEDAVG, SPLIT, 2.0, ("qqp",)), Better((FEDAVG,), (SPLIT,), by=-2.0, tasks=("qqp",))):
+        assert judge_of(relation, made, table=one_task, levels={"overall-majority": 69.0}).ours == "contradicted"

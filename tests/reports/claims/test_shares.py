@@ -143,10 +143,9 @@ def test_similar_in_percent_over_seeds(seeds_of: SeedsOf, judge_of: JudgeOf) -> 
     own, its = [51.1, 51.0, 50.9], [50.0, 50.0, 50.0]
     records = seeds_of("fedsplitbert", "qqp", own) + seeds_of("fedavg", "qqp", its)
     points = Similar(SPLIT, FEDAVG, within=2.0, tasks=("qqp",))
-    assert judge_of(points, records).ours == "supported"
-    assert judge_of(replace(points, relative=True), records).ours == "undecided"
-    assert judge_of(replace(points, relative=True, within=3.0), records).ours == "supported"
-    assert judge_of(replace(points, relative=True, within=1.0), records).ours == "contradicted"
+    readings = (points, *(replace(points, relative=True, within=percent) for percent in (2.0, 3.0, 1.0)))
+    found = [judge_of(reading, records, levels={"overall-majority": 20.0}).ours for reading in readings]
+    assert found == ["supported", "undecided", "supported", "contradicted"]
 
 
 # ---- needs -----------------------------------------------------------------------------------------------------

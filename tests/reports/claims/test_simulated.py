@@ -7,7 +7,7 @@ is n_test / n for a test set of n_test of n examples, here a fifth. docs/statist
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -55,6 +55,9 @@ class Drawn:
         if isinstance(relation, Better) and relation.measure == "rounds":
             return counted([(round(gain), round(gain)) for gain in gains], RATIO)
         return resampled(list(gains), RATIO)
+
+    def leads(self, relation: Better | Similar, pair: Pair) -> Iterator[tuple[At, Estimate | None]]:
+        return iter(())
 
     def average_margin(self, relation: AverageBetter, rivals: Mapping[str, At]) -> Estimate:
         parts = [resampled(list(self.gains(SPLIT.row, rivals[TABLE].row, task)), RATIO) for task in TASKS]
