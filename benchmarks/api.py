@@ -194,6 +194,7 @@ def claims(paper: str, scale: str, records: Iterable[RunRecord]) -> pd.DataFrame
             "effect": found.effect,
             "seeds": found.n,
             "why": found.why,
+            "without": found.without,
         }
         for found in judged(paper, at, list(records))
     ]

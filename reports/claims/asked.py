@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from itertools import count
 
@@ -35,9 +35,13 @@ class Derivation(Estimate):
 
 @dataclass(frozen=True)
 class Unjudged(Estimate):
-    """A number that is there and of which nothing may be concluded. why: a column's name and the reason, each."""
+    """Something of which nothing may be concluded, whether there is a number or none.
+
+    why: a column's name and the reason, each. is_shut: whether no record of its scale would change that.
+    """
 
     why: tuple[tuple[str, str], ...] = ()
+    is_shut: bool = False
 
 
 def derivation(value: float, n: int, note: str = "") -> Derivation:
@@ -45,10 +49,15 @@ def derivation(value: float, n: int, note: str = "") -> Derivation:
     return Derivation(value, (value, value), n, note)
 
 
-def unjudged(found: Estimate, why: Sequence[tuple[str, str]]) -> Unjudged:
-    """The number with the reasons for which nothing may be concluded from it."""
-    known = {each.name: getattr(found, each.name) for each in fields(Estimate)}
-    return Unjudged(**known, why=tuple(why))
+def unjudged(found: Estimate | None, why: Sequence[tuple[str, str]], *, is_shut: bool = False) -> Unjudged:
+    """The number, if there is one, with the reasons for which nothing may be concluded from it."""
+    known = {each.name: getattr(found, each.name) for each in fields(Estimate)} if found else {"value": None}
+    return Unjudged(**known, why=tuple(why), is_shut=is_shut)
+
+
+def are_most(some: Collection[object], every: Collection[object]) -> bool:
+    """Whether what can be judged is enough to speak of all: more than half of it."""
+    return 2 * len(some) > len(every)
 
 
 def counted(bounds: Sequence[tuple[float, float]], ratio: float, note: str = "") -> Counted:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from benchmarks.claims import At, AverageBetter
-from reports.claims.asked import unjudged
+from reports.claims.asked import are_most, unjudged
 from reports.claims.cells import Runs
 from reports.claims.paired import mean_difference
 from reports.evidence.inference import average_of, average_together
@@ -32,13 +32,10 @@ class _Table:
 
     @property
     def counted(self) -> tuple[str, ...]:
-        """The tasks that enter: all but those whose split leaks, as scores measure no learning there."""
-
-        def leaks(task: str) -> bool:
-            column, gate = self.runs.tables.column(self.rows[0], task), self.runs.gate(self.rows[0], task)
-            return bool(column and column.leak and column.leak in gate.why)
-
-        return tuple(task for task in self.runs.tables.tasks(self.rows[0]) if not leaks(task))
+        """The tasks that enter: those that can be judged, where they are most of them; else all."""
+        every = self.runs.tables.tasks(self.rows[0])
+        counted = tuple(task for task in every if not self.runs.gate(self.rows[0], task).is_shut)
+        return counted if are_most(counted, every) else every
 
     def why_not(self, task: str) -> str:
         """Why nothing may be concluded on a task, if so."""
@@ -67,13 +64,13 @@ def average_margin(runs: Runs, relation: AverageBetter, rivals: Mapping[str, At]
     """The average above one rival of each table, mean over the table's rows, then over the tables.
 
     rivals: by benchmark, one of the relation's choices.
-    Without what leaks by declaration; no interval unless every other task of the tables was run, and nothing is
+    Without what can never be judged; no interval unless every other task of the tables was run, and nothing is
     concluded unless all of them are evidence. Tables share data, seed by seed: their errors are taken to go together.
     """
     averages: list[Estimate] = []
     texts: list[str] = []
     closed: dict[str, str] = {}
-    is_whole = True
+    is_whole, is_shut = True, False
     for name, rival in rivals.items():
         rows = tuple(row for row in relation.rows if row.benchmark == name)
         table = _Table(runs, rows, rival, relation.over_failed)
@@ -81,11 +78,13 @@ def average_margin(runs: Runs, relation: AverageBetter, rivals: Mapping[str, At]
         is_whole = is_whole and len(found) == len(table.counted)
         if found:
             averages.append(average_of(tuple(found.values())))
-            closed |= {table.name(task): why for task in found if (why := table.why_not(task))}
             texts.append(table.in_words(found))
+        shut = [task for task in table.counted if runs.gate(rows[0], task).is_shut]
+        is_shut = is_shut or bool(shut)
+        closed |= {table.name(task): why for task in (*shut, *found) if (why := table.why_not(task))}
     if not averages:
-        return None
+        return unjudged(None, list(closed.items()), is_shut=True) if is_shut else None
     whole = average_together(averages, ", ".join(texts))
     if closed:
-        return unjudged(whole, list(closed.items()))
+        return unjudged(whole, list(closed.items()), is_shut=is_shut)
     return whole if is_whole else replace(whole, interval=None, error=None)

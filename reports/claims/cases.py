@@ -52,6 +52,16 @@ class Case:
         return self.estimate.why if isinstance(self.estimate, Unjudged) else ()
 
     @property
+    def is_shut(self) -> bool:
+        """Whether no record of its scale would ever decide it."""
+        return isinstance(self.estimate, Unjudged) and self.estimate.is_shut
+
+    @property
+    def is_run(self) -> bool:
+        """Whether there is something to show."""
+        return self.estimate is not None and not (self.is_shut and self.estimate.value is None)
+
+    @property
     def judged(self) -> Estimate | None:
         """The number, where something may be concluded from it."""
         return None if self.why_not else self.estimate

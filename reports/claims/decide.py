@@ -4,6 +4,8 @@ What asserts several comparisons at once is supported where each of them is, on 
 false one some comparison is false, and that one is found to hold by chance no more often than LEVEL. It is
 contradicted where one of them is after Holm's correction for their number. Where one comparison is enough ("some
 times"), the two change places. Numbers without noise decide as they are, and are not counted by the correction.
+
+Columns that can never be judged at a scale are left out, and named, where most of a claim's columns are left.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from benchmarks.claims import Better, Relation
-from reports.claims.asked import Derivation, is_noisy
+from reports.claims.asked import Derivation, are_most, is_noisy
 from reports.claims.cases import Case, Source, cases
 from reports.evidence.inference import LEVEL, holm
 
@@ -53,6 +55,10 @@ class Part:
     @property
     def is_noisy(self) -> bool:
         return any(is_noisy(case.judged) for case in self._judged if case.judged is not None)
+
+    def only(self, is_shut: bool) -> Part:
+        """Its comparisons that no record would ever decide, or the others."""
+        return Part(tuple(case for case in self.cases if case.is_shut is is_shut))
 
     @property
     def holds(self) -> float:
@@ -94,7 +100,7 @@ class Decision:
     cases: in the claim's order, each with its state: YES where it holds on its own, NO where it decides against the
     claim (where one is enough: where it fails on its own). Of several parts with several comparisons each, the best
     comparison of each stands for it. some: whether one comparison is enough for the whole claim. tests: how many ways
-    to fail Holm's correction counts.
+    to fail Holm's correction counts. left_out: those that can never be judged and are not asked for.
     """
 
     state: State
@@ -102,6 +108,7 @@ class Decision:
     some: bool = False
     by_derivation: bool = False
     tests: int = 0
+    left_out: tuple[Case, ...] = ()
 
     def of(self, state: State) -> list[Case]:
         return [case for case, own in self.cases if own is state]
@@ -109,9 +116,11 @@ class Decision:
 
 def decide(relations: Iterable[Relation], source: Source) -> Decision:
     """Judge relations of which all are asserted."""
-    parts = [part for relation in relations for part in _parts(relation, source)]
+    every = [part for relation in relations for part in _parts(relation, source)]
+    some = len(every) == 1 and len(every[0].cases) > 1
+    parts, closed = _judgeable(every)
+    left_out = tuple(case for part in closed for case in part.cases)
     rejected = _rejected(parts)
-    some = len(parts) == 1 and len(parts[0].cases) > 1
     if some:
         fallen = [(case, _state_of(case, _holds(case), _fails(case) <= LEVEL)) for case in parts[0].cases]
     else:
@@ -120,7 +129,15 @@ def decide(relations: Iterable[Relation], source: Source) -> Decision:
     deciding = [case for part in (rejected if state is State.NO else parts) for case in part.cases]
     derived = bool(deciding) and all(isinstance(case.estimate, Derivation) for case in deciding)
     tests = sum(len(part.fails) for part in parts if part.is_judged and part.is_noisy)
-    return Decision(state, tuple(fallen), some, derived and state in (State.YES, State.NO), tests)
+    fallen += [(case, State.NOT_JUDGED) for case in (left_out if some else [part.best for part in closed])]
+    return Decision(state, tuple(fallen), some, derived and state in (State.YES, State.NO), tests, left_out)
+
+
+def _judgeable(parts: list[Part]) -> tuple[list[Part], list[Part]]:
+    """The parts without what can never be judged, and the rest of them; all, where few columns would be left."""
+    kept, closed = ([part.only(shut) for part in parts if part.only(shut).cases] for shut in (False, True))
+    columns = [{task for part in some for case in part.cases for task in case.tasks} for some in (kept, parts)]
+    return (kept, closed) if are_most(*columns) else (parts, [])
 
 
 def _one_is_enough(relation: Relation) -> bool:
@@ -145,8 +162,9 @@ def _together(parts: Sequence[Part], is_rejected: bool) -> State:
     if is_rejected:
         return State.NO
     if not any(part.is_judged for part in parts):
-        unjudged = any(case.why_not for part in parts for case in part.cases)
-        return State.NOT_JUDGED if unjudged else State.MISSING
+        cases = [case for part in parts for case in part.cases]
+        is_settled = bool(cases) and all(case.why_not for case in cases)
+        return State.NOT_JUDGED if is_settled or any(case.why_not and case.is_run for case in cases) else State.MISSING
     return State.YES if all(part.is_judged and part.holds <= LEVEL for part in parts) else State.UNDECIDED
 
 

@@ -69,22 +69,21 @@ class InRecords:
     def _as_evidence(self, found: Estimate | None, rows: Sequence[At], task: str, why: str = "") -> Estimate | None:
         """What is found, or that nothing may be concluded from it: where a row's gate is shut, or for a reason.
 
-        Of several reasons the one that more records would not remove.
+        Of several reasons the one that more records would not remove: it stands before any run.
         """
-        if found is None:
-            return None
-        gates = [self.runs.gate(at, task) for at in rows]
-        shut = [gate.why for gate in gates if gate.is_known]
-        reasons = [reason for reason in (*shut, why, *(gate.why for gate in gates)) if reason]
-        return unjudged(found, [(self.tables.task(rows[0], task), reasons[0])]) if reasons else found
+        gates, name = [self.runs.gate(at, task) for at in rows], self.tables.task(rows[0], task)
+        for gate in gates:
+            if gate.is_shut:
+                return unjudged(found, [(name, gate.why)], is_shut=True)
+        reasons = [reason for reason in (why, *(gate.why for gate in gates)) if reason]
+        return unjudged(found, [(name, reasons[0])]) if found is not None and reasons else found
 
     # ---- scores ------------------------------------------------------------------------------------------------
 
     def difference(self, relation: Better | Similar, pair: Pair) -> Estimate | None:
-        pairs = self.runs.paired(pair.row, pair.other, pair.task)
+        pairs, rows = self.runs.paired(pair.row, pair.other, pair.task), (pair.row, pair.other)
         if not pairs:
-            return None
-        rows = (pair.row, pair.other)
+            return self._as_evidence(None, rows, pair.task)
         counts_failed = isinstance(relation, Similar) or relation.over_failed
         failed = "" if counts_failed else self.runs.failed(pair.other, pair.task)
         if isinstance(relation, Better) and relation.measure == "rounds":
@@ -146,7 +145,7 @@ class InRecords:
         records, score = self.runs.of(row, task), relation.target.score
         wanted = goal(self.runs, relation.target, task, score, [record.cell.seed for record in records])
         if wanted is None:
-            return None
+            return self._as_evidence(None, (row,), task)
         runs = [record for record in records if record.cell.seed in wanted.by_seed]
         limits = [self._limit(relation, row, record, task) for record in runs]
         found = derivation(-math.inf, len(runs), ABOVE) if 0 in limits else above(runs, limits, wanted, score)
@@ -180,13 +179,13 @@ class InRecords:
         if relation.target is None:
             return self._byte_ratio(pair, relation.whole_run)
         pairs, score = self.runs.paired(pair.row, pair.other, pair.task), relation.target.score
-        wanted = self._goal(relation.target, pair.task, score, pairs)
+        wanted, rows = self._goal(relation.target, pair.task, score, pairs), (pair.row, pair.other)
         if wanted is None:
-            return None
+            return self._as_evidence(None, rows, pair.task)
         found = byte_ratio(pairs, wanted, score, self.directions(pair.row))
         own = self.runs.cost(pair.row, pair.task)
         idle = SENDS_NOTHING if own and not own.round_bytes else self.runs.failed(pair.other, pair.task)
-        return self._as_evidence(found, (pair.row, pair.other), pair.task, wanted.why_not or idle)
+        return self._as_evidence(found, rows, pair.task, wanted.why_not or idle)
 
     def _byte_ratio(self, pair: Pair, whole_run: bool) -> Estimate | None:
         def ratio(own: Cost, its: Cost) -> float:

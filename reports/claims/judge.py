@@ -14,7 +14,6 @@ from reports.claims.cells import Runs, Tables
 from reports.claims.decide import State, decide
 from reports.claims.in_print import InPrint
 from reports.claims.in_records import InRecords
-from reports.claims.needs import shut_to
 from reports.claims.wording import Opinion
 from reports.evidence.published import Numbers
 from reports.evidence.records import DEMO, Derive, DeriveClient
@@ -42,6 +41,7 @@ class Judgement:
     "fails by derivation", "undecided", "not judged" (before any run, where all of its columns are shut) or "not run".
     effect: the number that decides, or keeps it from being decided, with its interval; why: what keeps it; seen: the
     smallest effect that so many seeds would decide.
+    without: the columns that its verdict says nothing of, as none of their records ever could.
     otherwise: another reading's name -> its two verdicts and numbers. stand_ins: tasks that were judged in place of
     others that have no records, in words.
     """
@@ -57,8 +57,14 @@ class Judgement:
     n: str = ""
     why: str = ""
     seen: str = ""
+    without: str = ""
     otherwise: Mapping[str, tuple[str, str, str, str]] = field(default_factory=dict)
     stand_ins: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """Ours, with what it says nothing of."""
+        return f"{self.ours} {self.without}".strip()
 
     @property
     def caveat(self) -> str:
@@ -127,6 +133,7 @@ def judge(
                 wording.seeds(ours),
                 why,
                 wording.could_see(ours),
+                wording.without(ours),
                 dict(_otherwise(claim, source, published, benchmarks)),
                 tuple(stand_ins),
             )
@@ -135,11 +142,8 @@ def judge(
 
 
 def _in_records(relations: Sequence[Relation], source: InRecords) -> tuple[Opinion, str]:
-    """What records say, and why they do not decide; without any, whether any ever could."""
+    """What records say, and why they do not decide."""
     found = opinion(relations, source, RECORD_WORDS)
-    if found.verdict == RECORD_WORDS[State.MISSING] and (never := shut_to(relations, source.runs)):
-        why = "; ".join(wording.columns_not_judged(never.items()))
-        return replace(found, verdict=RECORD_WORDS[State.NOT_JUDGED]), why
     return found, wording.why_not(found)
 
 

@@ -16,7 +16,6 @@ from benchmarks.claims import (
     CostShare,
     NotTold,
     Reaches,
-    Relation,
     Sends,
     Similar,
 )
@@ -145,18 +144,10 @@ def needs(claim: Claim, runs: Runs, seeds: int = 0) -> Needs:
     return Needs(claim, len(wanted), tuple(entry for entry in found if entry.cells), closed)
 
 
-def shut_to(relations: Iterable[Relation], runs: Runs) -> dict[str, str]:
-    """A column's name -> why no record decides there, where that holds of every column that relations compare."""
-    asked = _Questions(runs.tables, runs.scale)
-    decide(relations, asked)
-    found = {runs.tables.task(at, task): _shut(runs, at, task) for at, task in asked.ordered}
-    return found if all(found.values()) and not asked.other else {}
-
-
 def _shut(runs: Runs, at: At, task: str) -> str:
     """Why nothing is judged of a row on a task, where that is settled."""
     gate = runs.gate(at, task)
-    return gate.why if gate.is_known and not gate.is_open else ""
+    return gate.why if gate.is_shut else ""
 
 
 def _references(tables: Tables, at: At, task: str) -> list[Asking]:

@@ -32,7 +32,8 @@ RULE = (
     "seed, the best round of the best baseline; where the majority-class baseline meets a target, nothing is judged. "
     "Scores are evidence only where the encoder learns the task: on all clients' test examples together, centralised "
     "training beats a linear model and the majority-class baseline of all; and to beat a row that does not beat that "
-    "baseline itself proves nothing, unless its failing is what is claimed. What follows from shapes, or from what a "
+    "baseline itself proves nothing, unless its failing is what is claimed. Columns that can never be judged at a "
+    "scale are left out, and named, where most of a claim's columns are left. What follows from shapes, or from what a "
     "method is, holds or fails by derivation. Would have seen, or sees: the distance from what is asked that these "
     "seeds decide four times of five."
 )
@@ -41,7 +42,7 @@ RULE = (
 def _cells(judgement: Judgement) -> tuple[tuple[str, ...], ...]:
     """Each cell's lines: few columns, so that a page holds them."""
     claim, n = judgement.claim, f"n = {judgement.n}" if judgement.n else ""
-    verdicts = (judgement.in_print,), (judgement.ours,)
+    verdicts = (judgement.in_print,), (judgement.verdict,)
     return ((claim.id,), (f"“{claim.quotation}”", claim.place), *verdicts, (judgement.effect, n), (judgement.remarks,))
 
 
@@ -101,7 +102,7 @@ def print_claims(judgements: Sequence[Judgement], console: Console | None = None
     for judgement in judgements:
         claim = judgement.claim
         console.print(Text(f"\n{claim.id}  “{claim.quotation}” ({claim.place})"))
-        console.print(Text(f"reported: {judgement.in_print}; reproduced: {judgement.ours}", style="bold"))
+        console.print(Text(f"reported: {judgement.in_print}; reproduced: {judgement.verdict}", style="bold"))
         if judgement.remarks:
             console.print(Text(judgement.remarks))
         for text in _numbers(judgement):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -50,7 +51,7 @@ class Opinion:
         """
         states = (State.YES, State.UNDECIDED, State.NO) if self.some else (State.NO, State.UNDECIDED, State.YES)
         order = {state: place for place, state in enumerate((*states, State.NOT_JUDGED))}
-        found = [(order[state], case) for case, state in self.decision.cases if state in order]
+        found = [(order[state], case) for case, state in self.decision.cases if state in order and case.is_run]
         by_margin = sorted(found, key=lambda entry: entry[1].margin, reverse=self.some)
         return tuple(case for _, case in sorted(by_margin, key=lambda entry: entry[0]))
 
@@ -96,7 +97,8 @@ def record_numbers(found: Opinion, partial: Iterable[str] = ()) -> str:
         return "not run"
     parts = [f"n = {seeds(found)}"]
     if len(found.cases) > 1:
-        counts = ", ".join(f"{found.count(state)} {word}" for state, word in _FELL.items() if found.count(state))
+        fell = Counter(state for case, state in found.decision.cases if case.is_run)
+        counts = ", ".join(f"{fell[state]} {word}" for state, word in _FELL.items() if fell[state])
         parts.append(f"{len(known)} of {len(found.cases)} run: {counts}")
     label = "" if len(found.cases) == 1 else "most: " if found.some else "least: "
     parts.append(label + listed(known[:LISTED], found.cases))
@@ -121,18 +123,31 @@ def could_see(found: Opinion) -> str:
 
 
 def why_not(found: Opinion) -> str:
-    """What keeps a claim from being decided, or judged; nothing where it is."""
-    if found.state in (State.YES, State.NO) or not found.known:
+    """What keeps a claim from being decided, or judged, and what it is decided without; nothing before any run."""
+    if found.state is State.MISSING:
         return ""
-    return "; ".join([*columns_not_judged(entry for case in found.cases for entry in case.why_not), *_open(found)])
+    left_out = found.decision.left_out
+    lacking = _columns(left_out, "left out")
+    if found.state not in (State.YES, State.NO):
+        lacking += _columns((case for case in found.cases if case not in left_out), "not judged")
+        lacking += _open(found) if found.known else []
+    return "; ".join(lacking)
 
 
-def columns_not_judged(found: Iterable[tuple[str, str]]) -> list[str]:
-    """Why columns are not judged, one a reason. found: columns and reasons."""
+def without(found: Opinion) -> str:
+    """The columns that a verdict says nothing of, in words."""
+    if not (found.state is State.YES or (found.state is State.NO and found.some)):
+        return ""
+    names = dict.fromkeys(name for case in found.decision.left_out for name, _ in case.why_not)
+    return f"without {', '.join(names)}" if names else ""
+
+
+def _columns(found: Iterable[Case], what: str) -> list[str]:
+    """Why columns are not judged, one a reason."""
     columns: dict[str, list[str]] = {}
-    for name, reason in dict.fromkeys(found):
+    for name, reason in dict.fromkeys(entry for case in found for entry in case.why_not):
         columns.setdefault(reason, []).append(name)
-    return [f"{', '.join(names)} not judged: {reason}" for reason, names in columns.items()]
+    return [f"{', '.join(names)} {what}: {reason}" for reason, names in columns.items()]
 
 
 def _open(found: Opinion) -> list[str]:

@@ -30,6 +30,11 @@ class Gate:
     why: str = ""
     is_known: bool = True
 
+    @property
+    def is_shut(self) -> bool:
+        """Whether no further record would open it."""
+        return self.is_known and not self.is_open
+
 
 OPEN = Gate(True)
 

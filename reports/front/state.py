@@ -88,7 +88,7 @@ def headlines(standing: Standing) -> Iterator[Headline]:
     for judged in standing.judgements:
         if judged.claim.headline and judged.ours in (*FOR, *AGAINST):
             numbers = judged.effect or judged.ours_numbers
-            yield Headline(judged.claim.quotation, judged.ours, numbers, claim=judged.claim.id)
+            yield Headline(judged.claim.quotation, judged.verdict, numbers, claim=judged.claim.id)
     for found in standing.findings:
         if found.headline and found.agrees is not None:
             given = f"printed {found.printed}, recomputed {found.recomputed}"

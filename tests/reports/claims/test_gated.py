@@ -19,6 +19,7 @@ RunOf = Callable[..., RunRecord]
 JudgeOf = Callable[..., Judgement]
 TARGET = Target({"qqp": 84.0}, (FEDAVG,))
 SHUT = {"linear": 95.0}
+THREE = ("qqp", "qnli", "rte")
 WEAK = "QQP not judged: the encoder is too weak here: centralised training 90.0, a linear model 95.0, n = 8"
 ORDERINGS: tuple[Relation, ...] = (
     Better((SPLIT,), (FEDAVG,), tasks=("qqp",)),
@@ -129,13 +130,49 @@ def test_leaking_columns_count_once_their_split_is_by_group(
 def test_averages_leave_out_what_leaks(run_of: RunOf, judge_of: JudgeOf, table3: Benchmark) -> None:
     columns = {column.task: column for column in table3.columns}
     leak = replace(columns["qnli"], leak="share sentences with training")
-    two = replace(table3, columns=(columns["qqp"], leak))
+    three = replace(table3, columns=(columns["qqp"], columns["rte"], leak))
     records = [
         run_of(row, task, (0, level + seed / 50), seed=seed)
-        for (row, level), task, seed in product((("fedsplitbert", 70.0), ("fedavg", 60.0)), ("qqp", "qnli"), range(7))
+        for (row, level), task, seed in product((("fedsplitbert", 70.0), ("fedavg", 60.0)), THREE, range(7))
     ]
-    found = judge_of(AverageBetter((SPLIT,), (FEDAVG,), by=1.0), records, table=two)
+    relation = AverageBetter((SPLIT,), (FEDAVG,), by=1.0)
+    found = judge_of(relation, records, table=three)
     assert (found.ours, "(Table III +10.00 without QNLI)" in found.effect) == ("supported", True)
+    found = judge_of(relation, records, table=three, shut=("rte",))  # one of three tables' tasks is no average of it
+    assert (found.ours, "RTE not judged: the encoder is too weak" in found.why) == ("not judged", True)
+
+
+@pytest.mark.parametrize("is_run", [True, False])
+def test_what_can_never_be_judged_is_left_out_and_named(run_of: RunOf, judge_of: JudgeOf, is_run: bool) -> None:
+    """Where most columns are left: else a claim about all of them would be about few."""
+    relation = Better((SPLIT,), (FEDAVG,), tasks=THREE, scores=("test/accuracy",))
+    for level, some, verdict in ((70.0, False, "supported"), (50.0, True, "contradicted")):
+        records = [
+            run_of(row, task, (0, score + seed / 50), seed=seed)
+            for (row, score), task, seed in product(
+                (("fedsplitbert", level), ("fedavg", 60.0)), THREE if is_run else THREE[1:], range(7)
+            )
+        ]
+        if not is_run:  # something else has, so that the column's gate is known
+            records += [run_of("fedprox", THREE[0], seed=seed) for seed in range(7)]
+        asked = replace(relation, some=some)
+        found = judge_of(asked, records, shut=THREE[:1])
+        assert (found.ours, found.without, found.verdict) == (verdict, "without QQP", f"{verdict} without QQP")
+        assert found.why.startswith("QQP left out: the encoder is too weak here")
+        few = judge_of(asked, records, shut=THREE[:2])
+        assert (few.ours, few.without) == ("undecided", "")
+        assert few.why.startswith("QQP, QNLI not judged: the encoder is too weak here")
+
+
+def test_a_column_that_may_still_be_judged_is_asked_for(run_of: RunOf, judge_of: JudgeOf) -> None:
+    """One whose gate nobody knows, or that was not run."""
+    rows = (("fedsplitbert", 70.0), ("fedavg", 60.0))
+    records = [
+        run_of(row, task, (0, level + seed / 50), seed=seed)
+        for (row, level), task, seed in product(rows, THREE[:2], range(7))
+    ]
+    found = judge_of(Better((SPLIT,), (FEDAVG,), tasks=THREE, scores=("test/accuracy",)), records)
+    assert (found.ours, found.why) == ("undecided", "2 of 3 for; 1 of 3 not run")
 
 
 @pytest.mark.parametrize("relation", [*ORDERINGS[:5], *ORDERINGS[7:]], ids=lambda relation: type(relation).__name__)
