@@ -74,7 +74,7 @@ class Case:
     @property
     def text(self) -> str:
         if self.estimate is None or self.estimate.value is None:
-            return f"{self.name}: undefined"
+            return f"{self.name}: {'not run' if self.estimate is None else 'undefined'}"
         sign = "+" if self.asked.is_signed else ""
         shown = f"{_signed(self.estimate.value, sign)}{self.asked.unit}"
         if self.estimate.interval is not None and self.estimate.interval[0] < self.estimate.interval[1]:
