@@ -37,11 +37,11 @@ class Derivation(Estimate):
 class Unjudged(Estimate):
     """Something of which nothing may be concluded, whether there is a number or none.
 
-    why: a column's name and the reason, each. is_shut: whether no record of its scale would change that.
+    why: a column's name and the reason, each. is_settled: whether a claim about all columns is judged without this one.
     """
 
     why: tuple[tuple[str, str], ...] = ()
-    is_shut: bool = False
+    is_settled: bool = False
 
 
 def derivation(value: float, n: int, note: str = "") -> Derivation:
@@ -49,10 +49,10 @@ def derivation(value: float, n: int, note: str = "") -> Derivation:
     return Derivation(value, (value, value), n, note)
 
 
-def unjudged(found: Estimate | None, why: Sequence[tuple[str, str]], *, is_shut: bool = False) -> Unjudged:
+def unjudged(found: Estimate | None, why: Sequence[tuple[str, str]], *, is_settled: bool = False) -> Unjudged:
     """The number, if there is one, with the reasons for which nothing may be concluded from it."""
     known = {each.name: getattr(found, each.name) for each in fields(Estimate)} if found else {"value": None}
-    return Unjudged(**known, why=tuple(why), is_shut=is_shut)
+    return Unjudged(**known, why=tuple(why), is_settled=is_settled)
 
 
 def are_most(some: Collection[object], every: Collection[object]) -> bool:

@@ -34,7 +34,7 @@ class _Table:
     def counted(self) -> tuple[str, ...]:
         """The tasks that enter: those that can be judged, where they are most of them; else all."""
         every = self.runs.tables.tasks(self.rows[0])
-        counted = tuple(task for task in every if not self.runs.gate(self.rows[0], task).is_shut)
+        counted = tuple(task for task in every if not self.runs.gate(self.rows[0], task).is_settled)
         return counted if are_most(counted, every) else every
 
     def why_not(self, task: str) -> str:
@@ -64,13 +64,13 @@ def average_margin(runs: Runs, relation: AverageBetter, rivals: Mapping[str, At]
     """The average above one rival of each table, mean over the table's rows, then over the tables.
 
     rivals: by benchmark, one of the relation's choices.
-    Without what can never be judged; no interval unless every other task of the tables was run, and nothing is
+    Without what cannot be judged; no interval unless every other task of the tables was run, and nothing is
     concluded unless all of them are evidence. Tables share data, seed by seed: their errors are taken to go together.
     """
     averages: list[Estimate] = []
     texts: list[str] = []
     closed: dict[str, str] = {}
-    is_whole, is_shut = True, False
+    is_whole, is_settled = True, False
     for name, rival in rivals.items():
         rows = tuple(row for row in relation.rows if row.benchmark == name)
         table = _Table(runs, rows, rival, relation.over_failed)
@@ -79,12 +79,12 @@ def average_margin(runs: Runs, relation: AverageBetter, rivals: Mapping[str, At]
         if found:
             averages.append(average_of(tuple(found.values())))
             texts.append(table.in_words(found))
-        shut = [task for task in table.counted if runs.gate(rows[0], task).is_shut]
-        is_shut = is_shut or bool(shut)
-        closed |= {table.name(task): why for task in (*shut, *found) if (why := table.why_not(task))}
+        lost = [task for task in table.counted if runs.gate(rows[0], task).is_settled]
+        is_settled = is_settled or bool(lost)
+        closed |= {table.name(task): why for task in (*lost, *found) if (why := table.why_not(task))}
     if not averages:
-        return unjudged(None, list(closed.items()), is_shut=True) if is_shut else None
+        return unjudged(None, list(closed.items()), is_settled=True) if is_settled else None
     whole = average_together(averages, ", ".join(texts))
     if closed:
-        return unjudged(whole, list(closed.items()), is_shut=is_shut)
+        return unjudged(whole, list(closed.items()), is_settled=is_settled)
     return whole if is_whole else replace(whole, interval=None, error=None)

@@ -52,14 +52,14 @@ class Case:
         return self.estimate.why if isinstance(self.estimate, Unjudged) else ()
 
     @property
-    def is_shut(self) -> bool:
-        """Whether no record of its scale would ever decide it."""
-        return isinstance(self.estimate, Unjudged) and self.estimate.is_shut
+    def is_settled(self) -> bool:
+        """Whether a claim about all columns is judged without it."""
+        return isinstance(self.estimate, Unjudged) and self.estimate.is_settled
 
     @property
     def is_run(self) -> bool:
         """Whether there is something to show."""
-        return self.estimate is not None and not (self.is_shut and self.estimate.value is None)
+        return self.estimate is not None and (not self.why_not or (self.estimate.value, self.estimate.n) != (None, 0))
 
     @property
     def judged(self) -> Estimate | None:

@@ -5,7 +5,7 @@ false one some comparison is false, and that one is found to hold by chance no m
 contradicted where one of them is after Holm's correction for their number. Where one comparison is enough ("some
 times"), the two change places. Numbers without noise decide as they are, and are not counted by the correction.
 
-Columns that can never be judged at a scale are left out, and named, where most of a claim's columns are left.
+Columns that cannot be judged at a scale are left out, and named, where most of a claim's columns are left.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class Part:
     def is_noisy(self) -> bool:
         return any(is_noisy(case.judged) for case in self._judged if case.judged is not None)
 
-    def only(self, is_shut: bool) -> Part:
-        """Its comparisons that no record would ever decide, or the others."""
-        return Part(tuple(case for case in self.cases if case.is_shut is is_shut))
+    def only(self, settled: bool) -> Part:
+        """Its comparisons that cannot be judged, and that is settled, or the others."""
+        return Part(tuple(case for case in self.cases if case.is_settled is settled))
 
     @property
     def holds(self) -> float:
@@ -100,7 +100,7 @@ class Decision:
     cases: in the claim's order, each with its state: YES where it holds on its own, NO where it decides against the
     claim (where one is enough: where it fails on its own). Of several parts with several comparisons each, the best
     comparison of each stands for it. some: whether one comparison is enough for the whole claim. tests: how many ways
-    to fail Holm's correction counts. left_out: those that can never be judged and are not asked for.
+    to fail Holm's correction counts. left_out: those that cannot be judged and are not asked for.
     """
 
     state: State
@@ -134,8 +134,8 @@ def decide(relations: Iterable[Relation], source: Source) -> Decision:
 
 
 def _judgeable(parts: list[Part]) -> tuple[list[Part], list[Part]]:
-    """The parts without what can never be judged, and the rest of them; all, where few columns would be left."""
-    kept, closed = ([part.only(shut) for part in parts if part.only(shut).cases] for shut in (False, True))
+    """The parts without what cannot be judged, and the rest of them; all, where few columns would be left."""
+    kept, closed = ([part.only(one) for part in parts if part.only(one).cases] for one in (False, True))
     columns = [{task for part in some for case in part.cases for task in case.tasks} for some in (kept, parts)]
     return (kept, closed) if are_most(*columns) else (parts, [])
 

@@ -69,12 +69,12 @@ class InRecords:
     def _as_evidence(self, found: Estimate | None, rows: Sequence[At], task: str, why: str = "") -> Estimate | None:
         """What is found, or that nothing may be concluded from it: where a row's gate is shut, or for a reason.
 
-        Of several reasons the one that more records would not remove: it stands before any run.
+        Of several reasons the one that more runs would not remove: it stands before any.
         """
         gates, name = [self.runs.gate(at, task) for at in rows], self.tables.task(rows[0], task)
         for gate in gates:
             if gate.is_shut:
-                return unjudged(found, [(name, gate.why)], is_shut=True)
+                return unjudged(found, [(name, gate.why)], is_settled=gate.is_settled)
         reasons = [reason for reason in (why, *(gate.why for gate in gates)) if reason]
         return unjudged(found, [(name, reasons[0])]) if found is not None and reasons else found
 

@@ -41,7 +41,7 @@ class Judgement:
     "fails by derivation", "undecided", "not judged" (before any run, where all of its columns are shut) or "not run".
     effect: the number that decides, or keeps it from being decided, with its interval; why: what keeps it; seen: the
     smallest effect that so many seeds would decide.
-    without: the columns that its verdict says nothing of, as none of their records ever could.
+    without: the columns that its verdict says nothing of, as none of their records can.
     otherwise: another reading's name -> its two verdicts and numbers. stand_ins: tasks that were judged in place of
     others that have no records, in words.
     """

@@ -19,20 +19,24 @@ from reports.evidence.statistics import Estimate, mean, printed
 NOT_RUN = "reference rows not run"
 NOT_TUNED = "not every method is tuned there yet"
 NO_ERROR = "reference rows show no error yet, as one seed does"
+SETTLED = 3  # seeds after which what central training has not learned is left out of claims about all columns
 Key = tuple[str, int]
 
 
 @dataclass(frozen=True)
 class Gate:
-    """Whether a column's scores are evidence. why: in words, where they are not. is_known: whether that is settled."""
+    """Whether a column's scores are evidence. why: in words, where they are not.
+
+    is_known: whether the rows that say so have run. is_settled: whether SETTLED seeds or more leave it shut, or a leak.
+    """
 
     is_open: bool
     why: str = ""
     is_known: bool = True
+    is_settled: bool = False
 
     @property
     def is_shut(self) -> bool:
-        """Whether no further record would open it."""
         return self.is_known and not self.is_open
 
 
@@ -55,7 +59,7 @@ def gate_of(benchmark: Benchmark, column: Column, scale: Scale, index: Index) ->
     reference = home(benchmark)
     yardstick = reference.yardstick
     if _leaks(benchmark, column, scale):
-        return Gate(False, f"its test examples {column.leak}")
+        return Gate(False, f"its test examples {column.leak}", is_settled=True)
     judged = next((own for own in reference.columns if own.task == column.task), None)
     if judged is None or not has_references(benchmark) or scale.id not in {known.id for known in reference.scales}:
         return Gate(False, NOT_RUN, is_known=False)
@@ -173,7 +177,8 @@ def _decided(yardstick: Yardstick, scored: Mapping[str, Mapping[Key, RunRecord]]
     if not failing:
         return OPEN
     best = _shown(_values(list(scored[yardstick.row].values()), score))
-    return Gate(False, f"{yardstick.fails}: {yardstick.name} {best}, {', '.join(failing)}, n = {min(seeds)}")
+    why = f"{yardstick.fails}: {yardstick.name} {best}, {', '.join(failing)}, n = {min(seeds)}"
+    return Gate(False, why, is_settled=min(seeds) >= SETTLED)
 
 
 def _shown(values: Sequence[float]) -> str:
