@@ -70,7 +70,7 @@ def average_margin(runs: Runs, relation: AverageBetter, rivals: Mapping[str, At]
     averages: list[Estimate] = []
     texts: list[str] = []
     closed: dict[str, str] = {}
-    is_whole, is_settled = True, False
+    is_whole = True
     for name, rival in rivals.items():
         rows = tuple(row for row in relation.rows if row.benchmark == name)
         table = _Table(runs, rows, rival, relation.over_failed)
@@ -80,11 +80,10 @@ def average_margin(runs: Runs, relation: AverageBetter, rivals: Mapping[str, At]
             averages.append(average_of(tuple(found.values())))
             texts.append(table.in_words(found))
         lost = [task for task in table.counted if runs.gate(rows[0], task).is_settled]
-        is_settled = is_settled or bool(lost)
         closed |= {table.name(task): why for task in (*lost, *found) if (why := table.why_not(task))}
     if not averages:
-        return unjudged(None, list(closed.items()), is_settled=True) if is_settled else None
+        return unjudged(None, list(closed.items())) if closed else None
     whole = average_together(averages, ", ".join(texts))
     if closed:
-        return unjudged(whole, list(closed.items()), is_settled=is_settled)
+        return unjudged(whole, list(closed.items()))
     return whole if is_whole else replace(whole, interval=None, error=None)

@@ -136,7 +136,7 @@ def decide(relations: Iterable[Relation], source: Source) -> Decision:
 def _judgeable(parts: list[Part]) -> tuple[list[Part], list[Part]]:
     """The parts without what cannot be judged, and the rest of them; all, where few columns would be left."""
     kept, closed = ([part.only(one) for part in parts if part.only(one).cases] for one in (False, True))
-    columns = [{task for part in some for case in part.cases for task in case.tasks} for some in (kept, parts)]
+    columns = [{(case.place, case.tasks) for part in some for case in part.cases} for some in (kept, parts)]
     return (kept, closed) if are_most(*columns) else (parts, [])
 
 

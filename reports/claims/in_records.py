@@ -105,7 +105,7 @@ class InRecords:
     def p_value(self, relation: NotTold, pair: Pair) -> Estimate | None:
         pairs = self.runs.paired(pair.row, pair.other, pair.task)
         if not pairs:
-            return None
+            return self._as_evidence(None, (pair.row, pair.other), pair.task)
         return unjudged(unpaired_p(pairs, pair.score), [(self.tables.task(pair.row, pair.task), NO_EVIDENCE)])
 
     def average_margin(self, relation: AverageBetter, rivals: Mapping[str, At]) -> Estimate | None:

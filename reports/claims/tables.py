@@ -32,10 +32,10 @@ RULE = (
     "seed, the best round of the best baseline; where the majority-class baseline meets a target, nothing is judged. "
     "Scores are evidence only where the encoder learns the task: on all clients' test examples together, centralised "
     "training beats a linear model and the majority-class baseline of all; and to beat a row that does not beat that "
-    "baseline itself proves nothing, unless its failing is what is claimed. Columns that cannot be judged at a scale,"
-    " by three seeds or more, are left out, and named, where most of a claim's columns are left. What follows from "
-    "shapes, or from what a method is, holds or fails by derivation. Would have seen, or sees: the distance from what"
-    " is asked that these seeds decide four times of five."
+    "baseline itself proves nothing, unless its failing is what is claimed. Columns that cannot be judged at a scale, "
+    "by three seeds or more, are left out, and named, where most of a claim's columns are left. What follows from "
+    "shapes, or from what a method is, holds or fails by derivation. Would have seen, or sees: the distance from what "
+    "is asked that these seeds decide four times of five."
 )
 
 

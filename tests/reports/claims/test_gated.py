@@ -143,7 +143,7 @@ def test_averages_leave_out_what_leaks(run_of: RunOf, judge_of: JudgeOf, table3:
 
 
 @pytest.mark.parametrize("is_run", [True, False])
-def test_what_can_never_be_judged_is_left_out_and_named(run_of: RunOf, judge_of: JudgeOf, is_run: bool) -> None:
+def test_what_cannot_be_judged_is_left_out_and_named(run_of: RunOf, judge_of: JudgeOf, is_run: bool) -> None:
     """Where most columns are left: else a claim about all of them would be about few."""
     relation = Better((SPLIT,), (FEDAVG,), tasks=THREE, scores=("test/accuracy",))
     for level, some, verdict in ((70.0, False, "supported"), (50.0, True, "contradicted")):
