@@ -44,15 +44,20 @@ def report_command(words: argparse.Namespace) -> int:
         readme, pictures = words.readme, words.pictures
         links = _pictures(pages, pictures, readme.parent, drawing) if readme and pictures else {}
         claims: list[str] = []
+        audits: list[str] = []
         for paper in dict.fromkeys(part.benchmark.paper.id for part in chosen):
             scales = {part.scale.id: part.scale for part in chosen if part.benchmark.paper.id == paper}
             claims += [show_claims(paper, scale, records, made) for scale in scales.values()]
-            claims.append(show_audit(paper, records, made))
+            audits.append(show_audit(paper, records, made))
     if readme:
-        parts = [*sweeps_markdown(_asked_for(words.id), words.scale, pictures, readme.parent), *claims]
-        update_readme(readme, render_state(pages, links, "\n\n".join(text.strip() for text in parts if text)))
+        rest = [*sweeps_markdown(_asked_for(words.id), words.scale, pictures, readme.parent), *audits]
+        update_readme(readme, render_state(pages, links, *map(_joined, (claims, rest))))
         print(f"updated {readme}")
     return 0
+
+
+def _joined(texts: Sequence[str]) -> str:
+    return "\n\n".join(text.strip() for text in texts if text)
 
 
 def _pictures(pages: Sequence[Page], folder: Path, beside: Path, draw: Callable[..., None]) -> dict[str, str]:

@@ -55,18 +55,23 @@ def _state(page: Page, picture: str | None) -> str:
     return "\n\n".join(parts)
 
 
-def render_state(pages: Iterable[Page], pictures: Mapping[str, str] = MappingProxyType({}), claims: str = "") -> str:
+def render_state(
+    pages: Iterable[Page], pictures: Mapping[str, str] = MappingProxyType({}), claims: str = "", rest: str = ""
+) -> str:
     """Markdown of what is reproduced so far, for the part between the markers.
 
-    It begins with its contents. pictures: benchmark id -> link to its picture. claims: Markdown of the judged claims
-    and of the audit, which comes last.
+    It begins with its contents; then come the claims, what a reader asks for first. pictures: benchmark id -> link to
+    its picture. claims, rest: Markdown of the judged claims, and of what comes after the tables.
     """
     shown = list(pages)
-    parts = [_state(page, pictures.get(page.request.benchmark.id)) for page in shown]
-    state = "\n\n".join([*parts, *([claims.strip()] if claims else [])])
+    tables = [_state(page, pictures.get(page.request.benchmark.id)) for page in shown]
+    state = "\n\n".join(part for part in (claims.strip(), *tables, rest.strip()) if part)
     if not state:
         return "Nothing has been run yet."
-    notes = {page.request.heading: f": {page.run} of {page.cells} cells run" for page in shown}
+    notes = {
+        page.request.heading: f": {page.run} of {page.cells} cells run. {escape(page.request.benchmark.title)}"
+        for page in shown
+    }
     return f"{_contents(state, notes)}\n\n{state}"
 
 
@@ -82,11 +87,13 @@ def anchors(text: str) -> dict[str, str]:
 
 
 def _contents(state: str, notes: Mapping[str, str]) -> str:
-    """A link to each heading, with what is said beside it."""
-    links = (
-        f"- [{escape(heading)}](#{address}){notes.get(heading, '')}" for address, heading in anchors(state).items()
-    )
-    return "\n".join(links)
+    """A link to each heading, with what is said beside it, under the scale that a heading names after its dot."""
+    scales: dict[str, list[str]] = {}
+    for address, heading in anchors(state).items():
+        name, _, scale = heading.partition(" · ")
+        scales.setdefault(scale, []).append(f"- [{escape(name)}](#{address}){notes.get(heading, '')}")
+    titles = {scale: f"{escape(scale[:1].upper() + scale[1:] or 'At every scale')}:" for scale in scales}
+    return "\n\n".join("\n".join([titles[scale], "", *links]) for scale, links in scales.items())
 
 
 def update_readme(path: Path, text: str) -> bool:
