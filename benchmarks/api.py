@@ -132,7 +132,7 @@ def run(chosen: Selection, made: Settings | None = None, tell: Sink | None = Non
 
     run_cells(cells, made, collect, chosen.benchmark.keeps_weights)
     if failures:
-        raise UserError(summary(failures, len(cells), chosen))
+        raise UserError(summary(failures, cells, chosen))
     return [replace(finished[cell.spec_id], folder=made.records_dir) for cell in cells]
 
 

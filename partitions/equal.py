@@ -28,5 +28,5 @@ class Equal:
     def __call__(self, labels: np.ndarray, n_clients: int, rng: np.random.Generator) -> Partition:
         labels = require_labels(labels)
         n_drawn = share_of(labels.size, self.share)
-        sizes = equal_sizes(n_drawn, require_clients(n_clients, n_drawn))
+        sizes = equal_sizes(n_drawn, require_clients(n_clients, n_drawn, of=labels.size))
         return reported(self.scheme, labels, deal(np.arange(labels.size), sizes, rng))

@@ -46,7 +46,7 @@ class Sizes:
     def __call__(self, labels: np.ndarray, n_clients: int, rng: np.random.Generator) -> Partition:
         labels = require_labels(labels)
         n_drawn = share_of(labels.size, self.share)
-        n_clients = require_clients(n_clients, n_drawn)
+        n_clients = require_clients(n_clients, n_drawn, of=labels.size)
         if n_clients != len(self.sizes):
             raise PartitionError(f"sizes are given for {len(self.sizes)} clients, but {n_clients} are wanted")
         return reported(self.scheme, labels, deal(np.arange(labels.size), self._counts(n_drawn), rng))

@@ -55,7 +55,7 @@ def _run_table(words: argparse.Namespace) -> None:
 
     _, failures = compute(chosen, cells, made, tracking=not words.no_tracking, show=show)
     if failures:
-        raise UserError(summary(failures, len(cells), chosen))
+        raise UserError(summary(failures, cells, chosen))
 
 
 def work_command(words: argparse.Namespace) -> int:
@@ -63,7 +63,7 @@ def work_command(words: argparse.Namespace) -> int:
     chosen, cells, made = _chosen(words)
     _, failures = compute(chosen, cells, made, tracking=False)
     if failures:
-        raise UserError(summary(failures, len(cells), chosen))
+        raise UserError(summary(failures, cells, chosen))
     return 0
 
 
@@ -180,16 +180,18 @@ def open_mirror(chosen: Selection, made: Settings, tasks: Sequence[str] = ()) ->
             yield mirror
 
 
-def summary(failures: Sequence[CellFailed], cells: int, chosen: Selection) -> str:
-    """Each distinct reason once, with the cells that it stopped."""
+def summary(failures: Sequence[CellFailed], cells: Sequence[Cell], chosen: Selection) -> str:
+    """Each distinct reason once, with what it stopped: some of the cells asked for, and what they begin from."""
     reasons: dict[str, list[str]] = {}
     names = chosen.names()
     for failure in failures:
         reasons.setdefault(failure.message, []).append(names[failure.cell.spec_id])
-    if len(failures) == cells and len(reasons) == 1:
+    stopped_cells = len({cell.spec_id for cell in cells} & {failure.cell.spec_id for failure in failures})
+    if stopped_cells == len(cells) and len(reasons) == 1:
         return next(iter(reasons))
     lines = [f"{reason} ({'; '.join(stopped)})" for reason, stopped in reasons.items()]
-    return f"{len(failures)} of {cells} cells could not be computed; the others are finished. " + "\n".join(lines)
+    rest = "; the others are finished" if stopped_cells < len(cells) else ""
+    return f"{stopped_cells} of {len(cells)} cells could not be computed{rest}. " + "\n".join(lines)
 
 
 def warn(message: str) -> None:

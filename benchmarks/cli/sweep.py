@@ -154,7 +154,7 @@ class _Running:
         records, failures = compute(self.selection, cells, self.made, tracking=self.tracking, show=show)
         self._know(records)
         if failures:
-            self.problems.append(summary(failures, len(cells), self.selection))
+            self.problems.append(summary(failures, cells, self.selection))
         if is_last and not self.records:
             raise UserError("\n".join(self.problems))
 

@@ -12,10 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.cli.run import summary
+from benchmarks.cli.select import Selection
 from benchmarks.errors import UserError
+from benchmarks.events import CellFailed
 from benchmarks.federation import load_inputs
+from benchmarks.registry import benchmark
 from benchmarks.settings import Settings, require_machine
 from benchmarks.spec import Cell
+from benchmarks.stages import earlier_stages
 
 TABLE = "fedsplitbert-table3"
 ROOT = Path(__file__).resolve().parents[2]
@@ -173,6 +178,18 @@ def test_one_message_names_every_reason_and_the_cells_that_it_stopped(
     message = refusal(run_words(tmp_path, methods, "training.rounds=1", "options.critical_layer=6"))
     assert message.startswith("2 of 3 cells could not be computed; the others are finished. fedavg: unknown options")
     assert "(MRPC · FedAvg · seed 0)" in message
+
+
+def test_what_a_cell_begins_from_is_named_and_not_counted_as_a_cell() -> None:
+    table = benchmark("fedbfpt-table3")
+    scale = table.scale("demo")
+    chosen = Selection(table, scale, [table.row("bert-c")], [table.columns[0]], [0])
+    [cell] = [cell for _, _, cell in chosen.cells()]
+    stage = earlier_stages(cell)[-1]
+    failures = [CellFailed(stage, "no passages"), CellFailed(cell, "stopped")]
+    message = summary(failures, [cell], chosen)
+    assert message.startswith("1 of 1 cells could not be computed. no passages (first: corpus-")
+    assert message.endswith(f"stopped ({table.columns[0].name} · BERT-C · seed 0)")
 
 
 # ---- places ----------------------------------------------------------------------------------------------------
