@@ -58,12 +58,11 @@ def require_classes(labels: np.ndarray, purpose: str) -> np.ndarray:
     return labels
 
 
-def require_clients(n_clients: int, n_examples: int, of: int | None = None) -> int:
+def require_clients(n_clients: int, n_examples: int, of: int = 0) -> int:
     """`n_clients` as an int between 1 and the number of examples. of: how many these were drawn from, if from more."""
     n_clients = require_integer(n_clients, "n_clients", minimum=1)
     if n_clients > n_examples:
-        is_part = of is not None and of > n_examples
-        drawn, instead = (f", drawn from {of}", ", a larger share or more data") if is_part else ("", "")
+        drawn, instead = (f", drawn from {of}", ", a larger share or more data") if of > n_examples else ("", "")
         raise PartitionError(
             f"{n_clients} clients cannot share {n_examples} examples{drawn}: every client needs at least one, "
             f"use fewer clients{instead}"

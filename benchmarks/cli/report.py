@@ -51,13 +51,9 @@ def report_command(words: argparse.Namespace) -> int:
             audits.append(show_audit(paper, records, made))
     if readme:
         rest = [*sweeps_markdown(_asked_for(words.id), words.scale, pictures, readme.parent), *audits]
-        update_readme(readme, render_state(pages, links, *map(_joined, (claims, rest))))
+        update_readme(readme, render_state(pages, links, claims, rest))
         print(f"updated {readme}")
     return 0
-
-
-def _joined(texts: Sequence[str]) -> str:
-    return "\n\n".join(text.strip() for text in texts if text)
 
 
 def _pictures(pages: Sequence[Page], folder: Path, beside: Path, draw: Callable[..., None]) -> dict[str, str]:

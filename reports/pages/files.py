@@ -56,16 +56,19 @@ def _state(page: Page, picture: str | None) -> str:
 
 
 def render_state(
-    pages: Iterable[Page], pictures: Mapping[str, str] = MappingProxyType({}), claims: str = "", rest: str = ""
+    pages: Iterable[Page],
+    pictures: Mapping[str, str] = MappingProxyType({}),
+    claims: Iterable[str] = (),
+    rest: Iterable[str] = (),
 ) -> str:
     """Markdown of what is reproduced so far, for the part between the markers.
 
     It begins with its contents; then come the claims, what a reader asks for first. pictures: benchmark id -> link to
-    its picture. claims, rest: Markdown of the judged claims, and of what comes after the tables.
+    its picture. claims, rest: Markdown of the judged claims, and of what comes after the tables, each "" left out.
     """
     shown = list(pages)
     tables = [_state(page, pictures.get(page.request.benchmark.id)) for page in shown]
-    state = "\n\n".join(part for part in (claims.strip(), *tables, rest.strip()) if part)
+    state = "\n\n".join(part.strip() for part in (*claims, *tables, *rest) if part)
     if not state:
         return "Nothing has been run yet."
     notes = {
@@ -88,12 +91,12 @@ def anchors(text: str) -> dict[str, str]:
 
 def _contents(state: str, notes: Mapping[str, str]) -> str:
     """A link to each heading, with what is said beside it, under the scale that a heading names after its dot."""
-    scales: dict[str, list[str]] = {}
+    links: dict[str, list[str]] = {}
     for address, heading in anchors(state).items():
         name, _, scale = heading.partition(" · ")
-        scales.setdefault(scale, []).append(f"- [{escape(name)}](#{address}){notes.get(heading, '')}")
-    titles = {scale: f"{escape(scale[:1].upper() + scale[1:] or 'At every scale')}:" for scale in scales}
-    return "\n\n".join("\n".join([titles[scale], "", *links]) for scale, links in scales.items())
+        title = escape(scale[:1].upper() + scale[1:] or "At every scale")
+        links.setdefault(f"{title}:\n", []).append(f"- [{escape(name)}](#{address}){notes.get(heading, '')}")
+    return "\n\n".join("\n".join([title, *listed]) for title, listed in links.items())
 
 
 def update_readme(path: Path, text: str) -> bool:

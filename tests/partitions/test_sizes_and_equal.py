@@ -69,10 +69,8 @@ def test_a_share_is_drawn_and_the_rest_stays_unused(check_partition, labels, sha
     for partitioner in (Equal(share=share), Sizes((1 / n_clients,) * n_clients, share=share)):
         drawn = round(labels.size * share)
         if drawn < n_clients:
-            found = f"{n_clients} clients cannot share {drawn} examples" + f", drawn from {labels.size}:" * (
-                drawn < labels.size
-            )
-            with pytest.raises(PartitionError, match=found):
+            of = f", drawn from {labels.size}" if drawn < labels.size else ""
+            with pytest.raises(PartitionError, match=f"{n_clients} clients cannot share {drawn} examples{of}:"):
                 partitioner(labels, n_clients, np.random.default_rng(seed))
             continue
         partition = partitioner(labels, n_clients, np.random.default_rng(seed))
