@@ -40,7 +40,7 @@ class _Table:
     def why_not(self, task: str) -> str:
         """Why nothing may be concluded on a task, if so."""
         failed = "" if self.counts_failed else self.runs.failed(self.rival, task)
-        return self.runs.gate(self.rows[0], task).why or failed
+        return self.runs.gate(self.rows[0], task).why or failed or self.runs.untuned((*self.rows, self.rival), task)
 
     def in_words(self, found: Mapping[str, Estimate]) -> str:
         """The table's part of the sum, and of which tasks it is."""

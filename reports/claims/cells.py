@@ -124,6 +124,10 @@ class Runs:
     def _found(self) -> dict[tuple[At, str], tuple[RunRecord, ...]]:
         return {}
 
+    def _scale(self, at: At) -> Scale | None:
+        """This scale as a row's table has it: tables of a paper may have encoders of their own there."""
+        return {scale.id: scale for scale in self.tables.benchmark(at).scales}.get(self.scale.id)
+
     @cached_property
     def _gates(self) -> dict[tuple[str, str], Gate]:
         return {}
@@ -132,11 +136,19 @@ class Runs:
         """Whether scores of a row's table on a task are evidence at this scale."""
         if (at.benchmark, task) not in self._gates:
             benchmark, column = self.tables.benchmark(at), self.tables.column(at, task)
-            # Tables of a paper may have encoders of their own at a scale.
-            scale = {scale.id: scale for scale in benchmark.scales}.get(self.scale.id, self.scale)
+            scale = self._scale(at) or self.scale
             found = OPEN if column is None else gate_of(benchmark, column, scale, self._index)
             self._gates[at.benchmark, task] = found
         return self._gates[at.benchmark, task]
+
+    def untuned(self, rows: Iterable[At], task: str) -> str:
+        """Why it proves nothing to compare rows on a task: settings that have still to be chosen; empty otherwise."""
+        names = []
+        for at in rows:
+            scale, column = self._scale(at), self.tables.column(at, task)
+            if scale and column and self.tables.row(at) in self.tables.benchmark(at).untuned(column, scale):
+                names.append(self.tables.row(at).name)
+        return f"not tuned there yet: {', '.join(dict.fromkeys(names))}" if names else ""
 
     @cached_property
     def _failed(self) -> dict[tuple[At, str], str]:
@@ -173,9 +185,8 @@ class Runs:
         """The records of a row on a task, one a seed in the order of seeds."""
         if (at, task) not in self._found:
             benchmark, column = self.tables.benchmark(at), self.tables.column(at, task)
-            scale = {scale.id: scale for scale in benchmark.scales}.get(self.scale.id)
+            scale, row = self._scale(at), self.tables.row(at)
             found: tuple[RunRecord, ...] = ()
-            row = self.tables.row(at)
             if column is not None and scale is not None and scale.id in row.scales and scale.id in column.scales:
                 found = select(benchmark, scale, row, column, self._index).records
             self._found[at, task] = found

@@ -52,7 +52,7 @@ def goal(runs: Runs, target: Target, task: str, score: str, seeds: Iterable[int]
     why = f"the majority-class baseline, which sends nothing, meets it in {met} of {len(known)} seeds"
     if not met and _is_ours(runs, target, task):  # what nothing has learned to reach is no target
         idle = [runs.failed(at, task) for at in target.baselines]
-        return Goal(known, text, idle[0] if all(idle) else "")
+        return Goal(known, text, idle[0] if all(idle) else runs.untuned(target.baselines, task))
     return Goal(known, text, why if met else "")
 
 

@@ -75,7 +75,7 @@ class InRecords:
         for gate in gates:
             if gate.is_shut:
                 return unjudged(found, [(name, gate.why)], is_settled=gate.is_settled)
-        reasons = [reason for reason in (why, *(gate.why for gate in gates)) if reason]
+        reasons = [reason for reason in (why, *(gate.why for gate in gates), self.runs.untuned(rows, task)) if reason]
         return unjudged(found, [(name, reasons[0])]) if found is not None and reasons else found
 
     # ---- scores ------------------------------------------------------------------------------------------------

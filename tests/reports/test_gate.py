@@ -155,7 +155,7 @@ def test_levels_stand_beside_those_of_others(table: Benchmark, runs: Made) -> No
     assert notes(replace(asked, rows=asked.rows[:3], gate=asked), lite) == []
 
 
-def test_nothing_is_judged_before_every_method_is_tuned(table: Benchmark, runs: Made, tmp_path: Path) -> None:
+def test_nothing_is_judged_before_the_reference_rows_are_tuned(table: Benchmark, runs: Made, tmp_path: Path) -> None:
     records = [
         *runs("central", [80.0, 81.0, 82.0]),
         *runs("linear", [70.0, 71.0, 70.5]),
@@ -176,8 +176,8 @@ def test_nothing_is_judged_before_every_method_is_tuned(table: Benchmark, runs: 
     assert note not in list(data_notes(request))
 
 
-def test_a_weak_encoder_needs_no_tuning_of_other_methods(table: Benchmark, runs: Made, tmp_path: Path) -> None:
-    """The rows of the yardstick settle that the gate is shut; only an open one asks for the rest."""
+def test_a_gate_asks_for_no_tuning_of_other_methods(table: Benchmark, runs: Made, tmp_path: Path) -> None:
+    """The rows of the yardstick settle it; what is compared has to be tuned by itself."""
     path = tmp_path / "chosen.json"
     rates = {"training.learning_rate": (1e-4,)}
     lite = replace(table.scale("lite"), search=Search({"central": rates, "fedavg": rates}, chosen=path))
@@ -199,7 +199,11 @@ def test_a_weak_encoder_needs_no_tuning_of_other_methods(table: Benchmark, runs:
     shut = gate(weak)
     assert (shut.is_open, shut.is_known) == (False, True)
     assert shut.why == "the encoder is too weak here: centralised training 67.0, a linear model 70.5, n = 3"
-    assert gate(able) == untuned
+    assert gate(able) == Gate(True)
+    rows = [At(asked.id, name) for name in ("central", "fedavg")]
+    of_all = Runs.of_all({asked.id: asked}, lite, runs("central", able))
+    assert of_all.untuned(rows, "qqp") == "not tuned there yet: FedAvg"
+    assert of_all.untuned(rows[:1], "qqp") == of_all.untuned(rows, "of no column") == ""
 
 
 # ---- rows that have learned nothing --------------------------------------------------------------------------------

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import pytest
 
 from benchmarks.claims import At, AtMost, AverageBetter, Better, Cheaper, Reaches, Relation, Same, Similar, Target
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, Cell, Column, Row, Scale
+from benchmarks.tuning import Search
 from reports.claims.judge import Judgement
 
 TABLE = "fedsplitbert-table3"
@@ -196,6 +198,22 @@ def test_to_beat_what_has_learned_nothing_proves_nothing(
         assert judge_of(claimed, told, table=one_task).ours in ("supported", "contradicted")
     working = [pooled(one, 60.0 + one.cell.seed / 10) for one in records]
     assert judge_of(relation, working, table=one_task).ours in ("supported", "contradicted")
+
+
+@pytest.mark.parametrize("relation", ORDERINGS, ids=lambda relation: type(relation).__name__)
+def test_what_is_compared_has_to_be_tuned(
+    judge_of: JudgeOf, one_task: Benchmark, records: list[RunRecord], relation: Relation, tmp_path: Path
+) -> None:
+    """FedAvg's settings have still to be chosen: only what reads FedAvg's runs waits for them."""
+    search = Search({"fedavg": {"training.learning_rate": (1e-4,)}}, chosen=tmp_path / "none.json")
+    lite = replace(one_task.scale("lite"), search=search)
+    asked = replace(one_task, scales=tuple(lite if scale.id == "lite" else scale for scale in one_task.scales))
+    found = judge_of(relation, records, table=asked)
+    if relation == Similar(QAT, SPLIT, within=1.0, tasks=("qqp",)):
+        assert found.ours == "supported"
+    else:
+        assert (found.ours, found.why) == ("not judged", "QQP not judged: not tuned there yet: FedAvg")
+        assert found.effect
 
 
 # ---- near a row that does nothing --------------------------------------------------------------------------------
