@@ -48,7 +48,8 @@ class Encoded:
             return texts
         counts = self.starts[texts + 1] - self.starts[texts]
         before = np.cumsum(counts) - counts  # blocks of the texts before
-        found: np.ndarray = np.arange(counts.sum()) + np.repeat(self.starts[texts] - before, counts)
+        found: np.ndarray = np.repeat(self.starts[texts] - before, counts)
+        found += np.arange(len(found))
         return found
 
 

@@ -145,9 +145,8 @@ def training_batches(
     if width is None:
         lengths = subset.examples.lengths
         pool = pool_batches * batch_size
-        order = np.concatenate(
-            [chunk[np.argsort(lengths[chunk], kind="stable")] for chunk in _cut(order, pool)] or [order]
-        )
+        for chunk in _cut(order, pool):
+            chunk[:] = chunk[np.argsort(lengths[chunk], kind="stable")]
         batches = _cut(order, batch_size)
         batches = [batches[index] for index in generator.permutation(len(batches))]
     else:

@@ -35,13 +35,17 @@ class Bar:
     @property
     def met(self) -> bool:
         """Whether it holds here."""
-        return self.value >= self.bound if self.at_least else self.value <= self.bound
+        return self._holds(self.value)
 
     def __str__(self) -> str:
+        # Three digits, or as many as show on which side of the bound it lies.
+        texts = (f"{self.value:.{digits}g}" for digits in range(3, 18))
+        shown = next(text for text in texts if self._holds(float(text)) == self.met)
         sign = "≥" if self.at_least else "≤"
-        return (
-            f"{self.what}: {self.value:.3g} {self.unit} (bar {sign} {self.bound:g}: {'met' if self.met else 'NOT met'})"
-        )
+        return f"{self.what}: {shown} {self.unit} (bar {sign} {self.bound:g}: {'met' if self.met else 'NOT met'})"
+
+    def _holds(self, value: float) -> bool:
+        return value >= self.bound if self.at_least else value <= self.bound
 
 
 @dataclass(frozen=True)

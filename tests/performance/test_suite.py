@@ -68,6 +68,19 @@ def test_a_bar_says_whether_it_holds(value, at_least, met):
     assert ("NOT met" in str(bar)) is not met
 
 
+@pytest.mark.parametrize(
+    ("value", "bound", "at_least", "shown"),
+    [
+        (1.1004, 1.1, False, "1.1004 × (bar ≤ 1.1: NOT met)"),
+        (1.0996, 1.1, False, "1.1 × (bar ≤ 1.1: met)"),
+        (0.24999, 0.25, True, "0.24999 × (bar ≥ 0.25: NOT met)"),
+        (3.678, 3, True, "3.68 × (bar ≥ 3: met)"),
+    ],
+)
+def test_a_bar_is_not_rounded_onto_the_other_side_of_its_bound(value, bound, at_least, shown):
+    assert str(Bar("speed", value, bound, at_least)) == f"speed: {shown}"
+
+
 def section(value):
     return Section("engine", "The engine", [{"way": "a", "s": 1.5}, {"way": "b", "s": None}], [Bar("speed", value, 2)])
 
