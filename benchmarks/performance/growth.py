@@ -53,8 +53,6 @@ def measure(bench: Bench, sizes: Sizes = Sizes()) -> Section:
     rows = [*by_clients, *beside_training, *tokens, *corpora]
     for row in (*tokens, *corpora):
         bench.say(_said(row))
-    for bar in bars:
-        bench.say(f"  {bar}")
     notes = (
         f"Peak memory is that of a fresh process each, its libraries included; {ROUNDS} rounds of two short texts a "
         f"client, with checkpoint, store and scores. Seconds are of the median round.",

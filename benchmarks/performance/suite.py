@@ -54,8 +54,8 @@ def run_suite(parts: Sequence[str], settings: Settings, repeats: int = REPEATS) 
     for name in parts or PARTS:
         print(f"{name}: {environment['device']}, {settings.threads} threads, medians of {repeats}")
         section = measure_of(name)(Bench(settings, repeats))
-        for bar in section.bars:
-            print(f"  {bar}")
+        for line in (*section.bars, *(() if section.rows else section.notes)):
+            print(f"  {line}")
         missed += sum(not bar.met for bar in section.bars)
         folder = settings.results_dir / WHERE
         folder.mkdir(parents=True, exist_ok=True)

@@ -104,6 +104,13 @@ def test_results_are_kept_and_make_a_page(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out == text
 
 
+def test_a_part_that_measures_nothing_says_why(tmp_path, monkeypatch, capsys):
+    nothing = Section("gpu", "On a GPU", [], (), ("This machine has no GPU.",))
+    monkeypatch.setattr(suite, "measure_of", lambda name: lambda bench: nothing)
+    assert run_suite(["gpu"], Settings(results_dir=tmp_path)) == 0
+    assert "  This machine has no GPU.\n" in capsys.readouterr().out
+
+
 def test_wrong_requests_are_told(tmp_path, capsys):
     with pytest.raises(UserError, match="expected results of `python -m benchmarks bench`, found none"):
         page(tmp_path)
