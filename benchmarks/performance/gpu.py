@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from statistics import median
 
 import torch
 
 from benchmarks.backbones import architecture
+from benchmarks.performance.processes import fresh_processes
 from benchmarks.performance.products import Encoder, matrix_rate
 from benchmarks.performance.section import Bar, Bench, Section, seconds
 from benchmarks.performance.workload import BACKBONE, clients_of, setting_of, texts
@@ -36,7 +35,7 @@ def measure(bench: Bench) -> Section:
                      "share": round(flops / rate, 3)})  # fmt: skip
     alone = 0.0
     for cells in CELLS:
-        with ProcessPoolExecutor(cells, mp_context=get_context("spawn")) as pool:
+        with fresh_processes(cells) as pool:
             speeds = list(pool.map(_small, [bench.repeats] * cells))
         alone = alone or speeds[0]
         rows.append({"what": f"{BACKBONE}, MRPC's lengths, {cells} cells", "examples_s": round(sum(speeds), 1),

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
-from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -16,6 +14,7 @@ from typing import TypeVar
 import torch
 
 from benchmarks.backbones import architecture
+from benchmarks.performance.processes import fresh_processes
 from benchmarks.performance.workload import BACKBONE, clients_of, setting_of, texts
 from benchmarks.runner import MANY_CLIENTS, hold_freed_memory, peak_memory_bytes, quiet_libraries
 from benchmarks.scoring import scores
@@ -57,7 +56,7 @@ class Cost:
 
 def in_process(work: Callable[..., Result], *arguments: object) -> Result:
     """The result of a fresh process: a peak of memory is a process's."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+    with fresh_processes(1) as process:
         return process.submit(work, *arguments).result()
 
 

@@ -10,6 +10,7 @@ from multiprocessing import get_context
 from typing import Any
 
 from benchmarks.performance.fedavg_job import Job, Ready, engine_seconds, prepare
+from benchmarks.performance.processes import fresh_processes
 from benchmarks.runner import hold_freed_memory, quiet_libraries
 
 CELLS = 2
@@ -38,9 +39,7 @@ def side_by_side(job: Job) -> Iterator[SideBySide]:
     """The processes, set up and warm."""
     context = get_context("spawn")
     one_thread = replace(job, settings=replace(job.settings, threads=1))
-    with ProcessPoolExecutor(
-        CELLS, mp_context=context, initializer=_set_up, initargs=(one_thread, context.Barrier(CELLS))
-    ) as pool:
+    with fresh_processes(CELLS, _set_up, one_thread, context.Barrier(CELLS)) as pool:
         cells = SideBySide(pool, one_thread)
         cells(0)
         yield cells

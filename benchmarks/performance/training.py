@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from statistics import median
 
 import torch
 
 from benchmarks.backbones import architecture
+from benchmarks.performance.processes import fresh_processes
 from benchmarks.performance.products import Encoder, matrix_rate
 from benchmarks.performance.section import Bar, Bench, Section, seconds
 from benchmarks.performance.workload import BACKBONE, clients_of, setting_of, texts
@@ -106,7 +105,7 @@ def _work(setting: Setting, client: Client) -> tuple[Callable[[], object], Calla
 
 
 def _side_by_side(precision: str, kernels: str, repeats: int, processes: int) -> list[Speed]:
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+    with fresh_processes(processes) as pool:
         return list(pool.map(_alone, *zip(*[(precision, kernels, repeats)] * processes, strict=True)))
 
 
