@@ -189,9 +189,8 @@ class _Tally:
 
 
 def lengths_of(subset: Subset) -> np.ndarray:
-    """Tokens of each text of a subset."""
-    lengths: np.ndarray = subset.examples.lengths[subset.indices]
-    return lengths
+    """Tokens of each text of a subset, int64 [n]: operations are products of them."""
+    return subset.examples.lengths[subset.indices].astype(np.int64)
 
 
 def _with_same_vocabulary(backbone: str, settings: Settings) -> str:

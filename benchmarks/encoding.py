@@ -46,11 +46,8 @@ class Encoded:
     def _of(self, texts: np.ndarray) -> np.ndarray:
         if self.starts is None:
             return texts
-        counts = self.starts[texts + 1] - self.starts[texts]
-        before = np.cumsum(counts) - counts  # blocks of the texts before
-        found: np.ndarray = np.repeat(self.starts[texts] - before, counts)
-        found += np.arange(len(found))
-        return found
+        begins, ends = self.starts[texts], self.starts[texts + 1]
+        return np.fromiter(chain.from_iterable(map(range, begins, ends)), np.int64, int((ends - begins).sum()))
 
 
 def encode(examples: Examples, tokenizer: Any, max_length: int, task: Task | None = None) -> Encoded:

@@ -32,7 +32,7 @@ class ExampleSet(Protocol):
 
     @property
     def lengths(self) -> np.ndarray:
-        """Tokens of each text, int64 [n]."""
+        """Tokens of each text, int32 or int64 [n]."""
 
     def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
         """The batch of some examples, padded to the longest of them, or to `width` tokens."""
@@ -58,8 +58,9 @@ class Examples:
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """Tokens of each example, int64 [n]."""
-        return np.diff(self.offsets)
+        """Tokens of each example, int32 [n]: there may be millions of them."""
+        found = np.empty(len(self), dtype=np.int32)
+        return np.subtract(self.offsets[1:], self.offsets[:-1], out=found, casting="same_kind")
 
     def words(self, indices: np.ndarray) -> np.ndarray:
         """The distinct token ids of some examples, in their order."""
