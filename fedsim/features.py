@@ -112,7 +112,7 @@ class FeatureExamples:
     """Examples by their hidden states: what `Examples` is by token ids, batch by batch.
 
     tokens: whether each token of a text has its row, or [CLS] alone. offsets: int64 [n + 1], where the rows of each
-    example begin. lengths: tokens of each text, int64 [n]; they decide who meets whom in a batch.
+    example begin. lengths: tokens of each text, int32 or int64 [n]; they decide who meets whom in a batch.
     """
 
     rows: Rows
