@@ -233,6 +233,10 @@ def simulate(replicates: int, seeds: Sequence[int] = SEEDS) -> dict[str, Any]:
     rows["average over 9 tasks beyond a bound"] = [
         at_bound([average_of(part) for part in _tasks(worlds, n)], 1.0) for n in seeds
     ]
+    unlike = [worlds[-1], *[worlds[0]] * 8]
+    rows["average over 9 tasks, one of 5 times the others' spread, beyond a bound"] = [
+        at_bound([average_of(part) for part in _tasks(unlike, n)], 1.0) for n in seeds
+    ]
     rows["each of 9 tasks beyond a bound"] = [_of_all(list(_tasks(worlds, n))) for n in seeds]
     rivals = redrawn(WORLDS[2], replicates, rivals=4, seed=9)
     by_n = ([of_differences(rivals, n, rival) for rival in range(4)] for n in seeds)

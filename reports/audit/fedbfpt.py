@@ -16,6 +16,7 @@ from reports.audit.checks import Finding, Material, against_exact, digits, liste
 from reports.audit.fedbfpt_costs import COMMUNICATION, COSTS, PERCENT, RIVAL, UNITS, by_shapes, computation, costed
 from reports.evidence.inference import estimate
 from reports.evidence.published import Numbers
+from reports.evidence.statistics import Component
 from reports.pages.text import number
 
 TEXT = "Text"
@@ -255,7 +256,8 @@ def comparable(numbers: Numbers) -> Iterator[Finding]:
     """Footnote 3: p-values above 0.05 show that FEDBFPT and BERT-FL are comparable; two one-sided tests would."""
     for task, name in NAMES.items():
         difference, error, seeds = _error(numbers, task)
-        low, high = estimate(difference, error, 2 * seeds - FREEDOM_LOST, seeds).interval or (-math.inf, math.inf)
+        components = [Component(error, 2 * seeds - FREEDOM_LOST)]
+        low, high = estimate(difference, components, seeds).interval or (-math.inf, math.inf)
         p = numbers.at(TEXT, "fedbfpt", task, P_VALUE)
         statement = f"Footnote 3, {name}: the t-test shows that “the two methods are comparable”"
         given = f"90 % interval {number(low, '+')} to {number(high, '+')} points"
@@ -273,7 +275,8 @@ def resolved(numbers: Numbers, names: Mapping[str, str]) -> Iterator[Finding]:
     for task, table in tables.items():
         _, error, seeds = _error(numbers, task)
         single = error * math.sqrt(seeds)  # of the difference of two runs
-        bound = estimate(0.0, single, 2 * seeds - FREEDOM_LOST, seeds, level=0.025).interval or (0.0, math.inf)
+        components = [Component(single, 2 * seeds - FREEDOM_LOST)]
+        bound = estimate(0.0, components, seeds, level=0.025).interval or (0.0, math.inf)
         own = numbers.at(table, "fedbfpt", task, SCORES[task])
         others = {
             place[1]: own - value

@@ -86,4 +86,4 @@ def average_margin(runs: Runs, relation: AverageBetter, rivals: Mapping[str, At]
     whole = average_together(averages, ", ".join(texts))
     if closed:
         return unjudged(whole, list(closed.items()))
-    return whole if is_whole else replace(whole, interval=None, error=None)
+    return whole if is_whole else replace(whole, interval=None, components=None)

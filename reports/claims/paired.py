@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from benchmarks.record import RunRecord
-from reports.evidence.inference import average_together, resampled
+from reports.evidence.inference import average_together, resampled, scaled
 from reports.evidence.paired import Pairs, difference, gains, paired_error, resplit_ratio
 from reports.evidence.scores import known, scores_of
 from reports.evidence.statistics import Estimate, mean, sample_sd, welch_test
@@ -41,8 +41,7 @@ def _scaled(found: Estimate, by: float) -> Estimate:
         found,
         value=None if found.value is None else found.value * by,
         interval=None if found.interval is None else (found.interval[0] * by, found.interval[1] * by),
-        error=None if found.error is None else found.error * by,
-        sampling=found.sampling * by,
+        components=None if found.components is None else scaled(found.components, by),
     )
 
 

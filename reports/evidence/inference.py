@@ -8,10 +8,10 @@ statement has several ways of being contradicted, these share the LEVEL.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from reports.evidence.statistics import Estimate, mean, sample_sd
+from reports.evidence.statistics import Component, Estimate, mean, sample_sd
 
 LEVEL = 0.05  # of wrong verdicts, at most
 _SAME = 1e-9  # equal scores may differ by last bits; no test set is so large that one example counts for less
@@ -31,47 +31,44 @@ def tail(t: float, freedom: float) -> float:
     return float(ndtr(-t) if math.isinf(freedom) else stdtr(freedom, -t))
 
 
-def reach(error: float, freedom: float, level: float = LEVEL, sampling: float = 0.0) -> float:
-    """How far from a value its one-sided bound lies, with these parts of `Estimate`.
+def reach(components: Iterable[Component], level: float = LEVEL) -> float:
+    """How far from a value its one-sided bound lies.
 
-    Where seeds and a shared test set both leave an error, each has its own quantile and their squares add up (Howe
-    1974): with two or three seeds one t for both, by Satterthwaite's degrees of freedom, errs too often.
+    Each component has its own quantile and their squares add up (Howe 1974): with two or three seeds one t for all, by
+    Satterthwaite's degrees of freedom, errs too often.
     """
-    if not error:
-        return 0.0
-    own = math.sqrt(max(error**2 - sampling**2, 0.0)) if sampling else error
-    return math.hypot(quantile(freedom, level) * own if own else 0.0, quantile(math.inf, level) * sampling)
+    return math.hypot(*(quantile(part.freedom, level) * part.error for part in components if part.error))
 
 
 def chance(distance: float, found: Estimate) -> float:
     """The probability that a value lies so far above the truth, or further: the level whose bound reaches so far."""
-    if not found.error:
+    components = [part for part in found.components or () if part.error]
+    if not components:
         return float(distance <= 0)
-    if not found.sampling:
-        return tail(distance / found.error, found.freedom)
+    if len(components) == 1:
+        return tail(distance / components[0].error, components[0].freedom)
     from scipy.optimize import brentq
 
     if distance <= 0:
         return 1 - chance(-distance, found) if distance else 0.5
     least = 1e-12
-    if reach(found.error, found.freedom, least, found.sampling) <= distance:
+    if reach(components, least) <= distance:
         return least
-    return float(brentq(lambda p: reach(found.error or 0, found.freedom, p, found.sampling) - distance, least, 0.5))
+    return float(brentq(lambda p: reach(components, p) - distance, least, 0.5))
 
 
-def estimate(
-    value: float, error: float, freedom: float, n: int, note: str = "", level: float = LEVEL, sampling: float = 0.0
-) -> Estimate:
-    """A value with its standard error, and the interval between its one-sided bounds."""
-    half = reach(error, freedom, level, sampling)
-    return Estimate(value, (value - half, value + half), n, note, error, freedom, sampling)
+def estimate(value: float, components: Iterable[Component], n: int, note: str = "", level: float = LEVEL) -> Estimate:
+    """A value with its standard error's components, and the interval between its one-sided bounds."""
+    known = tuple(components)
+    half = reach(known, level)
+    return Estimate(value, (value - half, value + half), n, note, known)
 
 
 def at_level(found: Estimate, level: float) -> Estimate:
     """The same estimate between its bounds at another level; one without a standard error stays as it is."""
-    if found.value is None or found.error is None or found.interval is None:
+    if found.value is None or found.components is None or found.interval is None:
         return found
-    return estimate(found.value, found.error, found.freedom, found.n, found.note, level, found.sampling)
+    return estimate(found.value, found.components, found.n, found.note, level)
 
 
 def moved(found: Estimate, by: float) -> Estimate:
@@ -105,12 +102,12 @@ def resampled(
     if sd is None:
         return Estimate(known[0], None, 1, note)
     if sd > _SAME:
-        return estimate(mean(known), math.sqrt(1 / n + test_over_train) * sd, n - 1, n, note, level)
+        return estimate(mean(known), [Component(math.sqrt(1 / n + test_over_train) * sd, n - 1)], n, note, level)
     if floor is None:
         return Estimate(mean(known), None, n, note)
     # Test sets of redrawn splits share n_test of n_test + n_train examples; one that stays is shared whole.
     share = (1 / n + test_over_train) / (1 + test_over_train) if test_over_train else 1.0
-    return estimate(mean(known), math.sqrt(share) * floor, math.inf, n, note, level)
+    return estimate(mean(known), [Component(math.sqrt(share) * floor)], n, note, level)
 
 
 def with_sampling(found: Estimate, error: float | None, level: float = LEVEL) -> Estimate:
@@ -118,14 +115,13 @@ def with_sampling(found: Estimate, error: float | None, level: float = LEVEL) ->
 
     No interval where the error is unknown.
     """
-    if found.value is None or found.error is None or error is None:
-        return replace(found, interval=None, error=None, freedom=math.inf)
-    total = math.hypot(found.error, error)
-    return estimate(found.value, total, found.freedom, found.n, found.note, level, math.hypot(found.sampling, error))
+    if found.value is None or found.components is None or error is None:
+        return replace(found, interval=None, components=None)
+    return estimate(found.value, (*found.components, Component(error)), found.n, found.note, level)
 
 
 def average_of(found: Sequence[Estimate], note: str = "", level: float = LEVEL) -> Estimate:
-    """The mean of estimates on independent data, such as tasks: variances add, degrees of freedom by Satterthwaite.
+    """The mean of estimates on independent data, such as tasks: variances add.
 
     Exact numbers count without an error. No interval where one has none, or has one of no standard error (a median).
     """
@@ -133,25 +129,44 @@ def average_of(found: Sequence[Estimate], note: str = "", level: float = LEVEL) 
     n = min((part.n for part in found), default=0)
     if not found or len(values) < len(found):
         return Estimate(None, None, n, note)
-    errors = [_error(part) for part in found]
-    known = [error for error in errors if error is not None]
-    if len(known) < len(errors):
+    each = [_components(part) for part in found]
+    known = [part for components in each if components is not None for part in components]
+    if None in each:
         return Estimate(mean(values), None, n, note)
-    squares = [max(error**2 - part.sampling**2, 0.0) for error, part in zip(known, found, strict=True)]
-    parts = math.fsum(square**2 / part.freedom for square, part in zip(squares, found, strict=True))
-    freedom = math.fsum(squares) ** 2 / parts if parts else math.inf
-    total, sampling = (math.hypot(*each) / len(found) for each in (known, [part.sampling for part in found]))
-    return estimate(mean(values), total, freedom, n, note, level, sampling)
+    return estimate(mean(values), scaled(_sum(known), 1 / len(found)), n, note, level)
 
 
 def average_together(found: Sequence[Estimate], note: str = "", level: float = LEVEL) -> Estimate:
     """The mean of estimates on data that they share: errors add as if they went together wholly, which is wider."""
     whole = average_of(found, note, level)
-    if whole.value is None or whole.interval is None:
+    known = [(part.error, part.components) for part in found if part.components and part.error]
+    if whole.value is None or whole.interval is None or not known:
         return whole
-    error, sampling = mean([part.error or 0.0 for part in found]), mean([part.sampling for part in found])
-    freedom = min((part.freedom for part in found if part.error), default=math.inf)
-    return estimate(whole.value, error, freedom, whole.n, note, level, sampling)
+    total = math.fsum(error for error, _ in known) / len(found)
+    error, widest = max(known, key=lambda part: reach(part[1], level) / part[0])
+    return estimate(whole.value, scaled(widest, total / error), whole.n, note, level)
+
+
+def _sum(components: Sequence[Component]) -> list[Component]:
+    """Three components at most of the same sum: of those that seeds leave, the largest stays apart from the others.
+
+    All in one, by Satterthwaite, err too often where a few seeds guess one large variance among small ones.
+    """
+    shared = [part for part in components if math.isinf(part.freedom)]
+    seeds = sorted((part for part in components if not math.isinf(part.freedom)), key=lambda part: part.error)
+    return [part for part in (*seeds[-1:], _merged(seeds[:-1]), _merged(shared)) if part.error]
+
+
+def _merged(components: Sequence[Component]) -> Component:
+    """One component of the same sum, with Satterthwaite's degrees of freedom."""
+    error = math.hypot(*(part.error for part in components))
+    parts = math.fsum(part.error**4 / part.freedom for part in components)
+    return Component(error, error**4 / parts if parts else math.inf)
+
+
+def scaled(components: Iterable[Component], by: float) -> tuple[Component, ...]:
+    """The components of so many times the value."""
+    return tuple(replace(part, error=by * part.error) for part in components)
 
 
 def confidence(
@@ -168,10 +183,10 @@ def confidence(
     return max(whole.interval[0], least), min(whole.interval[1], most)
 
 
-def _error(found: Estimate) -> float | None:
-    if found.error is None and found.interval is not None and found.interval[0] == found.interval[1]:
-        return 0.0
-    return found.error if found.interval is not None else None
+def _components(found: Estimate) -> tuple[Component, ...] | None:
+    if found.components is None and found.interval is not None and found.interval[0] == found.interval[1]:
+        return ()
+    return found.components if found.interval is not None else None
 
 
 def above_every(found: Sequence[Estimate], note: str = "", level: float = LEVEL) -> Estimate:
@@ -262,13 +277,13 @@ def holm(p_values: Sequence[float], level: float = LEVEL) -> list[bool]:
 
 def smallest_effect(found: Estimate, power: float = 0.8, level: float = LEVEL) -> float | None:
     """The distance from a bound at which this many seeds with this spread decide with the given power."""
-    if found.error is None:
+    if found.components is None:
         return None
-    return sum(reach(found.error, found.freedom, each, found.sampling) for each in (level, 1 - power))
+    return sum(reach(found.components, each) for each in (level, 1 - power))
 
 
 def smallest_margin(found: Estimate, power: float = 0.8, level: float = LEVEL) -> float | None:
     """The margin within which this many seeds show a value that truly is 0 with the given power: both tests decide."""
-    if found.error is None:
+    if found.components is None:
         return None
-    return sum(reach(found.error, found.freedom, each, found.sampling) for each in (level, (1 - power) / 2))
+    return sum(reach(found.components, each) for each in (level, (1 - power) / 2))

@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from reports.evidence.inference import LEVEL, estimate
-from reports.evidence.statistics import Estimate, sample_sd
+from reports.evidence.statistics import Component, Estimate, sample_sd
 
 RESAMPLES = 1000
 KINDS = 2**8  # more than a task has of entities
@@ -170,4 +170,4 @@ def hierarchical(
         return Estimate(None if math.isnan(value) else value, None, n, note)
     means = factor * np.mean([_difference(measure, *pair, weights) for pair in pairs], axis=0)
     sampling = max(float(np.nanstd(means, ddof=1)), abs(factor) * _one_example(own[0], is_common))
-    return estimate(value, math.hypot(sd / math.sqrt(n), sampling), n - 1, n, note, level, sampling)
+    return estimate(value, [Component(sd / math.sqrt(n), n - 1), Component(sampling)], n, note, level)

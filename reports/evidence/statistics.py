@@ -6,12 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
-from typing import TYPE_CHECKING
 
 from reports import ReportError
-
-if TYPE_CHECKING:
-    pass
 
 NORMAL_975 = 1.96  # normal quantile, for sampling errors of test sets
 
@@ -78,21 +74,30 @@ def average(values: Sequence[Decimal | None], rule: str = "truncate") -> Decimal
 
 
 @dataclass(frozen=True)
+class Component:
+    """An independent part of a standard error, and how well it is known: infinite where a large test set leaves it."""
+
+    error: float
+    freedom: float = math.inf
+
+
+@dataclass(frozen=True)
 class Estimate:
     """A number over n seeds; value: None where it is undefined; interval: None where one seed gives none.
 
-    error, freedom: the value's standard error and its degrees of freedom; None and infinite where it has none, as exact
-    numbers and medians. sampling: the part of the error that a test set leaves which all seeds share; it is known as
-    well as the set is large, so the degrees of freedom are those of the other part.
+    components: of the value's standard error; None where it has none, as exact numbers and medians.
     """
 
     value: float | None
     interval: tuple[float, float] | None = None
     n: int = 0
     note: str = ""
-    error: float | None = None
-    freedom: float = math.inf
-    sampling: float = 0.0
+    components: tuple[Component, ...] | None = None
+
+    @property
+    def error(self) -> float | None:
+        """The value's standard error."""
+        return None if self.components is None else math.hypot(*(part.error for part in self.components))
 
 
 def exact(value: float, n: int = 0, note: str = "") -> Estimate:

@@ -130,8 +130,8 @@ def test_an_average_has_an_interval_once_every_task_has_two_seeds(table3: Benchm
     assert averaged([*low, *high[1:]]).interval is None
     interval = averaged([*low, *high]).interval
     assert interval is not None
-    # Nine equal errors of √(1/2 + 63/240) × √200 points, one degree of freedom each: t(0.95; 9) = 1.8331.
-    half = 1.8331 * math.sqrt((1 / 2 + 63 / 240) * 200 / 9)
+    # Nine equal errors of √(1/2 + 63/240) × √200 points: one with t(0.95; 1) = 6.3138, eight with t(0.95; 8) = 1.8595.
+    half = math.hypot(6.3138, math.sqrt(8) * 1.8595) * math.sqrt((1 / 2 + 63 / 240) * 200) / 9
     assert interval == (pytest.approx(50 - half, abs=1e-3), pytest.approx(50 + half, abs=1e-3))
 
 

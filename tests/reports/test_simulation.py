@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reports.evidence.inference import LEVEL, moved, quantile
+from reports.evidence.inference import LEVEL, average_of, moved, quantile, resampled
 from reports.evidence.resampling import Answered, accuracy, hierarchical
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,11 +61,25 @@ def test_the_simulation_would_notice_one_t_for_seeds_and_examples() -> None:
             for side in (own, other)
         ]
         found = moved(hierarchical(*sides, accuracy, factor=100), -truth)
-        seeds, total = found.error**2 - found.sampling**2, found.error**2
+        seeds, total = found.components[0].error ** 2, found.error**2
         low = found.value - quantile(total**2 / seeds**2 if seeds else math.inf) * found.error
         wrong["one t"] += [low > 0, 2 * found.value - low < 0]
         wrong["kept apart"] += [found.interval[0] > 0, found.interval[1] < 0]
     assert np.mean(wrong["kept apart"]) < chance(800, 1) < np.mean(wrong["one t"])
+
+
+def test_the_simulation_would_notice_one_t_for_tasks_that_vary_unlike() -> None:
+    """Satterthwaite's degrees of freedom, where two seeds differ ten times as much on one task as on the others."""
+    rng, spread = np.random.default_rng(2), [10.0, *[1.0] * 8]
+    wrong: dict[str, list[bool]] = {"kept apart": [], "one t": []}
+    for values in rng.standard_normal((800, len(spread), 2)) * np.array(spread)[:, None]:
+        tasks = [resampled(list(map(float, task)), 0.0) for task in values]
+        found = average_of(tasks)
+        squares = [task.error**2 for task in tasks]
+        half = quantile(sum(squares) ** 2 / sum(square**2 for square in squares)) * found.error
+        wrong["one t"] += [found.value > half, found.value < -half]
+        wrong["kept apart"] += [found.interval[0] > 0, found.interval[1] < 0]
+    assert np.mean(wrong["kept apart"]) < LEVEL < chance(1600, 2) < np.mean(wrong["one t"])
 
 
 def test_seeds_of_one_pool_are_correlated_as_their_splits_overlap() -> None:

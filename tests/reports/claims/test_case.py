@@ -13,7 +13,7 @@ from scipy import stats
 from reports.claims.asked import Asked, Counted, counted
 from reports.claims.cases import Case
 from reports.evidence.inference import LEVEL, estimate, resampled
-from reports.evidence.statistics import Estimate, exact
+from reports.evidence.statistics import Component, Estimate, exact
 
 VALUES = st.lists(st.floats(-50, 50), min_size=2, max_size=8)
 
@@ -118,4 +118,4 @@ def test_texts() -> None:
     asked = (Asked(0, strict=True), Asked(2, unit=" ×"), Asked(-1, 1), Asked(0, 0), Asked(-math.inf, 1, unit=" %"))
     assert [each.text for each in asked] == ["> 0", "≥ 2 ×", "within ± 1", "0", "≤ 1 %"]
     assert Asked(0, 2, strict=True).text == "> 0, ≤ 2"
-    assert estimate(1.0, 0.0, 4, 5).interval == (1.0, 1.0)
+    assert estimate(1.0, [Component(0.0, 4)], 5).interval == (1.0, 1.0)

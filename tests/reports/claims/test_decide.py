@@ -13,7 +13,7 @@ from reports.claims.asked import Asked, derivation, unjudged
 from reports.claims.cases import Case
 from reports.claims.decide import LEVEL, Part, State, _rejected, _together
 from reports.evidence.inference import estimate, quantile
-from reports.evidence.statistics import Estimate, exact
+from reports.evidence.statistics import Component, Estimate, exact
 
 STATES = st.lists(st.sampled_from([0.001, 0.02, 0.2, 0.8, 0.98, 0.999]), min_size=1, max_size=6)
 
@@ -24,7 +24,7 @@ def case(found: Estimate | None, name: str = "") -> Case:
 
 def noisy(p: float, name: str = "") -> Case:
     """A comparison whose p-value of evidence for it is that one, so 1 − p of evidence against it."""
-    return case(estimate(quantile(math.inf, p), 1.0, math.inf, 5), name)
+    return case(estimate(quantile(math.inf, p), [Component(1.0)], 5), name)
 
 
 def state(parts: Sequence[Part]) -> State:
@@ -84,7 +84,7 @@ def test_both_sides_of_a_margin_count() -> None:
     asked = Asked(-1.0, 1.0)
 
     def similar(value: float, error: float = 0.25) -> State:
-        return state([Part((Case("", (), "", asked, estimate(value, error, math.inf, 5)),))])
+        return state([Part((Case("", (), "", asked, estimate(value, [Component(error)], 5)),))])
 
     assert [similar(value) for value in (0.0, 0.5, 0.8, 1.3, 1.6)] == [
         *(State.YES, State.YES, State.UNDECIDED, State.UNDECIDED, State.NO)

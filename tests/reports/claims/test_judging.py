@@ -215,8 +215,9 @@ def test_averages_need_the_whole_table_and_every_rival(seeds_of: SeedsOf, judge_
     records = _table(seeds_of, table3, "fedsplitbert", [64.9, 65.1])
     records += _table(seeds_of, table3, "fedavg", [60.0, 60.0]) + _table(seeds_of, table3, "fedprox", [50.0, 50.0])
     found = judge_of(relation, records)
-    # Nine tasks with √(1/2 + 0.2625) × 0.1414 each: the sum's error is a third of that, with 9 degrees of freedom.
-    half = stats.t.ppf(0.95, 9) * math.sqrt(1 / 2 + RATIO) * math.sqrt(0.02) / 3
+    # Nine tasks with √(1/2 + 0.2625) × 0.1414 each: a ninth of one, with one degree of freedom, and of √8 others.
+    quantiles = math.hypot(stats.t.ppf(0.95, 1), math.sqrt(8) * stats.t.ppf(0.95, 8))
+    half = quantiles * math.sqrt(1 / 2 + RATIO) * math.sqrt(0.02) / 9
     margin = f"averages of FedSplitBERT over FedAvg +5.00 [+{5 - half:.2f}, +{5 + half:.2f}]"
     assert (found.ours, margin in found.ours_numbers) == ("supported", True)
     assert judge_of(replace(relation, by=6.0), records).ours == "contradicted"  # above FedProx, not above FedAvg
