@@ -25,7 +25,7 @@ from partitions import (
 
 POOL = "pool"
 TEST = "test"
-VALIDATION_SHARE = 0.2  # of a client's training subset, where no share is held back for its test
+VALIDATION_SHARE = 0.2  # of a client's training subset, at most, to be scored on instead of its test
 Parts = Sequence[np.ndarray]  # each client's texts, by their indices
 
 
@@ -37,8 +37,9 @@ def share_out(
     examples: the same ones in the form in which clients hold them: "pool", held-out sets, and "central <name>".
     Central sets are no client's own: every client is scored on the whole of them, or on one part, cell.central_share.
     Where one of them is the test set, clients keep nothing back (test_share 0). With cell.holdout "validation" a client
-    is scored on a share of its training subset, and never sees a test set. Else a share of it, cell.validation_share,
-    is scored beside the test set, to choose a round by. Where the validation set is central, it stands for both shares.
+    is scored on a fifth of its training subset at most, and never sees a test set. Else a share of that subset,
+    cell.validation_share, is scored beside the test set, to choose a round by. Where the validation set is central, it
+    stands for both shares.
     Where cell.grouped, what is kept back is drawn for all clients at once, in whole groups of examples with the same
     first text, so that none of these texts is both trained on and kept back, by whomever. The report says how much of
     each evaluation has its first text in training.
@@ -74,7 +75,8 @@ def share_out(
         central = {TEST: VALIDATION} if VALIDATION in central else {}
         if not central:
             option = "test_share" if cell.test_share else "the validation share"
-            train, own[TEST] = held_back(train, cell.test_share or VALIDATION_SHARE, "validation", option)
+            share = min(cell.test_share, VALIDATION_SHARE) or VALIDATION_SHARE
+            train, own[TEST] = held_back(train, share, "validation", option)
     elif cell.validation_share:
         train, own[VALIDATION] = held_back(train, cell.validation_share, "validation", "validation_share")
     sets = loaded.held_out if cell.holdout == "test" else {}

@@ -163,7 +163,7 @@ CLAIMS = (
         "lower training loss across all datasets",
         "section IV-C",
         (Better((_SPLIT,), _BASELINES_3[:2], tasks=_CURVES, measure="loss"),),
-        reading="the last round's training loss, mean over clients, on Figure 4's six datasets.",
+        reading="the last round's training loss, mean over clients, at each method's rate, on Figure 4's six datasets.",
     ),
     Claim(
         "8a",
@@ -278,7 +278,13 @@ CLAIMS = (
         "section III-A",
         (Better((_iid("fedavg-iid"),), (_iid("fedavg"),), by=2.0, over_failed=True),),
         reading="FedAvg, with as many examples of each label shared out evenly, is above itself by 2 points of "
-        "accuracy or more; the paper has no such run.",
+        "accuracy or more on every task; the paper has no such run.",
+        otherwise={
+            "on one task at least": (
+                Better((_iid("fedavg-iid"),), (_iid("fedavg"),), by=2.0, some=True, over_failed=True),
+            ),
+            "averages": (AverageBetter((_iid("fedavg-iid"),), (_iid("fedavg"),), by=2.0, over_failed=True),),
+        },
         headline=True,
     ),
     Claim(

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.fedsplitbert import table3
+from benchmarks.fedsplitbert.deviations import DEVIATIONS
 from benchmarks.fedsplitbert.setup import (
     COLUMNS,
-    DEVIATIONS,
     FEDADAM,
     FEDAVG,
     FEDPROX,

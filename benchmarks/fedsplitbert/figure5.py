@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchmarks.fedsplitbert import table3, table4
-from benchmarks.fedsplitbert.setup import DEVIATIONS, LOCAL_MAJORITY, PAPER, SCALES, base_cell
+from benchmarks.fedsplitbert.deviations import DEVIATIONS
+from benchmarks.fedsplitbert.setup import LOCAL_MAJORITY, PAPER, SCALES, base_cell
 from benchmarks.spec import Benchmark, Column, Deviation, View
 
 TASKS = ("mrpc", "cola", "rte")

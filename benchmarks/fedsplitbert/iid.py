@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.fedsplitbert import table3
-from benchmarks.fedsplitbert.setup import COLUMNS, DEVIATIONS, FEDAVG, LABEL_SHARES_3, PAPER, SCALES, base_cell
+from benchmarks.fedsplitbert.deviations import DEVIATIONS
+from benchmarks.fedsplitbert.setup import COLUMNS, FEDAVG, LABEL_SHARES_3, PAPER, SCALES, base_cell
 from benchmarks.spec import Benchmark, Cell, Column, Deviation, Row, Scale
 
 EVEN = replace(

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.fedsplitbert.setup import COLUMNS, DEVIATIONS, LABEL_SHARES_3, LOCAL_MAJORITY, PAPER, SCALES, base_cell
+from benchmarks.fedsplitbert.deviations import DEVIATIONS
+from benchmarks.fedsplitbert.setup import COLUMNS, LABEL_SHARES_3, LOCAL_MAJORITY, PAPER, SCALES, base_cell
 from benchmarks.spec import Benchmark, View
 
 # Labels in the order of print, as (id, name).

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks.fedsplitbert.deviations import DEVIATIONS
 from benchmarks.fedsplitbert.setup import (
     COLUMNS,
-    DEVIATIONS,
     FEDADAM,
     FEDAVG,
     FEDAVG_FP16,

@@ -104,6 +104,13 @@ def test_a_cell_for_tuning_sees_no_test_example(grouped: bool) -> None:
     assert tuning == all_held(replace(CELL, grouped=grouped, holdout="validation", validation_share=0.3))
 
 
+@pytest.mark.parametrize(("test_share", "held_back"), [(0.5, 0.2), (0.1, 0.1)])
+def test_a_cell_for_tuning_is_scored_on_a_fifth_at_most(test_share: float, held_back: float) -> None:
+    tuning = replace(CELL, partition=EQUAL, test_share=test_share)
+    for own, tried in zip(all_held(tuning), all_held(replace(tuning, holdout="validation")), strict=True):
+        assert abs(len(tried["test"]) - held_back * len(own["train"])) <= 0.5
+
+
 # ---- data seeds ------------------------------------------------------------------------------------------------
 
 
@@ -215,24 +222,31 @@ def test_large_tasks_are_subsets_at_the_lite_scale_alone() -> None:
         for scale in SCALES:
             for column in table.columns:
                 cell = table.cell(table.rows[0], column, table.scale(scale), 0)
-                is_subset = scale == "lite" and column.task in ("sst2", "qqp", "mnli", "qnli", "stsb")
-                assert cell.partition.get("size") == (3000 // clients if is_subset else None)
+                sizes = {"sst2": 4800, "qqp": 4800, "mnli": 3000, "qnli": 3000, "stsb": 3000} if scale == "lite" else {}
+                size = sizes.get(column.task)
+                assert cell.partition.get("size") == (size // clients if size else None)
+                assert cell.test_share == (0.5 if size == 4800 else 0.2)  # 2400 are learned from, of all of them
         (said,) = (deviation for deviation in table.deviations if deviation.id == "subset")
         assert said.scales == ("lite",)
-        assert "3000 examples" in said.text
-        assert "200 or 60 a client" in said.text  # a fifth of 1000 or 300
+        assert "2400 examples (800 for each of three, 240 for each of ten)" in said.text
+        assert "tested on 600; on as many as they learn from of SST-2, QQP," in said.text
 
 
-@pytest.mark.parametrize("name", ["sst2", "qqp", "mnli", "qnli"])
-def test_the_columns_that_were_too_large_run_on_the_data_at_hand(name: str, data_dir: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "size", "tested"), [("sst2", 1600, 800), ("qqp", 1600, 800), ("mnli", 1000, 200), ("qnli", 1000, 200)]
+)
+def test_the_columns_that_were_too_large_run_on_the_data_at_hand(
+    name: str, size: int, tested: int, data_dir: Path
+) -> None:
     column = next(column for column in TABLE3.columns if column.task == name)
     cell = TABLE3.cell(TABLE3.rows[0], column, TABLE3.scale("lite"), 0)
     clients, report = shared(cell, task(name).load(DataSource(data_dir, lenient=True)))
-    assert report.sizes == (1000, 1000, 1000)
-    assert {len(client.evaluation["test"]) for client in clients} == {200}
+    assert report.sizes == (size, size, size)
+    assert {len(client.evaluation["test"]) for client in clients} == {tested}
+    assert {len(client.train) for client in clients} == {720}  # 800, of which a tenth chooses the round
     assert report.obtained_counts is not None
     assert report.requested_shares is not None
-    requested = 1000 * np.array(report.requested_shares)
+    requested = size * np.array(report.requested_shares)
     assert (np.abs(np.array(report.obtained_counts) - requested) < 1).all()
 
 
