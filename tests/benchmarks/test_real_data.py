@@ -15,6 +15,7 @@ from benchmarks.cli.main import main
 from benchmarks.fedsplitbert.setup import LABEL_SHARES_3
 from benchmarks.planning import wire_plan
 from benchmarks.record import RunRecord, read_records
+from benchmarks.sharing import VALIDATION_SHARE
 from benchmarks.tasks import DataSource, task
 from partitions import PartitionReport
 
@@ -72,7 +73,7 @@ def test_clients_have_the_largest_equal_size_that_the_labels_allow(
     for client, obtained in enumerate(report.obtained_counts or ()):
         assert obtained[1] == pytest.approx(size * LABEL_SHARES_3[column][client][1] / 100, abs=1)
     left = size - round(0.95 * size)
-    assert [client["test"] for client in record.clients] == 3 * [round(0.95 * left)]
+    assert [client["test"] for client in record.clients] == 3 * [round(VALIDATION_SHARE * left)]
 
 
 def test_bytes_are_the_closed_form(record: RunRecord) -> None:

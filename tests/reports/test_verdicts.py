@@ -14,7 +14,7 @@ from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
 from reports.evidence.inference import estimate, resampled, smallest_margin
 from reports.evidence.records import request_for
-from reports.evidence.statistics import exact
+from reports.evidence.statistics import Component, exact
 from reports.views.comparison import ScoreResult, compare
 from reports.views.reproduced import (
     NOT_COMPARABLE,
@@ -144,7 +144,7 @@ def test_a_nearer_mean_is_never_judged_worse(
     order = (REPRODUCED, UNDECIDED, NOT_REPRODUCED)
 
     def judged(value: float) -> int:
-        found = verdict(estimate(value, error, seeds - 1, seeds), published, comparable=True)
+        found = verdict(estimate(value, [Component(error, seeds - 1)], seeds), published, comparable=True)
         assert found is not None
         return order.index(found)
 

@@ -19,8 +19,10 @@ from fedsim.models.packed.weights import Cast
 
 # Shape suffixes: T tokens of all texts; R tokens whose output is read, T or B; D hidden width; F the wide layer's.
 
-# oneDNN adds the bias within the product; `addmm` writes it first and reads it again, half as much time on top.
-_LINEAR = torch.ops.mkldnn._linear_pointwise if torch.backends.mkldnn.is_available() else None
+# oneDNN adds the bias within the product; `addmm` writes it first and reads it again, half as much time on top. On a
+# CPU without AVX-512 oneDNN has no product in bf16, and `addmm` computes it all the same.
+_HAS_BF16 = torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()
+_LINEAR = torch.ops.mkldnn._linear_pointwise if _HAS_BF16 else None
 
 
 class Kept(NamedTuple):
