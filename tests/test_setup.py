@@ -26,12 +26,12 @@ DISTRIBUTION_OF = {
 MAX_LINES = 400
 MAX_LINES_OF_SMALL = 300  # a file of the packages below
 # 630 of fedsim are the packed layers, 400 leases and the reading of files, 60 clients' turns, 2 that a CPU without
-# bf16 of its own computes in it; the site, which only shows, is counted apart from what judges. 40 of reports are the rule that a failed baseline proves nothing, 40 how far
-# central training comes beside what others report, 30 what is not judged before any run, 15 how noisy timed ratios are
-# and over how many clients bytes are counted, 60 that errors of seeds and test sets are kept apart, 30 that to be near
-# a row that does nothing proves nothing, 45 that what cannot be judged is left out and named, 9 that a page begins with
-# its claims, its contents by scale, 8 that a comparison asks for the tuning of the rows it reads, 22 that the least
-# certain task of an average is kept apart.
+# bf16 of its own computes in it; the site, which only shows, is counted apart from what judges. 40 of reports are the
+# rule that a failed baseline proves nothing, 40 how far central training comes beside what others report, 30 what is
+# not judged before any run, 15 how noisy timed ratios are and over how many clients bytes are counted, 60 that errors
+# of seeds and test sets are kept apart, 30 that to be near a row that does nothing proves nothing, 45 that what
+# cannot be judged is left out and named, 9 that a page begins with its claims, its contents by scale, 8 that a
+# comparison asks for the tuning of the rows it reads, 22 that the least certain task of an average is kept apart.
 MAX_LINES_TOGETHER = {"fedsim": 6452, "reports": 10_969, "reports/site": 1999}
 APART = {"reports": "reports/site"}
 # What each package of reports builds on, beside the standard library and benchmarks' pure data.
