@@ -73,16 +73,20 @@ class Judgement:
         return "; ".join(filter(None, (judged_on, self.claim.caveats.get(self.scale.id, ""))))
 
     @property
-    def remarks(self) -> str:
-        """What keeps a claim open, the distance that its seeds would have seen, and other readings that are decided."""
-        sees = "would have seen" if self.ours in LEFT_OPEN else "sees"
-        seen = f"{sees} {self.seen}" if self.seen else ""
-        elsewhere = (
+    def elsewhere(self) -> str:
+        """The other readings of a decided claim that end otherwise, and of an open one those that are decided."""
+        return "; ".join(
             f"read as {name}: {ours}"
             for name, (_, _, ours, _) in self.otherwise.items()
-            if self.ours in LEFT_OPEN and ours not in LEFT_OPEN
+            if ours != self.ours and not {ours, self.ours} <= set(LEFT_OPEN)
         )
-        return "; ".join(filter(None, (self.why, self.caveat, seen, *elsewhere)))
+
+    @property
+    def remarks(self) -> str:
+        """What keeps a claim open, the distance that its seeds would have seen, and what other readings end in."""
+        sees = "would have seen" if self.ours in LEFT_OPEN else "sees"
+        seen = f"{sees} {self.seen}" if self.seen else ""
+        return "; ".join(filter(None, (self.why, self.caveat, seen, self.elsewhere)))
 
 
 def judge_in_print(claim: Claim, published: Mapping[str, Numbers], benchmarks: Mapping[str, Benchmark]) -> Opinion:

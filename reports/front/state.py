@@ -87,7 +87,7 @@ def headlines(standing: Standing) -> Iterator[Headline]:
     """Claims and checks that their definitions call headlines, where something is decided about them."""
     for judged in standing.judgements:
         if judged.claim.headline and judged.ours in (*FOR, *AGAINST):
-            numbers = judged.effect or judged.ours_numbers
+            numbers = "; ".join(filter(None, (judged.effect or judged.ours_numbers, judged.elsewhere)))
             yield Headline(judged.claim.quotation, judged.verdict, numbers, claim=judged.claim.id)
     for found in standing.findings:
         if found.headline and found.agrees is not None:

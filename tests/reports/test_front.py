@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from benchmarks.claims import Claim
 from benchmarks.cli.derive import derive_for
@@ -17,7 +18,7 @@ TABLE = benchmark("fedsplitbert-table3")
 LITE = TABLE.scale("lite")
 
 
-def judged(ours: str, headline: bool = False, **fields: str) -> Judgement:
+def judged(ours: str, headline: bool = False, **fields: Any) -> Judgement:
     claim = Claim("1a", "c < 6 is better", "section I", (), headline=headline)
     return Judgement(claim, "FedSplitBERT", LITE, "holds", "", ours, "5 > 4", **fields)
 
@@ -41,6 +42,9 @@ def test_a_paper_is_a_line_of_counts() -> None:
 def test_headlines_are_told_once_they_are_decided() -> None:
     told = front_markdown([standing(judged("contradicted", headline=True, effect="−1 [−2, −1]"))], "lite")
     assert r"- [FedSplitBERT](there/README.md): “c \< 6 is better” **contradicted**: −1 \[−2, −1\] (claim 1a)" in told
+    otherwise = {"on averages": ("", "", "undecided", ""), "on CoLA": ("", "", "contradicted", "")}
+    told = front_markdown([standing(judged("contradicted", True, effect="−1", otherwise=otherwise))], "lite")
+    assert "“c \\< 6 is better” **contradicted**: −1; read as on averages: undecided (claim 1a)" in told
     for ours, headline in (("contradicted", False), ("undecided", True), ("not judged", True), ("not run", True)):
         assert "What was found" not in front_markdown([standing(judged(ours, headline=headline))], "lite")
 
