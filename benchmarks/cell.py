@@ -100,12 +100,12 @@ class Cell:
         """The cell that `to_json` wrote; TypeError where it is not one."""
         return built(cls, value)
 
-    @property
+    @cached_property  # tables, claims and gates ask every record for it, and for the next
     def spec_id(self) -> str:
         """Identity of the definition, without the inputs' digests: what a report joins on."""
         return digest(self.to_json())
 
-    @cached_property  # tables, claims and gates ask every record for it
+    @cached_property
     def definition_id(self) -> str:
         """Identity of the definition, whatever the engine's version: by which a report finds older records, too."""
         return digest(without(plain(self), "engine_version"))

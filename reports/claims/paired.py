@@ -55,18 +55,16 @@ def mean_difference(of_rows: Sequence[Pairs], score: str) -> Estimate | None:
     if not shared:
         return None
     kept = [[pair for pair in pairs if pair[0].cell.seed in shared] for pairs in of_rows]
-    found = [difference(pairs, score) for pairs in kept]
-    if len(found) == 1:
-        return found[0]
-    ratio = resplit_ratio([own for pairs in kept for own, _ in pairs])
-    if ratio:
+    if len(kept) == 1:
+        return difference(kept[0], score)
+    if ratio := resplit_ratio([own for pairs in kept for own, _ in pairs]):
         by_row = [gains(pairs, score) for pairs in kept]
         floors = [paired_error(pairs, score) for pairs in kept]
         floor = None if None in floors else mean(known(floors))
         return resampled(
             [None if None in row else mean(known(row)) for row in zip(*by_row, strict=True)], ratio, floor=floor
         )
-    return average_together(found)
+    return average_together([difference(pairs, score) for pairs in kept])
 
 
 def unpaired_error(records: Sequence[RunRecord], score: str) -> float | None:

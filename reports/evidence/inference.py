@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 
 from reports.evidence.statistics import Component, Estimate, mean, sample_sd
 
@@ -245,6 +246,7 @@ def median_bounds(
     return Estimate(median(ordered), interval, n, note)
 
 
+@cache
 def sign_tail(outside: int, n: int, test_over_train: float = 0.0) -> float:
     """The probability that at most so many of n values lie below their median, when splits overlap.
 
