@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from benchmarks.cli.paper import benchmarks_of
+from benchmarks.cli.paper import benchmarks_of, judged
 from benchmarks.errors import UserError
 from benchmarks.fetched import contents
 from benchmarks.record import RunRecord, read_folders
@@ -39,14 +39,17 @@ def show_needs(words: argparse.Namespace) -> int:
     found = [needs(claim, runs, seeds) for claim in claims]
     many = f"{seeds} seeds of everything" if seeds else f"{SEEDS} seeds ({COUNTED_SEEDS} where rounds are counted)"
     shown = Table(title=f"{words.id}, claims · scale {scale.id}: what {many} still need")
-    for heading in ("Claim", "Rows × tasks", "Complete", "Cells missing", "Hours *", "Left out †"):
-        shown.add_column(heading, justify="left" if heading in ("Claim", "Left out †") else "right")
+    for heading in ("Claim", "Rows × tasks", "Complete", "Cells missing", "Hours *", "Left out †", "Seeds ‡"):
+        shown.add_column(heading, justify="left" if heading in ("Claim", "Left out †", "Seeds ‡") else "right")
+    foreseen = {each.claim.id: each.more.short for each in judged(words.id, scale, records) if each.more}
     for each in found:
-        complete = str(each.places - len(each.missing))
-        shown.add_row(each.claim.id, str(each.places), complete, *_amount(each, timings), ", ".join(each.closed))
+        complete, name = str(each.places - len(each.missing)), each.claim.id
+        closed, decide = ", ".join(each.closed), foreseen.get(name, "")
+        shown.add_row(name, str(each.places), complete, *_amount(each, timings), closed, decide)
     Console().print(shown)
     print("Verdicts hold for a number of seeds that is fixed before one looks (docs/statistics.md).")
     print("* of one process, by the mean of the records of the same row and task, or of its method there; ? unknown.")
+    print("‡ that would decide for or against it at the effects and spreads found; ?: if what is not known agrees.")
     for text in dict.fromkeys(f"† {name}: {why}." for each in found for name, why in each.closed.items()):
         print(text)
     for line in commands((entry for each in found for entry in each.missing), scale.id):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
-from itertools import count
+from itertools import count, cycle, islice
 
 from reports.evidence.inference import LEVEL, chance, median_bounds, sign_tail
 from reports.evidence.statistics import Estimate, printed
@@ -21,6 +21,10 @@ class Counted(Estimate):
 
     bounds: tuple[tuple[float, float], ...] = ()
     ratio: float = 0.0
+
+    def with_seeds(self, seeds: int) -> Counted:
+        """The values that so many seeds would give, if they fell as these did."""
+        return counted(tuple(islice(cycle(self.bounds), seeds)) if self.bounds else (), self.ratio, self.note)
 
     @property
     def needed(self) -> int:
@@ -94,6 +98,13 @@ class Asked:
 
     def meets(self, value: float) -> bool:
         return self.is_above(value) and self.is_within(value)
+
+    @property
+    def example(self) -> float:
+        """A value that meets it."""
+        if math.isinf(self.least):
+            return self.most
+        return self.least + 1 if math.isinf(self.most) else (self.least + self.most) / 2
 
     def margin(self, value: float) -> float:
         return min(self._seen(value) - self.least, self.most - self._seen(value))

@@ -116,7 +116,16 @@ class Decision:
 
 def decide(relations: Iterable[Relation], source: Source) -> Decision:
     """Judge relations of which all are asserted."""
-    every = [part for relation in relations for part in _parts(relation, source)]
+    return decision(parts_of(relations, source))
+
+
+def parts_of(relations: Iterable[Relation], source: Source) -> list[Part]:
+    """What relations assert, with what a source knows of it."""
+    return [part for relation in relations for part in _parts(relation, source)]
+
+
+def decision(every: list[Part]) -> Decision:
+    """The verdict on parts of which all are asserted."""
     some = len(every) == 1 and len(every[0].cases) > 1
     parts, closed = _judgeable(every)
     left_out = tuple(case for part in closed for case in part.cases)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from benchmarks.claims import Claim, Relation
+from benchmarks.claims import Claim
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, Scale
 from reports.claims import wording
-from reports.claims.cases import Source
 from reports.claims.cells import Runs, Tables
-from reports.claims.decide import State, decide
+from reports.claims.decide import Part, State, decision, parts_of
+from reports.claims.foreseen import Foreseen, foreseen
 from reports.claims.in_print import InPrint
 from reports.claims.in_records import InRecords
 from reports.claims.wording import Opinion
@@ -27,9 +27,9 @@ DERIVED_WORDS = {State.YES: "holds by derivation", State.NO: "fails by derivatio
 LEFT_OPEN = tuple(RECORD_WORDS[state] for state in (State.UNDECIDED, State.NOT_JUDGED, State.MISSING))
 
 
-def opinion(relations: Iterable[Relation], source: Source, words: Mapping[State, str]) -> Opinion:
-    """Judge relations of which all are asserted."""
-    found = decide(relations, source)
+def opinion(parts: list[Part], words: Mapping[State, str]) -> Opinion:
+    """Judge parts of which all are asserted."""
+    found = decision(parts)
     return Opinion(found, DERIVED_WORDS[found.state] if found.by_derivation else words[found.state])
 
 
@@ -40,7 +40,7 @@ class Judgement:
     in_print: "holds", "does not hold" or "not printed". ours: "supported" or "contradicted" by evidence, "holds" or
     "fails by derivation", "undecided", "not judged" (before any run, where all of its columns are shut) or "not run".
     effect: the number that decides, or keeps it from being decided, with its interval; why: what keeps it; seen: the
-    smallest effect that so many seeds would decide.
+    smallest effect that so many seeds would decide; more: how many would, if what was found stayed as it is.
     without: the columns that its verdict says nothing of, as none of their records can.
     otherwise: another reading's name -> its two verdicts and numbers. stand_ins: tasks that were judged in place of
     others that have no records, in words.
@@ -57,6 +57,7 @@ class Judgement:
     n: str = ""
     why: str = ""
     seen: str = ""
+    more: Foreseen | None = None
     without: str = ""
     otherwise: Mapping[str, tuple[str, str, str, str]] = field(default_factory=dict)
     stand_ins: tuple[str, ...] = ()
@@ -83,10 +84,11 @@ class Judgement:
 
     @property
     def remarks(self) -> str:
-        """What keeps a claim open, the distance that its seeds would have seen, and what other readings end in."""
+        """What keeps a claim open, the distance that its seeds would have seen, how many would decide, and the rest."""
         sees = "would have seen" if self.ours in LEFT_OPEN else "sees"
         seen = f"{sees} {self.seen}" if self.seen else ""
-        return "; ".join(filter(None, (self.why, self.caveat, seen, self.elsewhere)))
+        more = self.more.text if self.more else ""
+        return "; ".join(filter(None, (self.why, self.caveat, seen, more, self.elsewhere)))
 
 
 def judge_in_print(claim: Claim, published: Mapping[str, Numbers], benchmarks: Mapping[str, Benchmark]) -> Opinion:
@@ -96,7 +98,7 @@ def judge_in_print(claim: Claim, published: Mapping[str, Numbers], benchmarks: M
     """
     if claim.is_source:
         published = {paper: numbers.printed for paper, numbers in published.items()}
-    found = opinion(claim.relations, InPrint(Tables(benchmarks), published), PRINT_WORDS)
+    found = opinion(parts_of(claim.relations, InPrint(Tables(benchmarks), published)), PRINT_WORDS)
     return replace(found, note="what is derived from this very sentence is left out") if claim.is_source else found
 
 
@@ -121,7 +123,8 @@ def judge(
     source = InRecords(Runs.of_all(benchmarks, scale, records), published, derive, derive_client)
     judged = []
     for claim in claims:
-        in_print, (ours, why) = judge_in_print(claim, published, benchmarks), _in_records(claim.relations, source)
+        in_print, parts = judge_in_print(claim, published, benchmarks), parts_of(claim.relations, source)
+        ours = opinion(parts, RECORD_WORDS)
         tasks = [task for case in ours.known for task in case.tasks]
         partial, stand_ins = source.runs.partial(tasks), source.runs.stand_ins(tasks)
         judged.append(
@@ -135,8 +138,9 @@ def judge(
                 wording.record_numbers(ours, partial),
                 wording.effect(ours),
                 wording.seeds(ours),
-                why,
+                wording.why_not(ours),
                 wording.could_see(ours),
+                foreseen(parts),
                 wording.without(ours),
                 dict(_otherwise(claim, source, published, benchmarks)),
                 tuple(stand_ins),
@@ -145,17 +149,11 @@ def judge(
     return tuple(judged)
 
 
-def _in_records(relations: Sequence[Relation], source: InRecords) -> tuple[Opinion, str]:
-    """What records say, and why they do not decide."""
-    found = opinion(relations, source, RECORD_WORDS)
-    return found, wording.why_not(found)
-
-
 def _otherwise(
     claim: Claim, source: InRecords, published: Mapping[str, Numbers], benchmarks: Mapping[str, Benchmark]
 ) -> Iterable[tuple[str, tuple[str, str, str, str]]]:
     """The other readings of a claim, each judged as a claim of its own."""
     for name, relations in claim.otherwise.items():
         in_print = judge_in_print(replace(claim, relations=relations), published, benchmarks)
-        ours, _ = _in_records(relations, source)
+        ours = opinion(parts_of(relations, source), RECORD_WORDS)
         yield name, (in_print.verdict, wording.printed_numbers(in_print), ours.verdict, wording.record_numbers(ours))

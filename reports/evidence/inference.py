@@ -103,12 +103,14 @@ def resampled(
     if sd is None:
         return Estimate(known[0], None, 1, note)
     if sd > _SAME:
-        return estimate(mean(known), [Component(math.sqrt(1 / n + test_over_train) * sd, n - 1)], n, note, level)
-    if floor is None:
+        whole = Component(math.sqrt(1 / n + test_over_train) * sd, n - 1, test_over_train)
+    elif floor is None:
         return Estimate(mean(known), None, n, note)
-    # Test sets of redrawn splits share n_test of n_test + n_train examples; one that stays is shared whole.
-    share = (1 / n + test_over_train) / (1 + test_over_train) if test_over_train else 1.0
-    return estimate(mean(known), [Component(math.sqrt(share) * floor)], n, note, level)
+    elif test_over_train:  # test sets of redrawn splits share n_test of n_test + n_train examples
+        whole = Component(math.sqrt((1 / n + test_over_train) / (1 + test_over_train)) * floor, ratio=test_over_train)
+    else:
+        whole = Component(floor)  # one that stays is shared whole
+    return estimate(mean(known), [whole], n, note, level)
 
 
 def with_sampling(found: Estimate, error: float | None, level: float = LEVEL) -> Estimate:
@@ -162,7 +164,9 @@ def _merged(components: Sequence[Component]) -> Component:
     """One component of the same sum, with Satterthwaite's degrees of freedom."""
     error = math.hypot(*(part.error for part in components))
     parts = math.fsum(part.error**4 / part.freedom for part in components)
-    return Component(error, error**4 / parts if parts else math.inf)
+    known = [part.error**2 * part.ratio for part in components if part.ratio is not None]
+    ratio = math.fsum(known) / error**2 if error and len(known) == len(components) else None
+    return Component(error, error**4 / parts if parts else math.inf, ratio)
 
 
 def scaled(components: Iterable[Component], by: float) -> tuple[Component, ...]:

@@ -170,4 +170,4 @@ def hierarchical(
         return Estimate(None if math.isnan(value) else value, None, n, note)
     means = factor * np.mean([_difference(measure, *pair, weights) for pair in pairs], axis=0)
     sampling = max(float(np.nanstd(means, ddof=1)), abs(factor) * _one_example(own[0], is_common))
-    return estimate(value, [Component(sd / math.sqrt(n), n - 1), Component(sampling)], n, note, level)
+    return estimate(value, [Component(sd / math.sqrt(n), n - 1, 0.0), Component(sampling)], n, note, level)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 
 from reports import ReportError
@@ -75,10 +75,21 @@ def average(values: Sequence[Decimal | None], rule: str = "truncate") -> Decimal
 
 @dataclass(frozen=True)
 class Component:
-    """An independent part of a standard error, and how well it is known: infinite where a large test set leaves it."""
+    """An independent part of a standard error, and how well it is known: infinite where a large test set leaves it.
+
+    ratio: n_test / n_train of the splits that seeds redraw (0: they redraw none), where more seeds leave less of it.
+    """
 
     error: float
     freedom: float = math.inf
+    ratio: float | None = None
+
+    def with_seeds(self, seeds: int, n: int) -> Component:
+        """What so many seeds would leave of it that vary as these n did."""
+        if self.ratio is None:
+            return self
+        share = (1 / seeds + self.ratio) / (1 / n + self.ratio)
+        return replace(self, error=math.sqrt(share) * self.error, freedom=self.freedom * (seeds - 1) / (n - 1))
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def test_seeds_that_agree_decide_no_more_than_their_test_sets() -> None:
     assert resampled(same, 0.25).interval is None  # an unknown error decides nothing
     floored = resampled(same, 0.25, floor=2.0)
     share = (1 / 3 + 1 / 4) / (1 + 1 / 4)  # three sets of 20 % that overlap
-    assert floored.components == (Component(pytest.approx(2 * math.sqrt(share)), math.inf),)
+    assert floored.components == (Component(pytest.approx(2 * math.sqrt(share)), math.inf, 0.25),)
     assert resampled(same, 0.0, floor=2.0).error == 2.0  # one set for all seeds: more seeds do not shrink its error
     assert resampled(same, 0.25, floor=0.0).interval == (1.0, 1.0)  # exact numbers
     nearly = [0.1 + 0.2, 0.3, 0.3]  # equal but for a last bit
