@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,8 @@ from benchmarks.spec import Benchmark
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from reports.front.state import Standing
+    from reports.evidence.records import Request
+    from reports.front.state import Headline, Standing
 
 PICTURED = "fedsplitbert-table3", "mrpc", "test/accuracy"
 
@@ -62,9 +63,26 @@ def standings_at(
             continue
         cells = {table.place: finished.of(table, at[table.id]) for table in tables if table.id in at}
         judgements = judged(paper, next(iter(at.values())), records)
-        page = f"benchmarks/{paper}/README.md"
-        standings.append(Standing(tables[0].paper, page, cells, judgements, audited(paper, records)))
+        page, studies = f"benchmarks/{paper}/README.md", list(_studies(tables, scale, records))
+        standings.append(Standing(tables[0].paper, page, cells, judgements, audited(paper, records), studies))
     return standings
+
+
+def _studies(tables: Sequence[Benchmark], scale: str, records: Sequence[RunRecord]) -> Iterator[Headline]:
+    """What tables whose view has something for the first page found."""
+    from reports.front.state import MEASURED, Headline
+    from reports.views import finding
+
+    for table in tables:
+        if scale in {own.id for own in table.scales} and (found := finding(_whole(table, scale, records))):
+            said, numbers = found
+            yield Headline(said, MEASURED, numbers, note=f"{table.place}, 95 % CIs (n)", study=table.id)
+
+
+def _whole(table: Benchmark, scale: str, records: Sequence[RunRecord]) -> Request:
+    from reports.evidence.records import request_for
+
+    return request_for(table, table.scale(scale), records)
 
 
 def _picture(

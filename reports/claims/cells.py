@@ -13,7 +13,7 @@ from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, Column, Row, Scale
 from reports import ReportError
 from reports.evidence.gate import OPEN, Gate, failed, gate_of, home
-from reports.evidence.records import Index, agree, by_definition, is_partial, select
+from reports.evidence.records import Index, by_definition, is_partial, paired, select
 from reports.evidence.scores import Scores, score_label, scores_of
 from reports.evidence.traffic import Cost, measured_cost
 
@@ -193,9 +193,7 @@ class Runs:
         return self._found[at, task]
 
     def paired(self, row: At, other: At, task: str) -> list[tuple[RunRecord, RunRecord]]:
-        others = {record.cell.seed: record for record in self.of(other, task)}
-        pairs = ((own, others[own.cell.seed]) for own in self.of(row, task) if own.cell.seed in others)
-        return [(own, its) for own, its in pairs if agree(own, its)]
+        return paired(self.of(row, task), self.of(other, task))
 
     def scores(self, at: At, task: str, score: str = "") -> Scores | None:
         """A score of a row's records on a task, the averaged one unless named; None where the table has none."""

@@ -36,6 +36,13 @@ def agree(own: RunRecord, its: RunRecord) -> bool:
     return all(ours[name] == theirs[name] for name in ours.keys() & theirs.keys() - named_apart)
 
 
+def paired(own: Sequence[RunRecord], others: Sequence[RunRecord]) -> list[tuple[RunRecord, RunRecord]]:
+    """The records of two rows, seed by seed, that stand on the same data and weights."""
+    by_seed = {record.cell.seed: record for record in others}
+    pairs = ((record, by_seed[record.cell.seed]) for record in own if record.cell.seed in by_seed)
+    return [pair for pair in pairs if agree(*pair)]
+
+
 def is_partial(record: RunRecord) -> bool:
     """Whether some of the task's data were lacking."""
     return any(str(note).startswith("partial") for note in record.inputs["data"].get("notes", ()))

@@ -13,7 +13,8 @@ from reports.pages.render import escape, table_line
 
 HEADERS = ("Paper", "Cells run, by table or figure", "Claims: for, against, open", "Print against itself: agrees, not")
 FOR, AGAINST = ("supported", "holds by derivation"), ("contradicted", "fails by derivation")
-MOST = 6  # findings on the first page
+MEASURED = "measured"  # what is said of a study: no paper claims anything of it
+MOST = 7  # findings on the first page
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Standing:
     """How far one paper is reproduced at a scale.
 
     page: link to its own page. cells: where in the paper -> cells run, and all of them, of each table and figure.
+    studies: what tables that are in no paper found.
     """
 
     paper: Paper
@@ -28,13 +30,14 @@ class Standing:
     cells: Mapping[str, tuple[int, int]]
     judgements: Sequence[Judgement]
     findings: Sequence[Finding]
+    studies: Sequence[Headline] = ()
 
 
 @dataclass(frozen=True)
 class Headline:
     """What a reader should not miss: a claim's words or a check's statement, what became of it, and the numbers.
 
-    claim, check: the id of the one that it is; note: how a check was made.
+    claim, check, study: the id of the one that it is, of a study that of its table; note: how it was made.
     """
 
     said: str
@@ -43,6 +46,7 @@ class Headline:
     claim: str = ""
     check: str = ""
     note: str = ""
+    study: str = ""
 
 
 def front_markdown(standings: Sequence[Standing], scale: str) -> str:
@@ -84,7 +88,7 @@ def _headlines(standing: Standing) -> Iterator[str]:
 
 
 def headlines(standing: Standing) -> Iterator[Headline]:
-    """Claims and checks that their definitions call headlines, where something is decided about them."""
+    """Claims and checks that their definitions call headlines, where something is decided about them, and studies."""
     for judged in standing.judgements:
         if judged.claim.headline and judged.ours in (*FOR, *AGAINST):
             numbers = "; ".join(filter(None, (judged.effect or judged.ours_numbers, judged.elsewhere)))
@@ -93,3 +97,4 @@ def headlines(standing: Standing) -> Iterator[Headline]:
         if found.headline and found.agrees is not None:
             given = f"printed {found.printed}, recomputed {found.recomputed}"
             yield Headline(found.statement, found.verdict, given, note=found.explanation, check=found.id)
+    yield from standing.studies

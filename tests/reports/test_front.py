@@ -12,7 +12,7 @@ from reports.audit.checks import Finding
 from reports.claims.judge import Judgement
 from reports.evidence.records import request_for
 from reports.front.picture import _sent, front_picture
-from reports.front.state import MOST, Standing, front_markdown
+from reports.front.state import MEASURED, MOST, Headline, Standing, front_markdown
 
 TABLE = benchmark("fedsplitbert-table3")
 LITE = TABLE.scale("lite")
@@ -54,6 +54,12 @@ def test_checks_that_are_headlines_are_told_with_both_numbers() -> None:
     assert "bytes are 4: **does not agree**; printed 5, recomputed 4 (by shapes)" in text
     underivable = replace(FOUND, headline=True, agrees=None)
     assert "What was found" not in front_markdown([standing(findings=(underivable,))], "lite")
+
+
+def test_studies_are_told_as_what_was_measured() -> None:
+    study = Headline("What a prior gains", MEASURED, "MRPC +7.10 [+1.77, +12.43] (3)", note="a study", study="the-id")
+    text = front_markdown([replace(standing(), studies=(study,))], "lite")
+    assert r": What a prior gains: **measured**; MRPC +7.10 \[+1.77, +12.43\] (3) (a study)" in text
 
 
 def test_there_are_not_too_many() -> None:
