@@ -45,7 +45,7 @@ def _draw(axes: Axes, found: Gains, rows: list[Row], column: Column) -> None:
 
 def plot(found: Gains) -> Figure:
     """A panel for each task on which some row was held against the reference."""
-    columns, left_out = measured(found.request.columns, partial(_is_run, found))
+    columns, left_out = measured(found.request.columns, partial(_is_run, found), f"Without {found.part.name}")
     rows = [row for row in found.request.rows if row.id != found.reference.id]
     figure, panels = panels_of(
         len(columns), 2, (5.2, 0.7 + 0.3 * len(rows)), f"gain over {found.reference.name}", 7, 1.5

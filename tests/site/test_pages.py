@@ -216,3 +216,9 @@ def test_what_sweeps_tried_has_a_page_that_its_table_links(site: Path) -> None:
     assert "100 %" in swept
     other = (site / "tables" / "fedsplitbert-table4-lite.html").read_text(encoding="utf-8")
     assert "sweeps/" not in other
+
+
+def test_a_study_stands_on_the_first_page_with_a_link_to_its_table(site: Path) -> None:
+    index = (site / "index.html").read_text(encoding="utf-8")
+    assert '<a href="tables/fedsplitbert-personalisation-lite.html">the study</a>' in index
+    assert "What FedAvg + local label prior gains over FedAvg, and FedSplitBERT beyond that" in index
