@@ -10,7 +10,7 @@ from functools import cached_property
 
 from benchmarks.changes import FIXED
 from benchmarks.errors import UserError
-from benchmarks.plain import JSON, LATER, built, canonical_json, digest, plain, without
+from benchmarks.plain import JSON, LATER, built, canonical_json, digest, plain
 
 # Raised whenever the engine's arithmetic changes meaning: records of other versions are other cells.
 # 1: the transformers library's layers. 2: layers over packed tokens, dropout of their own, precision by measurement.
@@ -108,7 +108,7 @@ class Cell:
     @cached_property
     def definition_id(self) -> str:
         """Identity of the definition, whatever the engine's version: by which a report finds older records, too."""
-        return digest(without(plain(self), "engine_version"))
+        return digest(plain(self, omit="engine_version"))
 
     def cell_id(self, inputs: Mapping[str, str]) -> str:
         """Identity of the run: the definition with the digests of its inputs (data, backbone)."""

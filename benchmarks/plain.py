@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, TypeVar, get_args, get_type_hints
 
 T = TypeVar("T")
@@ -27,27 +28,39 @@ def digest(value: JSON, length: int = 16) -> str:
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:length]
 
 
-def plain(value: JSON) -> JSON:
-    """A value with dataclasses as dicts, those without LATER fields that have their default."""
+def plain(value: JSON, omit: str = "") -> JSON:
+    """A value with dataclasses as dicts, those without LATER fields that have their default.
+
+    omit: a name that is left out, in nested groups too.
+    """
     if value is None or isinstance(value, _SCALARS):  # first, as most are: every record is asked for its identity
         return value
-    if dataclasses.is_dataclass(value):
-        fields = {field: getattr(value, field.name) for field in dataclasses.fields(value)}
-        said = {field: own for field, own in fields.items() if field.metadata != LATER or own != default(field)}
-        return {field.name: plain(own) for field, own in said.items()}
     if isinstance(value, Mapping):
-        return {key: plain(inner) for key, inner in value.items()}
-    return [plain(inner) for inner in value] if isinstance(value, list | tuple) else value
+        return {key: plain(inner, omit) for key, inner in value.items() if key != omit}
+    if isinstance(value, list | tuple):
+        return [plain(inner, omit) for inner in value]
+    if not dataclasses.is_dataclass(value):
+        return value
+    said, kind = {}, value.__class__
+    for name, unsaid in _fields_of(kind):
+        own = getattr(value, name)
+        if name != omit and own != unsaid:
+            said[name] = plain(own, omit)
+    return said
 
 
-def without(value: JSON, name: str) -> JSON:
-    """A plain value without the keys of that name, in nested groups too."""
-    if isinstance(value, Mapping):
-        return {key: without(inner, name) for key, inner in value.items() if key != name}
-    return [without(inner, name) for inner in value] if isinstance(value, list) else value
+_SAID = object()  # equals no value
 
 
-def default(field: dataclasses.Field[JSON]) -> JSON:
+@cache
+def _fields_of(kind: type) -> tuple[tuple[str, JSON], ...]:
+    """A dataclass's fields, each with the value at which it is left out."""
+    return tuple(
+        (field.name, _default(field) if field.metadata == LATER else _SAID) for field in dataclasses.fields(kind)
+    )
+
+
+def _default(field: dataclasses.Field[JSON]) -> JSON:
     """What a dataclass's field has where nothing is said."""
     return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
 
