@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from reports.claims.foreseen import FEWEST, STEPS
 from reports.claims.judge import Judgement
 from reports.pages.render import escape, table_line
 
@@ -36,7 +37,7 @@ RULE = (
     "by three seeds or more, are left out, and named, where most of a claim's columns are left. What follows from "
     "shapes, or from what a method is, holds or fails by derivation. Would have seen, or sees: the distance from what "
     "is asked that these seeds decide four times of five. At these effects: if means and spreads stayed what they are "
-    "where three seeds or more were run, of 5, 7, 10, 15, 20, 30, 50 and 100 seeds."
+    f"where {FEWEST} seeds or more were run; tried are {', '.join(map(str, STEPS))} seeds."
 )
 
 
@@ -68,7 +69,7 @@ def summary(judgements: Sequence[Judgement]) -> str:
     counts = {where: Counter(found).most_common() for where, found in verdicts.items()}
     parts = (f"{where} {', '.join(f'{n} {verdict}' for verdict, n in found)}" for where, found in counts.items())
     beyond = sum(found.more is not None and found.more.is_out_of_reach for found in judgements)
-    rest = f" {beyond} of them no number of seeds would decide at the effects found." if beyond else ""
+    rest = f" Of these, no number of seeds would decide {beyond} at the effects found." if beyond else ""
     return f"{len(judgements)} claims: {'; '.join(parts)}.{rest}"
 
 
