@@ -92,15 +92,26 @@ class InRecords:
             fewer = fewer_rounds(pairs, wanted, pair.score) if wanted else None
             return self._as_evidence(fewer, rows, pair.task, (wanted.why_not if wanted else "") or failed)
         score = TRAIN_LOSS if isinstance(relation, Better) and relation.measure == "loss" else pair.score
-        found = relative_difference(pairs, score) if relation.relative else difference(pairs, score)
+        found = self._compared(relative_difference if relation.relative else difference, replace(pair, score=score))
         return self._as_evidence(found, rows, pair.task, failed)
+
+    def _compared(self, compare: Callable[[Pairs, str], Estimate], pair: Pair) -> Estimate | None:
+        """Two rows by a score, each asked once: claims and their readings share comparisons. None without a seed."""
+        key = compare, pair
+        if key not in self._comparisons:
+            pairs = self.runs.paired(pair.row, pair.other, pair.task)
+            self._comparisons[key] = compare(pairs, pair.score) if pairs else None
+        return self._comparisons[key]
+
+    @cached_property
+    def _comparisons(self) -> dict[tuple[Callable[[Pairs, str], Estimate], Pair], Estimate | None]:
+        return {}
 
     def leads(self, relation: Better | Similar, pair: Pair) -> Iterator[tuple[At, Estimate | None]]:
         """A constant answer has no correlation: over it, the other's own counts."""
         compare = relative_difference if relation.relative else lead
         for idle in self.tables.idle(pair.other):
-            pairs = self.runs.paired(pair.other, idle, pair.task)
-            yield idle, compare(pairs, pair.score) if pairs else None
+            yield idle, self._compared(compare, Pair(pair.other, idle, pair.task, pair.score))
 
     def p_value(self, relation: NotTold, pair: Pair) -> Estimate | None:
         pairs = self.runs.paired(pair.row, pair.other, pair.task)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from benchmarks.record import RunRecord
-from reports.evidence.inference import average_together, resampled, scaled
+from reports.evidence.inference import average_together, is_flat, resampled, scaled
 from reports.evidence.paired import Pairs, difference, gains, paired_error, resplit_ratio
 from reports.evidence.scores import known, scores_of
 from reports.evidence.statistics import Estimate, mean, sample_sd, welch_test
@@ -59,11 +59,12 @@ def mean_difference(of_rows: Sequence[Pairs], score: str) -> Estimate | None:
         return difference(kept[0], score)
     if ratio := resplit_ratio([own for pairs in kept for own, _ in pairs]):
         by_row = [gains(pairs, score) for pairs in kept]
+        values = [None if None in row else mean(known(row)) for row in zip(*by_row, strict=True)]
+        found = resampled(values, ratio)
+        if not is_flat(found):
+            return found
         floors = [paired_error(pairs, score) for pairs in kept]
-        floor = None if None in floors else mean(known(floors))
-        return resampled(
-            [None if None in row else mean(known(row)) for row in zip(*by_row, strict=True)], ratio, floor=floor
-        )
+        return resampled(values, ratio, floor=None if None in floors else mean(known(floors)))
     return average_together([difference(pairs, score) for pairs in kept])
 
 

@@ -113,6 +113,11 @@ def resampled(
     return estimate(mean(known), [whole], n, note, level)
 
 
+def is_flat(found: Estimate) -> bool:
+    """Whether seeds agree to the last digit, so that the test sets' error has to be asked for: it takes its time."""
+    return found.interval is None and found.n > 1
+
+
 def with_sampling(found: Estimate, error: float | None, level: float = LEVEL) -> Estimate:
     """An estimate over seeds that share one test set, with the sampling error of that set added.
 

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.measures import TRAIN_LOSS
 from benchmarks.predictions import IGNORED, read_predictions
 from benchmarks.record import POOLED, RunRecord
-from reports.evidence.inference import resampled, with_sampling
+from reports.evidence.inference import is_flat, resampled, with_sampling
 from reports.evidence.resampling import MEASURES, Answered, hierarchical, sampling_error
 from reports.evidence.scores import Scores, scores_of
 from reports.evidence.statistics import Estimate, root_mean_square
@@ -47,8 +47,7 @@ def difference(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
     ratio = resplit_ratio(records, score.partition("/")[0])
     if ratio:
         found = resampled(values, ratio)
-        is_flat = found.interval is None and found.n > 1  # seeds that agree: only then is the test sets' error asked
-        return resampled(values, ratio, floor=paired_error(pairs, score, at)) if is_flat else found
+        return resampled(values, ratio, floor=paired_error(pairs, score, at)) if is_flat(found) else found
     factor = own.metric.sign * own.metric.factor
     sides = _answers(pairs, score, at)
     if sides is not None and None not in values:

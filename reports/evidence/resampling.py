@@ -20,6 +20,7 @@ RESAMPLES = 1000
 KINDS = 2**8  # more than a task has of entities
 SPANS = KINDS * 2**32  # more than there are in a text, of any kind
 # (outputs [m, ...], gold [m], weights [B, m]) -> the metric of each resample, float64 [B]; NaN where it is undefined.
+# A resample draws as many examples as there are: each row of weights sums to m.
 Measure = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -30,7 +31,7 @@ def _labels(outputs: np.ndarray) -> np.ndarray:
 
 def accuracy(outputs: np.ndarray, gold: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The share of right answers."""
-    return np.asarray(weights @ (_labels(outputs) == gold) / weights.sum(axis=1))
+    return np.asarray(weights @ (_labels(outputs) == gold) / len(gold))
 
 
 def f1(outputs: np.ndarray, gold: np.ndarray, weights: np.ndarray, labels: Sequence[int] = (1,)) -> np.ndarray:
@@ -56,8 +57,7 @@ def pearson(outputs: np.ndarray, gold: np.ndarray, weights: np.ndarray) -> np.nd
 
 def _correlation(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     x, y = (np.asarray(values, np.float64) - np.mean(values, dtype=np.float64) for values in (x, y))
-    n, sums = weights.sum(axis=1), [weights @ column for column in (x, y, x * x, y * y, x * y)]
-    mean_x, mean_y, xx, yy, xy = (total / n for total in sums)
+    mean_x, mean_y, xx, yy, xy = (weights @ column / len(x) for column in (x, y, x * x, y * y, x * y))
     spread_x, spread_y = xx - mean_x**2, yy - mean_y**2
     constant = (spread_x <= 1e-12 * np.mean(x * x)) | (spread_y <= 1e-12 * np.mean(y * y))
     spread = np.sqrt(np.where(constant, 1.0, spread_x * spread_y))
@@ -96,7 +96,7 @@ MEASURES: Mapping[str, Measure] = {
 }
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=12)  # at most 30 MB each; clients' parts differ in length
 def drawn(examples: int, resamples: int = RESAMPLES, seed: int = 0) -> np.ndarray:
     """Bootstrap weights of so many examples, float64 [B, m] (integers have no fast products); always the same ones."""
     counts = np.random.default_rng(seed).multinomial(examples, [1 / examples] * examples, size=resamples)
