@@ -18,7 +18,7 @@ _SIDE_BY_SIDE = 5  # from so many tasks on, two stand in a line where there is r
 
 
 def ending(page: Page, width: int) -> list[str]:
-    """The best method of each task, averages of methods that ran every task, and what was sent, in short lines."""
+    """The best method of each task or what a study found, averages over all tasks, what was sent: in short lines."""
     from reports.pages.text import row_name
 
     request = page.request
@@ -26,6 +26,7 @@ def ending(page: Page, width: int) -> list[str]:
     best = [text for column in request.columns if page.ranks and (text := _best(request, column))]
     lines += ["Best of each task, by the score that counts (rows marked † stand aside):"] if best else []
     lines += _side_by_side(best, min(width, WIDTH))
+    lines += [": ".join(page.finding)] if page.finding else []
     lost = [
         f"{row_name(row)} on {column.name} {found.divergence}"
         for row in request.rows

@@ -18,7 +18,6 @@ from benchmarks.spec import Benchmark
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from reports.evidence.records import Request
     from reports.front.state import Headline, Standing
 
 PICTURED = "fedsplitbert-table3", "mrpc", "test/accuracy"
@@ -70,19 +69,15 @@ def standings_at(
 
 def _studies(tables: Sequence[Benchmark], scale: str, records: Sequence[RunRecord]) -> Iterator[Headline]:
     """What tables whose view has something for the first page found."""
+    from reports.evidence.records import request_for
     from reports.front.state import MEASURED, Headline
-    from reports.views import finding
+    from reports.views import has_finding, page
 
     for table in tables:
-        if scale in {own.id for own in table.scales} and (found := finding(_whole(table, scale, records))):
-            said, numbers = found
-            yield Headline(said, MEASURED, numbers, note=f"{table.place}, 95 % CIs (n)", study=table.id)
-
-
-def _whole(table: Benchmark, scale: str, records: Sequence[RunRecord]) -> Request:
-    from reports.evidence.records import request_for
-
-    return request_for(table, table.scale(scale), records)
+        if has_finding(table) and scale in {own.id for own in table.scales}:
+            said, numbers = page(request_for(table, table.scale(scale), records)).finding or ("", "")
+            if said:
+                yield Headline(said, MEASURED, numbers, note=f"{table.place}, 95 % CIs (n)", study=table.id)
 
 
 def _picture(

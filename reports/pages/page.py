@@ -49,7 +49,8 @@ class Grid:
 class Page:
     """What answers a request: tables, notes under them, the numbers in long form, and a figure if there is one.
 
-    ranks: whether it is about the methods' scores, so that one of them is the best.
+    ranks: whether it is about the methods' scores, so that one of them is the best. finding: what was measured and its
+    numbers, where the view has such for the first page.
     """
 
     request: Request
@@ -58,6 +59,7 @@ class Page:
     frame: Callable[[], pd.DataFrame]
     figure: Callable[[], Figure] | None = None
     ranks: bool = True
+    finding: tuple[str, str] | None = None
 
     @property
     def run(self) -> int:

@@ -2,7 +2,7 @@
 
 A view is a module here: `join` answers a request with whatever it shows, of which `grids`, `notes` and `frame` make
 the tables, the notes under them and the long form. `plot` of the module beside it, `<view>_plot`, draws the figure. One
-that is about something else than scores says so: `RANKS = False`. What the first page is to tell of it: `finding`.
+that is about something else than scores says so: `RANKS = False`; one that has something for the first page: `finding`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import importlib
 from functools import partial
 from typing import Any
 
+from benchmarks.spec import Benchmark
 from reports.evidence.records import Request
 from reports.pages.page import Page
 
@@ -21,11 +22,9 @@ def page(request: Request) -> Page:
     return show(name, importlib.import_module(f"reports.views.{name}").join(request))
 
 
-def finding(request: Request) -> tuple[str, str] | None:
-    """What a benchmark's view has for the first page: what was measured, and its numbers; None of most views."""
-    view = importlib.import_module(f"reports.views.{request.benchmark.view.name}")
-    found: tuple[str, str] | None = view.finding(view.join(request)) if hasattr(view, "finding") else None
-    return found
+def has_finding(benchmark: Benchmark) -> bool:
+    """Whether a benchmark's view may have something for the first page: most have not, and their pages take time."""
+    return hasattr(importlib.import_module(f"reports.views.{benchmark.view.name}"), "finding")
 
 
 def show(name: str, found: Any) -> Page:
@@ -39,4 +38,5 @@ def show(name: str, found: Any) -> Page:
         partial(view.frame, found),
         partial(drawing.plot, found),
         getattr(view, "RANKS", True),
+        view.finding(found) if hasattr(view, "finding") else None,
     )

@@ -58,11 +58,12 @@ def ci(found: Estimate | None) -> tuple[float, float] | None:
 
 @dataclass(frozen=True)
 class Gains:
-    """(row id, task) -> its gain; of all rows that are shown, the reference too."""
+    """(row id, task) -> its gain; of all rows that are shown, and of those that the options name."""
 
     request: Request
     reference: Row
     part: Row
+    told: Row
     by_cell: Mapping[tuple[str, str], Gain]
 
     def of(self, row: Row, column: Column) -> Gain:
@@ -76,13 +77,12 @@ class Gains:
 
 
 def join(request: Request) -> Gains:
-    """Every row's gain, by the records of the rows that are shown, of the reference and of the part."""
-    (reference,), (part,) = request.rows_named("reference"), request.rows_named("part")
-    named = [row for row in (reference, part) if row not in request.rows]
-    wide = replace(request, rows=(*named, *request.rows))
+    """Every row's gain, also where the rows that the options name are not asked for."""
+    reference, part, told = (request.rows_named(option)[0] for option in ("reference", "part", "told"))
+    wide = replace(request, rows=(*(row for row in (reference, part, told) if row not in request.rows), *request.rows))
     cells = product(wide.rows, request.columns)
     found = {(row.id, column.task): _gain(wide, row, column, reference, part) for row, column in cells}
-    return Gains(request, reference, part, found)
+    return Gains(request, reference, part, told, found)
 
 
 def _gain(request: Request, row: Row, column: Column, reference: Row, part: Row) -> Gain:
@@ -150,15 +150,14 @@ def _main(found: Gains, row: Row, gains: Sequence[Gain], of_row: Callable[[Gain]
 
 
 def finding(found: Gains) -> tuple[str, str] | None:
-    """For the first page: what the part gains and what is left of a row's gain beyond it; None without records."""
-    row = next(row for row in found.request.rows if row.id == found.request.benchmark.view.options["told"])
-    cells = [(column.name, found.of(found.part, column).over, found.of(row, column).beyond) for column in found.columns]
+    """What the part gains, and what is left of a row's gain beyond it: said, and the numbers; None without records."""
+    cells = [(column.name, found.of(found.part, column).over, found.of(found.told, column)) for column in found.columns]
     told = [
-        f"{name} {_value(over)}, beyond it {_value(beyond)} {_ends(beyond)}"
-        for name, over, beyond in cells
-        if over is not None and beyond is not None
+        f"{name} {_value(over)}, beyond it {_value(row.beyond)} {_ends(row.beyond)}"
+        for name, over, row in cells
+        if over is not None and row.beyond is not None
     ]
-    said = f"What {found.part.name} gains over {found.reference.name}, and {row.name} beyond that"
+    said = f"What {found.part.name} gains over {found.reference.name}, and {found.told.name} beyond that"
     return (said, "; ".join(told)) if told else None
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.cli.ending import ending
 from benchmarks.fedsplitbert.personalisation import BENCHMARK as STUDY
 from benchmarks.fedsplitbert.table3 import BENCHMARK as TABLE3
 from benchmarks.record import RunRecord
@@ -16,7 +17,7 @@ from reports.evidence.records import request_for
 from reports.evidence.statistics import Estimate
 from reports.pages.page import Line
 from reports.pages.plots import render
-from reports.views import finding, page
+from reports.views import has_finding, page
 from reports.views.gains import Gains, ci, join
 from reports.views.gains_plot import plot
 
@@ -139,11 +140,18 @@ def test_the_long_form_has_every_cell_in_the_metrics_unit(records: list[RunRecor
 
 
 def test_the_first_page_is_told_of_both(records: list[RunRecord]) -> None:
-    said, numbers = finding(request_for(STUDY, LITE, records)) or ("", "")
+    said, numbers = page(request_for(STUDY, LITE, records)).finding or ("", "")
     assert said == "What FedAvg + local label prior gains over FedAvg, and FedSplitBERT beyond that"
     assert numbers.startswith("MRPC +5.67, beyond it +2.67 [")
-    assert finding(request_for(STUDY, LITE, [])) is None
-    assert finding(request_for(TABLE3, LITE, records)) is None
+    assert page(request_for(STUDY, LITE, records, [ROWS["local-only"]])).finding == (said, numbers)
+    assert page(request_for(STUDY, LITE, [])).finding is None
+    assert (has_finding(STUDY), has_finding(TABLE3)) == (True, False)
+
+
+def test_a_run_ends_with_it(records: list[RunRecord]) -> None:
+    shown = ending(page(request_for(STUDY, LITE, records)), 100)
+    assert any(line.startswith("What FedAvg + local label prior gains over FedAvg, and") for line in shown)
+    assert not any(line.startswith("Best of each task") for line in shown)
 
 
 def test_the_picture_marks_every_gain_and_the_prior(records: list[RunRecord]) -> None:
