@@ -49,7 +49,7 @@ def show_needs(words: argparse.Namespace) -> int:
     Console().print(shown)
     print("Verdicts hold for a number of seeds that is fixed before one looks (docs/statistics.md).")
     print("* of one process, by the mean of the records of the same row and task, or of its method there; ? unknown.")
-    print("‡ that would decide for or against it at the effects and spreads found; ?: if what is not known agrees.")
+    print("‡ that would decide by effects and spreads of what was run (none: not 100); ?: if what is not known agrees.")
     for text in dict.fromkeys(f"† {name}: {why}." for each in found for name, why in each.closed.items()):
         print(text)
     for line in commands((entry for each in found for entry in each.missing), scale.id):

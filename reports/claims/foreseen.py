@@ -19,7 +19,7 @@ FEWEST = 3  # two seeds show no spread to speak of
 
 @dataclass(frozen=True)
 class Foreseen:
-    """state: YES or NO; UNDECIDED where no number of seeds decides. if_rest: where what is not known agrees."""
+    """state: YES or NO; UNDECIDED where none of STEPS decides. if_rest: where what is not known agrees."""
 
     state: State
     seeds: int = STEPS[-1]
@@ -40,7 +40,7 @@ class Foreseen:
     def text(self) -> str:
         """In words, of what was run: nothing is foreseen of the rest."""
         if self.is_out_of_reach:
-            return "at these effects no number of seeds decides"
+            return f"by what was run, not even {STEPS[-1]} seeds would decide it"
         rest = ", if what is not known agrees" if self.if_rest else ""
         return f"at these effects {self.seeds} seeds would decide {_SIDES[self.state]} it{rest}"
 

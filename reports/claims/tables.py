@@ -69,7 +69,7 @@ def summary(judgements: Sequence[Judgement]) -> str:
     counts = {where: Counter(found).most_common() for where, found in verdicts.items()}
     parts = (f"{where} {', '.join(f'{n} {verdict}' for verdict, n in found)}" for where, found in counts.items())
     beyond = sum(found.more is not None and found.more.is_out_of_reach for found in judgements)
-    rest = f" Of these, no number of seeds would decide {beyond} at the effects found." if beyond else ""
+    rest = f" By what was run, not even {STEPS[-1]} seeds would decide {beyond} of these." if beyond else ""
     return f"{len(judgements)} claims: {'; '.join(parts)}.{rest}"
 
 

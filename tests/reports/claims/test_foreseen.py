@@ -130,6 +130,6 @@ def test_nothing_is_foreseen_of_what_is_decided_or_was_never_run() -> None:
 def test_words() -> None:
     assert Foreseen(State.YES, 7).text == "at these effects 7 seeds would decide for it"
     assert Foreseen(State.NO, 10, True).text.endswith("10 seeds would decide against it, if what is not known agrees")
-    assert Foreseen(State.UNDECIDED).text == "at these effects no number of seeds decides"
+    assert Foreseen(State.UNDECIDED).text == "by what was run, not even 100 seeds would decide it"
     shown = [Foreseen(State.YES, 7).short, Foreseen(State.YES, 7, True).short, Foreseen(State.UNDECIDED).short]
     assert shown == ["7 for", "7 for ?", "none"]
