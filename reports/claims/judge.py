@@ -14,7 +14,7 @@ from reports.claims.decide import Part, State, decision, parts_of
 from reports.claims.foreseen import Foreseen, foreseen
 from reports.claims.in_print import InPrint
 from reports.claims.in_records import InRecords
-from reports.claims.wording import Opinion
+from reports.claims.wording import Closed, Opinion
 from reports.evidence.published import Numbers
 from reports.evidence.records import DEMO, Derive, DeriveClient
 
@@ -39,8 +39,9 @@ class Judgement:
 
     in_print: "holds", "does not hold" or "not printed". ours: "supported" or "contradicted" by evidence, "holds" or
     "fails by derivation", "undecided", "not judged" (before any run, where all of its columns are shut) or "not run".
-    effect: the number that decides, or keeps it from being decided, with its interval; why: what keeps it; seen: the
-    smallest effect that so many seeds would decide; more: how many would, if what was found stayed as it is.
+    effect: the number that decides, or keeps it from being decided, with its interval; closed: columns of which nothing
+    is judged, and why; still: what else keeps it open; seen: the smallest effect that so many seeds would decide; more:
+    how many would, if what was found stayed as it is.
     without: the columns that its verdict says nothing of, as none of their records can.
     otherwise: another reading's name -> its two verdicts and numbers. stand_ins: tasks that were judged in place of
     others that have no records, in words.
@@ -55,7 +56,8 @@ class Judgement:
     ours_numbers: str
     effect: str = ""
     n: str = ""
-    why: str = ""
+    closed: tuple[Closed, ...] = ()
+    still: str = ""
     seen: str = ""
     more: Foreseen | None = None
     without: str = ""
@@ -83,12 +85,24 @@ class Judgement:
         )
 
     @property
+    def why(self) -> str:
+        """What keeps a claim open, and what it is decided without."""
+        return self._why({})
+
+    @property
     def remarks(self) -> str:
         """What keeps a claim open, the distance that its seeds would have seen, how many would decide, and the rest."""
+        return self.told({})
+
+    def told(self, marks: Mapping[str, str]) -> str:
+        """The remarks. marks: of reasons for which columns are not judged that are told elsewhere."""
         sees = "would have seen" if self.ours in LEFT_OPEN else "sees"
         seen = f"{sees} {self.seen}" if self.seen else ""
         more = self.more.text if self.more else ""
-        return "; ".join(filter(None, (self.why, self.caveat, seen, more, self.elsewhere)))
+        return "; ".join(filter(None, (self._why(marks), self.caveat, seen, more, self.elsewhere)))
+
+    def _why(self, marks: Mapping[str, str]) -> str:
+        return "; ".join(filter(None, (*(columns.text(marks) for columns in self.closed), self.still)))
 
 
 def judge_in_print(claim: Claim, published: Mapping[str, Numbers], benchmarks: Mapping[str, Benchmark]) -> Opinion:
@@ -138,7 +152,8 @@ def judge(
                 wording.record_numbers(ours, partial),
                 wording.effect(ours),
                 wording.seeds(ours),
-                wording.why_not(ours),
+                wording.closed(ours),
+                wording.still_open(ours),
                 wording.could_see(ours),
                 foreseen(parts),
                 wording.without(ours),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -41,11 +41,32 @@ RULE = (
 )
 
 
-def _cells(judgement: Judgement) -> tuple[tuple[str, ...], ...]:
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def _shared(judgements: Sequence[Judgement]) -> dict[str, str]:
+    """The mark of each reason for which columns of several claims are not judged: told once, below."""
+    counts = Counter(reason for found in judgements for reason in {columns.reason for columns in found.closed})
+    told = dict.fromkeys(columns.reason for found in judgements for columns in found.closed)
+    several = [reason for reason in told if counts[reason] > 1]
+    return {reason: str(place).translate(_RAISED) for place, reason in enumerate(several, 1)}
+
+
+def _notes(judgements: Sequence[Judgement], marks: Mapping[str, str]) -> list[str]:
+    """What the marks say, with the columns that it is said of."""
+    every = [columns for found in judgements for columns in found.closed]
+    of = {
+        reason: dict.fromkeys(name for own in every if own.reason == reason for name in own.columns) for reason in marks
+    }
+    return [f"{mark} {', '.join(of[reason])}: {reason}." for reason, mark in marks.items()]
+
+
+def _cells(judgement: Judgement, marks: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
     """Each cell's lines: few columns, so that a page holds them."""
     claim, n = judgement.claim, f"n = {judgement.n}" if judgement.n else ""
     verdicts = (judgement.in_print,), (judgement.verdict,)
-    return ((claim.id,), (f"“{claim.quotation}”", claim.place), *verdicts, (judgement.effect, n), (judgement.remarks,))
+    said = (f"“{claim.quotation}”", claim.place)
+    return ((claim.id,), said, *verdicts, (judgement.effect, n), (judgement.told(marks),))
 
 
 def _numbers(judgement: Judgement) -> Iterator[str]:
@@ -77,11 +98,13 @@ def _markdown(judgements: Sequence[Judgement], level: int, rest: Sequence[str]) 
     """A table of the claims under a heading of that level, and what comes after it; empty without claims."""
     if not judgements:
         return ""
+    marks = _shared(judgements)
     lines = [table_line(HEADERS), table_line([":--"] * len(HEADERS))]
-    cells = (["<br>".join(map(escape, filter(None, cell))) for cell in _cells(found)] for found in judgements)
+    cells = (["<br>".join(map(escape, filter(None, cell))) for cell in _cells(found, marks)] for found in judgements)
     lines += map(table_line, cells)
     heading = f"{'#' * level} {escape(_heading(judgements))}"
-    return "\n\n".join([heading, summary(judgements), "\n".join(lines), *rest]) + "\n"
+    notes = map(escape, _notes(judgements, marks))
+    return "\n\n".join([heading, summary(judgements), "\n".join(lines), *notes, *rest]) + "\n"
 
 
 def _folded(title: str, texts: Sequence[str]) -> str:
@@ -101,15 +124,17 @@ def print_claims(judgements: Sequence[Judgement], console: Console | None = None
     """Print the claims, one after the other, and how they are judged; nothing without claims."""
     if not judgements:
         return
-    console = console or Console()
+    console, marks = console or Console(), _shared(judgements)
     console.print(Text(_heading(judgements), style="bold"))
     for judgement in judgements:
         claim = judgement.claim
         console.print(Text(f"\n{claim.id}  “{claim.quotation}” ({claim.place})"))
         console.print(Text(f"reported: {judgement.in_print}; reproduced: {judgement.verdict}", style="bold"))
-        if judgement.remarks:
-            console.print(Text(judgement.remarks))
+        if remarks := judgement.told(marks):
+            console.print(Text(remarks))
         for text in _numbers(judgement):
             console.print(Text(text, style="dim"))
+    if marks:
+        console.print(Text("\n".join(["", *_notes(judgements, marks)])))
     console.print(Text(f"\n{RULE}"))
     console.print(Text(summary(judgements), style="bold"))

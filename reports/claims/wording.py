@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from reports.claims.asked import Counted
 from reports.claims.cases import Case
@@ -57,6 +58,20 @@ class Opinion:
 
     def count(self, state: State) -> int:
         return len(self.decision.of(state))
+
+
+@dataclass(frozen=True)
+class Closed:
+    """Columns that a claim is judged without, or that keep it from being judged, and why. what: "left out"."""
+
+    columns: tuple[str, ...]
+    what: str
+    reason: str
+
+    def text(self, marks: Mapping[str, str] = MappingProxyType({})) -> str:
+        """In words. marks: of reasons that are told elsewhere."""
+        said = f"{', '.join(self.columns)} {self.what}"
+        return f"{said}{marks[self.reason]}" if self.reason in marks else f"{said}: {self.reason}"
 
 
 def listed(shown: Sequence[Case], within: Sequence[Case]) -> str:
@@ -122,16 +137,21 @@ def could_see(found: Opinion) -> str:
     return "" if least is None else f"{number(least)}{case.asked.unit}"
 
 
-def why_not(found: Opinion) -> str:
-    """What keeps a claim from being decided, or judged, and what it is decided without; nothing before any run."""
+def closed(found: Opinion) -> tuple[Closed, ...]:
+    """The columns that a claim is decided without, and those that keep it open; none before any run."""
     if found.state is State.MISSING:
-        return ""
+        return ()
     left_out = found.decision.left_out
     lacking = _columns(left_out, "left out")
     if found.state not in (State.YES, State.NO):
         lacking += _columns((case for case in found.cases if case not in left_out), "not judged")
-        lacking += _open(found) if found.known else []
-    return "; ".join(lacking)
+    return tuple(lacking)
+
+
+def still_open(found: Opinion) -> str:
+    """How the comparisons of an open claim fell; nothing before any run."""
+    is_open = found.state in (State.UNDECIDED, State.NOT_JUDGED) and found.known
+    return "; ".join(_fallen(found)) if is_open else ""
 
 
 def without(found: Opinion) -> str:
@@ -142,15 +162,15 @@ def without(found: Opinion) -> str:
     return f"without {', '.join(names)}" if names else ""
 
 
-def _columns(found: Iterable[Case], what: str) -> list[str]:
+def _columns(found: Iterable[Case], what: str) -> list[Closed]:
     """Why columns are not judged, one a reason."""
     columns: dict[str, list[str]] = {}
     for name, reason in dict.fromkeys(entry for case in found for entry in case.why_not):
         columns.setdefault(reason, []).append(name)
-    return [f"{', '.join(names)} {what}: {reason}" for reason, names in columns.items()]
+    return [Closed(tuple(names), what, reason) for reason, names in columns.items()]
 
 
-def _open(found: Opinion) -> list[str]:
+def _fallen(found: Opinion) -> list[str]:
     every, undecided = len(found.cases), found.decision.of(State.UNDECIDED)
     kinds = [_kind(case, found.decision.tests) for case in undecided]
     counts = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}

@@ -97,6 +97,45 @@ def test_one_line_says_what_keeps_a_claim_open(
         assert part in terminal
 
 
+def test_a_reason_that_several_claims_share_is_told_once(
+    seeds_of: Callable[..., list[RunRecord]],
+    table3: Benchmark,
+    opened: Callable[..., tuple[Benchmark, list[RunRecord]]],
+) -> None:
+    """Below the claims, with its columns; the site's cards, each of which may be linked to, tell it themselves."""
+    rows, rivals = (At(TABLE, "fedsplitbert"),), (At(TABLE, "fedavg"),)
+    asked = {"1": ("qqp", "qnli"), "2": ("qnli",), "3": ("qqp", "mrpc")}
+    claims = [
+        Claim(name, "A sentence", "section I", (Better(rows, rivals, tasks=tasks, scores=("test/accuracy",)),))
+        for name, tasks in asked.items()
+    ]
+    records = [
+        record
+        for task in ("qqp", "qnli", "mrpc")
+        for row, level in (("fedsplitbert", 65.0), ("fedavg", 60.0))
+        for record in seeds_of(row, task, [level, level])
+    ]
+    table, records = opened(table3, records, shut=("qnli", "mrpc"))
+    judged = judge("FedSplitBERT", claims, {}, records, {TABLE: table}, table3.scale("lite"))
+    text = claims_markdown(judged)
+    cells = [line.strip("|").split(" | ")[5] for line in text.splitlines() if line.startswith("| ")][2:]
+    weak = "the encoder is too weak here: centralised training 90.0, a linear model 95.0, n = 8"
+    assert [cell.split(";")[0].strip() for cell in cells] == [
+        "QNLI not judged¹",
+        "QNLI not judged¹",
+        "MRPC not judged¹",
+    ]
+    assert text.count(weak) == 1
+    assert f"\n\n¹ QNLI, MRPC: {weak}.\n\n" in text
+    assert all(
+        f"{name} not judged: {weak}" in found.remarks
+        for name, found in zip(("QNLI", "QNLI", "MRPC"), judged, strict=True)
+    )
+    console = Console(file=io.StringIO(), width=2000)
+    print_claims(judged, console)
+    assert f"\n¹ QNLI, MRPC: {weak}.\n" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
 def test_a_reading_that_ends_otherwise_stands_beside_a_claim(
     seeds_of: Callable[..., list[RunRecord]],
     table3: Benchmark,
