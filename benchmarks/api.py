@@ -195,6 +195,7 @@ def claims(paper: str, scale: str, records: Iterable[RunRecord]) -> pd.DataFrame
             "seeds": found.n,
             "why": found.why,
             "without": found.without,
+            "at_last_round": found.at_last,
         }
         for found in judged(paper, at, list(records))
     ]

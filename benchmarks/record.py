@@ -151,6 +151,10 @@ class RunRecord:
         """The round that is best on validation data; the last one where none was held back for that."""
         return chosen_round([entry.scores for entry in self.rounds], self.chosen_by)
 
+    def at_last_round(self) -> RunRecord:
+        """The same run, scored at its last round; finite test sets' errors stay those of the round that was chosen."""
+        return replace(self, chosen_by="")
+
     def sampling_error(self, name: str) -> float | None:
         """Of the chosen round's score, from the finite test set; None where it is unknown, 0 of a training loss."""
         if name == TRAIN_LOSS:

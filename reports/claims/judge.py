@@ -44,7 +44,7 @@ class Judgement:
     how many would, if what was found stayed as it is.
     without: the columns that its verdict says nothing of, as none of their records can.
     otherwise: another reading's name -> its two verdicts and numbers. stand_ins: tasks that were judged in place of
-    others that have no records, in words.
+    others that have no records, in words. at_last: our verdict where the last round's scores count; "" where they do.
     """
 
     claim: Claim
@@ -63,6 +63,7 @@ class Judgement:
     without: str = ""
     otherwise: Mapping[str, tuple[str, str, str, str]] = field(default_factory=dict)
     stand_ins: tuple[str, ...] = ()
+    at_last: str = ""
 
     @property
     def verdict(self) -> str:
@@ -78,11 +79,18 @@ class Judgement:
     @property
     def elsewhere(self) -> str:
         """The other readings of a decided claim that end otherwise, and of an open one those that are decided."""
-        return "; ".join(
-            f"read as {name}: {ours}"
-            for name, (_, _, ours, _) in self.otherwise.items()
-            if ours != self.ours and not {ours, self.ours} <= set(LEFT_OPEN)
-        )
+        readings = {f"read as {name}": ours for name, (_, _, ours, _) in self.otherwise.items()}
+        if self.at_last:
+            readings["scored at the last round"] = self.at_last
+        return "; ".join(f"{name}: {ours}" for name, ours in readings.items() if self._is_other(ours))
+
+    @property
+    def hangs_on_round(self) -> bool:
+        """Whether the last round's scores decide otherwise than those of the round chosen on validation data."""
+        return bool(self.at_last) and self._is_other(self.at_last)
+
+    def _is_other(self, verdict: str) -> bool:
+        return verdict != self.ours and not {verdict, self.ours} <= set(LEFT_OPEN)
 
     @property
     def why(self) -> str:
@@ -134,7 +142,9 @@ def judge(
     """
     if scale.id == DEMO:
         return ()
-    source = InRecords(Runs.of_all(benchmarks, scale, records), published, derive, derive_client)
+    kept = [record for record in records if record.cell.scale == scale.id]
+    source = InRecords(Runs.of_all(benchmarks, scale, kept), published, derive, derive_client)
+    last = _at_last_round(kept, source)
     judged = []
     for claim in claims:
         in_print, parts = judge_in_print(claim, published, benchmarks), parts_of(claim.relations, source)
@@ -159,9 +169,18 @@ def judge(
                 wording.without(ours),
                 dict(_otherwise(claim, source, published, benchmarks)),
                 tuple(stand_ins),
+                opinion(parts_of(claim.relations, last), RECORD_WORDS).verdict if last else "",
             )
         )
     return tuple(judged)
+
+
+def _at_last_round(records: Sequence[RunRecord], source: InRecords) -> InRecords | None:
+    """The records as if no round was chosen; None where none was."""
+    if not any(record.chosen_by for record in records):
+        return None
+    last = tuple(record.at_last_round() for record in records)
+    return replace(source, runs=replace(source.runs, records=last))
 
 
 def _otherwise(

@@ -91,7 +91,16 @@ def summary(judgements: Sequence[Judgement]) -> str:
     parts = (f"{where} {', '.join(f'{n} {verdict}' for verdict, n in found)}" for where, found in counts.items())
     beyond = sum(found.more is not None and found.more.is_out_of_reach for found in judgements)
     rest = f" By what was run, not even {STEPS[-1]} seeds would decide {beyond} of these." if beyond else ""
-    return f"{len(judgements)} claims: {'; '.join(parts)}.{rest}"
+    return f"{len(judgements)} claims: {'; '.join(parts)}.{rest}{_at_last_round(judgements)}"
+
+
+def _at_last_round(judgements: Sequence[Judgement]) -> str:
+    """Whether verdicts hang on the round that is scored; empty where no round is chosen."""
+    if not any(found.at_last for found in judgements):
+        return ""
+    others = [found.claim.id for found in judgements if found.hangs_on_round]
+    found = f"these are decided otherwise: {', '.join(others)}" if others else "none is decided otherwise"
+    return f" Scored at the last round in place of the one best on validation data, {found}."
 
 
 def _markdown(judgements: Sequence[Judgement], level: int, rest: Sequence[str]) -> str:

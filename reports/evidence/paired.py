@@ -124,7 +124,8 @@ def answered_by(record: RunRecord, evaluation: str, at: str) -> Answered | None:
         return None  # as of records that were taken in from elsewhere
     known = sorted(read_predictions(record.folder, record).items())
     parts = [part for (_, name), part in known if name == ("test" if evaluation == POOLED else evaluation)]
-    outputs = tuple(part.chosen if at == "chosen" else part.last for part in parts)
+    is_chosen = at == "chosen" and bool(record.chosen_by)
+    outputs = tuple(part.chosen if is_chosen else part.last for part in parts)
     gold = tuple(part.gold for part in parts)
     if not parts:
         return None

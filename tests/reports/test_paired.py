@@ -135,11 +135,18 @@ def client(number: int, gold: np.ndarray) -> Client:
     return Client(number, whole, {"test": whole})
 
 
-def keep(folder: Path, record: RunRecord, gold: Sequence[np.ndarray], logits: Sequence[np.ndarray]) -> RunRecord:
-    """The record with a file of answers, the same after the last and the chosen round."""
+def keep(
+    folder: Path,
+    record: RunRecord,
+    gold: Sequence[np.ndarray],
+    logits: Sequence[np.ndarray],
+    chosen: Sequence[np.ndarray] | None = None,
+) -> RunRecord:
+    """The record with a file of answers, the same after the last and the chosen round unless given."""
     clients = [client(number, one) for number, one in enumerate(gold)]
     answers = {f"{number}/test": one for number, one in enumerate(logits)}
-    content = pack_predictions(clients, answers, None)
+    best = None if chosen is None else {f"{number}/test": one for number, one in enumerate(chosen)}
+    content = pack_predictions(clients, answers, best)
     (folder / record.predictions_name).write_bytes(content)
     kept = {"sha256": hashlib.sha256(content).hexdigest()}
     own = tuple({"client": number, "train": 80, "test": len(one)} for number, one in enumerate(gold))
@@ -193,6 +200,17 @@ def test_answers_are_found_by_client_and_together(kept: list[tuple[RunRecord, Ru
     assert answered_by(record, "mismatched", "last") is None
     assert answered_by(dataclasses.replace(record, folder=tmp_path / "elsewhere"), "test", "last") is None
     assert answered_by(dataclasses.replace(record, predictions={}), "test", "last") is None
+
+
+def test_of_a_run_scored_at_its_last_round_the_last_answers_count(record_of: RecordOf, tmp_path: Path) -> None:
+    gold = np.arange(M) % 2
+    right, wrong = ([logits_of(labels)] for labels in (gold, 1 - gold))
+    record = keep(tmp_path, central(record_of("fedavg", "qqp", {ACC: 1.0})), [gold], wrong, chosen=right)
+    record = dataclasses.replace(record, chosen_by="validation/accuracy")
+    for run, at, is_right in ((record, "chosen", 1), (record, "last", 0), (record.at_last_round(), "chosen", 0)):
+        found = answered_by(run, "test", at)
+        assert found is not None
+        assert (found.outputs[0].argmax(1) == gold).mean() == is_right
 
 
 def test_redrawn_sets_of_equal_seeds_ask_the_answers(record_of: RecordOf, tmp_path: Path) -> None:

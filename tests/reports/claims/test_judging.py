@@ -16,6 +16,7 @@ from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
 from reports import ReportError
 from reports.claims.judge import Judgement, judge
+from reports.claims.tables import summary
 
 ACC, TABLE = "test/accuracy", "fedsplitbert-table3"
 SPLIT, QAT, FEDAVG, FEDPROX = (At(TABLE, row) for row in ("fedsplitbert", "fedsplitbert-qat", "fedavg", "fedprox"))
@@ -24,6 +25,7 @@ SeedsOf = Callable[..., list[RunRecord]]
 JudgeOf = Callable[..., Judgement]
 
 BETTER = Better((SPLIT,), (FEDAVG,), tasks=("qqp",))
+LEVELS = {"fedsplitbert": 70, "fedavg": 65}
 RATIO = (20 + 21 + 22) / (3 * 80)  # test over training examples of the clients in these records
 
 
@@ -80,6 +82,22 @@ def test_scores_are_those_of_the_round_that_is_best_on_validation(run_of: RunOf,
     records += [run("fedavg", (50, 65), (0.7, 0.8), seed) for seed in (0, 1)]
     found = judge_of(BETTER, records)
     assert (found.ours, "QQP +5.00" in found.ours_numbers) == ("supported", True)  # 70 − 65, not 60 − 65
+    assert (found.at_last, found.hangs_on_round, found.remarks.endswith("scored at the last round: contradicted")) == (
+        *("contradicted", True),
+        True,
+    )
+    assert summary([found]).endswith(
+        " Scored at the last round in place of the one best on validation data, these are decided otherwise: 1."
+    )
+    steady = [run(row, (level, level), (0.8, 0.8), seed) for row, level in LEVELS.items() for seed in (0, 1)]
+    alike = judge_of(BETTER, steady)
+    assert (alike.ours, alike.at_last, "last round" in alike.remarks) == ("supported", "supported", False)
+    assert summary([alike]).endswith("best on validation data, none is decided otherwise.")
+
+
+def test_without_a_chosen_round_nothing_is_said_of_the_last_one(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
+    found = judge_of(BETTER, seeds_of("fedsplitbert", "qqp", [62.0, 62.5]) + seeds_of("fedavg", "qqp", [60.0, 60.5]))
+    assert (found.at_last, "last round" in summary([found])) == ("", False)
 
 
 def test_margin_is_part_of_the_comparison(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
