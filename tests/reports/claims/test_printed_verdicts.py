@@ -20,7 +20,7 @@ from reports.evidence.published import Numbers, read_folder
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks" / "fedsplitbert" / "published"
 ENTRIES = read_folder(FOLDER)
 CLAIMS = {claim.id: claim for claim in claims_of("fedsplitbert")}
-TABLES = ("table3", "table4", "table5", "iid")
+TABLES = ("table3", "table4", "table5", "iid", "figure4")
 BENCHMARKS = {f"fedsplitbert-{name}": benchmark(f"fedsplitbert-{name}") for name in TABLES}
 BASELINES = ("fedavg", "fedprox", "fedadam")
 OURS = ("fedsplitbert", "fedsplitbert-qat")
