@@ -108,7 +108,12 @@ class Cell:
     @cached_property
     def definition_id(self) -> str:
         """Identity of the definition, whatever the engine's version: by which a report finds older records, too."""
-        return digest(plain(self, omit="engine_version"))
+        return digest(plain(self, omit=("engine_version",)))
+
+    @property
+    def place_id(self) -> str:
+        """Identity of the definition, whatever the engine's version and the seed."""
+        return digest(plain(self, omit=("engine_version", "seed")))
 
     def cell_id(self, inputs: Mapping[str, str]) -> str:
         """Identity of the run: the definition with the digests of its inputs (data, backbone)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any, TypeVar, get_args, get_type_hints
 
@@ -28,15 +28,15 @@ def digest(value: JSON, length: int = 16) -> str:
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:length]
 
 
-def plain(value: JSON, omit: str = "") -> JSON:
+def plain(value: JSON, omit: Collection[str] = ()) -> JSON:
     """A value with dataclasses as dicts, those without LATER fields that have their default.
 
-    omit: a name that is left out, in nested groups too.
+    omit: names that are left out, in nested groups too.
     """
     if value is None or isinstance(value, _SCALARS):  # first, as most are: every record is asked for its identity
         return value
     if isinstance(value, Mapping):
-        return {key: plain(inner, omit) for key, inner in value.items() if key != omit}
+        return {key: plain(inner, omit) for key, inner in value.items() if key not in omit}
     if isinstance(value, list | tuple):
         return [plain(inner, omit) for inner in value]
     if not dataclasses.is_dataclass(value):
@@ -44,7 +44,7 @@ def plain(value: JSON, omit: str = "") -> JSON:
     said, kind = {}, value.__class__
     for name, unsaid in _fields_of(kind):
         own = getattr(value, name)
-        if name != omit and own != unsaid:
+        if name not in omit and own != unsaid:
             said[name] = plain(own, omit)
     return said
 

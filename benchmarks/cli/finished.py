@@ -29,10 +29,8 @@ class Finished:
     def __init__(self, cells: Iterable[Cell], scale: str) -> None:
         """cells: of any scale."""
         own = [cell for cell in cells if cell.scale == scale]
-        self._known = {cell.definition_id for cell in own}
-        self._seeds: dict[tuple[str, str], set[int]] = {}
-        for cell in own:
-            self._seeds.setdefault((cell.task, cell.algorithm), set()).add(cell.seed)
+        self._known = {cell.place_id for cell in own}
+        self._methods = {(cell.task, cell.algorithm) for cell in own}
 
     def of(self, table: Benchmark, scale: Scale) -> tuple[int, int]:
         """How many of a table's cells are among them, whatever the seed, and how many there are."""
@@ -41,5 +39,5 @@ class Finished:
 
     def _is_run(self, table: Benchmark, scale: Scale, row: Row, column: Column) -> bool:
         # A cell is made and compared only where a record of its task and method exists: that takes its time.
-        seeds = self._seeds.get((column.task, row.algorithm), ())
-        return any(table.cell(row, column, scale, seed).definition_id in self._known for seed in sorted(seeds))
+        may_be = (column.task, row.algorithm) in self._methods
+        return may_be and table.cell(row, column, scale, 0).place_id in self._known
