@@ -216,12 +216,13 @@ def test_an_undefined_score_is_a_gap(curve_of: CurveOf) -> None:
 def test_training_loss_has_its_own_axis_and_no_majority(rte: list[RunRecord]) -> None:
     asked = request_for(FIGURE4, FIGURE4.scale("lite"), rte)
     axes = panel(asked, "RTE")
-    fedavg, fedsplitbert = methods(axes)
+    fedavg, fedsplitbert, alike = methods(axes)
     assert list(fedavg.get_ydata()) == pytest.approx([0.70, 0.68, 0.655])
     assert list(fedsplitbert.get_ydata()) == pytest.approx([0.68, 0.5, 0.3])
-    assert len(axes.lines) == 2
+    assert list(alike.get_ydata()) == list(fedsplitbert.get_ydata())  # one cell, where neither was tuned
+    assert len(axes.lines) == 3
     assert axes.get_ylabel() == "training loss"
-    assert labels(asked) == ["FedAvg", "FedSplitBERT"]  # those that were run
+    assert labels(asked) == ["FedAvg", "FedSplitBERT", "FedSplitBERT, c = 6, at FedAvg's rate"]  # those that were run
 
 
 # ---- the table ---------------------------------------------------------------------------------------------------
