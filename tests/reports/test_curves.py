@@ -222,7 +222,7 @@ def test_training_loss_has_its_own_axis_and_no_majority(rte: list[RunRecord]) ->
     assert list(alike.get_ydata()) == list(fedsplitbert.get_ydata())  # one cell, where neither was tuned
     assert len(axes.lines) == 3
     assert axes.get_ylabel() == "training loss"
-    assert labels(asked) == ["FedAvg", "FedSplitBERT", "FedSplitBERT, c = 6, at FedAvg's rate"]  # those that were run
+    assert labels(asked) == ["FedAvg", "FedSplitBERT", "FedSplitBERT, c = 6, at FedAvg's rate †"]  # those that were run
 
 
 # ---- the table ---------------------------------------------------------------------------------------------------
