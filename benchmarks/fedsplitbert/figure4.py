@@ -13,8 +13,8 @@ from benchmarks.fedsplitbert.setup import FEDSPLITBERT, LOCAL_MAJORITY
 from benchmarks.spec import Deviation, View
 
 # A higher rate alone lowers the loss of the last round.
-ALIKE = FEDSPLITBERT.changed(
-    {},
+ALIKE = replace(
+    FEDSPLITBERT,
     id="fedsplitbert-alike",
     name="FedSplitBERT, c = 6, at FedAvg's rate",
     printed=False,

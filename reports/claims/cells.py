@@ -108,9 +108,9 @@ class Runs:
 
     @classmethod
     def of_all(cls, benchmarks: Mapping[str, Benchmark], scale: Scale, records: Iterable[RunRecord]) -> Self:
-        """With stand-ins, at this scale, for the tasks that have no records."""
-        kept = tuple(records)
-        run = {record.cell.task for record in kept if record.cell.scale == scale.id}
+        """The records of this scale, with stand-ins for the tasks that have none."""
+        kept = tuple(record for record in records if record.cell.scale == scale.id)
+        run = {record.cell.task for record in kept}
         columns = [column for table in benchmarks.values() for column in table.columns_at(scale) if column.instead_of]
         instead = {one.instead_of: one.task for one in columns if one.task in run and one.instead_of not in run}
         tables = {name: table.narrowed(scale) for name, table in benchmarks.items()}
@@ -118,7 +118,7 @@ class Runs:
 
     @cached_property
     def _index(self) -> Index:
-        return by_definition(record for record in self.records if record.cell.scale == self.scale.id)
+        return by_definition(self.records)
 
     @cached_property
     def _found(self) -> dict[tuple[At, str], tuple[RunRecord, ...]]:

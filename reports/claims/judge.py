@@ -80,17 +80,16 @@ class Judgement:
     def elsewhere(self) -> str:
         """The other readings of a decided claim that end otherwise, and of an open one those that are decided."""
         readings = {f"read as {name}": ours for name, (_, _, ours, _) in self.otherwise.items()}
-        if self.at_last:
-            readings["scored at the last round"] = self.at_last
+        readings["scored at the last round"] = self.at_last
         return "; ".join(f"{name}: {ours}" for name, ours in readings.items() if self._is_other(ours))
 
     @property
     def hangs_on_round(self) -> bool:
         """Whether the last round's scores decide otherwise than those of the round chosen on validation data."""
-        return bool(self.at_last) and self._is_other(self.at_last)
+        return self._is_other(self.at_last)
 
     def _is_other(self, verdict: str) -> bool:
-        return verdict != self.ours and not {verdict, self.ours} <= set(LEFT_OPEN)
+        return verdict not in ("", self.ours) and not {verdict, self.ours} <= set(LEFT_OPEN)
 
     @property
     def why(self) -> str:
@@ -142,9 +141,8 @@ def judge(
     """
     if scale.id == DEMO:
         return ()
-    kept = [record for record in records if record.cell.scale == scale.id]
-    source = InRecords(Runs.of_all(benchmarks, scale, kept), published, derive, derive_client)
-    last = _at_last_round(kept, source)
+    source = InRecords(Runs.of_all(benchmarks, scale, records), published, derive, derive_client)
+    last = _at_last_round(source)
     judged = []
     for claim in claims:
         in_print, parts = judge_in_print(claim, published, benchmarks), parts_of(claim.relations, source)
@@ -175,11 +173,11 @@ def judge(
     return tuple(judged)
 
 
-def _at_last_round(records: Sequence[RunRecord], source: InRecords) -> InRecords | None:
+def _at_last_round(source: InRecords) -> InRecords | None:
     """The records as if no round was chosen; None where none was."""
-    if not any(record.chosen_by for record in records):
+    if not any(record.chosen_by for record in source.runs.records):
         return None
-    last = tuple(record.at_last_round() for record in records)
+    last = tuple(record.at_last_round() for record in source.runs.records)
     return replace(source, runs=replace(source.runs, records=last))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from reports.claims.asked import Counted
 from reports.claims.cases import Case
@@ -68,7 +67,7 @@ class Closed:
     what: str
     reason: str
 
-    def text(self, marks: Mapping[str, str] = MappingProxyType({})) -> str:
+    def text(self, marks: Mapping[str, str]) -> str:
         """In words. marks: of reasons that are told elsewhere."""
         said = f"{', '.join(self.columns)} {self.what}"
         return f"{said}{marks[self.reason]}" if self.reason in marks else f"{said}: {self.reason}"
