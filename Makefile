@@ -25,7 +25,7 @@ SHELL := /bin/sh
 # Any other goal is a benchmark's id, with `sweep-` before it or not, so a new benchmark needs no line here.
 # They are named from the command line and not by a pattern rule, which would also try to make this file
 # and every other file that is a prerequisite.
-TARGETS := help setup encoder data demo test torture lint format bench ui report site readme lock
+TARGETS := help setup encoder data campaign demo test torture lint format bench ui report site readme lock
 FILES := environment.yml requirements.lock $(VENV)/%
 IDS := $(filter-out $(TARGETS) $(FILES),$(MAKECMDGOALS))
 SWEEPS := $(filter sweep-%,$(IDS))
@@ -57,6 +57,7 @@ help:
 	@echo 'make data             every dataset: found in DATA_DIR, or where it is to be had'
 	@echo 'make sweep-<benchmark>  tune on validation data: what the definition declares; SCALE=lite: every method with one budget,'
 	@echo '                      and ARGS=--adopt makes what is best the settings that the definition reads; other fields: --grid, --range'
+	@echo 'make campaign         the evidence campaign of docs/protocol.md: resumes, skips what is finished; ARGS="--hours 2"'
 	@echo 'make report           render everything that has been run'
 	@echo 'make site             all of it as pages in one folder that needs no server: results/site/index.html'
 	@echo 'make ui               look at the runs in MLflow'
@@ -70,7 +71,7 @@ help:
 	@echo 'make lock             newest versions into requirements.lock and environment.yml'
 	@echo
 	@echo 'Variables of every target that runs or reports benchmarks:'
-	@echo '  SCALE=demo|lite|literal|paper   TASKS=mrpc,rte   METHODS=fedavg,fedsplitbert   SEEDS=3 (how many)'
+	@echo '  SCALE=demo|lite|literal|paper   TASKS=mrpc,rte   METHODS=fedavg,fedsplitbert   SEEDS=3 (how many) or 5-10'
 	@echo '  DATA_DIR=folder   RESULTS_DIR=folder   BACKBONE=folder or hub name   WORKERS=2 (side by side)'
 	@echo '  EXECUTOR=serial|processes|slurm|ray   RAY_ADDRESS=head-node:6379 (docs/clusters.md)'
 	@echo '  ARGS="more for the command line"   PORT=5000 (ui)   PYTHON=python3.12 (for the first set-up)'
@@ -140,6 +141,9 @@ $(SWEEPS): $(INSTALLED)
 
 data: $(INSTALLED)
 	@$(CLI) data $(PLACES)
+
+campaign: $(INSTALLED) $(ENCODER)
+	@$(CLI) campaign $(PLACES) $(call flag,--workers,WORKERS) $(ARGS)
 
 # Chosen since it shows what the paper is about: many short rounds, in which averages are still good when labels are
 # skewed, on a task where clients gain by layers of their own. What the user names comes later, and counts.

@@ -63,16 +63,18 @@ def select(
     scale: str = "demo",
     tasks: Sequence[str] = (),
     methods: Sequence[str] = (),
-    seeds: int = 1,
+    seeds: int | Sequence[int] = 1,
     backbone: str | None = None,
     changes: Mapping[str, JSON] | None = None,
 ) -> Selection:
     """A part of a table or figure: what `make <id> SCALE=… TASKS=… METHODS=… SEEDS=…` chooses; its `cells()` are data.
 
-    tasks, methods: their ids; all where none is given. backbone: a folder or hub name in place of the scale's own.
+    tasks, methods: their ids; all where none is given. seeds: how many, from 0, or which. backbone: a folder or hub
+    name in place of the scale's own.
     changes: fields as `--set` names them, such as {"training.rounds": 2}. UserError names what is there to choose.
     """
-    require_at_most("seeds", MOST_SEEDS, seeds)
+    seeds = range(seeds) if isinstance(seeds, int) else tuple(seeds)
+    require_at_most("seeds", MOST_SEEDS, len(seeds))
     texts = [f"{name}={canonical_json(value)}" for name, value in (changes or {}).items()]
     return part_of(id, scale, list(methods), list(tasks), seeds, texts, backbone)
 

@@ -1,12 +1,13 @@
-"""What a finished cell answered: a safetensors file beside its record, so that scores can be asked for anew.
+"""The answers of a finished cell, in a compressed safetensors file next to its record: for computing scores anew.
 
-Of each client and evaluation: which examples of the task's data they are, what is right, and what the model put out
-after the last round and after the chosen one.
+For each client and evaluation: the examples' indices, the gold labels, and the model's outputs after each of the last
+three rounds and after the chosen one.
 """
 
 from __future__ import annotations
 
 import hashlib
+import lzma
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ if TYPE_CHECKING:  # reports read these files without torch
 # One step below the largest half, so that there is room for a step down from what is clipped to it.
 LARGEST = np.nextafter(np.finfo(np.float16).max, np.float16(0))
 IGNORED = -100  # as fedsim.data has it: nothing is asked here
+LAST_ROUNDS = 3  # as fedsim.engine has it
 
 
 @dataclass(frozen=True)
@@ -34,32 +36,41 @@ class Predictions:
     """Of one client and evaluation, n examples in the evaluation's order.
 
     indices: int64 [n], positions in the task's pool, or in the set of the evaluation's name (of texts in blocks: of the
-    blocks). gold: [n, ...], labels, scores or tags. last, chosen: what was answered after the last and the chosen
-    round, [n, ...], as the objective's answers are; logits in half precision. Where tokens are asked for, a row has
-    their tags (int8, or int16 where there are more than 128) or ids (int32), and IGNORED behind them; in answers also
-    where logits were not finite.
+    blocks). gold: [n, ...], labels, scores or tags. last, chosen: the answers after the last and the chosen round,
+    [n, ...], as the objective's answers are; logits in half precision. Where tokens are asked for, a row has their tags
+    (int8, or int16 where there are more than 128) or ids (int32), and IGNORED behind them; in answers also where logits
+    were not finite. by_round: round -> the answers after it: the last three rounds and the chosen one, or fewer in
+    records made before these were kept.
     """
 
     indices: np.ndarray
     gold: np.ndarray
     last: np.ndarray
     chosen: np.ndarray
+    by_round: Mapping[int, np.ndarray]
 
 
-def pack_predictions(clients: Sequence[Client], last: Answers, chosen: Answers | None) -> bytes:
-    """The file of what was answered after the last and the chosen round; chosen: None where that is the last one.
+def pack_predictions(clients: Sequence[Client], answers: Mapping[int, Answers], chosen: int) -> bytes:
+    """The content of the file of predictions, uncompressed.
 
-    Arrays are named "<client>/<evaluation>/<what>"; one that is the same of all clients, as of a central test set, is
-    there once, as "<evaluation>/<what>".
+    Arrays are named "<client>/<evaluation>/<what>"; one that is the same for all clients, as for a central test set, is
+    stored once, as "<evaluation>/<what>". The answers of the last round are "last", those of earlier ones "last-1" and
+    "last-2", and those of a chosen round before these "chosen".
+
+    Args:
+        clients: The clients, in order.
+        answers: Round -> the answers after it; the chosen round and the last rounds.
+        chosen: The number of the chosen round.
     """
     from fedsim.engine import part_name
 
+    names = {number: _array_name(number, chosen, max(answers)) for number in sorted(answers, reverse=True)}
     arrays: dict[str, np.ndarray] = {}
     for evaluation in clients[0].evaluation:
         parts = {part_name(client, evaluation): client.evaluation[evaluation] for client in clients}
         common = len({id(subset) for subset in parts.values()}) == 1
         kept = {
-            part: _kept(subset, {"last": last[part], **({"chosen": chosen[part]} if chosen else {})})
+            part: _kept(subset, {name: answers[number][part] for number, name in names.items()})
             for part, subset in parts.items()
         }
         for what in next(iter(kept.values())):
@@ -70,6 +81,14 @@ def pack_predictions(clients: Sequence[Client], last: Answers, chosen: Answers |
             else:
                 arrays |= {f"{part}/{what}": array for part, array in by_part.items()}
     return safetensors.numpy.save(arrays)
+
+
+def _array_name(number: int, chosen: int, last: int) -> str:
+    """The name under which the answers after a round are stored."""
+    if last - number < LAST_ROUNDS:
+        return f"last-{last - number}" if number < last else "last"
+    assert number == chosen, f"round {number} is neither one of the last nor the chosen one"
+    return "chosen"
 
 
 def _kept(subset: Subset, answers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -122,18 +141,34 @@ def read_predictions(folder: Path, record: RunRecord) -> dict[tuple[int, str], P
         return {}
     try:
         arrays = safetensors.numpy.load(_content(folder, record))
-        chosen = "chosen" if any(name.endswith("/chosen") for name in arrays) else "last"
+        last, chosen = len(record.rounds), record.chosen_round
+        stored = {name.rpartition("/")[2] for name in arrays}
+        names = {last - step: f"last-{step}" if step else "last" for step in range(LAST_ROUNDS)}
+        names = {number: name for number, name in names.items() if name in stored}
+        if "chosen" in stored and chosen not in names:
+            names[chosen] = "chosen"
         return {
-            (int(client["client"]), evaluation): Predictions(
-                _array(arrays, client["client"], evaluation, "indices"),
-                *(_rows(arrays, client["client"], evaluation, what) for what in ("gold", "last", chosen)),
-            )
+            (int(client["client"]), evaluation): _predictions(arrays, client["client"], evaluation, names, chosen)
             for client in record.clients
             for evaluation in client
             if evaluation not in ("client", "train")
         }
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise _damaged(folder, record, error) from None
+
+
+def _predictions(
+    arrays: Mapping[str, np.ndarray], client: int, evaluation: str, names: Mapping[int, str], chosen: int
+) -> Predictions:
+    """names: round -> the name of the array of the answers after it."""
+    by_round = {number: _rows(arrays, client, evaluation, names[number]) for number in sorted(names)}
+    return Predictions(
+        _array(arrays, client, evaluation, "indices"),
+        _rows(arrays, client, evaluation, "gold"),
+        by_round[max(by_round)],
+        by_round[chosen],
+        by_round,
+    )
 
 
 def _rows(arrays: Mapping[str, np.ndarray], client: int, evaluation: str, what: str) -> np.ndarray:
@@ -172,15 +207,33 @@ def copy_predictions(source: Path, record: RunRecord, target: Path) -> None:
     Where that folder has the record from another run already, it stays, and so does what it answered.
     """
     known = target / record.file_name
-    if not record.predictions or not (source / record.predictions_name).exists():
+    if not record.predictions or not predictions_file(source, record).exists():
         return
     if not known.exists() or read_record(known).predictions == record.predictions:
-        write_bytes(target / record.predictions_name, _content(source, record))
+        write_predictions(target, record, _content(source, record))
+
+
+def write_predictions(folder: Path, record: RunRecord, content: bytes) -> None:
+    """Write the packed predictions next to where their record belongs."""
+    write_bytes(folder / record.predictions_name, lzma.compress(content))
+
+
+def predictions_file(folder: Path, record: RunRecord) -> Path:
+    """The file of a record's predictions; earlier versions left it uncompressed."""
+    path = folder / record.predictions_name
+    uncompressed = path.with_suffix("")
+    return uncompressed if uncompressed.exists() and not path.exists() else path
 
 
 def _content(folder: Path, record: RunRecord) -> bytes:
-    """The file's content; ValueError where it has another digest than the record says."""
-    content = read_file(folder / record.predictions_name)
+    """The file's content, uncompressed; ValueError where it has another digest than the record says."""
+    path = predictions_file(folder, record)
+    content = read_file(path)
+    if path.suffix == ".xz":
+        try:
+            content = lzma.decompress(content)
+        except lzma.LZMAError as error:
+            raise ValueError(f"it cannot be decompressed: {error}") from None
     if hashlib.sha256(content).hexdigest() != record.predictions["sha256"]:
         raise ValueError("its content does not have the digest that the record names")
     return content
@@ -188,6 +241,6 @@ def _content(folder: Path, record: RunRecord) -> bytes:
 
 def _damaged(folder: Path, record: RunRecord, error: Exception) -> UserError:
     return UserError(
-        f"{folder / record.predictions_name}: expected the predictions of {record.file_name}, found none that are "
+        f"{predictions_file(folder, record)}: expected the predictions of {record.file_name}, found none that are "
         f"whole ({error}). Restore the file, or move the record away to compute the cell again."
     )

@@ -174,8 +174,8 @@ class RunRecord:
 
     @property
     def predictions_name(self) -> str:
-        """The name of the file beside it, of what the cell answered."""
-        return f"{self.cell.label}-{self.cell_id}.predictions.safetensors"
+        """The name of the compressed file next to it, of the cell's answers."""
+        return f"{self.cell.label}-{self.cell_id}.predictions.safetensors.xz"
 
     def own_examples(self, evaluation: str) -> tuple[int, ...]:
         """Examples of an evaluation that each client keeps back; none where its set is central."""

@@ -23,8 +23,8 @@ from benchmarks.executors.clients import ClientWorkers, Work, spread_of
 from benchmarks.federation import Federation, Inputs, build_clients, build_federation, load_inputs
 from benchmarks.found import cell_id_of, finished_record
 from benchmarks.measures import metric
-from benchmarks.predictions import pack_predictions
-from benchmarks.record import LedgerEntry, RoundRecord, RunRecord, chosen_round, write_bytes, write_record
+from benchmarks.predictions import pack_predictions, write_predictions
+from benchmarks.record import LedgerEntry, RoundRecord, RunRecord, chosen_round, write_record
 from benchmarks.rounds import round_examples
 from benchmarks.scoring import combine_errors, mean_error, sampling_error, scores
 from benchmarks.settings import Settings
@@ -34,7 +34,7 @@ from benchmarks.tasks import Task
 from fedsim.algorithms import trains
 from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client
-from fedsim.engine import Answers, RoundResult, Run, Scores, answer, part_name, run_federation
+from fedsim.engine import Answers, RoundResult, Run, Scores, part_name, run_federation
 from fedsim.errors import DivergedError
 from fedsim.leases import Lease, LostError, held, refresh
 from fedsim.rng import numpy_generator
@@ -105,7 +105,7 @@ def _run(
             release_memory()
             if record is None:  # one that was found keeps the predictions that it names
                 if computed.predictions:
-                    write_bytes(settings.records_dir / computed.predictions_name, predictions)
+                    write_predictions(settings.records_dir, computed, predictions)
                 write_record(settings.records_dir, computed)
                 record = computed
         for folder in settings.checkpoint_dirs(cell_id):
@@ -175,10 +175,9 @@ def _compute(
     ((start, run),) = begun
     predictions, errors = b"", {}
     if not diverged:
-        last = run.last or answer(federation.algorithm, run.state, clients)  # none where the last round was found done
-        chosen, answers = run.best or (run.state.round, last)
-        predictions = pack_predictions(clients, last, answers if chosen != run.state.round else None)
-        errors = sampling_errors(federation, chosen, answers, clients, inputs.task, cell.seed)
+        chosen = run.best or run.state.round
+        predictions = pack_predictions(clients, run.answers, chosen)
+        errors = sampling_errors(federation, chosen, run.answers[chosen], clients, inputs.task, cell.seed)
     record = RunRecord(
         cell=cell,
         cell_id=cell_id,

@@ -19,7 +19,7 @@ from fedsim.store import read_tensors, write_tensors, write_through
 from fedsim.wire import Ledger, Params
 
 MANIFEST = "state.json"
-VERSION = 2
+VERSION = 3
 
 
 class Checkpoint:
@@ -30,7 +30,7 @@ class Checkpoint:
         self.folder = folder
         self.identity = identity
         self._guard = guard
-        self._best: tuple[int, str, str] | None = None  # the best round, its file of answers, that file's SHA-256
+        self._answers: dict[int, list[str]] = {}  # round -> the file of its answers and that file's SHA-256
 
     def save(self, run: Run) -> None:
         """Write the state after a round; the manifest's rename commits it, then older files are removed."""
@@ -41,14 +41,15 @@ class Checkpoint:
             tensors.update({f"{moment}/{name}": tensor for name, tensor in params.items()})
         server = f"server-round-{state.round}.safetensors"
         clients = state.clients.flush(state.round)
-        self._keep_best(run)
+        self._write_answers(run)
         manifest = {
             "version": VERSION,
             "identity": self.identity,
             "round": state.round,
             "server": [server, write_tensors(self.folder / server, tensors)],
             "clients": clients,
-            "best": self._best,
+            "best": run.best,
+            "answers": self._answers,
             "ledger": run.channel.ledger.rows,
             "results": [asdict(result) for result in run.results],
         }
@@ -57,17 +58,17 @@ class Checkpoint:
         temporary = self.folder / f".{MANIFEST}"
         write_through(temporary, f"{digest}\n{content}".encode())
         temporary.replace(self.folder / MANIFEST)
-        best = {self._best[1]} if self._best else set()
-        self._remove_others({server, *best, *(name for name, _ in clients.values())})
+        kept = {name for name, _ in (*clients.values(), *self._answers.values())}
+        self._remove_others({server, *kept})
 
-    def _keep_best(self, run: Run) -> None:
-        """Write what was answered after the best round, once."""
-        if run.best is not None and (self._best is None or self._best[0] != run.best[0]):
-            number, answers = run.best
-            name = f"best-round-{number}.safetensors"
+    def _write_answers(self, run: Run) -> None:
+        """Write the answers of each kept round, once."""
+        for number in run.answers.keys() - self._answers.keys():
+            name = f"answers-round-{number}.safetensors"
             # Copied: the answers that clients share are one array, and the format refuses shared memory.
-            tensors = {part: torch.tensor(own) for part, own in answers.items()}
-            self._best = number, name, write_tensors(self.folder / name, tensors)
+            tensors = {part: torch.tensor(own) for part, own in run.answers[number].items()}
+            self._answers[number] = [name, write_tensors(self.folder / name, tensors)]
+        self._answers = {number: self._answers[number] for number in sorted(run.answers)}
 
     def restore(self, run: Run) -> None:
         """Bring a freshly initialised run to the last saved round; does nothing where none was saved."""
@@ -94,7 +95,7 @@ class Checkpoint:
         results = [_result(entry) for entry in manifest["results"]]
         ledger = Ledger(manifest["ledger"])
         server, clients, finished = manifest["server"], manifest["clients"], int(manifest["round"])
-        best = manifest["best"]
+        best, answers = manifest["best"], {int(number): kept for number, kept in manifest["answers"].items()}
         groups: dict[str, Params] = {}
         for name, tensor in read_tensors(self.folder / server[0], server[1]).items():
             group, _, rest = name.partition("/")
@@ -105,10 +106,11 @@ class Checkpoint:
             if shared[name].shape != run.state.shared[name].shape:
                 raise ValueError(f"{name} has another shape than this run's model has")
         run.state = replace(run.state, round=finished, shared=shared, moments=groups)
-        if best is not None:
-            self._best = int(best[0]), best[1], best[2]
-            kept = read_tensors(self.folder / best[1], best[2])
-            run.best = self._best[0], {part: own.numpy() for part, own in kept.items()}
+        for number, (name, file_digest) in answers.items():
+            kept = read_tensors(self.folder / name, file_digest)
+            run.answers[number] = {part: own.numpy() for part, own in kept.items()}
+        self._answers = answers
+        run.best = None if best is None else int(best)
         run.channel.ledger = ledger
         run.results = results
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Scores = Mapping[str, float | None]  # metric -> value
 Scorer = Callable[[np.ndarray, Subset], Scores]  # (the objective's answers for a subset, a row a text; the subset)
 Answers = Mapping[str, np.ndarray]  # "<client>/<evaluation>" -> the objective's answers for it
+LAST_ROUNDS = 3  # whose answers are kept, so that scores can average over them
 
 
 @dataclass(frozen=True)
@@ -96,15 +97,15 @@ class RoundResult:
 class Run:
     """A federation in progress: its state, what crossed the wire, and every round's result.
 
-    best: of the best round so far, its number and what was answered after it; None before, and where none is chosen.
-    last: what was answered after the last round that this process ran; None before.
+    best: the number of the best round so far; None before, and where no round is chosen.
+    answers: round -> the answers after it, of the last LAST_ROUNDS rounds and of the best one.
     """
 
     state: FederationState
     channel: Channel
     results: list[RoundResult] = field(default_factory=list)
-    best: tuple[int, Answers] | None = None
-    last: Answers | None = None
+    best: int | None = None
+    answers: dict[int, Answers] = field(default_factory=dict)
 
 
 def _ignore(run: Run) -> None:
@@ -201,6 +202,11 @@ def _stacked(answers: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate(answers)
 
 
+def _is_kept(round: int, run: Run) -> bool:
+    """Whether the answers after a round are kept."""
+    return round > run.state.round - LAST_ROUNDS or round == run.best
+
+
 def run_federation(
     algorithm: FederatedAlgorithm,
     clients: Sequence[Client],
@@ -218,7 +224,7 @@ def run_federation(
 ) -> Run:
     """Run a method for `rounds` rounds, scoring after each aggregation; goes on from the checkpoint's last round.
 
-    is_best: whether the last of some rounds is the best of them; what was answered after it is kept.
+    is_best: whether the last of some rounds is the best of them; its answers are kept.
     """
     store = store or ClientStore(checkpoint.folder if checkpoint else None)
     run = Run(algorithm.init(clients, channel, store), channel)
@@ -229,11 +235,13 @@ def run_federation(
         number = channel.round = run.state.round + 1
         cohort = draw_cohort(clients, participation, seed, number)
         run.state, metrics = algorithm.round(run.state, cohort, channel)
-        run.last = answers = answer(algorithm, run.state, clients)
+        answers = answer(algorithm, run.state, clients)
         scores = client_scores(answers, clients, score), pooled_scores(answers, clients, score)
         run.results.append(RoundResult(number, tuple(client.id for client in cohort), metrics, *scores))
         if is_best(run.results):
-            run.best = number, answers
+            run.best = number
+        run.answers[number] = answers
+        run.answers = {round: kept for round, kept in run.answers.items() if _is_kept(round, run)}
         if checkpoint is not None:
             checkpoint.save(run)
         on_round(run)

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import NoReturn
 
-from benchmarks.cli.values import filled, names, place, positive, rungs, seed, seeds
+from benchmarks.cli.values import filled, hours, names, place, positive, rungs, seed, seeds
 from benchmarks.errors import UserError
 from benchmarks.spec import SCALES
 
@@ -70,11 +70,18 @@ def build_parser() -> Parser:
     _machine(command)
     _sweep(command)
 
+    command = commands.add_parser("campaign", help="run the evidence campaign's steps in order (docs/protocol.md)")
+    command.add_argument("--hours", type=hours, help="stop after so many hours (default: at the end)")
+    command.add_argument("--status", action="store_true", help="only say what each step still needs")
+    command.add_argument("--workers", type=positive, help="cells side by side (default: cores)")
+    command.add_argument("--device", type=filled, help="cpu, cuda or cuda:1 (default: a GPU if there is one)")
+    _places(command)
+
     command = commands.add_parser("pretrain", help="train a backbone of this project, as whatever needs it does")
     command.add_argument("backbone_id", metavar="backbone", help="such as arabic-mini")
     _places(command)
     _machine(command)
-    command.set_defaults(tasks=[], methods=[], seeds=1, backbone=None, set=[])
+    command.set_defaults(tasks=[], methods=[], seeds=range(1), backbone=None, set=[])
 
     command = commands.add_parser("report", help="render what has been run: terminal, Markdown, LaTeX, CSV, plots")
     _selection(command, required=False, what="ids of benchmarks, or of papers (default: all)", several=True)
@@ -160,7 +167,9 @@ def _selection(
     command.add_argument("--tasks", type=names, default=[], help="such as mrpc,rte (default: all)")
     command.add_argument("--methods", type=names, default=[], help="such as fedavg,fedsplitbert (default: all)")
     which = command.add_mutually_exclusive_group()
-    which.add_argument("--seeds", type=seeds, default=1, help="number of seeds: 0, 1, … (default: 1)")
+    which.add_argument(
+        "--seeds", type=seeds, default=range(1), help="how many, from seed 0, or a range such as 5-10 (default: 1)"
+    )
     which.add_argument("--seed", type=seed, help="this seed alone, by its number")
     command.add_argument(
         "--backbone",

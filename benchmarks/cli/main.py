@@ -24,6 +24,7 @@ MODULES = {
     "work": "run",
     "sweep": "sweep",
     "pretrain": "pretrain",
+    "campaign": "campaign",
     "report": "report",
     "front": "front",
     "site": "site",
@@ -35,7 +36,7 @@ MODULES = {
     "completion": "completion",
     "bench": "services",
 }
-COMPUTING = ("run", "work", "sweep", "pretrain", "import")  # what goes on where the terminal goes away
+COMPUTING = ("run", "work", "sweep", "pretrain", "import", "campaign")  # what goes on where the terminal goes away
 INTERRUPTED = 130
 # Of files and folders that a user can mend: full, forbidden, or something else than what belongs there.
 FILES_REFUSED = {

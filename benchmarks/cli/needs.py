@@ -35,7 +35,7 @@ def show_needs(words: argparse.Namespace) -> int:
     scale = scale_of(next(table for table in tables.values() if table.paper.id == words.id), words.scale or "lite")
     records = known_records(words, tables.values())
     runs, timings = _with_stand_ins(Runs.of_all(tables, scale, records), words), Timings(taken(records))
-    seeds = words.seeds if words.seeds > 1 else 0
+    seeds = len(words.seeds) if len(words.seeds) > 1 else 0
     found = [needs(claim, runs, seeds) for claim in claims]
     many = f"{seeds} seeds of everything" if seeds else f"{SEEDS} seeds ({COUNTED_SEEDS} where rounds are counted)"
     shown = Table(title=f"{words.id}, claims · scale {scale.id}: what {many} still need")

@@ -76,7 +76,10 @@ def _with_records(words: argparse.Namespace, records: Sequence[RunRecord]) -> li
     )
     seeds = sorted({record.cell.seed for record in records}) or [0]
     parts = [
-        replace(selection(argparse.Namespace(**{**vars(words), "scale": scale, "seeds": 1}), benchmark_id), seeds=seeds)
+        replace(
+            selection(argparse.Namespace(**{**vars(words), "scale": scale, "seeds": range(1)}), benchmark_id),
+            seeds=seeds,
+        )
         for benchmark_id in _asked_for(words.id)
         for scale in scales
     ]

@@ -58,14 +58,14 @@ def part_of(
     scale: str,
     methods: list[str],
     tasks: list[str],
-    seeds: int,
+    seeds: Sequence[int],
     changes: Sequence[str],
     backbone: str | None,
 ) -> Selection:
     """A part of a benchmark by ids, all where none is given; changes: as --set has. UserError says what there is."""
     changed = with_settings(benchmark(benchmark_id), changes)
     found = with_backbone(scale_of(changed, scale), backbone)
-    return Selection(changed, found, rows_of(changed, methods, found), columns_of(changed, tasks, found), range(seeds))
+    return Selection(changed, found, rows_of(changed, methods, found), columns_of(changed, tasks, found), seeds)
 
 
 def selection(words: argparse.Namespace, benchmark_id: str | None = None) -> Selection:

@@ -60,7 +60,7 @@ def sweep_command(words: argparse.Namespace) -> int:
     if words.adopt and (search.chosen is None or asked):
         why = "takes what the definition tunes, without --grid or --range" if asked else "reads no choices"
         raise UserError(f"--adopt: {chosen.benchmark.id} {why} at the scale {chosen.scale.id}; leave it out")
-    if (words.seeds > 1 or words.seed is not None) and search.seeds:
+    if (words.seeds != range(1) or words.seed is not None) and search.seeds:
         warn(f"this search has seeds of its own, which no table uses ({', '.join(map(str, search.seeds))})")
     found = spaces(chosen.benchmark, chosen.scale, chosen.rows, chosen.columns, bool(words.methods), asked)
     _refuse_tuned({name for space in found.values() for name in space}, words.set)
@@ -254,7 +254,7 @@ def commands(words: argparse.Namespace, chosen: Selection, tried: Tried) -> list
             "SCALE": chosen.scale.id,
             "TASKS": ",".join(names),
             "METHODS": method,
-            "SEEDS": str(words.seeds) if words.seeds > 1 else "",
+            "SEEDS": shown_seeds(words.seeds) if words.seeds != range(1) else "",
             "BACKBONE": words.backbone or "",
             "DATA_DIR": str(words.data_dir or ""),
             "RESULTS_DIR": "" if str(words.results_dir) == "results" else str(words.results_dir),
@@ -266,6 +266,11 @@ def commands(words: argparse.Namespace, chosen: Selection, tried: Tried) -> list
         assignments = " ".join(f"{name}={value}" for name, value in given.items())
         lines.append(f"make {chosen.benchmark.id} {assignments} ARGS={shlex.quote(more)}")
     return lines
+
+
+def shown_seeds(seeds: range) -> str:
+    """Seeds as SEEDS= reads them."""
+    return f"{seeds[0]}-{seeds[-1]}" if seeds[0] else str(len(seeds))
 
 
 def _text(value: JSON) -> str:

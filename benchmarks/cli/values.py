@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from pathlib import Path
 
@@ -22,12 +23,25 @@ def positive(text: str) -> int:
     return number
 
 
-def seeds(text: str) -> int:
-    """How many seeds."""
-    number = positive(text)
-    if number > MOST_SEEDS:
-        raise argparse.ArgumentTypeError(f"expected a whole number up to {MOST_SEEDS:,}, found {text!r}")
+def hours(text: str) -> float:
+    """A positive number of hours."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a number of hours above 0, such as 2 or 0.5, found {text!r}")
     return number
+
+
+def seeds(text: str) -> range:
+    """Seeds by their number, "3" for 0, 1 and 2, or from the first to the last, "5-10"."""
+    first, dash, last = text.partition("-")
+    found = range(seed(first), seed(last) + 1) if dash else range(positive(text))
+    if not 0 < len(found) <= MOST_SEEDS:
+        expected = f"a number of seeds up to {MOST_SEEDS:,}, or the first and the last, such as 5-10"
+        raise argparse.ArgumentTypeError(f"expected {expected}, found {text!r}")
+    return found
 
 
 def seed(text: str) -> int:

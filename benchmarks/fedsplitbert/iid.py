@@ -23,7 +23,7 @@ EVEN = replace(
 )
 
 
-def _cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+def cell_of(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
     """Table III's cell; of the even row with the mean of its label shares for each client, hence of the same size."""
     cell = base_cell(row, column, scale, seed)
     if row.id != EVEN.id:
@@ -46,7 +46,7 @@ BENCHMARK = Benchmark(
         if "test/accuracy" in column.scores and column.task != "wnli"
     ),
     scales=SCALES,
-    base=_cell,
+    base=cell_of,
     published_csv=Path(__file__).parent / "published" / "table3.csv",
     deviations=(
         *DEVIATIONS,

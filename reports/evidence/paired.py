@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.measures import TRAIN_LOSS
-from benchmarks.predictions import IGNORED, read_predictions
+from benchmarks.predictions import IGNORED, predictions_file, read_predictions
 from benchmarks.record import POOLED, RunRecord
 from reports.evidence.inference import is_flat, resampled, with_sampling
 from reports.evidence.resampling import MEASURES, Answered, hierarchical, sampling_error
@@ -120,7 +120,7 @@ def answered_by(record: RunRecord, evaluation: str, at: str) -> Answered | None:
     """
     if record.folder is None or not record.predictions:
         return None
-    if not (record.folder / record.predictions_name).exists():
+    if not predictions_file(record.folder, record).exists():
         return None  # as of records that were taken in from elsewhere
     known = sorted(read_predictions(record.folder, record).items())
     parts = [part for (_, name), part in known if name == ("test" if evaluation == POOLED else evaluation)]

@@ -1,0 +1,138 @@
+"""The evidence campaign: the protocol's steps in order, each resumed, and skipped where it is finished."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.cli.arguments import build_parser
+from benchmarks.cli.select import selection
+from benchmarks.errors import UserError
+from benchmarks.record import RunRecord, read_records
+from benchmarks.registry import include
+from benchmarks.spec import Cell
+from benchmarks.timings import Timings, taken_in
+
+ROOT = Path(__file__).parent.parent  # of the papers' folders
+GRACE = 60  # seconds in which a command that is stopped may save its state
+
+
+@dataclass(frozen=True)
+class Step:
+    """Some commands of `python -m benchmarks`, in order, and the claims that their records decide."""
+
+    number: int
+    title: str
+    decides: str
+    commands: tuple[str, ...]
+
+
+def steps() -> list[Step]:
+    """The steps of every paper's campaign, in order; makes their tables known."""
+    found = []
+    for path in sorted(ROOT.glob("*/campaign/steps.toml")):
+        include(path.parent)
+        found += tomllib.loads(path.read_text(encoding="utf-8"))["step"]
+    return [
+        Step(number, step["title"], step["decides"], tuple(step["commands"]))
+        for number, step in enumerate(found, start=1)
+    ]
+
+
+def campaign_command(words: argparse.Namespace) -> int:
+    """Run the steps until they are finished or the time is up, then say what each still needs."""
+    every = steps()
+    deadline = time.monotonic() + 3600 * words.hours if words.hours else None
+    status = 0 if words.status else run_steps(every, words, deadline)
+    for line in standing(every, words):
+        print(line)
+    return status
+
+
+def run_steps(every: Sequence[Step], words: argparse.Namespace, deadline: float | None) -> int:
+    """Run all commands in order; returns 0, or 2 where one of them failed.
+
+    A command that fails does not stop those after it, as their records are worth as much.
+
+    Args:
+        every: The steps.
+        words: The command line's arguments: the folders, workers and device of all commands.
+        deadline: When to stop, by `time.monotonic`; None: at the end.
+    """
+    status = 0
+    for step in every:
+        for command in step.commands:
+            if deadline is not None and time.monotonic() >= deadline:
+                return status
+            print(f"Step {step.number}, {step.title}: {command}", flush=True)
+            if _run(command, words, deadline) not in (0, None):
+                status = 2
+    return status
+
+
+def _run(command: str, words: argparse.Namespace, deadline: float | None) -> int | None:
+    """The exit status of a command; None where the time was up before its end."""
+    process = subprocess.Popen([sys.executable, "-m", "benchmarks", *arguments(command, words)])
+    try:
+        return process.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        return None
+    finally:  # also where this process is interrupted: what is saved round by round stays
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(GRACE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def arguments(command: str, words: argparse.Namespace) -> list[str]:
+    """A step's command with what all of them share."""
+    folders = sorted({str(path.parent) for path in ROOT.glob("*/campaign/steps.toml")})
+    shared = ["--scale", "lite", "--lenient", "--no-tracking", "--results-dir", str(words.results_dir)]
+    shared += [part for folder in folders for part in ("--include", folder)]
+    given = {"--data-dir": words.data_dir, "--workers": words.workers, "--device": words.device}
+    shared += [part for flag, value in given.items() if value is not None for part in (flag, str(value))]
+    return [*shlex.split(command), *shared]
+
+
+def standing(every: Sequence[Step], words: argparse.Namespace) -> Iterator[str]:
+    """A line for each step: its finished cells, and what the others take by the times of cells like them."""
+    folder = words.results_dir / "records"
+    records = list(read_records(folder)) if folder.is_dir() else []
+    committed = taken_in(path for path in sorted(ROOT.glob("*/records")) if path.is_dir())
+    timings = Timings([*((each.cell, each.timing["train_seconds"]) for each in records), *committed])
+    for step in every:
+        cells = {cell.spec_id: cell for command in step.commands for cell in _cells(command, words)}
+        yield f"Step {step.number}, {step.title}: {_needs(list(cells.values()), records, timings)}"
+
+
+def _cells(command: str, words: argparse.Namespace) -> list[Cell]:
+    """The cells of a `run`; those whose settings are still to be chosen have the definition's own."""
+    parsed = build_parser().parse_args(arguments(command, words))
+    if parsed.command != "run":
+        return []
+    try:
+        return [cell for _, _, cell in selection(parsed).cells()]
+    except UserError:  # no sweep is finished
+        parsed.from_sweep = False
+        return [cell for _, _, cell in selection(parsed).cells()]
+
+
+def _needs(cells: Sequence[Cell], records: Sequence[RunRecord], timings: Timings) -> str:
+    finished = {record.cell.spec_id for record in records}
+    left = [cell for cell in cells if cell.spec_id not in finished]
+    if not left:
+        return f"finished, {len(cells)} cells"
+    seconds = [timings.seconds(cell) for cell in left]
+    hours = sum(known or 0.0 for known in seconds) / 3600
+    unknown = "" if None not in seconds else f" and {seconds.count(None)} cells of unknown length"
+    return f"{len(cells) - len(left)} of {len(cells)} cells, {hours:.1f} h of one process left{unknown}, without tuning"
