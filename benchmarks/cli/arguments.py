@@ -73,6 +73,7 @@ def build_parser() -> Parser:
     command = commands.add_parser("campaign", help="run the evidence campaign's steps in order (docs/protocol.md)")
     command.add_argument("--hours", type=hours, help="stop after so many hours (default: at the end)")
     command.add_argument("--status", action="store_true", help="only say what each step still needs")
+    command.add_argument("--keep", action="store_true", help="copy finished records to the committed ones, too")
     command.add_argument("--workers", type=positive, help="cells side by side (default: cores)")
     command.add_argument("--device", type=filled, help="cpu, cuda or cuda:1 (default: a GPU if there is one)")
     _places(command)

@@ -14,14 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.cli.arguments import build_parser
-from benchmarks.cli.select import selection
+from benchmarks.cli.select import selection, sweep_file
 from benchmarks.errors import UserError
-from benchmarks.record import RunRecord, read_records
+from benchmarks.record import RunRecord, read_records, write_bytes
 from benchmarks.registry import include
 from benchmarks.spec import Cell
 from benchmarks.timings import Timings, taken_in
+from benchmarks.tuning import best_values, read_sweep
 
 ROOT = Path(__file__).parent.parent  # of the papers' folders
+COMMITTED = ROOT / "campaign"  # results of earlier sessions, in the layout of a results folder; no page reads them
+FOLDERS = {"records": "*", "sweeps": "*.json"}  # of a results folder: the files that are committed
 GRACE = 60  # seconds in which a command that is stopped may save its state
 
 
@@ -51,10 +54,26 @@ def campaign_command(words: argparse.Namespace) -> int:
     """Run the steps until they are finished or the time is up, then say what each still needs."""
     every = steps()
     deadline = time.monotonic() + 3600 * words.hours if words.hours else None
+    _copy_missing(COMMITTED, words.results_dir)
     status = 0 if words.status else run_steps(every, words, deadline)
+    if words.keep:
+        _copy_missing(words.results_dir, COMMITTED)
     for line in standing(every, words):
         print(line)
     return status
+
+
+def _copy_missing(source: Path, target: Path) -> None:
+    """Copy finished records and the choices of sweeps; a record that is there stays, a sweep's file is the longer one.
+
+    Records are copied last: predictions without a record harm nobody.
+    """
+    for folder, pattern in FOLDERS.items():
+        for path in sorted((source / folder).glob(pattern), key=lambda path: path.suffix == ".json"):
+            copy = target / folder / path.name
+            is_newer = folder == "sweeps" and copy.exists() and copy.stat().st_size < path.stat().st_size
+            if path.is_file() and not path.name.startswith(".") and (is_newer or not copy.exists()):
+                write_bytes(copy, path.read_bytes())
 
 
 def run_steps(every: Sequence[Step], words: argparse.Namespace, deadline: float | None) -> int:
@@ -72,10 +91,23 @@ def run_steps(every: Sequence[Step], words: argparse.Namespace, deadline: float 
         for command in step.commands:
             if deadline is not None and time.monotonic() >= deadline:
                 return status
+            if is_tuned(command, words):
+                continue
             print(f"Step {step.number}, {step.title}: {command}", flush=True)
             if _run(command, words, deadline) not in (0, None):
                 status = 2
     return status
+
+
+def is_tuned(command: str, words: argparse.Namespace) -> bool:
+    """Whether a command is a sweep whose choices are in the results folder."""
+    parsed = build_parser().parse_args(arguments(command, words))
+    if parsed.command != "sweep":
+        return False
+    chosen = selection(parsed)
+    labels = {column.task: chosen.benchmark.label(chosen.scale, [column]) for column in chosen.columns}
+    best = best_values(read_sweep(sweep_file(words.results_dir, chosen)), labels)
+    return all((task, method) in best for task in parsed.tasks for method in parsed.methods)
 
 
 def _run(command: str, words: argparse.Namespace, deadline: float | None) -> int | None:
