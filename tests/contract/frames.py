@@ -1,0 +1,173 @@
+"""The frames of the contract: what is frozen, and how it is computed from the present code."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.contract import project
+from tests.contract.facts import Facts, Frame, Key, collect, read
+
+SEEDS = range(5)
+READ = (".tsv", ".csv", ".txt", ".parquet", ".json", ".jsonl", ".tokens")  # what datasets are read from
+LITE = "lite"  # the scale of the committed records
+JUDGED_AT = (LITE, "literal", "paper")  # at the last two no record counts, and derivations still decide
+# Of a table's long form: what tells its lines apart, and words for people, which the ids already say.
+LINE_KEYS = (
+    "score", "quantity", "relation", "encoder", "counted", "over", "client", "label", "target", "round", "seed",
+)  # fmt: skip
+WORDS = ("benchmark", "row", "column", "place", "scale", "scale_label", "method", "task")
+
+SPEC_IDS = Frame("spec_ids", ("benchmark", "scale", "task", "row", "seed"), compressed=True)
+RECORDS = Frame("records", ("cell_id", "quantity"))
+DATA = Frame("data", ("source", "task", "quantity"))
+WIRE = Frame("wire", ("benchmark", "scale", "task", "row", "quantity"), compressed=True)
+TABLES = Frame("tables", ("benchmark", "row", "column", "line", "quantity"), exact=False, compressed=True)
+CLAIMS = Frame("claims", ("paper", "scale", "claim", "side", "comparison", "quantity"), exact=False)
+AUDIT = Frame("audit", ("paper", "statement", "quantity"))
+
+Lines = Iterator[tuple[Key, object]]
+
+
+class MissingRecordsError(Exception):
+    """Records of the contract are no longer there."""
+
+
+def listed_records() -> Sequence[Any]:
+    """The records that the contract names, whatever others there are."""
+    ids, known = sorted({cell_id for cell_id, _ in read(RECORDS)}), project.committed_records()
+    missing = [cell_id for cell_id in ids if cell_id not in known]
+    if missing:
+        raise MissingRecordsError(f"{len(missing)} records of {RECORDS.path.name} are missing: {missing[:5]}")
+    return [known[cell_id] for cell_id in ids]
+
+
+def data_dir() -> Path | None:
+    """The folder of real data; the tests' conftest keeps DATA_DIR under the second name."""
+    named = os.environ.get("DATA_DIR") or os.environ.get("DATA_DIR_OF_TESTS")
+    return Path(named).resolve() if named else None
+
+
+def spec_ids() -> Facts:
+    return collect(((*names, str(seed)), cell.spec_id) for *names, seed, cell in project.cells(SEEDS))
+
+
+def records() -> Facts:
+    return records_of(sorted({cell_id for cell_id, _ in read(RECORDS)}))
+
+
+def records_of(ids: Sequence[str]) -> Facts:
+    """Facts of these records; those that are missing have none."""
+    known = project.committed_records()
+    return collect(
+        ((cell_id, name), value)
+        for cell_id in ids
+        if cell_id in known
+        for name, value in project.record_facts(known[cell_id]).items()
+    )
+
+
+def generated_data() -> Facts:
+    return collect(
+        (("generated", name, quantity), value)
+        for name in project.task_ids()
+        for quantity, value in project.generated_data(name).items()
+    )
+
+
+def real_files() -> Facts:
+    """Which data files DATA_DIR holds, and their sizes."""
+    folder = data_dir()
+    assert folder is not None
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix in READ)
+    return collect((("file", path.relative_to(folder).as_posix(), "bytes"), path.stat().st_size) for path in paths)
+
+
+def real_data() -> Facts:
+    folder = data_dir()
+    assert folder is not None
+    return collect(
+        ((reading, name, quantity), value)
+        for name in project.task_ids()
+        for reading in ("strict", "lenient")
+        for quantity, value in project.real_data(name, folder, reading == "lenient").items()
+    )
+
+
+def data() -> Facts:
+    if data_dir() is None:
+        raise SystemExit("set DATA_DIR: the frame `data` holds digests of real datasets too")
+    return generated_data() | real_files() | real_data()
+
+
+def wire() -> Facts:
+    """Of seed 0: every benchmark, scale, row and task."""
+    return collect(
+        ((*names, quantity), value)
+        for *names, _, cell in project.cells([0])
+        for quantity, value in project.wire_facts(cell).items()
+    )
+
+
+def tables() -> Facts:
+    return collect(_table_lines())
+
+
+def _table_lines() -> Lines:
+    known = listed_records()
+    for name in project.table_ids():
+        for line in project.table(name, LITE, known):
+            place = "; ".join(f"{key}={line[key]}" for key in LINE_KEYS if _is_given(line.get(key)))
+            for quantity, value in line.items():
+                if quantity not in (*LINE_KEYS, *WORDS):
+                    yield (name, _text(line.get("row")), _text(line.get("column")), place, quantity), value
+
+
+def _is_given(value: object) -> bool:
+    return _text(value) not in ("", "nan", "<NA>")
+
+
+def _text(value: object) -> str:
+    return "" if value is None or value != value else str(value)
+
+
+def claims() -> Facts:
+    return collect(_claim_lines())
+
+
+def _claim_lines() -> Lines:
+    known = listed_records()
+    for paper in project.PAPERS:
+        for scale in JUDGED_AT:
+            for found in project.verdicts(paper, scale, known):
+                place = (paper, scale, found.claim, found.side)
+                for quantity, value in found.facts.items():
+                    yield (*place, "", quantity), value
+                for number, one in enumerate(found.comparisons):
+                    low, high = one.interval or (None, None)
+                    own = {"state": one.state, "value": one.value, "low": low, "high": high, "n": one.n}
+                    for quantity, value in own.items():
+                        yield (*place, f"{number:03} {one.place}", quantity), value
+
+
+def audit() -> Facts:
+    known = listed_records()
+    return collect(
+        ((paper, statement, quantity), value)
+        for paper in project.PAPERS
+        for statement, facts in project.audit(paper, known)
+        for quantity, value in facts.items()
+    )
+
+
+FRAMES: dict[Frame, Callable[[], Facts]] = {
+    RECORDS: records,
+    SPEC_IDS: spec_ids,
+    DATA: data,
+    WIRE: wire,
+    TABLES: tables,
+    CLAIMS: claims,
+    AUDIT: audit,
+}

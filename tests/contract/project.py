@@ -1,0 +1,258 @@
+"""What the contract asks of the project. Adapt these functions when the code changes; never tests/expected."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.cell import Cell
+from benchmarks.cli.derive import derive_client, derive_for
+from benchmarks.cli.paper import audited, benchmarks_of, judged, published_of
+from benchmarks.cli.report import page_of
+from benchmarks.cli.select import part_of
+from benchmarks.costs import WirePlan
+from benchmarks.derived import key_of
+from benchmarks.errors import DependsOnTextsError, UserError
+from benchmarks.federation import DATA_SEED
+from benchmarks.fetched import source_of
+from benchmarks.planning import wire_plan
+from benchmarks.predictions import read_predictions
+from benchmarks.record import RunRecord, read_folders
+from benchmarks.registry import benchmark, benchmark_ids, claims_of, folder_of
+from benchmarks.tasks import TaskData, task, tasks
+from reports.claims.cells import Runs
+from reports.claims.decide import decision, parts_of
+from reports.claims.in_records import InRecords
+from reports.claims.judge import judge_in_print
+
+PAPERS = ("fedbert", "fedbfpt", "fedfreezebert", "fedsplitbert")
+# The project's words for a verdict -> what the contract calls it.
+VERDICTS = {
+    "holds": "yes",
+    "does not hold": "no",
+    "not printed": "missing",
+    "supported": "yes",
+    "contradicted": "no",
+    "undecided": "undecided",
+    "not judged": "not judged",
+    "not run": "missing",
+    "holds by derivation": "yes, by derivation",
+    "fails by derivation": "no, by derivation",
+    "": "",
+}
+
+
+def cells(seeds: Sequence[int]) -> Iterator[tuple[str, str, str, str, int, Cell]]:
+    """Every run that the project defines: benchmark, scale, task, row, seed and the run's definition."""
+    for name in benchmark_ids():
+        table = benchmark(name)
+        for scale in table.scales:
+            for row, column, cell in table.cells(scale, seeds):
+                yield name, scale.id, column.task, row.id, cell.seed, cell
+
+
+# ---- records -----------------------------------------------------------------------------------------------------
+
+
+@cache
+def committed_records() -> dict[str, RunRecord]:
+    """Every committed record by its cell_id."""
+    return {record.cell_id: record for record in read_folders(folder_of(paper) / "records" for paper in PAPERS)}
+
+
+def digest_of(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def record_facts(record: RunRecord) -> dict[str, object]:
+    """What the contract keeps of a record; scores, ledger and answers as digests of all their values."""
+    rounds = record.rounds
+    facts: dict[str, object] = {
+        "file": f"{record.folder.parent.name}/{record.file_name}",
+        "spec_id": record.cell.spec_id,
+        "rounds": len(rounds),
+        "chosen round": record.chosen_round if rounds else None,
+        "diverged": record.divergence,
+        "up bytes": sum(entry.up_bytes for entry in rounds),
+        "down bytes": sum(entry.down_bytes for entry in rounds),
+        "setup bytes": record.setup_bytes,
+        "messages": sum(entry.messages for entry in record.ledger),
+        "ledger": digest_of([list(entry) for entry in record.ledger]),
+        "scores": digest_of([[e.train_loss, e.client_losses, e.client_scores, e.pooled_scores] for e in rounds]),
+        "answers": answers_digest(record),
+    }
+    return facts | {f"{name} digest": known for name, known in record.known_by.items()}
+
+
+def answers_digest(record: RunRecord) -> str:
+    """A digest of the predictions' values, whatever file and number type they are kept in; "" where there are none."""
+    found = read_predictions(record.folder, record)
+    state = hashlib.sha256()
+    for (client, evaluation), answers in sorted(found.items()):
+        state.update(f"{client} {evaluation}".encode())
+        for array in (answers.indices, answers.gold, answers.last, answers.chosen):
+            state.update(str(array.shape).encode())
+            state.update(np.ascontiguousarray(array, dtype=np.float64).tobytes())
+    return state.hexdigest()[:16] if found else ""
+
+
+# ---- data --------------------------------------------------------------------------------------------------------
+
+
+def task_ids() -> list[str]:
+    return [found.id for found in tasks()]
+
+
+def generated_data(task_id: str) -> dict[str, object]:
+    generate = task(task_id).generate
+    return {"digest": "not generated"} if generate is None else data_facts(generate(DATA_SEED))
+
+
+def real_data(task_id: str, folder: Path, lenient: bool) -> dict[str, object]:
+    """What a task reads in a folder of downloads."""
+    with tempfile.TemporaryDirectory() as extracts:
+        try:
+            return data_facts(task(task_id).load(source_of(task_id, folder, lenient, Path(extracts))))
+        except UserError:
+            return {"digest": "refused"}
+
+
+def data_facts(data: TaskData) -> dict[str, object]:
+    sets = {"pool": data.pool, **data.held_out, **{f"central {name}": own for name, own in data.central.items()}}
+    return {"digest": data.digest, "skipped rows": len(data.skipped)} | {
+        f"examples, {name}": len(examples) for name, examples in sets.items()
+    }
+
+
+# ---- bytes -------------------------------------------------------------------------------------------------------
+
+
+_WIRE: dict[str, dict[str, object]] = {}  # by what decides the shapes: runs of the same shapes send the same bytes
+
+
+def wire_facts(cell: Cell) -> dict[str, object]:
+    """What a run sends, derived from shapes alone, without data or weights, and without the file of derived costs.
+
+    Where bytes depend on the data, client c is assumed to train on 20 + c examples; where they depend on the texts,
+    every text is assumed to be padded to the full length. `basis` names the assumption.
+    """
+    key = key_of("plan", cell)
+    if key not in _WIRE:
+        _WIRE[key] = _derived_wire(cell)
+    return _WIRE[key]
+
+
+def _derived_wire(cell: Cell) -> dict[str, object]:
+    examples = [20 + client for client in range(cell.clients)]
+    fixed = replace(cell, training=replace(cell.training, padding="fixed"))
+    padded = replace(fixed, options={**cell.options, "features": "padded"}) if "features" in cell.options else fixed
+    attempts = (
+        ("shapes", cell, None),
+        ("shapes and 20 + c examples", cell, examples),
+        ("full length", fixed, None),
+        ("full length and 20 + c examples", fixed, examples),
+        ("padded features and 20 + c examples", padded, examples),
+    )
+    for basis, assumed, sizes in attempts:
+        try:
+            return {"basis": basis} | _bytes_of(wire_plan(assumed, examples=sizes))
+        except DependsOnTextsError:
+            continue
+    return {"basis": "unknown: the texts decide"}
+
+
+def _bytes_of(plan: WirePlan) -> dict[str, object]:
+    """Bytes of all rounds together, by direction and kind of payload, and of the set-up."""
+    total, distinct = plan.total, {tuple(sorted(each.kinds.items())) for each in plan.rounds}
+    facts: dict[str, object] = {"rounds": len(plan.rounds), "distinct rounds": len(distinct)}
+    facts |= {"up": total.up_bytes, "down": total.down_bytes, "setup": plan.setup_bytes}
+    return facts | {f"{way} {kind}": size for (way, kind), size in total.kinds.items()}
+
+
+# ---- reports -----------------------------------------------------------------------------------------------------
+
+
+def table(benchmark_id: str, scale: str, records: Sequence[RunRecord]) -> list[dict[str, Any]]:
+    """The lines of a table's long form; none where the table does not have the scale."""
+    if scale not in {found.id for found in benchmark(benchmark_id).scales}:
+        return []
+    frame = page_of(part_of(benchmark_id, scale, [], [], 1, [], None), records).frame()
+    return [dict(line) for line in frame.astype(object).to_dict("records")]
+
+
+def table_ids() -> list[str]:
+    return benchmark_ids()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One comparison of a claim. n: seeds; without a number, neither run nor published."""
+
+    place: str
+    state: str
+    value: float | None = None
+    interval: tuple[float, float] | None = None
+    n: int | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim's verdict by one source of numbers, in the contract's words."""
+
+    claim: str
+    side: str  # "print" or "records"
+    facts: dict[str, object]
+    comparisons: tuple[Comparison, ...]
+
+
+def verdicts(paper: str, scale_id: str, records: Sequence[RunRecord]) -> Iterator[Verdict]:
+    """Both verdicts on every claim of a paper at a scale; none where no table of the paper has the scale."""
+    tables = benchmarks_of(paper)
+    scale = next((own for found in tables.values() for own in found.scales if own.id == scale_id), None)
+    if scale is None:
+        return
+    known, published = {found.claim.id: found for found in judged(paper, scale, records)}, published_of(tables.values())
+    source = InRecords(Runs.of_all(tables, scale, records), published, derive_for, derive_client)
+    for claim in claims_of(paper):
+        found = known[claim.id]
+        others = {f"read as {name}": VERDICTS[texts[0]] for name, texts in found.otherwise.items()}
+        facts = {"verdict": VERDICTS[found.in_print], **others}
+        cases = judge_in_print(claim, published, tables).decision.cases
+        yield Verdict(claim.id, "print", facts, tuple(_comparison(case, state.value) for case, state in cases))
+        others = {f"read as {name}": VERDICTS[texts[2]] for name, texts in found.otherwise.items()}
+        facts = {"verdict": VERDICTS[found.ours], "at the last round": VERDICTS[found.at_last], **others}
+        facts["smallest effect"] = numbers_in(found.seen)
+        facts["would decide"] = f"{found.more.state.value}, {found.more.seeds} seeds" if found.more else ""
+        cases = decision(parts_of(claim.relations, source)).cases
+        yield Verdict(claim.id, "records", facts, tuple(_comparison(case, state.value) for case, state in cases))
+
+
+def _comparison(case: Any, state: str) -> Comparison:
+    place, known = f"{case.place} {' '.join(case.tasks)}", case.estimate
+    if known is None:
+        return Comparison(place, state)
+    return Comparison(place, state, known.value, known.interval, known.n)
+
+
+def audit(paper: str, records: Sequence[RunRecord]) -> Iterator[tuple[str, dict[str, object]]]:
+    """Every statement of a paper's audit: its id, its verdict, and the numbers in what is printed and recomputed."""
+    for found in audited(paper, records):
+        verdict = {True: "yes", False: "no", None: "not derivable"}[found.agrees]
+        yield (
+            found.id,
+            {"agrees": verdict, "printed": numbers_in(found.printed), "recomputed": numbers_in(found.recomputed)},
+        )
+
+
+def numbers_in(text: str) -> str:
+    """The numbers of a text, in their order; its words may change."""
+    return " ".join(found.replace("−", "-").replace(",", "") for found in re.findall(r"[-−+]?\d+(?:[.,]\d+)*", text))

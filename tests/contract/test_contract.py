@@ -1,0 +1,63 @@
+"""The contract: what the code says of the committed records is what it said when tests/expected was frozen.
+
+A failure names each number, old and new. If the change is meant, run `python -m tests.contract.freeze` and explain the
+change in the commit message. If only names in the code have changed, adapt tests/contract/project.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import pytest
+
+from tests.contract import frames
+from tests.contract.facts import Facts, Frame, difference, read
+
+
+def check(frame: Frame, new: Facts, sources: Collection[str] = ()) -> None:
+    """Compare with the expected facts. sources: compare only keys that begin with one of these."""
+    old = {key: value for key, value in read(frame).items() if not sources or key[0] in sources}
+    found = difference(frame, old, new)
+    if found:
+        pytest.fail(found, pytrace=False)
+
+
+def test_spec_ids() -> None:
+    check(frames.SPEC_IDS, frames.spec_ids())
+
+
+def test_records() -> None:
+    check(frames.RECORDS, frames.records())
+
+
+def test_generated_data() -> None:
+    check(frames.DATA, frames.generated_data(), {"generated"})
+
+
+@pytest.mark.slow
+def test_real_data() -> None:
+    if frames.data_dir() is None:
+        pytest.skip("needs real data: set DATA_DIR")
+    files = frames.real_files()
+    expected = {key: value for key, value in read(frames.DATA).items() if key[0] == "file"}
+    other = [key[1] for key, size in expected.items() if files.get(key) != size]
+    if other:
+        pytest.skip(f"DATA_DIR holds other data than were frozen: {len(other)} files differ, {other[0]} first")
+    check(frames.DATA, frames.real_data(), {"strict", "lenient"})
+
+
+@pytest.mark.slow
+def test_wire() -> None:
+    check(frames.WIRE, frames.wire())
+
+
+def test_tables() -> None:
+    check(frames.TABLES, frames.tables())
+
+
+def test_claims() -> None:
+    check(frames.CLAIMS, frames.claims())
+
+
+def test_audit() -> None:
+    check(frames.AUDIT, frames.audit())
