@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # reports read these files without torch
 LARGEST = np.nextafter(np.finfo(np.float16).max, np.float16(0))
 IGNORED = -100  # as fedsim.data has it: nothing is asked here
 LAST_ROUNDS = 3  # as fedsim.engine has it
+MOST_MEMORY = 2**28  # bytes that decompressing may take: the default settings need 10 MB
 
 
 @dataclass(frozen=True)
@@ -231,7 +232,7 @@ def _content(folder: Path, record: RunRecord) -> bytes:
     content = read_file(path)
     if path.suffix == ".xz":
         try:
-            content = lzma.decompress(content)
+            content = lzma.decompress(content, lzma.FORMAT_XZ, MOST_MEMORY)
         except lzma.LZMAError as error:
             raise ValueError(f"it cannot be decompressed: {error}") from None
     if hashlib.sha256(content).hexdigest() != record.predictions["sha256"]:

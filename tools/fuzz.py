@@ -11,6 +11,7 @@ import argparse
 import gzip
 import hashlib
 import json
+import lzma
 import random
 import sys
 import tempfile
@@ -31,7 +32,7 @@ from benchmarks.cli.arguments import build_parser
 from benchmarks.customise import with_settings
 from benchmarks.errors import UserError
 from benchmarks.fetched import FILE, contents
-from benchmarks.predictions import read_predictions
+from benchmarks.predictions import read_predictions, write_predictions
 from benchmarks.record import CHECKSUM, checksum, read_record
 from benchmarks.registry import benchmark
 from benchmarks.spaces import read_space
@@ -93,6 +94,16 @@ def _record(content: bytes, folder: Path) -> object:
 
 def _predictions(content: bytes, folder: Path) -> object:
     found = replace(read_record(_committed()), predictions={"sha256": hashlib.sha256(content).hexdigest()})
+    write_predictions(folder, found, content)
+    return read_predictions(folder, found)
+
+
+def _compressed(content: bytes, folder: Path) -> object:
+    """Predictions as the file has them; whatever they are when decompressed, the digest is theirs."""
+    whole = b""
+    with suppress(lzma.LZMAError):
+        whole = lzma.decompress(content)
+    found = replace(read_record(_committed()), predictions={"sha256": hashlib.sha256(whole).hexdigest()})
     (folder / found.predictions_name).write_bytes(content)
     return read_predictions(folder, found)
 
@@ -130,10 +141,11 @@ def targets() -> dict[str, Target]:
     """Every reader by name."""
     paper = b'{"title": "T", "abstract": "A", "mag_field_of_study": ["Biology"]}\n'
     header = json.dumps({"a": {"dtype": "I32", "shape": [2], "data_offsets": [0, 8]}}).encode()
+    arrays = len(header).to_bytes(8, "little") + header + bytes(8)
     tuned = {"task": "mrpc", "method": "fedavg", "scale": "lite", "score": "f1 (%)", "grid": {}}
     tuned["best"] = {"values": {"training.learning_rate": 0.1}, "mean": 0.5}
     journal = b'{"op_code": 0, "worker_id": "w", "study_name": "s", "directions": [2]}\n'
-    manifest = b'{"version": 2, "identity": "cell", "round": 1, "server": ["a", "b"], "clients": {}, "best": null, '
+    manifest = b'{"version": 3, "identity": "cell", "round": 1, "server": ["a", "b"], "clients": {}, "best": null, '
 
     def corpus(path: Path) -> object:
         return list(find_passages(path, "a", False, True, True).passages)
@@ -154,11 +166,10 @@ def targets() -> dict[str, Target]:
         "jsonl": _file("s2orc/a.jsonl", _papers, paper * 2),
         "jsonl.gz": _file("s2orc/a.jsonl.gz", _papers, gzip.compress(paper, mtime=0)),
         "record": Target(_record, (_committed().read_bytes(),)),
-        "predictions": Target(_predictions, (len(header).to_bytes(8, "little") + header + bytes(8),)),
-        "checkpoint": Target(_checkpoint, (manifest + b'"ledger": [], "results": []}',)),
-        "arrays": _file(
-            "a.bin", lambda path: read_arrays(path, 0), len(header).to_bytes(8, "little") + header + bytes(8)
-        ),
+        "predictions": Target(_predictions, (arrays,)),
+        "predictions.xz": Target(_compressed, (lzma.compress(arrays),)),
+        "checkpoint": Target(_checkpoint, (manifest + b'"answers": {"1": ["c", "d"]}, "ledger": [], "results": []}',)),
+        "arrays": _file("a.bin", lambda path: read_arrays(path, 0), arrays),
         "sweep": _file(
             "a.json",
             lambda path: best_values(read_sweep(path), {"mrpc": "lite"}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import re
 from pathlib import Path
 
 from benchmarks.settings import MOST_SEEDS
@@ -36,12 +37,12 @@ def hours(text: str) -> float:
 
 def seeds(text: str) -> range:
     """Seeds by their number, "3" for 0, 1 and 2, or from the first to the last, "5-10"."""
-    first, dash, last = text.partition("-")
-    found = range(seed(first), seed(last) + 1) if dash else range(positive(text))
-    if not 0 < len(found) <= MOST_SEEDS:
-        expected = f"a number of seeds up to {MOST_SEEDS:,}, or the first and the last, such as 5-10"
+    match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", text, re.ASCII)
+    first, last = (0, int(match[1]) - 1) if match and match[2] is None else map(int, match.groups() if match else (1, 0))
+    if not first <= last <= MOST_SEEDS or last - first >= MOST_SEEDS:
+        expected = f"a number of seeds from 1 to {MOST_SEEDS:,}, or the first and the last, such as 5-10"
         raise argparse.ArgumentTypeError(f"expected {expected}, found {text!r}")
-    return found
+    return range(first, last + 1)
 
 
 def seed(text: str) -> int:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from benchmarks import federation
+from benchmarks import federation, record, runner
 from benchmarks.cli.main import main
 from benchmarks.customise import with_settings
 from benchmarks.events import Event
+from benchmarks.predictions import Predictions
+from benchmarks.record import RunRecord
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
@@ -172,6 +175,42 @@ def killed_before_step() -> Callable[[int], AbstractContextManager[None]]:
             yield
 
     return block
+
+
+@pytest.fixture(scope="session")
+def training_labels() -> Callable[[RunRecord, Mapping[tuple[int, str], Predictions]], np.ndarray]:
+    """How many of each label every client trained on, [clients, classes], by a record and its predictions alone.
+
+    What a client was scored on of its own examples, it held back: these are "test" and "validation" unless central.
+    """
+
+    def count(record: RunRecord, kept: Mapping[tuple[int, str], Predictions]) -> np.ndarray:
+        assert record.cell.holdout == "test", "the test sets of a cell for tuning are held back, and not kept"
+        labels = record.partition["label_ids"]
+        found = np.zeros((len(record.clients), max(labels) + 1), dtype=np.int64)
+        found[:, labels] = record.partition["obtained_counts"]
+        asked = [name for name in ("test", "validation") if name in record.clients[0]]
+        own = {name for name in asked if sum(record.own_examples(name)) > 0}
+        for (client, name), part in kept.items():
+            if name in own:
+                found[client] -= np.bincount(part.gold, minlength=found.shape[1])
+        return found
+
+    return count
+
+
+@pytest.fixture
+def choose(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Has a round chosen by its number, once there is one, while a cell runs and in its record."""
+
+    def choose(number: int) -> None:
+        def chosen(scores: Sequence[Any], by: str) -> int:
+            return min(number, len(scores)) if by else len(scores)
+
+        for module in (record, runner):
+            monkeypatch.setattr(module, "chosen_round", chosen)
+
+    return choose
 
 
 class Events(list[Event]):

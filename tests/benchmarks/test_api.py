@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import nbclient
@@ -10,6 +11,7 @@ import pytest
 
 from benchmarks import api
 from benchmarks.cli.select import Selection
+from benchmarks.errors import UserError
 from benchmarks.events import CellFinished, CellStarted
 from benchmarks.record import RunRecord
 
@@ -29,6 +31,20 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def records(results: Path) -> list[RunRecord]:
     return api.run(chosen_part(), api.settings(results, workers=1, device="cpu"))
+
+
+@pytest.mark.parametrize(
+    ("seeds", "expected"), [(3, [0, 1, 2]), (range(5, 8), [5, 6, 7]), ([9, 4], [9, 4]), ((5,), [5])]
+)
+def test_a_selection_takes_a_number_of_seeds_or_the_seeds(seeds: int | Sequence[int], expected: list[int]) -> None:
+    part = api.select("fedsplitbert-table3", tasks=["rte"], methods=["fedavg"], seeds=seeds)
+    assert [cell.seed for _, _, cell in part.cells()] == expected
+
+
+def test_a_selection_refuses_too_many_seeds() -> None:
+    for seeds in (10_001, range(10_001)):
+        with pytest.raises(UserError, match="seeds"):
+            api.select("fedsplitbert-table3", seeds=seeds)
 
 
 def test_a_run_finds_what_is_finished(records: list[RunRecord], results: Path, events) -> None:

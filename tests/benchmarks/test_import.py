@@ -18,7 +18,7 @@ import pytest
 from benchmarks.cli import report
 from benchmarks.cli.main import main
 from benchmarks.errors import UserError
-from benchmarks.predictions import Predictions, read_predictions
+from benchmarks.predictions import Predictions, read_predictions, write_predictions
 from benchmarks.record import CHECKSUM, checksum, read_record, read_records
 from benchmarks.spec import Cell, digest
 
@@ -107,7 +107,7 @@ def test_a_record_without_its_file_is_taken_in_and_named_and_the_file_may_come_l
     given_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     results = tmp_path / "results"
-    (path,) = given_folder.glob("*.safetensors")
+    (path,) = given_folder.glob("*.safetensors.xz")
     content = path.read_bytes()
     path.unlink()
     assert taken_in(given_folder, results) == 0
@@ -123,7 +123,7 @@ def test_a_record_without_its_file_is_taken_in_and_named_and_the_file_may_come_l
 def test_a_damaged_file_is_refused_and_nothing_is_taken_in(
     given_folder: Path, tmp_path: Path, refusal: Callable[[list[str]], str]
 ) -> None:
-    (path,) = given_folder.glob("*.safetensors")
+    (path,) = given_folder.glob("*.safetensors.xz")
     path.write_bytes(path.read_bytes()[:-1])
     message = refusal(["import", str(given_folder), "--results-dir", str(tmp_path / "results")])
     assert f"{path}: expected the predictions of" in message
@@ -140,13 +140,13 @@ def test_import_leaves_what_another_run_of_the_cell_answered(given_folder: Path,
     other = b"of another machine"
     value = replace(record, predictions={"sha256": hashlib.sha256(other).hexdigest()}).to_json()
     path.write_text(json.dumps({**value, CHECKSUM: checksum(value)}))
-    (given_folder / record.predictions_name).write_bytes(other)
+    write_predictions(given_folder, record, other)
     assert taken_in(given_folder, results) == 0
     assert {path.name: path.read_bytes() for path in (results / "records").iterdir()} == kept
 
 
 def test_a_report_needs_no_predictions(finished_results: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(finished_results / "records", tmp_path / "given"))
-    next(folder.glob("*.safetensors")).unlink()
+    next(folder.glob("*.safetensors.xz")).unlink()
     words = ["report", "fedsplitbert-table3", "--records", str(folder)]
     assert main([*words, "--results-dir", str(tmp_path / "results"), "--set", "training.rounds=1"]) == 0

@@ -108,7 +108,7 @@ def predictions(folder: Path, finished: Path) -> Placed:
 
 def manifest(folder: Path, _: Path) -> Placed:
     path = folder / "state.json"
-    path.write_bytes(b'0123\n{"version": 2}')
+    path.write_bytes(b'0123\n{"version": 3}')
     return Placed(path, lambda: Checkpoint(folder, "cell").restore(cast(Any, None)))
 
 

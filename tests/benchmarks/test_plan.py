@@ -150,6 +150,19 @@ def test_a_seed_is_planned_alone(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert (found["seeds"], found["cells"]) == ([4], 1)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("3", [0, 1, 2]), ("5-10", [5, 6, 7, 8, 9, 10]), ("5-5", [5]), ("0-1", [0, 1]), ("9999-10000", [9999, 10000])],
+)
+def test_a_plan_takes_a_number_of_seeds_or_a_range(
+    text: str, expected: list[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["plan", "fedsplitbert-table3", "--tasks", "mrpc", "--methods", "fedavg", "--json"]
+    assert main([*words, "--seeds", text, "--results-dir", str(tmp_path)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["seeds"], found["cells"]) == (expected, len(expected))
+
+
 def test_a_column_with_an_encoder_of_its_own_is_derived_for_that_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,11 +1,13 @@
-"""What a cell answered is kept beside its record: scores can be asked for anew, and a kill changes no byte."""
+"""A cell's answers are kept next to its record: scores can be computed anew, and a kill changes no byte."""
 
 from __future__ import annotations
 
 import hashlib
+import lzma
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,13 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from benchmarks import runner
 from benchmarks.errors import UserError
 from benchmarks.federation import build_clients, load_inputs
-from benchmarks.predictions import halved, pack_predictions, read_predictions
+from benchmarks.predictions import (
+    halved,
+    pack_predictions,
+    predictions_file,
+    read_predictions,
+    write_predictions,
+)
 from benchmarks.record import RoundRecord, RunRecord, chosen_round, read_records
 from benchmarks.runner import is_chosen, run_cell, run_stage
 from benchmarks.scoring import scores
@@ -30,6 +38,7 @@ from benchmarks.tasks import task
 from fedsim.engine import RoundMetrics, RoundResult
 from fedsim.objectives import build_objective
 
+TrainingLabels = Callable[..., np.ndarray]
 CELL = Cell(
     scale="demo",
     task="mrpc",
@@ -86,7 +95,10 @@ def test_the_recorded_scores_come_out_again(case: str, finished: tuple[Path, dic
             own = kept[client.id, name]
             assert own.indices.tolist() == subset.indices.tolist()
             assert own.gold.tolist() == subset.references.tolist()
-            for outputs, number in ((own.last, len(record.rounds)), (own.chosen, record.chosen_round)):
+            assert list(own.by_round) == [1, 2, 3]
+            assert own.last is own.by_round[len(record.rounds)]
+            assert own.chosen is own.by_round[record.chosen_round]
+            for number, outputs in own.by_round.items():
                 assert outputs.dtype == (np.float32 if case == "scores" else np.float16)
                 found = scores(of.metrics, objective, outputs, subset)
                 assert found == record.rounds[number - 1].client_scores[client.id][name]
@@ -152,20 +164,68 @@ def test_the_round_kept_on_the_way_is_the_one_chosen_at_the_end(values: list[flo
 
 def test_what_clients_share_is_there_once(finished: tuple[Path, dict[str, RunRecord]]) -> None:
     def names(case: str) -> set[str]:
-        found = safetensors.numpy.load((finished[0] / finished[1][case].predictions_name).read_bytes())
-        return {name for name in found if "test/" in name and "chosen" not in name}
+        return {name for name in contents(finished[0], finished[1][case]) if "test/" in name}
 
-    assert names("central set, shared model") == {"test/indices", "test/gold", "test/last"}
-    own = {f"{client}/test/last" for client in range(3)}
+    rounds = ("last", "last-1", "last-2")
+    assert names("central set, shared model") == {"test/indices", "test/gold", *(f"test/{name}" for name in rounds)}
+    own = {f"{client}/test/{name}" for client in range(3) for name in rounds}
     assert names("central set, own models") == {"test/indices", "test/gold", *own}
 
 
-def test_a_round_chosen_last_is_kept_once() -> None:
+def contents(folder: Path, record: RunRecord) -> dict[str, np.ndarray]:
+    """The arrays of a record's file, by name."""
+    compressed = (folder / record.predictions_name).read_bytes()
+    return safetensors.numpy.load(lzma.decompress(compressed))
+
+
+def test_a_records_digest_is_of_the_uncompressed_content(finished: tuple[Path, dict[str, RunRecord]]) -> None:
+    folder, record = finished[0], finished[1]["shared model"]
+    path = predictions_file(folder, record)
+    assert path.name == record.predictions_name == f"{Path(record.file_name).stem}.predictions.safetensors.xz"
+    content = lzma.decompress(path.read_bytes(), lzma.FORMAT_XZ)
+    assert hashlib.sha256(content).hexdigest() == record.predictions["sha256"]
+    assert len(path.read_bytes()) < len(content)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "chosen", "expected"),
+    [
+        ((1,), 1, ["last"]),
+        ((1, 2), 1, ["last", "last-1"]),
+        ((3, 4, 5), 3, ["last", "last-1", "last-2"]),
+        ((3, 4, 5), 5, ["last", "last-1", "last-2"]),
+        ((1, 3, 4, 5), 1, ["chosen", "last", "last-1", "last-2"]),
+        ((2, 3, 4, 5), 2, ["chosen", "last", "last-1", "last-2"]),
+    ],
+)
+def test_a_file_keeps_each_round_once(rounds: tuple[int, ...], chosen: int, expected: list[str]) -> None:
     settings = Settings(device="cpu")
     clients, _ = build_clients(CELL, load_inputs(CELL, settings), settings)
-    answers = {f"{client.id}/{name}": np.zeros((len(part), 2), np.float32)
-               for client in clients for name, part in client.evaluation.items()}  # fmt: skip
-    assert len(pack_predictions(clients, answers, answers)) > len(pack_predictions(clients, answers, None))
+
+    def answers(number: int) -> dict[str, np.ndarray]:
+        return {f"{client.id}/{name}": np.full((len(part), 2), number, np.float32)
+                for client in clients for name, part in client.evaluation.items()}  # fmt: skip
+
+    arrays = safetensors.numpy.load(pack_predictions(clients, {one: answers(one) for one in rounds}, chosen))
+    found = {name.rpartition("/")[2]: array for name, array in arrays.items() if name.startswith("0/test/")}
+    assert sorted(found.keys() - {"indices", "gold"}) == expected
+    numbers = {f"last-{step}" if step else "last": max(rounds) - step for step in range(3)} | {"chosen": chosen}
+    assert all((found[name] == numbers[name]).all() for name in expected)
+
+
+# ---- labels that clients trained on ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case != "scores"])
+def test_a_record_and_its_gold_labels_say_what_clients_trained_on(
+    case: str, finished: tuple[Path, dict[str, RunRecord]], training_labels: TrainingLabels
+) -> None:
+    """The labels that a client holds, less those of its own evaluations."""
+    settings, kept = Settings(device="cpu"), read_predictions(finished[0], finished[1][case])
+    clients, _ = build_clients(finished[1][case].cell, load_inputs(finished[1][case].cell, settings), settings)
+    classes = task(finished[1][case].cell.task).classes
+    found = training_labels(finished[1][case], kept)
+    assert found.tolist() == [np.bincount(client.train.labels, minlength=classes).tolist() for client in clients]
 
 
 OUTPUTS = arrays(
@@ -206,32 +266,36 @@ def test_others_than_logits_stay_as_they_are(values: np.ndarray) -> None:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.glob("records/*.safetensors")}
+    return {path.name: path.read_bytes() for path in folder.glob("records/*.safetensors.xz")}
 
 
 @pytest.mark.parametrize("changes", [PERSONAL, CENTRAL], ids=["own models", "central set"])
 def test_killed_before_each_step_the_file_is_the_same(
-    changes: Mapping[str, Any], tmp_path: Path, killed_before_step: Any, monkeypatch: pytest.MonkeyPatch
+    changes: Mapping[str, Any], tmp_path: Path, killed_before_step: Any, choose: Callable[[int], None]
 ) -> None:
-    """The first of two rounds is chosen, so that what it answered has to outlive the kills after it."""
-    monkeypatch.setattr(runner, "is_chosen", lambda results, by: len(results) == 1)
-    cell = replace(CELL, training=replace(CELL.training, rounds=2, batch_size=64), **changes)
+    """The first of five rounds is chosen, so that its answers have to outlive the kills after it."""
+    choose(1)
+    cell = replace(CELL, training=replace(CELL.training, rounds=5, batch_size=64), **changes)
     run(cell, tmp_path / "uninterrupted")
     (expected,) = files(tmp_path / "uninterrupted").values()
     killed = tmp_path / "killed"
     kills = 0
-    while not list(killed.glob("records/*.json")) and kills < 40:
+    while not list(killed.glob("records/*.json")) and kills < 60:
         with killed_before_step(kills + 1):  # each start comes one step further than the last
             run(cell, killed)
         kills += 1
     assert kills > 6
     assert list(files(killed).values()) == [expected]
     (record,) = read_records(killed / "records")
-    last, chosen = (
-        {key: getattr(own, what).tolist() for key, own in read_predictions(killed / "records", record).items()}
-        for what in ("last", "chosen")
-    )
-    assert last != chosen
+    (whole,) = read_records(tmp_path / "uninterrupted" / "records")
+    before = read_predictions(tmp_path / "uninterrupted" / "records", whole)
+    after = read_predictions(killed / "records", record)
+    assert after.keys() == before.keys()
+    for part, own in after.items():
+        assert list(own.by_round) == list(before[part].by_round) == [1, 3, 4, 5]
+        assert all(np.array_equal(outputs, before[part].by_round[number]) for number, outputs in own.by_round.items())
+    for one, other in combinations((1, 3, 4, 5), 2):  # or a mix-up of them would not show
+        assert any(not np.array_equal(own.by_round[one], own.by_round[other]) for own in after.values())
 
 
 def test_a_stage_that_is_run_again_leaves_the_predictions_of_the_record(
@@ -256,7 +320,18 @@ def test_a_file_that_is_not_the_records_own_is_refused(
 ) -> None:
     folder, record = finished[0], finished[1]["shared model"]
     content = (folder / record.predictions_name).read_bytes()
-    refused = {"missing": None, "cut short": content[:-1], "changed": content[:-1] + bytes([content[-1] ^ 1])}
+    whole = lzma.decompress(content)
+    middle = len(content) // 2
+    refused = {
+        "missing": None,
+        "cut short": content[:-1],
+        "cut in half": content[:middle],
+        "empty": b"",
+        "changed": content[:-1] + bytes([content[-1] ^ 1]),
+        "changed within": content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :],
+        "not compressed": whole,
+        "changed before it was compressed": lzma.compress(whole[:-1] + bytes([whole[-1] ^ 1])),
+    }
     for name, damaged in refused.items():
         path = tmp_path / name / record.predictions_name
         path.parent.mkdir()
@@ -272,7 +347,7 @@ def test_a_file_of_something_else_is_refused_though_its_digest_fits(
     record = finished[1]["shared model"]
     for content in (b"", b"no safetensors at all", safetensors.numpy.save({"other": np.zeros(1)})):
         named = replace(record, predictions={"sha256": hashlib.sha256(content).hexdigest()})
-        (tmp_path / record.predictions_name).write_bytes(content)
+        write_predictions(tmp_path, named, content)
         with pytest.raises(UserError, match="found none that are whole"):
             read_predictions(tmp_path, named)
 

@@ -127,21 +127,84 @@ def test_fedavg_is_run_once_and_its_weights_are_what_they_begin_with(
     assert not events.of(CellStarted)
 
 
-def test_answers_are_fedavgs_and_the_prior(finished: dict[str, RunRecord], module_settings: Settings) -> None:
-    """By the kept answers, in half precision."""
-    prior, fedavg = (read_predictions(module_settings.records_dir, finished[row]) for row in ("fedavg-prior", "fedavg"))
-    record = finished["fedavg"]
-    trained = []
-    for client in record.clients:
-        counts = np.array(record.partition["obtained_counts"][client["client"]])
-        trained.append(counts - np.bincount(fedavg[client["client"], "test"].gold, minlength=2))
-    everyone = np.sum(trained, axis=0) + 1
+@pytest.fixture(scope="module")
+def of_four_rounds(cells_of: CellsOf, module_settings: Settings) -> dict[tuple[str, int], RunRecord]:
+    """(row, rounds) -> a record of FedAvg, or of its label prior: of two, three and four rounds, nothing else apart."""
+    found: dict[tuple[str, int], RunRecord] = {}
+    for rounds in (2, 3, 4):
+        changes = f"training.rounds={rounds}", "training.local_epochs=1", "validation_share=0.2"
+
+        def collect(event: Any, rounds: int = rounds) -> None:
+            if isinstance(event, CellFinished):
+                found[event.record.cell.spec_id, rounds] = event.record
+
+        cells = dict(zip(("fedavg", "fedavg-prior"), cells_of(["fedavg", "fedavg-prior"], *changes), strict=True))
+        assert run_cells(list(cells.values()), module_settings, collect) == 0
+        for row, cell in cells.items():
+            found[row, rounds] = found.pop((cell.spec_id, rounds))
+    return found
+
+
+def priors(labels: np.ndarray) -> np.ndarray:
+    """What the label prior adds to each client's logits, [clients, classes], by the labels that clients trained on."""
+    own, everyone = labels + 1, labels.sum(axis=0) + 1
+    shifts: np.ndarray = np.log(own / own.sum(axis=1, keepdims=True)) - np.log(everyone / everyone.sum())
+    return shifts
+
+
+def assert_prior_of(prior: Any, fedavg: Any, number: int, shifts: np.ndarray) -> None:
+    """Whether a prior's answers are FedAvg's after a round, corrected: each the same up to half precision."""
+    assert prior.keys() == fedavg.keys()
     for (client, evaluation), own in prior.items():
         plain = fedavg[client, evaluation]
         assert own.indices.tolist() == plain.indices.tolist()
-        shares = (trained[client] + 1) / (trained[client] + 1).sum()
-        expected = plain.last.astype(float) + np.log(shares / (everyone / everyone.sum()))
+        expected = plain.by_round[number].astype(float) + shifts[client]
         np.testing.assert_allclose(own.last.astype(float), expected, atol=1e-2)
+        apart = np.abs(expected[:, 0] - expected[:, 1]) > 2e-2
+        assert np.array_equal(own.last.argmax(1)[apart], expected.argmax(1)[apart])
+
+
+def test_answers_are_fedavgs_and_the_prior(
+    finished: dict[str, RunRecord], module_settings: Settings, training_labels: Callable[..., np.ndarray]
+) -> None:
+    """By the kept answers, in half precision."""
+    prior, fedavg = (read_predictions(module_settings.records_dir, finished[row]) for row in ("fedavg-prior", "fedavg"))
+    shifts = priors(training_labels(finished["fedavg"], fedavg))
+    assert_prior_of(prior, fedavg, len(finished["fedavg"].rounds), shifts)
+
+
+def test_fedavgs_record_gives_its_prior_after_each_of_its_last_three_rounds(
+    of_four_rounds: dict[tuple[str, int], RunRecord],
+    module_settings: Settings,
+    training_labels: Callable[..., np.ndarray],
+) -> None:
+    """The row that was run from the same FedAvg of as many rounds has these answers, whose accuracy is recorded too."""
+    record = of_four_rounds["fedavg", 4]
+    fedavg = read_predictions(module_settings.records_dir, record)
+    assert all({2, 3, 4} <= own.by_round.keys() for own in fedavg.values())
+    shifts = priors(training_labels(record, fedavg))
+    assert np.abs(shifts).max() > 0.1  # or there would be little to see
+    for number in (2, 3, 4):
+        ran = of_four_rounds["fedavg-prior", number]
+        prior = read_predictions(module_settings.records_dir, ran)
+        assert_prior_of(prior, fedavg, number, shifts)
+        for client, scores in enumerate(ran.rounds[-1].client_scores):
+            plain = fedavg[client, "test"]
+            expected = plain.by_round[number].astype(float) + shifts[client]
+            near = np.abs(expected[:, 0] - expected[:, 1]) <= 2e-2
+            hits = expected.argmax(1) == plain.gold
+            accuracy = scores["test"]["accuracy"]
+            assert hits[~near].sum() <= round(accuracy * len(hits)) <= hits[~near].sum() + near.sum()
+
+
+def test_fedavg_of_fewer_rounds_is_the_beginning_of_the_longer_one(
+    of_four_rounds: dict[tuple[str, int], RunRecord], module_settings: Settings
+) -> None:
+    """Or else its prior would not be that of the longer one's earlier round."""
+    whole = read_predictions(module_settings.records_dir, of_four_rounds["fedavg", 4])
+    for number in (2, 3):
+        shorter = read_predictions(module_settings.records_dir, of_four_rounds["fedavg", number])
+        assert all(np.array_equal(own.last, whole[part].by_round[number]) for part, own in shorter.items())
 
 
 def test_the_overall_majority_is_one_answer(finished: dict[str, RunRecord], module_settings: Settings) -> None:

@@ -372,6 +372,16 @@ def test_a_lower_perplexity_is_the_better_one_and_is_no_percentage(
     assert "--set options.proximal=0.01" in commands(words, asked, [(planned, tried)])[0]
 
 
+def test_commands_that_a_sweep_proposes_run_the_seeds_that_it_was_given(tmp_path: Path) -> None:
+    planned = plan_tuning(TABLE, DEMO, FEDPROX, MRPC, [0], Settings(tmp_path))
+    tried = [(planned, [Outcome(trial, ("a",), (0.5,)) for trial in planned.trials])]
+    for text in ("3", "5-10", "5-5", "0-2"):
+        words = build_parser().parse_args(["sweep", TABLE.id, "--seeds", text])
+        lines = commands(words, SweepSelection(TABLE, DEMO, [FEDPROX], [MRPC], [0], [planned]), tried)
+        for given in (lines[0].split("--seeds ")[1], lines[1].split("SEEDS=")[1]):
+            assert build_parser().parse_args(["run", TABLE.id, "--seeds", given.split()[0]]).seeds == words.seeds
+
+
 def test_a_rung_below_one_is_a_share_of_a_rows_own_rounds() -> None:
     assert in_rounds((0.25, 2), 16) == (4, 2)
     assert in_rounds((0.25,), 1) == (1,)

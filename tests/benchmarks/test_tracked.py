@@ -48,6 +48,7 @@ def test_the_table_and_its_paper_are_described() -> None:
         "scale": "lite",
     }
     assert group_tags(part).items() >= {"tasks": "mrpc", "seeds": "0,1"}.items()
+    assert group_tags(chosen("lite", "--seeds", "5-7"))["seeds"] == "5,6,7"
 
 
 def test_a_run_ends_with_the_link_to_its_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

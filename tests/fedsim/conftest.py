@@ -172,11 +172,11 @@ def _assert_same_run(left: Run, right: Run) -> None:
     for client in left.state.clients:
         _assert_same_tensors(left.state.clients.get(client), right.state.clients.get(client))
     assert left.results == right.results
-    assert (left.best is None) == (right.best is None)
-    if left.best is not None and right.best is not None:
-        assert left.best[0] == right.best[0]
-        assert left.best[1].keys() == right.best[1].keys()
-        assert all(np.array_equal(own, right.best[1][part]) for part, own in left.best[1].items())
+    assert left.best == right.best
+    assert left.answers.keys() == right.answers.keys()
+    for number, answers in left.answers.items():
+        assert answers.keys() == right.answers[number].keys()
+        assert all(np.array_equal(own, right.answers[number][part]) for part, own in answers.items())
     assert left.channel.ledger.rows == right.channel.ledger.rows
 
 

@@ -1,4 +1,4 @@
-"""What was answered after the best round outlives kills, as the state does, and its file is checked."""
+"""The answers of the best round and of the last three outlive kills, as the state does, and their files are checked."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from fedsim.engine import pooled_scores
 from fedsim.errors import CheckpointError
 from fedsim.store import ClientStore
 
-BEST = "best-round-2.safetensors"
+BEST = "answers-round-2.safetensors"
 
 
 def second(results):
@@ -29,32 +29,66 @@ def run(small, counting, tmp_path):
 
 
 def answers_of(run):
-    number, answers = run.best
-    return number, {name: own.tolist() for name, own in answers.items()}
+    kept = {number: {name: own.tolist() for name, own in run.answers[number].items()} for number in run.answers}
+    return run.best, kept
 
 
-@pytest.mark.parametrize("stops", [(1, 4), (2, 4), (3, 4), (1, 2, 3, 4), (4, 4)])
+@pytest.mark.parametrize("stops", [(1, 6), (2, 6), (3, 6), (5, 6), (1, 2, 3, 4, 5, 6), (6, 6)])
 def test_resumed_is_uninterrupted(stops, run, small, counting):
-    expected = answers_of(small.run(counting, rounds=4, is_best=second))
-    assert expected[0] == 2
+    """With six rounds, the best one is not among the last three, nor next to them."""
+    best, kept = expected = answers_of(small.run(counting, rounds=6, is_best=second))
+    assert (best, list(kept)) == (2, [2, 4, 5, 6])
+    for number, answers in kept.items():  # of its own round each: the method's clients answer by the round's number
+        assert answers["1/test"][0] == [number + 1] * 2
     found = [run(rounds) for rounds in stops]
     assert answers_of(found[-1]) == expected
     assert (found[0].best is None) == (stops[0] == 1)
 
 
-def test_the_file_stays_until_another_round_is_best_or_the_run_is_recorded(run, small, counting, tmp_path):
-    assert BEST not in files(run(1) and tmp_path / "kept")
-    for rounds in (2, 3, 4):
-        assert [name for name in files(run(rounds) and tmp_path / "kept") if name.startswith("best")] == [BEST]
+@pytest.mark.parametrize(
+    ("rounds", "best", "expected"),
+    [
+        (1, None, [1]),
+        (2, None, [1, 2]),
+        (3, None, [1, 2, 3]),
+        (4, None, [2, 3, 4]),
+        (4, 1, [1, 2, 3, 4]),
+        (4, 4, [2, 3, 4]),
+        (6, 3, [3, 4, 5, 6]),
+        (6, 4, [4, 5, 6]),
+    ],
+)
+def test_a_run_keeps_the_answers_of_the_last_three_rounds_and_the_best(rounds, best, expected, small, counting):
+    found = small.run(counting, rounds=rounds, is_best=lambda results: len(results) == best)
+    assert (found.best, list(found.answers)) == (best, expected)
+
+
+def test_a_run_drops_the_answers_of_a_round_that_is_no_longer_best(small, counting):
+    found = small.run(counting, rounds=7, is_best=lambda results: len(results) in (1, 2, 3))
+    assert (found.best, list(found.answers)) == (3, [3, 5, 6, 7])
+
+
+def test_files_of_answers_stay_until_another_round_is_best_or_the_run_is_recorded(run, small, counting, tmp_path):
+    for rounds, kept in enumerate(([1], [1, 2], [1, 2, 3], [2, 3, 4], [2, 3, 4, 5], [2, 4, 5, 6]), start=1):
+        assert files_of_answers(run(rounds) and tmp_path / "kept") == kept
     Checkpoint(tmp_path / "kept", "a run").remove()
     assert not (tmp_path / "kept").exists()
     every = {"checkpoint": Checkpoint(tmp_path / "every", "a run"), "store": ClientStore(tmp_path / "every")}
-    small.run(counting, rounds=3, is_best=lambda results: True, **every)
-    assert [name for name in files(tmp_path / "every") if name.startswith("best")] == ["best-round-3.safetensors"]
+    small.run(counting, rounds=5, is_best=lambda results: True, **every)
+    assert files_of_answers(tmp_path / "every") == [3, 4, 5]
 
 
-def files(folder):
-    return sorted(path.name for path in folder.iterdir())
+def files_of_answers(folder):
+    """The rounds whose answers lie in a folder."""
+    return sorted(int(path.stem.removeprefix("answers-round-")) for path in folder.glob("answers-*.safetensors"))
+
+
+def test_a_checkpoint_writes_the_answers_of_a_round_once(run, tmp_path):
+    run(2)
+    before = (tmp_path / "kept" / BEST).stat()
+    run(6)
+    after = (tmp_path / "kept" / BEST).stat()
+    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
 
 
 def test_answers_that_clients_share_are_kept(run, small, counting, tmp_path):
@@ -62,22 +96,25 @@ def test_answers_that_clients_share_are_kept(run, small, counting, tmp_path):
     common = small.clients[0].evaluation["test"]
     clients = [replace(client, evaluation={"test": common}) for client in small.clients]
     shared = replace(counting, personal=False, predict=lambda *_: np.ones((len(common), 2), dtype=np.float32))
-    before = answers_of(run(2, algorithm=shared, clients=clients))
-    assert len(before[1]) == len(clients)
-    assert answers_of(run(3, algorithm=shared, clients=clients)) == before
+    best, before = answers_of(run(2, algorithm=shared, clients=clients))
+    assert len(before[2]) == len(clients)
+    again, after = answers_of(run(3, algorithm=shared, clients=clients))
+    assert (again, {number: after[number] for number in before}) == (best, before)
+    assert after[3] == before[2]
 
 
+@pytest.mark.parametrize("number", [2, 4, 5, 6])
 @pytest.mark.parametrize("damage", ["changed", "cut short", "missing"])
-def test_damage_is_noticed(damage, run, tmp_path):
-    run(2)
-    path = tmp_path / "kept" / BEST
+def test_damage_is_noticed(damage, number, run, tmp_path):
+    run(6)
+    path = tmp_path / "kept" / f"answers-round-{number}.safetensors"
     content = path.read_bytes()
     if damage == "missing":
         path.unlink()
     else:
         path.write_bytes(content[:-1] + (bytes([content[-1] ^ 1]) if damage == "changed" else b""))
-    with pytest.raises(CheckpointError, match=rf"{BEST} is damaged .* Remove the folder"):
-        run(3)
+    with pytest.raises(CheckpointError, match=rf"{path.name} is damaged .* Remove the folder"):
+        run(7)
 
 
 # ---- scores on all clients' examples ---------------------------------------------------------------------------

@@ -127,7 +127,8 @@ def test_killed_at_any_operation_the_last_whole_round_is_there(
     uninterrupted = small.run(counting, rounds=3, participation=0.67)
     operations = disk.count(lambda: run(whole, 3))
     assert {"open", "sync", "replace", "unlink"} == set(disk.done)
-    assert disk.done.count("sync") == 3 * (2 + 1 + 1)  # in each round two clients, the server and the manifest
+    # in each round two clients, the server, the answers and the manifest
+    assert disk.done.count("sync") == 3 * (2 + 1 + 1 + 1)
 
     for operation in range(1, operations + 1):
         folder, reported = tmp_path / str(operation), []
@@ -149,7 +150,7 @@ def test_killed_while_it_is_removed_a_checkpoint_is_whole_or_gone(small, countin
         return Checkpoint(tmp_path / name, "a run")
 
     operations = disk.count(saved("whole").remove)
-    assert operations >= 6  # server, three clients, manifest, folder
+    assert operations >= 8  # server, three clients, answers of two rounds, manifest, folder
     for operation in range(1, operations + 1):
         checkpoint = saved(str(operation))
         disk.kill(operation, checkpoint.remove)
@@ -159,11 +160,13 @@ def test_killed_while_it_is_removed_a_checkpoint_is_whole_or_gone(small, countin
 
 
 def test_a_round_leaves_no_files_of_earlier_ones(small, counting, tmp_path):
-    resume(small, counting, tmp_path, 3)
+    """But the answers of the two before it."""
+    resume(small, counting, tmp_path, 5)
     assert {path.name for path in tmp_path.iterdir()} == {
         "state.json",
-        "server-round-3.safetensors",
-        *(f"client-{client}-round-3.safetensors" for client in range(3)),
+        "server-round-5.safetensors",
+        *(f"client-{client}-round-5.safetensors" for client in range(3)),
+        *(f"answers-round-{number}.safetensors" for number in (3, 4, 5)),
     }
 
 
@@ -232,7 +235,9 @@ def assert_refused(small, counting, folder, name="checkpoint"):
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
-@pytest.mark.parametrize("name", ["server-round-2.safetensors", "client-1-round-2.safetensors"])
+@pytest.mark.parametrize(
+    "name", ["server-round-2.safetensors", "client-1-round-2.safetensors", "answers-round-1.safetensors"]
+)
 def test_a_changed_byte_is_noticed_wherever_it_is(small, counting, saved, name):
     path = saved / name
     content = path.read_bytes()
@@ -256,7 +261,10 @@ def test_a_changed_byte_of_the_manifest_is_noticed_unless_it_says_the_same(small
         assert_same_run(found, intact)
 
 
-@pytest.mark.parametrize("name", ["state.json", "server-round-2.safetensors", "client-1-round-2.safetensors"])
+@pytest.mark.parametrize(
+    "name",
+    ["state.json", "server-round-2.safetensors", "client-1-round-2.safetensors", "answers-round-1.safetensors"],
+)
 @pytest.mark.parametrize("kept", [0, 1, 60, -1])
 def test_a_truncated_file_is_noticed(small, counting, saved, name, kept):
     path = saved / name
@@ -264,7 +272,9 @@ def test_a_truncated_file_is_noticed(small, counting, saved, name, kept):
     assert_refused(small, counting, saved)
 
 
-@pytest.mark.parametrize("name", ["server-round-2.safetensors", "client-1-round-2.safetensors"])
+@pytest.mark.parametrize(
+    "name", ["server-round-2.safetensors", "client-1-round-2.safetensors", "answers-round-1.safetensors"]
+)
 def test_a_missing_file_is_named(small, counting, saved, name):
     (saved / name).unlink()
     assert_refused(small, counting, saved, name)

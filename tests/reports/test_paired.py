@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.measures import TRAIN_LOSS
-from benchmarks.predictions import pack_predictions
+from benchmarks.predictions import pack_predictions, write_predictions
 from benchmarks.record import RunRecord
 from benchmarks.scoring import _value
 from benchmarks.spec import Benchmark
@@ -142,12 +142,12 @@ def keep(
     logits: Sequence[np.ndarray],
     chosen: Sequence[np.ndarray] | None = None,
 ) -> RunRecord:
-    """The record with a file of answers, the same after the last and the chosen round unless given."""
+    """The record with a file of answers after its last round; chosen: after the first one, which is then chosen."""
     clients = [client(number, one) for number, one in enumerate(gold)]
-    answers = {f"{number}/test": one for number, one in enumerate(logits)}
-    best = None if chosen is None else {f"{number}/test": one for number, one in enumerate(chosen)}
-    content = pack_predictions(clients, answers, best)
-    (folder / record.predictions_name).write_bytes(content)
+    by_round = {len(record.rounds): logits} | ({} if chosen is None else {1: chosen})
+    answers = {at: {f"{number}/test": one for number, one in enumerate(own)} for at, own in by_round.items()}
+    content = pack_predictions(clients, answers, min(answers))
+    write_predictions(folder, record, content)
     kept = {"sha256": hashlib.sha256(content).hexdigest()}
     own = tuple({"client": number, "train": 80, "test": len(one)} for number, one in enumerate(gold))
     return dataclasses.replace(record, clients=own, predictions=kept, folder=folder)
@@ -205,8 +205,11 @@ def test_answers_are_found_by_client_and_together(kept: list[tuple[RunRecord, Ru
 def test_of_a_run_scored_at_its_last_round_the_last_answers_count(record_of: RecordOf, tmp_path: Path) -> None:
     gold = np.arange(M) % 2
     right, wrong = ([logits_of(labels)] for labels in (gold, 1 - gold))
-    record = keep(tmp_path, central(record_of("fedavg", "qqp", {ACC: 1.0})), [gold], wrong, chosen=right)
-    record = dataclasses.replace(record, chosen_by="validation/accuracy")
+    scores = {ACC: 1.0, "validation/accuracy": 0.0}
+    made = central(record_of("fedavg", "qqp", scores))
+    record = dataclasses.replace(made, chosen_by="validation/accuracy")
+    assert (record.chosen_round, len(record.rounds)) == (1, 2)  # 0 in both: the first one
+    record = keep(tmp_path, record, [gold], wrong, chosen=right)
     for run, at, is_right in ((record, "chosen", 1), (record, "last", 0), (record.at_last_round(), "chosen", 0)):
         found = answered_by(run, "test", at)
         assert found is not None

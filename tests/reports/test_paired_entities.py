@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.predictions import pack_predictions
+from benchmarks.predictions import pack_predictions, write_predictions
 from benchmarks.record import RunRecord
 from benchmarks.scoring import _value
 from fedsim.data import IGNORED, Client, Examples, Subset
@@ -41,8 +41,10 @@ def logits(predicted: list[list[int]]) -> np.ndarray:
 def keep(folder: Path, record: RunRecord, tags: list[list[list[int]]], answers: list[list[list[int]]]) -> RunRecord:
     """The record with a file of answers of clients on test sets of their own."""
     clients = [client(number, own) for number, own in enumerate(tags)]
-    content = pack_predictions(clients, {f"{number}/test": logits(own) for number, own in enumerate(answers)}, None)
-    (folder / record.predictions_name).write_bytes(content)
+    last = len(record.rounds)
+    found = {last: {f"{number}/test": logits(own) for number, own in enumerate(answers)}}
+    content = pack_predictions(clients, found, last)
+    write_predictions(folder, record, content)
     own = tuple({"client": number, "train": 80, "test": len(part)} for number, part in enumerate(tags))
     kept = {"sha256": hashlib.sha256(content).hexdigest()}
     return dataclasses.replace(record, clients=own, predictions=kept, folder=folder)
