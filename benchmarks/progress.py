@@ -144,8 +144,8 @@ def _shown(name: str, value: float | None) -> str:
 class Estimate:
     """The time left: the work that is left, over the speed of the work so far.
 
-    A run's work is the seconds that runs like it took by earlier records, or the mean of the other runs' where no record
-    tells. A run that is under way counts by the share of its examples that it has trained.
+    A run's work is the seconds that runs like it took by earlier records, or the mean of the other runs. A run that is
+    under way counts by the share of its examples that it has trained.
     """
 
     def __init__(self, cells: Sequence[Cell], timings: Timings | None = None) -> None:
@@ -154,9 +154,8 @@ class Estimate:
         recorded = {cell.spec_id: timings.seconds(cell) for cell in cells}
         known = [seconds for seconds in recorded.values() if seconds]
         mean = sum(known) / len(known) if known else 1.0
-        self.left = {
-            spec_id: seconds or mean for spec_id, seconds in recorded.items() if spec_id not in timings.finished
-        }
+        self.work = {spec_id: seconds or mean for spec_id, seconds in recorded.items()}
+        self.left = {spec_id: work for spec_id, work in self.work.items() if spec_id not in timings.finished}
         self.shares: dict[str, tuple[str, float]] = {}  # cell_id -> spec_id and the work of one example
         self.done = 0.0
         self.start: float | None = None
@@ -171,7 +170,7 @@ class Estimate:
             finished_rounds: The rounds that an earlier start finished.
         """
         total = max(sum(round_examples), 1)
-        work = self.left.setdefault(cell.spec_id, 0.0)
+        work = self.work.get(cell.spec_id, 0.0)
         self.shares[cell_id] = cell.spec_id, work / total
         self.left[cell.spec_id] = work * sum(round_examples[finished_rounds:]) / total
         self.start = time.monotonic() if self.start is None else self.start
