@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from fedsim.files import MOST_JSON_BYTES, read_text
+from fedsim.files import read_text
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ def glimpses(folders: Iterable[Path], read: Callable[[str], T]) -> Iterator[T]:
         if path.name in seen:
             continue
         try:
-            found = read(read_text(path, "a record", MOST_JSON_BYTES))
+            found = read(read_text(path, "a record"))
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             continue
         seen.add(path.name)

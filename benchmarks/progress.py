@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 
@@ -143,101 +142,60 @@ def _shown(name: str, value: float | None) -> str:
 
 
 class Estimate:
-    """About how long is left: what is still to train, by the seconds that an example of each method took so far.
+    """The time left: the work that is left, over the speed of the work so far.
 
-    A cell that has not begun is taken to be as large as another of its task and budget. Of a method or budget that no
-    cell has shown yet, earlier records tell the seconds, times what this machine takes of theirs; without any, it is as
-    large as the mean cell and as quick. As many cells as so far go on side by side.
+    A run's work is the seconds that runs like it took by earlier records, or the mean of the other runs. A run that is
+    under way counts by the share of its examples that it has trained.
     """
 
     def __init__(self, cells: Sequence[Cell], timings: Timings | None = None) -> None:
-        self.cells = len(cells)
         timings = timings or Timings()
-        self.told = {cell.spec_id: timings.seconds(cell) for cell in cells}  # seconds, by earlier records
-        self.waiting = {cell.spec_id: cell for cell in cells if cell.spec_id not in timings.finished}
-        self.sizes: dict[Kind, float] = {}
-        self.running: dict[str, tuple[Cell, float]] = {}  # and when it was last heard of
-        self.left: dict[str, int] = {}  # running cells: examples still to train
-        self.seconds: defaultdict[Method, float] = defaultdict(float)  # of cells, so of several side by side each
-        self.seen: Counter[Method] = Counter()  # examples
-        self.recorded_pace: dict[str, float] = {}  # of running cells: seconds of an example, by earlier records
-        self.recorded = self.compared = 0.0  # seconds of the same training, by earlier records and here
+        self.cells = len(cells)
+        recorded = {cell.spec_id: timings.seconds(cell) for cell in cells}
+        known = [seconds for seconds in recorded.values() if seconds]
+        mean = sum(known) / len(known) if known else 1.0
+        self.work = {spec_id: seconds or mean for spec_id, seconds in recorded.items()}
+        self.left = {spec_id: work for spec_id, work in self.work.items() if spec_id not in timings.finished}
+        self.shares: dict[str, tuple[str, float]] = {}  # cell_id -> spec_id and the work of one example
+        self.done = 0.0
         self.start: float | None = None
 
     def started(self, cell: Cell, cell_id: str, round_examples: Sequence[int], finished_rounds: int) -> None:
-        """A cell begins, or goes on. round_examples: what each of its rounds trains."""
-        self.waiting.pop(cell.spec_id, None)
-        self.sizes[_kind(cell)] = sum(round_examples)
-        self.left[cell_id] = sum(round_examples[finished_rounds:])
-        if (recorded := self.told.get(cell.spec_id)) is not None:
-            self.recorded_pace[cell_id] = recorded / max(sum(round_examples), 1)
-        now = time.monotonic()
-        self.running[cell_id] = cell, now
-        self.start = self.start if self.start is not None else now
+        """A run begins or resumes.
+
+        Args:
+            cell: The run.
+            cell_id: Its identity in later events.
+            round_examples: The examples that each of its rounds trains.
+            finished_rounds: The rounds that an earlier start finished.
+        """
+        total = max(sum(round_examples), 1)
+        work = self.work.get(cell.spec_id, 0.0)
+        self.shares[cell_id] = cell.spec_id, work / total
+        self.left[cell.spec_id] = work * sum(round_examples[finished_rounds:]) / total
+        self.start = time.monotonic() if self.start is None else self.start
 
     def trained(self, cell_id: str, examples: int) -> None:
-        """Examples were trained."""
-        self.left[cell_id] -= examples
-        cell, before = self.running[cell_id]
-        now = time.monotonic()
-        self.running[cell_id] = cell, now
-        self.seconds[_method(cell)] += now - before
-        self.seen[_method(cell)] += examples
-        if cell_id in self.recorded_pace:
-            self.recorded += examples * self.recorded_pace[cell_id]
-            self.compared += now - before
+        """Examples of a run went through the optimiser."""
+        spec_id, work = self.shares[cell_id]
+        self.done += examples * work
+        self.left[spec_id] = max(0.0, self.left.get(spec_id, 0.0) - examples * work)
 
     def finished(self, cell: Cell, cell_id: str) -> None:
-        """A cell is done; it may have been found done, or need no training."""
-        self.waiting.pop(cell.spec_id, None)
-        if self.left.pop(cell_id, 0):
-            self.sizes.pop(_kind(cell), None)
-        _, before = self.running.pop(cell_id, (cell, None))
-        if before is not None:  # scoring, and the like
-            self.seconds[_method(cell)] += time.monotonic() - before
+        """A run is done: it ended, failed, or had a record before."""
+        self.left.pop(cell.spec_id, None)
+        self.shares.pop(cell_id, None)
 
     def seconds_left(self) -> float | None:
-        """Seconds, None while too little is known: less than a hundredth of what a cell trains."""
-        if self.start is None or not self.sizes:
+        """Seconds; None before any training was seen."""
+        if self.start is None or not self.done:
             return None
-        typical = sum(self.sizes.values()) / len(self.sizes)
-        if self.seen.total() < max(1.0, typical / 100):
-            return None
-        running = (examples * self._pace(_method(self.running[name][0])) for name, examples in self.left.items())
-        waiting = (self._seconds_of(cell, self.told[spec_id], typical) for spec_id, cell in self.waiting.items())
-        side_by_side = sum(self.seconds.values()) / max(time.monotonic() - self.start, 1e-9)
-        return (sum(running) + sum(waiting)) / max(side_by_side, 1e-9)
-
-    def _seconds_of(self, cell: Cell, told: float | None, typical: float) -> float:
-        """Of a cell that has not begun. told: by earlier records; typical: examples that the mean cell trains."""
-        if told is None or (self.seen[_method(cell)] and _kind(cell) in self.sizes):
-            return self.sizes.get(_kind(cell), typical) * self._pace(_method(cell))
-        return told * (self.compared / self.recorded if self.recorded else 1.0)
-
-    def _pace(self, method: Method) -> float:
-        """Seconds of an example."""
-        if not self.seen[method]:
-            return sum(self.seconds.values()) / self.seen.total()
-        return self.seconds[method] / self.seen[method]
+        return sum(self.left.values()) * (time.monotonic() - self.start) / self.done
 
     def text(self) -> str:
-        """The estimate in words."""
+        """The estimate in words, or nothing."""
         left = self.seconds_left()
         return "" if not left else f"about {duration(left)} left"
-
-
-Kind = tuple[str, int, int, int, float]
-Method = tuple[str, str, str]
-
-
-def _kind(cell: Cell) -> Kind:
-    training = cell.training
-    return cell.task, cell.clients, training.last_round, training.local_epochs, training.participation
-
-
-def _method(cell: Cell) -> Method:
-    """What decides how long an example takes, as far as a table's cells differ."""
-    return cell.task, cell.algorithm, cell.head
 
 
 def duration(seconds: float) -> str:

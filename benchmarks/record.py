@@ -15,7 +15,7 @@ from benchmarks.conform import require_sense, require_types
 from benchmarks.errors import UserError
 from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.spec import JSON, Cell, digest
-from fedsim.files import MOST_JSON_BYTES, parse_json, read_text
+from fedsim.files import parse_json, read_text
 
 SCHEMA = 1
 CHECKSUM = "sha256"  # of the rest of the file's content, as canonical JSON
@@ -261,7 +261,7 @@ def write_record(folder: Path, record: RunRecord) -> Path:
 def read_record(path: Path) -> RunRecord:
     """The record in a file; UserError where it is no whole record."""
     try:
-        content = read_text(path, "a record", MOST_JSON_BYTES)
+        content = read_text(path, "a record")
         value = parse_json(content, path, "a record")
         expected = value.pop(CHECKSUM, None)
         record = record_from_json(value)

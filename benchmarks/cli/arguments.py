@@ -147,9 +147,6 @@ def build_parser() -> Parser:
     command = commands.add_parser("data", help="every dataset: found, or where it is to be had")
     _places(command)
 
-    command = commands.add_parser("completion", help="print what completes the command line in a shell")
-    command.add_argument("shell", choices=("bash", "zsh"))
-
     command = commands.add_parser("bench", help="speed and memory: against the machine, peers, and as clients grow")
     command.add_argument("parts", nargs="*", metavar="part", help="training, engine, peers, growth, … (default: all)")
     command.add_argument("--repeats", type=positive, default=5, help="of everything that is timed (default: 5)")

@@ -33,7 +33,6 @@ MODULES = {
     "ui": "services",
     "doctor": "services",
     "data": "services",
-    "completion": "completion",
     "bench": "services",
 }
 COMPUTING = ("run", "work", "sweep", "pretrain", "import", "campaign")  # what goes on where the terminal goes away

@@ -38,7 +38,8 @@ def hours(text: str) -> float:
 def seeds(text: str) -> range:
     """Seeds by their number, "3" for 0, 1 and 2, or from the first to the last, "5-10"."""
     match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", text, re.ASCII)
-    first, last = (0, int(match[1]) - 1) if match and match[2] is None else map(int, match.groups() if match else (1, 0))
+    numbers = [int(number) for number in match.groups() if number is not None] if match else [0]
+    first, last = numbers if len(numbers) == 2 else (0, numbers[0] - 1)
     if not first <= last <= MOST_SEEDS or last - first >= MOST_SEEDS:
         expected = f"a number of seeds from 1 to {MOST_SEEDS:,}, or the first and the last, such as 5-10"
         raise argparse.ArgumentTypeError(f"expected {expected}, found {text!r}")

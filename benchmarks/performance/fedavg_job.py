@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from benchmarks.federation import build_clients, build_federation, load_inputs
@@ -133,17 +132,6 @@ def engine_seconds(ready: Ready, folder: Path, seed: int) -> float:
     return marks[1] - marks[0]
 
 
-def engine_answers(ready: Ready, rounds: int, seed: int) -> list[np.ndarray]:
-    """Each client's predicted classes for its test set after so many rounds of the engine."""
-    unscored = [replace(client, evaluation={}) for client in ready.clients]
-    run = run_federation(
-        ready.algorithm, unscored, Channel("fp32"), lambda answers, subset: {}, rounds=rounds, seed=seed
-    )
-    return [
-        ready.algorithm.predict(run.state, client, client.evaluation["test"]).argmax(-1) for client in ready.clients
-    ]
-
-
 # ---- by a loop of one's own ------------------------------------------------------------------------------------
 
 
@@ -174,13 +162,3 @@ def plain_training(model: Model, training: LocalTraining, client: Client, names:
 def plain_start(ready: Ready) -> Params:
     """Copies of what the loop trains, as it begins."""
     return {name: ready.setting.initial[name].clone() for name in ready.trained}
-
-
-def plain_answers(ready: Ready, rounds: int) -> list[np.ndarray]:
-    """Each client's predicted classes for its test set after so many rounds of the loop."""
-    shared, model = plain_start(ready), ready.setting.model
-    for number in range(1, rounds + 1):
-        shared = plain_round(ready, shared, number)
-    model.write(shared)
-    width = ready.setting.training.width
-    return [model.predict(client.evaluation["test"], 64, width).argmax(-1) for client in ready.clients]

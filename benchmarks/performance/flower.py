@@ -46,19 +46,13 @@ def flower_python() -> Path | None:
 
 @dataclass(frozen=True)
 class FlowerResult:
-    """Of each round: wall seconds from sending to merging, and seconds in each client's own loop over its batches.
-
-    predictions: each client's classes for its test set after the last round.
-    """
+    """Of each round: wall seconds from sending to merging, and seconds in each client's own loop over its batches."""
 
     seconds: Sequence[float]
     loop_seconds: Sequence[Sequence[float]]
-    predictions: Sequence[Sequence[int]]
 
 
-def run_flower(
-    python: Path, job: Job, ready: Ready, rounds: int, cpus_per_client: int, scored: bool = False
-) -> FlowerResult:
+def run_flower(python: Path, job: Job, ready: Ready, rounds: int, cpus_per_client: int) -> FlowerResult:
     """Run the job in Flower's simulation engine on two CPUs; UserError with what it said where it fails."""
     with tempfile.TemporaryDirectory(prefix="fl") as name:  # short: Ray's sockets lie in it
         folder = Path(name)
@@ -66,7 +60,6 @@ def run_flower(
             "rounds": rounds,
             "cpus": 2,
             "cpus_per_client": cpus_per_client,
-            "scored": scored,
             "ray": {"_temp_dir": str(folder / "ray")},
         }
         path = write_job(folder, job, ready, words)

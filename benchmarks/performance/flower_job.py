@@ -18,8 +18,6 @@ import torch
 from torch.utils.data import DataLoader
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, DataCollatorWithPadding
 
-EVALUATION_BATCH_SIZE = 64
-
 
 def examples_of(arrays: Mapping[str, np.ndarray], name: str) -> list[dict[str, Any]]:
     """A client's examples as a tokenizer would give them; name: "0/train", "0/test", …."""
@@ -73,13 +71,6 @@ def train(model: Any, batches: Any, learning_rate: float) -> float:
         model(**batch).loss.backward()
         optimizer.step()
     return time.perf_counter() - begun
-
-
-def predictions(model: Any, batches: Any) -> list[int]:
-    """The classes that the model answers, in the examples' order."""
-    model.eval()
-    with torch.inference_mode():
-        return [int(label) for batch in batches for label in model(**batch).logits.argmax(-1)]
 
 
 def client_app(job: Mapping[str, Any]) -> Any:
@@ -137,13 +128,7 @@ def server_app(job: Mapping[str, Any], result: dict[str, Any]) -> Any:
         strategy = TimedFedAvg(
             fraction_evaluate=0.0, min_train_nodes=clients, min_available_nodes=clients, min_evaluate_nodes=0
         )
-        outcome = strategy.start(grid=grid, initial_arrays=ArrayRecord(trained_state(model)), num_rounds=job["rounds"])
-        model.load_state_dict(outcome.arrays.to_torch_state_dict(), strict=False)
-        if job["scored"]:
-            result["predictions"] = [
-                predictions(model, load_batches(job, f"{client}/test", EVALUATION_BATCH_SIZE))
-                for client in range(clients)
-            ]
+        strategy.start(grid=grid, initial_arrays=ArrayRecord(trained_state(model)), num_rounds=job["rounds"])
 
     return app
 
@@ -153,7 +138,7 @@ def main(path: Path) -> None:
     from flwr.simulation import run_simulation
 
     job = json.loads(path.read_text(encoding="utf-8"))
-    result: dict[str, Any] = {"seconds": [], "loop_seconds": [], "predictions": []}
+    result: dict[str, Any] = {"seconds": [], "loop_seconds": []}
     run_simulation(
         server_app=server_app(job, result),
         client_app=client_app(job),

@@ -54,7 +54,7 @@ class Measured:
 
 
 def measure(bench: Bench) -> Section:
-    """Throughput of training, in turn; the part `accuracy` says that all learn the same."""
+    """Throughput of training, timed in turn."""
     quiet_libraries()
     hold_freed_memory()
     settings = replace(bench.settings, device="cpu", threads=THREADS)

@@ -18,19 +18,7 @@ from benchmarks.settings import Settings
 from fedsim.files import read_json
 
 # In the order of the page; each module of this package has a `measure`.
-PARTS = (
-    "training",
-    "operations",
-    "kernels",
-    "engine",
-    "peers",
-    "accuracy",
-    "growth",
-    "frozen",
-    "fedbfpt",
-    "split",
-    "gpu",
-)
+PARTS = ("training", "engine", "peers", "growth", "frozen", "gpu")
 WHERE = "performance"  # folder of the results
 _PADDING = 3  # characters between two columns
 
@@ -81,12 +69,12 @@ def _write(path: Path, value: JSON) -> None:
 
 
 def page(folder: Path) -> str:
-    """The Markdown of what a folder of results holds; UserError where there are none."""
+    """The Markdown of a folder of results, those of former parts last; UserError where there are none."""
     found = {path.stem: read_json(path, "a part of what was measured") for path in folder.glob("*.json")}
     if not found:
         raise UserError(f"{folder}: expected results of `python -m benchmarks bench`, found none")
     lines: list[str] = []
-    for name in (part for part in PARTS if part in found):
+    for name in sorted(found, key=lambda part: (PARTS.index(part) if part in PARTS else len(PARTS), part)):
         own = found[name]
         section = Section(own["id"], own["title"], own["rows"], [Bar(**bar) for bar in own["bars"]], own["notes"])
         lines += ["", f"### {section.title}", "", _machine(own), ""]

@@ -26,29 +26,23 @@ KERNELS = ("packed", "reference")
 
 
 def measure(bench: Bench) -> Section:
-    """Each precision and kind of layers, one cell on all threads and as many cells as cores side by side."""
+    """What a run would use, and the library's layers; one cell on all threads, and a cell on each core side by side."""
     cores = torch.get_num_threads()
     rows: list[dict[str, JSON]] = []
-    for precision in ("bf16", "fp32"):
-        for kernels in KERNELS:
-            rows.append(
-                _row(f"1 cell, {cores} threads", precision, kernels, [_speed(precision, kernels, bench.repeats)])
-            )
-            bench.say(_said(rows[-1]))
-            if cores > 1:
-                speeds = _side_by_side(precision, kernels, bench.repeats, cores)
-                rows.append(_row(f"{cores} cells, 1 thread each", precision, kernels, speeds))
-                bench.say(_said(rows[-1]))
     auto = resolve_precision("auto").name
+    for kernels in KERNELS:
+        rows.append(_row(f"1 cell, {cores} threads", auto, kernels, [_speed(auto, kernels, bench.repeats)]))
+        bench.say(_said(rows[-1]))
+        if cores > 1:
+            speeds = _side_by_side(auto, kernels, bench.repeats, cores)
+            rows.append(_row(f"{cores} cells, 1 thread each", auto, kernels, speeds))
+            bench.say(_said(rows[-1]))
     wanted = 0.25 if has_amx() else 0.6
-    chosen = [row for row in rows if row["kernels"] == "packed" and row["precision"] == auto]
+    chosen = [row for row in rows if row["kernels"] == "packed"]
     bars = [
         Bar(f"training's share of the {auto} matrix rate, {row['cells']}", row["share"], wanted, unit="of it")
         for row in chosen
     ]
-    faster = max((row for row in rows if row["kernels"] == "packed"), key=lambda row: row["examples_s"])
-    bars.append(Bar(f"precision=auto ({auto}) against the faster ({faster['precision']})",
-                    max(row["examples_s"] for row in chosen) / faster["examples_s"], 0.95))  # fmt: skip
     notes = (
         "share: operations of products of real tokens that are really done, over those of a product of two square "
         "matrices of side 2048 in the same element type, in the same run. The share as if the last layer were computed "

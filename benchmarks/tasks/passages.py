@@ -197,7 +197,7 @@ def _fault(line: bytes) -> str:
 
 def opened(file: Path) -> IO[bytes]:
     """The file, for reading; FileError where it cannot be read."""
-    return open_file(file, buffering=BUFFER_BYTES)
+    return open_file(file)
 
 
 def stamp_of(file: Path) -> tuple[int, int]:

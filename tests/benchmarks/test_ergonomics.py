@@ -1,4 +1,4 @@
-"""What makes the command line easy: help, completion, a paper's tables at once, tables outside the tree, data, make."""
+"""What makes the command line easy: help, a paper's tables at once, tables outside the tree, data, make."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks import federation, registry
-from benchmarks.cli.completion import flags_by_command
 from benchmarks.cli.main import MODULES, main
 from benchmarks.cli.select import tables_of
 from benchmarks.errors import UserError
@@ -45,18 +44,6 @@ def test_without_words_the_help_is_printed(capsys: pytest.CaptureFixture[str]) -
     assert main([]) == 0
     out = capsys.readouterr().out
     assert all(f"    {command}" in out for command in MODULES)
-
-
-def test_completion_knows_every_command_and_its_flags(capsys: pytest.CaptureFixture[str]) -> None:
-    flags = flags_by_command()
-    assert flags.keys() == MODULES.keys()
-    assert "--learning-rate" not in flags["run"]
-    assert {"--tasks", "--notes", "--include"} <= set(flags["run"])
-    assert main(["completion", "bash"]) == 0
-    script = capsys.readouterr().out
-    asked = 'COMP_WORDS=(fedbert-bench plan --js); COMP_CWORD=2; _fedbert_bench; echo "${COMPREPLY[@]}"'
-    shown = subprocess.run(["bash", "-c", f"{script}\n{asked}"], capture_output=True, text=True, check=True)
-    assert shown.stdout.strip() == "--json"
 
 
 def test_a_papers_name_means_all_of_its_tables() -> None:

@@ -58,80 +58,39 @@ def record_of(cell: Cell, f1: float | None = 0.5) -> RunRecord:
 # ---- the estimate ----------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_said_before_something_is_known(cells: list[Cell], clock: Clock) -> None:
+def test_an_estimate_needs_some_training(cells: list[Cell], clock: Clock) -> None:
     estimate = Estimate(cells)
+    assert (estimate.seconds_left(), estimate.text()) == (None, "")
+    estimate.started(cells[0], "a", (10, 10), 0)
     assert estimate.seconds_left() is None
-    estimate.started(cells[0], "a", round_examples=(1000, 1000), finished_rounds=0)
-    estimate.trained("a", 19)  # less than a hundredth of the cell's 2 × 1000
-    clock.now += 5
-    assert estimate.seconds_left() is None
-    assert estimate.text() == ""
 
 
-def test_what_is_left_over_the_rate_so_far(cells: list[Cell], clock: Clock) -> None:
-    estimate = Estimate(cells)
-    estimate.started(cells[0], "a", round_examples=(100, 100), finished_rounds=0)
-    clock.now += 10
-    estimate.trained("a", 50)
-    # 150 of this cell, and three cells taken to be as large: 750 examples at 5 a second.
-    assert estimate.seconds_left() == pytest.approx(150)
-    assert estimate.text() == "about 2 min left"
-
-
-def test_cells_of_a_task_are_alike_and_others_are_as_large_as_the_mean(cells: list[Cell], clock: Clock) -> None:
-    estimate = Estimate(cells)
-    estimate.started(cells[0], "a", (100, 100), 0)  # MRPC: 200
-    estimate.started(cells[2], "b", (50, 50), 0)  # RTE: 100
+def test_without_records_all_runs_count_alike(cells: list[Cell], clock: Clock) -> None:
+    estimate = Estimate(cells)  # four runs
+    estimate.started(cells[0], "a", (10, 10), 0)
     clock.now += 30
-    estimate.trained("a", 200)
-    estimate.trained("b", 100)
-    estimate.finished(cells[0], "a")
-    estimate.finished(cells[2], "b")
-    assert estimate.seconds_left() == pytest.approx((200 + 100) / 10)  # one more of each
-    unknown = Estimate([*cells[:1], *cells[2:3]])
-    unknown.started(cells[0], "a", (100, 100), 0)
-    clock.now += 10
-    unknown.trained("a", 100)
-    assert unknown.seconds_left() == pytest.approx((100 + 200) / 10)  # nothing is known of RTE
+    estimate.trained("a", 10)  # half a run in 30 s: three and a half are left
+    assert estimate.seconds_left() == pytest.approx(210)
 
 
-def test_what_is_quick_makes_nothing_else_quicker(cells_of: Callable[..., list[Cell]], clock: Clock) -> None:
-    """Of a sweep over frozen and trained encoders "9 min" were left for half an hour."""
-    slow, quick = (cells_of(rows) for rows in (["fedavg", "fedprox"], ["fedsplitbert", "fedsplitbert-qat"]))
-    estimate = Estimate([*slow, *quick])
-    for cell, seconds in ((slow[0], 100), (quick[0], 1)):
-        estimate.started(cell, cell.label, (50, 50), 0)
-        estimate.trained(cell.label, 0)
-        clock.now += seconds
-        estimate.trained(cell.label, 100)
-        estimate.finished(cell, cell.label)
-    assert estimate.seconds_left() == pytest.approx(101)
-    estimate.finished(quick[1], "found")
+def test_recorded_times_weigh_runs_and_this_machine_sets_the_pace(cells: list[Cell], clock: Clock) -> None:
+    timings = Timings([(cells[0], 100.0), (cells[2], 300.0)])
+    estimate = Estimate([cells[0], cells[2]], timings)
+    estimate.started(cells[0], "a", (10, 10), 0)
+    clock.now += 100
+    estimate.trained("a", 10)  # 50 recorded seconds took 100: 350 of them are left
+    assert estimate.seconds_left() == pytest.approx(700)
+
+
+def test_a_resumed_run_has_less_to_train_and_a_finished_one_nothing(cells: list[Cell], clock: Clock) -> None:
+    estimate = Estimate(cells[:3])
+    estimate.finished(cells[1], "found")
+    estimate.started(cells[0], "a", (10, 10), 1)
+    clock.now += 20
+    estimate.trained("a", 5)  # a quarter of a run in 20 s; a quarter and a whole one are left
     assert estimate.seconds_left() == pytest.approx(100)
-
-
-def test_what_no_cell_has_shown_yet_is_told_by_earlier_records(
-    cells_of: Callable[..., list[Cell]], cells: list[Cell], clock: Clock
-) -> None:
-    """A first stage of an hour made "10 h" of fourteen cells of three minutes."""
-    stage, first, second, found = *cells_of(["fedsplitbert"]), cells[0], cells[2], cells[3]
-    timings = Timings([(stage, 100.0), (first, 10.0), (second, 20.0), (found, 20.0)], finished={found.spec_id})
-    estimate = Estimate([stage, first, second, found], timings)
-    estimate.started(stage, "a", (1000,), 0)
-    clock.now += 100
-    estimate.trained("a", 500)  # twice as slow here as in the records
-    assert estimate.seconds_left() == pytest.approx(100 + 2 * (10 + 20))
-    estimate.trained("a", 500)
-    estimate.finished(stage, "a")
-    estimate.started(first, "b", (40,), 0)
-    clock.now += 10
-    estimate.trained("b", 20)
-    assert estimate.seconds_left() == pytest.approx(10 + 20 * 110 / 105)
-    unheard = Estimate([stage, first], Timings([(stage, 100.0)]))
-    unheard.started(stage, "a", (1000,), 0)
-    clock.now += 100
-    unheard.trained("a", 500)
-    assert unheard.seconds_left() == pytest.approx(100 + 200)  # as large as the mean cell
+    estimate.finished(cells[0], "a")
+    assert estimate.seconds_left() == pytest.approx(80)
 
 
 def test_records_tell_how_long_cells_like_them_take(cells: list[Cell], tmp_path: Path) -> None:
@@ -143,47 +102,6 @@ def test_records_tell_how_long_cells_like_them_take(cells: list[Cell], tmp_path:
         assert timings.seconds(replace(cells[0], seed=7)) == 90
         assert timings.seconds(replace(cells[0], options={"embeddings": "global"})) == 90  # of its method, at least
         assert timings.seconds(cells[2]) is None  # another task
-
-
-def test_scoring_counts_and_cells_side_by_side_share_the_time(cells: list[Cell], clock: Clock) -> None:
-    estimate = Estimate(cells)
-    for cell, name in ((cells[0], "a"), (cells[1], "b")):
-        estimate.started(cell, name, (100, 100), 0)
-    clock.now += 8
-    for name in ("a", "b"):
-        estimate.trained(name, 200)
-    clock.now += 2  # scoring
-    for cell, name in ((cells[0], "a"), (cells[1], "b")):
-        estimate.finished(cell, name)
-    assert estimate.seconds_left() == pytest.approx(10)  # two more, side by side again
-
-
-def test_a_cell_that_goes_on_has_less_to_train(cells: list[Cell], clock: Clock) -> None:
-    estimate = Estimate(cells[:2])
-    estimate.started(cells[0], "a", (100, 100), 1)
-    clock.now += 10
-    estimate.trained("a", 50)
-    assert estimate.seconds_left() == pytest.approx((50 + 200) / 5)  # the other cell begins at its first round
-
-
-def test_cells_that_were_found_cost_nothing(cells: list[Cell], clock: Clock) -> None:
-    estimate = Estimate(cells[:3])
-    estimate.finished(cells[1], "found")
-    estimate.started(cells[0], "a", (100, 100), 0)
-    clock.now += 20
-    estimate.trained("a", 200)
-    estimate.finished(cells[2], "found, too")
-    assert estimate.seconds_left() == 0
-    assert estimate.text() == ""
-
-
-def test_a_cell_that_fails_leaves_nothing_to_wait_for(cells: list[Cell], clock: Clock) -> None:
-    estimate = Estimate(cells[:1])
-    estimate.started(cells[0], "a", (100, 100), 0)
-    clock.now += 10
-    estimate.trained("a", 50)
-    estimate.finished(cells[0], "a")
-    assert not estimate.seconds_left()
 
 
 @pytest.mark.parametrize(
