@@ -60,5 +60,13 @@ class CellFailed:
     message: str
 
 
-Event = CellStarted | CellWaits | Trained | RoundFinished | CellFinished | CellFailed
+@dataclass(frozen=True)
+class CellPruned:
+    """A cell of a sweep was stopped after some rounds, as other trials are better; its checkpoint is kept."""
+
+    cell: Cell
+    rounds: int
+
+
+Event = CellStarted | CellWaits | Trained | RoundFinished | CellFinished | CellFailed | CellPruned
 Sink = Callable[[Event], None]

@@ -9,7 +9,16 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from benchmarks.events import CellFailed, CellFinished, CellStarted, CellWaits, Event, RoundFinished, Trained
+from benchmarks.events import (
+    CellFailed,
+    CellFinished,
+    CellPruned,
+    CellStarted,
+    CellWaits,
+    Event,
+    RoundFinished,
+    Trained,
+)
 from benchmarks.measures import metric
 from benchmarks.record import RunRecord
 from benchmarks.spec import Cell
@@ -88,11 +97,17 @@ class ProgressDisplay:
                 self._finished(record.cell, record.cell_id, "found" if reused else f"{self._headline(event)}")
             case CellWaits(cell, holder):
                 self._line(f"{self._name(cell)}: {holder} computes it; its record is waited for")
-            case CellFailed(cell, message):
+            case CellFailed(cell, _) | CellPruned(cell, _):
                 running = (key for key, (_, other) in self.running.items() if other.spec_id == cell.spec_id)
-                outcome = "failed for the same reason" if message in self.reasons else f"failed: {message}"
-                self.reasons.add(message)
-                self._finished(cell, next(running, ""), outcome)
+                self._finished(cell, next(running, ""), self._why(event))
+
+    def _why(self, event: CellFailed | CellPruned) -> str:
+        """Why a cell has no record; a reason is said once."""
+        if isinstance(event, CellPruned):
+            return f"pruned after round {event.rounds}"
+        is_known = event.message in self.reasons
+        self.reasons.add(event.message)
+        return "failed for the same reason" if is_known else f"failed: {event.message}"
 
     def _finished(self, cell: Cell, cell_id: str, outcome: str) -> None:
         self.done += 1

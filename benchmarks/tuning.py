@@ -97,11 +97,6 @@ class Search:
 KEPT = 4  # of so many trials, one goes on at a rung
 
 
-def survivors(trials: int) -> int:
-    """How many of some trials go on at a rung."""
-    return max(1, math.ceil(trials / KEPT))
-
-
 @lru_cache
 def _choices(path: Path, changed: int) -> Mapping[tuple[str, str], Values]:
     """changed: when the file was, as a sweep may write it while this process runs."""

@@ -5,35 +5,32 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from benchmarks.cli.run import compute, summary, warn
+from benchmarks.cli.run import open_mirror, summary, warn
 from benchmarks.cli.select import Selection, selection, settings, sweep_file
 from benchmarks.cli.sweep_files import write_sweeps
 from benchmarks.errors import UserError
-from benchmarks.measures import Metric
-from benchmarks.record import RunRecord
+from benchmarks.events import CellFailed, CellFinished, Event
 from benchmarks.settings import Settings
-from benchmarks.spaces import read_space, spaces
 from benchmarks.spec import JSON, Cell, Column, Row
-from benchmarks.studies import Studies
-from benchmarks.sweep import declared, outcomes, plan_tuning, stage_cells, write_sweep
-from benchmarks.trials import WAVE, Outcome, Tried, Tuning, best, front, tied
+from benchmarks.sweeps.plan import Tuning, declared, plan_tuning
+from benchmarks.sweeps.space import read_space, spaces
 from benchmarks.tuning import Range, Wanted, read_sweep
+
+if TYPE_CHECKING:
+    from benchmarks.sweeps.results import Choice, Outcome
 
 
 @dataclass(frozen=True)
 class SweepSelection(Selection):
-    """The trials of a part of a benchmark, each a row of its own, after `stage` rungs.
+    """The trials of a part of a benchmark, each a row of its own."""
 
-    known: records of the rungs before, by their cells' spec_id.
-    """
-
-    tunings: Sequence[Tuning]
-    stage: int = 0
-    known: Mapping[str, RunRecord] = field(default_factory=dict)
+    trials: Sequence[tuple[Row, Column, Cell]] = ()
 
     @property
     def title(self) -> str:
@@ -41,50 +38,27 @@ class SweepSelection(Selection):
         return f"{super().title} sweep"
 
     def cells(self) -> list[tuple[Row, Column, Cell]]:
-        """The trials' cells."""
-        return [
-            (trial.row, tuning.column, cell)
-            for tuning in self.tunings
-            for trial, cell in stage_cells(tuning, self.known, self.stage)
-        ]
+        """The cells of the trials."""
+        return list(self.trials)
 
 
 def sweep_command(words: argparse.Namespace) -> int:
     """Try settings on validation data, show and write what came of it, and how to run the table with the best."""
     chosen = selection(words)
-    search = chosen.benchmark.search(chosen.scale)
-    asked = read_space(words.grid, words.range)
-    is_drawn = any(isinstance(values, Range) for values in asked.values())
-    if is_drawn and words.trials is None:
-        raise UserError("--range: expected --trials with the number of points to draw, found none")
-    if words.adopt and (search.chosen is None or asked):
-        why = "takes what the definition tunes, without --grid or --range" if asked else "reads no choices"
-        raise UserError(f"--adopt: {chosen.benchmark.id} {why} at the scale {chosen.scale.id}; leave it out")
-    if (words.seeds != range(1) or words.seed is not None) and search.seeds:
-        warn(f"this search has seeds of its own, which no table uses ({', '.join(map(str, search.seeds))})")
-    found = spaces(chosen.benchmark, chosen.scale, chosen.rows, chosen.columns, bool(words.methods), asked)
-    _refuse_tuned({name for space in found.values() for name in space}, words.set)
-    rows = [row for row in chosen.rows if any((column.task, row.id) in found for column in chosen.columns)]
-    if left := [row.name for row in chosen.rows if row not in rows]:
-        print(f"Left out, with nothing of their own to tune: {', '.join(left)}.")
-    seeds = search.seeds or tuple(chosen.seeds)
-    plans = {place: _wanted(declared(chosen.benchmark, chosen.scale, space), words) for place, space in found.items()}
-    made = settings(words, sum(plan.budget for plan in plans.values()) * len(seeds))
+    tunings, made = _planned(chosen, words)
     path = sweep_file(made.results_dir, chosen)
     read_sweep(path)  # a damaged one is said before hours of training, not after
-    narrowed = SweepSelection(chosen.benchmark, chosen.scale, rows, chosen.columns, seeds, ())
-    running = _Running(narrowed, plans, made, not words.no_tracking, (path, search.chosen if words.adopt else None))
-    tried, problem = running.all()
-    print_sweep(running.selection, tried)
-    print(
-        f"Written to {' and '.join(map(str, running.written))}. The table with the best values:",
-        *commands(words, chosen, tried),
-        sep="\n  ",
-    )
-    print(f"Of every sweep of {chosen.title} so far:", *running.files, sep="\n  ")
-    undecided = [
-        f"{tuning.column.name} · {tuning.row.name}" for tuning, results in tried if best(results, tuning.metric) is None
-    ]
+    rows = [row for row in chosen.rows if row in [tuning.row for tuning in tunings]]
+    if left := [row.name for row in chosen.rows if row not in rows]:
+        print(f"Left out, with nothing of their own to tune: {', '.join(left)}.")
+    sweep = SweepSelection(chosen.benchmark, chosen.scale, rows, chosen.columns, tunings[0].seeds)
+    choices = chosen.benchmark.search(chosen.scale).chosen if words.adopt else None
+    tried, problem, files = _run(sweep, tunings, made, not words.no_tracking, (path, choices))
+    _print_sweep(sweep, tried)
+    written = " and ".join(str(place) for place in (path, choices) if place)
+    print(f"Written to {written}. The table with the best values:", *commands(words, chosen, tried), sep="\n  ")
+    print(f"Of every sweep of {chosen.title} so far:", *files, sep="\n  ")
+    undecided = [f"{tuning.column.name} · {tuning.row.name}" for tuning, _, choice in tried if choice is None]
     if undecided:
         raise UserError(f"nothing to choose from for {', '.join(undecided)}: {problem or 'every score is undefined'}")
     if problem:
@@ -92,95 +66,39 @@ def sweep_command(words: argparse.Namespace) -> int:
     return 0
 
 
-def _wanted(plan: Wanted, words: argparse.Namespace) -> Wanted:
-    """With what the user says of rungs and objectives; Optuna gives up no trial of two objectives."""
-    rungs = plan.rungs if words.rungs is None else tuple(words.rungs)
+def _planned(chosen: Selection, words: argparse.Namespace) -> tuple[list[Tuning], Settings]:
+    """What is tried of each task and method; UserError where the words do not fit."""
+    search = chosen.benchmark.search(chosen.scale)
+    asked = read_space(words.grid, words.range)
+    if any(isinstance(values, Range) for values in asked.values()) and words.trials is None:
+        raise UserError("--range: expected --trials with the number of points to draw, found none")
+    if words.adopt and (search.chosen is None or asked):
+        why = "takes what the definition tunes, without --grid or --range" if asked else "reads no choices"
+        raise UserError(f"--adopt: {chosen.benchmark.id} {why} at the scale {chosen.scale.id}; leave it out")
     if words.pareto and words.rungs:
         raise UserError("--rungs: with --pareto all trials are run to their end; leave one of them out")
+    if (words.seeds != range(1) or words.seed is not None) and search.seeds:
+        warn(f"this search has seeds of its own, which no table uses ({', '.join(map(str, search.seeds))})")
+    tried = spaces(chosen.benchmark, chosen.scale, chosen.rows, chosen.columns, bool(words.methods), asked)
+    _refuse_tuned({name for space in tried.values() for name in space}, words.set)
+    seeds = search.seeds or tuple(chosen.seeds)
+    plans = {place: _wanted(declared(chosen.benchmark, chosen.scale, space), words) for place, space in tried.items()}
+    made = settings(words, sum(plan.budget for plan in plans.values()) * len(seeds))
+    tunings = [
+        plan_tuning(chosen.benchmark, chosen.scale, row, column, seeds, made, plans[column.task, row.id])
+        for column in chosen.columns
+        for row in chosen.rows
+        if (column.task, row.id) in plans
+    ]
+    return tunings, made
+
+
+def _wanted(plan: Wanted, words: argparse.Namespace) -> Wanted:
+    """With what the user says of rungs and objectives; Optuna prunes no trial of two objectives."""
+    rungs = plan.rungs if words.rungs is None else tuple(words.rungs)
     # A grid of the user's own is tried whole, whatever the definition's budget.
     trials = words.trials or (None if words.grid else plan.trials)
     return replace(plan, trials=trials, rungs=() if words.pareto else rungs, pareto=words.pareto)
-
-
-@dataclass
-class _Running:
-    """A sweep while it runs: wave by wave of what is drawn (a grid is one), and rung by rung."""
-
-    selection: SweepSelection
-    plans: Mapping[tuple[str, str], Wanted]
-    made: Settings
-    tracking: bool
-    places: tuple[Path, Path | None]  # the sweep's file, and the one that definitions read where it is to be written
-    records: dict[str, RunRecord] = field(default_factory=dict)  # by their cells' spec_id
-    problems: list[str] = field(default_factory=list)
-    files: Sequence[Path] = ()
-
-    @property
-    def written(self) -> list[Path]:
-        """The files that hold what was found."""
-        return [path for path in self.places if path]
-
-    def all(self) -> tuple[Tried, str]:
-        """Run what is left of it; what came of all trials, and what went wrong. UserError where nothing was run."""
-        budget = max(plan.budget for plan in self.plans.values())
-        is_drawn = not all(plan.is_grid for plan in self.plans.values())
-        for most in [*range(WAVE, budget, WAVE), budget] if is_drawn else [budget]:
-            plans = {place: replace(plan, trials=most) if is_drawn else plan for place, plan in self.plans.items()}
-            tunings = self._planned(plans)
-            stages = range(1 + max(len(tuning.rungs) for tuning in tunings))
-            for stage in stages:
-                self.selection = replace(self.selection, tunings=tunings, stage=stage, known=self.records)
-                self._run(is_last=most == budget and stage == stages[-1])
-            Studies(self.made.results_dir).tell(self._tried())
-        return self._tried(), "\n".join(self.problems)
-
-    def _planned(self, plans: Mapping[tuple[str, str], Wanted]) -> list[Tuning]:
-        chosen = self.selection
-        return [
-            plan_tuning(
-                chosen.benchmark, chosen.scale, row, column, chosen.seeds, self.made, plans[column.task, row.id]
-            )
-            for column in chosen.columns
-            for row in chosen.rows
-            if (column.task, row.id) in plans
-        ]
-
-    def _run(self, is_last: bool) -> None:
-        cells = list({cell.spec_id: cell for _, _, cell in self.selection.cells()}.values())
-        cells = [cell for cell in cells if cell.spec_id not in self.records]
-        if not cells and not is_last:
-            return
-        show = self._written if is_last else _nothing
-        records, failures = compute(self.selection, cells, self.made, tracking=self.tracking, show=show)
-        self._know(records)
-        if failures:
-            self.problems.append(summary(failures, cells, self.selection))
-        if is_last and not self.records:
-            raise UserError("\n".join(self.problems))
-
-    def _know(self, records: Sequence[RunRecord]) -> None:
-        self.records = self.records | {record.cell.spec_id: record for record in records}
-
-    def _tried(self) -> list[tuple[Tuning, Sequence[Outcome]]]:
-        return [(tuning, outcomes(tuning, self.records)) for tuning in self.selection.tunings]
-
-    def _written(self, records: Sequence[RunRecord]) -> Sequence[Path]:
-        """Write the sweep's files and their pictures, which become artifacts of its run in MLflow."""
-        self._know(records)
-        if self.records:
-            chosen, (path, choices) = self.selection, self.places
-            for place in self.written:
-                is_choice = place == choices
-                write_sweep(
-                    place, chosen.benchmark, chosen.scale, chosen.seeds, self._tried(), self.made.results_dir, is_choice
-                )
-            folder = self.made.results_dir / "reports" / chosen.benchmark.id / chosen.scale.id / "sweep"
-            self.files = write_sweeps(read_sweep(path), chosen.benchmark, chosen.scale, folder)
-        return self.files
-
-
-def _nothing(records: Sequence[RunRecord]) -> Sequence[Path]:
-    return ()
 
 
 def _refuse_tuned(tuned: set[str], assignments: Sequence[str]) -> None:
@@ -193,60 +111,101 @@ def _refuse_tuned(tuned: set[str], assignments: Sequence[str]) -> None:
                 )
 
 
-def print_sweep(sweep: SweepSelection, tried: Tried) -> None:
+Tried = Sequence[tuple[Tuning, "Sequence[Outcome]", "Choice | None"]]
+
+
+def _run(
+    sweep: SweepSelection, tunings: Sequence[Tuning], made: Settings, tracking: bool, places: tuple[Path, Path | None]
+) -> tuple[Tried, str, Sequence[Path]]:
+    """Run what is left of a sweep and write its files; UserError where no trial could be run.
+
+    places: the sweep's file, and the one that definitions read where it is to be written.
+
+    Returns:
+        What came of the trials, what went wrong, and the tables and pictures of all sweeps of the benchmark.
+    """
+    from benchmarks.progress import ProgressDisplay
+    from benchmarks.sweeps.loop import Trials, run_trials
+    from benchmarks.sweeps.results import keep, outcomes
+
+    failures: list[CellFailed] = []
+    trials = Trials(tunings, made)
+    sweep = replace(sweep, trials=trials.cells())
+    trials.names = sweep.names()
+    with ExitStack() as stack:
+        mirror = stack.enter_context(open_mirror(sweep, made)) if tracking else None
+        with ProgressDisplay(sweep.title, trials.left(), trials.names) as display:
+
+            def hear(event: Event) -> None:
+                display(event)
+                if mirror and isinstance(event, CellFinished):  # a pruned cell has no record
+                    mirror(event)
+                if isinstance(event, CellFailed):
+                    failures.append(event)
+
+            run_trials(trials, hear)
+        sweep = replace(sweep, trials=trials.cells())
+        cells = list({cell.spec_id: cell for _, _, cell in sweep.trials}.values())
+        problem = summary(failures, cells, sweep) if failures else ""
+        results, records = zip(*(outcomes(tuning, made) for tuning in tunings), strict=True)
+        if not any(one.cell_ids for tried in results for one in tried):
+            raise UserError(problem)
+        choices = keep(tunings, results, made, *places)
+        folder = made.results_dir / "reports" / sweep.benchmark.id / sweep.scale.id / "sweep"
+        files = write_sweeps(read_sweep(places[0]), sweep.benchmark, sweep.scale, folder)
+        if mirror:
+            mirror.sync(record for found in records for record in found)
+            mirror.log_report(files)
+    return list(zip(tunings, results, choices, strict=True)), problem, files
+
+
+def _print_sweep(sweep: SweepSelection, tried: Tried) -> None:
     """Every value with its validation score, the best one marked, with all that equal it."""
     from rich.console import Console
     from rich.table import Table
 
+    from benchmarks.sweeps.results import front
     from reports.pages.text import human_bytes
 
     table = Table(title=f"{sweep.title}: validation scores after the {tried[0][0].scored_at} round")
-    is_pareto = any(tuning.pareto for tuning, _ in tried)
-    for heading in ("Task", "Method", "Tried", "Score", "sd", "n", *(("Uplink",) if is_pareto else ()), ""):
+    for heading in ("Task", "Method", "Tried", "Score", "sd", "n", "Uplink", ""):
         table.add_column(heading, justify="right" if heading in ("Score", "sd", "n", "Uplink") else "left")
-    for tuning, results in tried:
-        metric = tuning.metric
-        unit = f", {metric.unit}" if metric.unit else ""
-        equals, ahead = tied(results, metric), front(results, metric) if tuning.pareto else []
+    for tuning, results, choice in tried:
+        metric, ahead = tuning.metric, front(results, tuning.metric) if tuning.wanted.pareto else []
+        ties = choice.ties if choice else ()
         for one in results:
+            marks = {
+                f"pruned after round {one.pruned_after}": one.pruned_after is not None,
+                "best": choice is not None and one is choice.best,
+                f"tie of {len(ties)}": one in ties and len(ties) > 1,
+                "front": one in ahead,
+            }
             table.add_row(
-                f"{tuning.column.name} ({metric.label}{unit})",
+                f"{tuning.column.name} ({metric.label}{metric.unit and f', {metric.unit}'})",
                 tuning.row.name,
-                ", ".join(sweep.benchmark.shown(*value, sweep.scale) for value in one.trial.values.items()),
-                _score(one.mean, metric) or ("undefined" if one.finished else "failed"),
-                _score(one.deviation, metric),
+                tuning.shown(one.values),
+                "failed" if one.is_open else "undefined" if one.mean is None else f"{metric.shown(one.mean):.2f}",
+                "" if one.deviation is None else f"{metric.shown(one.deviation):.2f}",
                 str(len(one.scores)),
-                *([human_bytes(one.uplink) if one.uplink is not None else ""] if is_pareto else []),
-                _remark(one, equals, ahead),
-                style="bold" if one in equals else None,
+                "" if one.uplink is None else human_bytes(one.uplink),
+                ", ".join(mark for mark, holds in marks.items() if holds),
+                style="bold" if one in ties else None,
                 end_section=one is results[-1],
             )
     console = Console()
     Console(width=max(console.width, 118)).print(table)
-
-
-def _remark(one: Outcome, equals: Sequence[Outcome], ahead: Sequence[Outcome]) -> str:
-    """Whether it is the best, or as good, whether none is better in score and bytes, or when it was given up."""
-    if one.rung is not None:
-        return f"given up after {one.rung}"
-    marks = {
-        "best": one in equals[:1],
-        f"tie of {len(equals)}": one in equals and len(equals) > 1,
-        "front": one in ahead,
-    }
-    return ", ".join(mark for mark, holds in marks.items() if holds)
-
-
-def _score(value: float | None, metric: Metric) -> str:
-    return "" if value is None else f"{metric.shown(value):.2f}"
+    for tuning, _, choice in tried:
+        if choice and choice.reason:
+            equals, taken = len(choice.ties), tuning.shown(choice.best.values)
+            print(f"{tuning.column.name} · {tuning.row.name}: {equals} trials tie; taken: {taken} ({choice.reason}).")
 
 
 def commands(words: argparse.Namespace, chosen: Selection, tried: Tried) -> list[str]:
     """How to run the table with the best values: for each method and value a `python` and a `make` command."""
     tasks: dict[tuple[str, ...], list[str]] = {}
-    for tuning, results in tried:
-        if (one := best(results, tuning.metric)) is not None:
-            changes = [f"{name}={_text(value)}" for name, value in one.trial.values.items()]
+    for tuning, _, choice in tried:
+        if choice:
+            changes = [f"{name}={_text(value)}" for name, value in choice.best.values.items()]
             tasks.setdefault((tuning.row.id, *changes), []).append(tuning.column.task)
     lines = []
     for (method, *changes), names in tasks.items():
