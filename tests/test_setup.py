@@ -198,7 +198,7 @@ def test_no_modules_of_reports_import_each_other() -> None:
     graphlib.TopologicalSorter(graph).prepare()  # CycleError names a circle
 
 
-@pytest.mark.parametrize(("library", "place"), [("mlflow", "tracking"), ("optuna", "studies")])
+@pytest.mark.parametrize(("library", "place"), [("mlflow", "tracking"), ("optuna", "sweeps")])
 def test_library_has_one_place(library: str, place: str) -> None:
     def is_allowed(path: str, name: str) -> bool:
         at_home = path == f"benchmarks/{place}.py" or path.startswith(f"benchmarks/{place}/")

@@ -6,7 +6,7 @@ import itertools
 import json
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import cast
 
@@ -51,16 +51,14 @@ class Journal:
             rungs: rounds after which a trial may be pruned.
         """
         directions = ["maximize" if metric(score).higher_is_better else "minimize", *["minimize"] * pareto]
-        with self._damage_named(), warnings.catch_warnings(action="ignore"):
+        pruner = SuccessiveHalvingPruner(min_resource=min(rungs, default=1), reduction_factor=KEPT)
+        with self._damage_named(), warnings.catch_warnings(action="ignore"):  # names of metrics are experimental
+            with suppress(KeyError):
+                return optuna.load_study(study_name=name, storage=self._storage, pruner=pruner)
             study = optuna.create_study(
-                storage=self._storage,
-                study_name=name,
-                directions=directions,
-                pruner=SuccessiveHalvingPruner(min_resource=min(rungs, default=1), reduction_factor=KEPT),
-                load_if_exists=True,
+                storage=self._storage, study_name=name, directions=directions, pruner=pruner, load_if_exists=True
             )
-            if study.metric_names is None:
-                study.set_metric_names([score.partition("/")[2], *[UPLINK] * pareto])
+            study.set_metric_names([score.partition("/")[2], *[UPLINK] * pareto])
             return study
 
     @contextmanager

@@ -32,6 +32,11 @@ def declared(benchmark: Benchmark, scale: Scale, space: Space) -> Wanted:
     return Wanted(space, search.trials, tuple(search.rungs))
 
 
+def scored_at(cell: Cell) -> str:
+    """The round at which a trial's cell is scored: that at which tables score theirs, "best" or "last"."""
+    return "best" if cell.validation_share or VALIDATION in task(cell.task).evaluations else "last"
+
+
 def in_rounds(rungs: Sequence[float], rounds: int) -> tuple[int, ...]:
     """Rungs in whole rounds; one below 1 is a share of a row's own rounds, at least one of them."""
     return tuple(int(rung) if rung >= 1 else max(1, round(rung * rounds)) for rung in rungs)
@@ -84,9 +89,8 @@ class Tuning:
 
     @property
     def scored_at(self) -> str:
-        """The round at which trials are scored: that at which tables score their cells, "best" or "last"."""
-        cell = self.cells({})[0]
-        return "best" if cell.validation_share or VALIDATION in task(cell.task).evaluations else "last"
+        """The round at which trials are scored, "best" or "last"."""
+        return scored_at(self.cells({})[0])
 
     @property
     def metric(self) -> Metric:

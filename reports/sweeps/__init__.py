@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from benchmarks.measures import metric
 from benchmarks.spec import Benchmark, Scale
-from reports.pages.plots import beside, finish, mark, panels_of, say_not_run, tidy
+from reports.pages.plots import finish, mark, panels_of, say_not_run, tidy
 
 LAYER, RATE = "options.critical_layer", "training.learning_rate"
 Entry = Mapping[str, Any]
@@ -22,28 +21,33 @@ Draw = Callable[[Axes, Entry], None]
 
 def figures(entries: Sequence[Entry], benchmark: Benchmark, scale: Scale) -> dict[str, Callable[[], Figure]]:
     """The pictures that these studies have, by name: a panel a study."""
-    heading = heading_of(entries, benchmark, scale)
-    of_data = f"Validation data, {seeds_of(entries)}."
-    found: dict[str, Callable[[], Figure]] = {}
-    given_up = "Hollow: given up at a rung, by the score after fewer rounds."
-    found["history"] = partial(
-        _figure, entries, benchmark, heading, _history, "trial", f"{of_data} Line: the best so far. {given_up}"
-    )
-    two = [entry for entry in entries if len(entry["grid"]) > 1]
-    if two:
-        caption = (
-            f"{of_data} Of further fields the best. Bold or ringed: the best, and what equals it. In brackets: "
-            "given up, by the score after fewer rounds."
-        )
-        found["heatmap"] = partial(
-            _figure, two, benchmark, heading, partial(_heatmap, benchmark=benchmark), "", caption
-        )
-    ahead = [entry for entry in entries if entry["front"] is not None]
-    if ahead:
-        caption = f"{of_data} Uplink: all clients and rounds, mean over seeds. Line: none is as good in both "
-        caption += "and better in one."
-        found["front"] = partial(_figure, ahead, benchmark, heading, _front, "uplink, MB", caption)
-    return found
+    drawn: dict[str, tuple[Sequence[Entry], Draw, str, str]] = {
+        "history": (
+            entries,
+            _history,
+            "trial",
+            "Line: the best so far. Hollow: pruned, by an early score.",
+        ),
+        "heatmap": (
+            [entry for entry in entries if len(entry["grid"]) > 1],
+            partial(_heatmap, benchmark=benchmark),
+            "",
+            "Of further fields the best. Bold: the best, and what equals it. In brackets: pruned, by the score after "
+            "fewer rounds.",
+        ),
+        "front": (
+            [entry for entry in entries if entry["front"] is not None],
+            _front,
+            "uplink, MB",
+            "Uplink: all clients and rounds, mean over seeds. Line: none is as good in both and better in one.",
+        ),
+    }
+    heading, about = heading_of(entries, benchmark, scale), f"Validation data, {seeds_of(entries)}."
+    return {
+        name: partial(_figure, studies, benchmark, heading, draw, xlabel, f"{about} {caption}")
+        for name, (studies, draw, xlabel, caption) in drawn.items()
+        if studies
+    }
 
 
 def heading_of(entries: Sequence[Entry], benchmark: Benchmark, scale: Scale) -> str:
@@ -105,51 +109,39 @@ def _fields(entry: Entry) -> tuple[str, str]:
 
 
 def _heatmap(axes: Axes, entry: Entry, benchmark: Benchmark) -> None:
-    by, (across, down) = metric(entry["metric"]), _fields(entry)
-    is_drawn = any(isinstance(values, Mapping) for values in entry["grid"].values())
-    for name, label in ((across, axes.set_xlabel), (down, axes.set_ylabel)):
+    """Scores over two fields, the better, the brighter; of several trials at a place the best whole one."""
+    by, fields = metric(entry["metric"]), _fields(entry)
+    shown: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+    for trial in sorted([*_scored(entry, True), *_scored(entry, False)], key=lambda t: by.sign * t["mean"]):
+        place = tuple(_position(entry, name, trial["values"][name]) for name in fields)
+        if place not in shown or "given_up_after" not in trial or "given_up_after" in shown[place]:
+            shown[place] = trial
+    for (x, y), trial in shown.items():
+        text = f"{by.shown(trial['mean']):.1f}"
+        weight = "bold" if trial["number"] in entry["ties"] else "normal"
+        pruned = "given_up_after" in trial
+        axes.text(x, y, f"({text})" if pruned else text, ha="center", va="bottom", fontsize=7, fontweight=weight)
+    whole = {place: by.sign * trial["mean"] for place, trial in shown.items() if "given_up_after" not in trial}
+    if whole:
+        axes.scatter(*zip(*whole, strict=True), c=list(whole.values()), cmap="viridis", marker="s", s=60)
+    axes.margins(0.2)
+    tidy(axes, grid="both")
+    axis = (axes.set_xlabel, axes.set_xticks, axes.set_xscale), (axes.set_ylabel, axes.set_yticks, axes.set_yscale)
+    for name, (label, ticks, scaled) in zip(fields, axis, strict=True):
         unit = benchmark.units.get(name)
         label(f"{unit.name}, of {unit.of}" if unit else name.rpartition(".")[2].replace("_", " "), fontsize=8)
-    if is_drawn and not all(
-        isinstance(trial["values"][name], str) for trial in entry["trials"] for name in (across, down)
-    ):
-        _scatter(axes, entry, across, down)
-        return
-    axis = {name: _in_order([trial["values"][name] for trial in entry["trials"]]) for name in (across, down)}
-    shown: dict[tuple[int, int], tuple[float, str, bool]] = {}
-    for whole in (False, True):  # a whole trial's score stands above one that was given up
-        for trial in _scored(entry, whole):
-            place = axis[across].index(trial["values"][across]), axis[down].index(trial["values"][down])
-            text = f"{by.shown(trial['mean']):.1f}" if whole else f"({by.shown(trial['mean']):.1f})"
-            old = shown.get(place)
-            if old is None or old[1].startswith("(") or by.gain(trial["mean"], old[0]) > 0:
-                shown[place] = trial["mean"], text, trial["number"] in entry["ties"]
-    colours = [[float("nan")] * len(axis[across]) for _ in axis[down]]
-    for (x, y), (mean, text, is_best) in shown.items():
-        if not text.startswith("("):
-            colours[y][x] = by.sign * mean
-        weight = "bold" if is_best else "normal"
-        box = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1}
-        axes.text(x, y, text, ha="center", va="center", fontsize=7, fontweight=weight, bbox=box)
-    axes.imshow(colours, cmap=_colours(), aspect="auto", origin="lower")
-    axes.set_facecolor("0.9")
-    axes.set_xticks(range(len(axis[across])), [_written(value) for value in axis[across]], rotation=30)
-    axes.set_yticks(range(len(axis[down])), [_written(value) for value in axis[down]])
+        if isinstance(entry["grid"][name], Mapping):
+            scaled("log" if entry["grid"][name]["log"] else "linear")
+        else:
+            values = _in_order([trial["values"][name] for trial in entry["trials"]])
+            ticks(range(len(values)), [f"{v:.3g}" if isinstance(v, float) else str(v) for v in values])
 
 
-def _scatter(axes: Axes, entry: Entry, across: str, down: str) -> None:
-    """Points that were drawn out of a range: the better, the brighter."""
-    by, trials = metric(entry["metric"]), _scored(entry, True)
-    places = [[trial["values"][name] for trial in trials] for name in (across, down)]
-    means = [by.sign * trial["mean"] for trial in trials]
-    edges = ["black" if trial["number"] in entry["ties"] else "none" for trial in trials]
-    axes.scatter(places[0], places[1], c=means, cmap=_colours(), s=45, edgecolors=edges)
-    for trial, x, y in zip(trials, *places, strict=True):
-        beside(axes, f"{by.shown(trial['mean']):.1f}", x, y)
-    for name, scale in ((across, axes.set_xscale), (down, axes.set_yscale)):
-        if isinstance(entry["grid"][name], Mapping) and entry["grid"][name]["log"]:
-            scale("log")
-    tidy(axes, grid="both")
+def _position(entry: Entry, name: str, value: Any) -> Any:
+    """Where a value stands on its axis: numbers of a range by size, values of a grid one after the other."""
+    if isinstance(entry["grid"][name], Mapping):
+        return value
+    return _in_order([trial["values"][name] for trial in entry["trials"]]).index(value)
 
 
 def _front(axes: Axes, entry: Entry) -> None:
@@ -165,13 +157,5 @@ def _front(axes: Axes, entry: Entry) -> None:
 
 def _in_order(values: Sequence[Any]) -> list[Any]:
     """Each value once: numbers by size, and others as they come."""
-    found = [value for place, value in enumerate(values) if value not in values[:place]]
-    return sorted(found) if all(isinstance(value, int | float) for value in found) else found
-
-
-def _written(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
-def _colours() -> Any:
-    return mpl.colormaps["viridis"]
+    once = [value for place, value in enumerate(values) if value not in values[:place]]
+    return sorted(once) if all(isinstance(value, int | float) for value in once) else once

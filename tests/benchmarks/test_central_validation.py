@@ -17,9 +17,9 @@ from benchmarks.record import RunRecord
 from benchmarks.runner import run_cell
 from benchmarks.scoring import scores
 from benchmarks.settings import Settings
-from benchmarks.spec import Cell, Column, Row, Training
+from benchmarks.spec import Cell, Training
+from benchmarks.sweeps.plan import scored_at
 from benchmarks.tasks import task
-from benchmarks.trials import Trial, Tuning
 from fedsim.data import IGNORED
 from fedsim.objectives import build_objective
 
@@ -165,10 +165,6 @@ def test_the_record_of_a_trial_says_that_its_set_is_central(tmp_path: Path) -> N
 
 
 def test_trials_are_scored_at_their_best_round_as_tables_choose_one() -> None:
-    def scored_at(cell: Cell) -> str:
-        row, column = Row("central", "", {"algorithm": "central"}), Column(cell.task, "", ("test/f1",), "test/f1")
-        return Tuning(row, column, {}, "", (Trial(0, {}, row, (cell,)),)).scored_at
-
     assert scored_at(CELL) == scored_at(replace(CELL, task="mrpc", validation_share=0.2)) == "best"
     assert scored_at(replace(CELL, task="mrpc")) == "last"
 

@@ -17,9 +17,8 @@ from benchmarks.runner import run_cell
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell, Column, Row
 from benchmarks.stages import earlier_stages
-from benchmarks.sweep import declared, trial_cell
+from benchmarks.sweeps.plan import declared, trial_cell
 from benchmarks.tasks.glue import CENTRAL_EXAMPLES
-from benchmarks.trials import Trial
 from reports.evidence.gate import has_references
 from reports.evidence.published import read_published
 from reports.evidence.records import request_for
@@ -171,13 +170,6 @@ def test_every_method_is_tuned_with_the_same_number_of_trials_on_data_of_no_tabl
         cell = trial_cell(TABLE3, row, ENGLISH, lite, seed, {"training.learning_rate": 3e-4})
         assert (cell.seed, cell.data_seed, cell.holdout) == (seed, None, "validation")
         assert cell.training.learning_rate == 3e-4
-
-
-def test_what_has_one_round_is_whole_at_every_rung() -> None:
-    lite = scale_of(TABLE3, "lite")
-    for row, rounds in (("c-psum", 1), ("d-fedavg-psum", 2), ("central-psum", 2)):
-        cell = trial_cell(TABLE3, TABLE3.row(row), ENGLISH, lite, 1000, {})
-        assert [one.training.last_round for one in Trial(0, {}, TABLE3.row(row), (cell,)).cells_at(2)] == [rounds]
 
 
 def test_the_rows_that_judge_a_column_are_cells_of_the_table() -> None:

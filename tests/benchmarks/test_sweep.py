@@ -1,103 +1,353 @@
-"""Sweeps: whole grids, chosen on validation data, never computed twice, and shared by processes."""
+"""Sweeps: trials are pruned, resumed and shared by Optuna's journal, and chosen on validation data."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import shlex
-import shutil
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import optuna
 import pytest
-from optuna.storages.journal import JournalFileBackend, JournalStorage
+from hypothesis import given
+from hypothesis import strategies as st
+from optuna.samplers import GridSampler
 
-from benchmarks.changes import field_value, with_changes, with_option
+from benchmarks import runner
+from benchmarks.changes import field_value
 from benchmarks.cli.arguments import build_parser
 from benchmarks.cli.main import main
 from benchmarks.cli.select import selection
-from benchmarks.cli.sweep import SweepSelection, commands, print_sweep
-from benchmarks.customise import with_settings
 from benchmarks.errors import UserError
+from benchmarks.events import CellFailed, CellFinished, CellPruned, CellStarted, CellWaits, Event, RoundFinished
 from benchmarks.federation import build_clients, load_inputs
 from benchmarks.fedsplitbert import table3
 from benchmarks.measures import METRICS
 from benchmarks.record import RunRecord, read_records
 from benchmarks.registry import columns_of, rows_of, scale_of
-from benchmarks.runner import run_cell
 from benchmarks.settings import Settings
-from benchmarks.spec import Benchmark, Cell, Column, Row
-from benchmarks.studies import Studies
-from benchmarks.sweep import in_rounds, plan_tuning, trial_cell, write_sweep
-from benchmarks.trials import Outcome, Trial, Tuning, best
-from benchmarks.tuning import Grid, Wanted, read_sweep
+from benchmarks.spec import Cell, Column
+from benchmarks.sweeps import loop, results
+from benchmarks.sweeps.journal import Journal, importances, in_order, trials_of
+from benchmarks.sweeps.loop import Trials, run_trials
+from benchmarks.sweeps.plan import Tuning, in_rounds, trial_cell, without_fields
+from benchmarks.sweeps.results import Outcome, choose, front, keep, outcomes
+from benchmarks.tuning import Range, Space, Wanted, read_sweep
+from fedsim.leases import TakenError
 
 TABLE = table3.BENCHMARK
 DEMO, LITE, PAPER = (scale_of(TABLE, name) for name in ("demo", "lite", "paper"))
 (MRPC,) = columns_of(TABLE, ["mrpc"])
-FEDAVG, FEDPROX, FEDADAM, FEDSPLITBERT = rows_of(TABLE, ["fedavg", "fedprox", "fedadam", "fedsplitbert"])
-LAYER = "options.critical_layer"
-LAYERS = ("--methods", "fedsplitbert", "--grid", f"{LAYER}=0,4,6,8")
-CellsOf = Callable[..., list[Cell]]
-SHORT = ("training.rounds=1", "training.max_length=16", "training.batch_size=32")
+FEDAVG, FEDPROX, FEDADAM, SPLIT = rows_of(TABLE, ["fedavg", "fedprox", "fedadam", "fedsplitbert"])
+LAYER, RATE = "options.critical_layer", "training.learning_rate"
+LOG = Range(1e-4, 1e-2, log=True)
 
 
-def sweep(results_dir: Path, *words: str) -> int:
-    """`python -m benchmarks sweep` of the demo's MRPC, as short as it can be."""
-    changes = [part for change in SHORT for part in ("--set", change)]
-    places = ["--results-dir", str(results_dir), "--workers", "1", "--no-tracking"]
-    return main(["sweep", TABLE.id, "--tasks", "mrpc", *changes, *places, *words])
+# ---- trials on made-up runs ----------------------------------------------------------------------------------------
 
 
-def entry(results_dir: Path, method: str) -> dict:
-    """What the sweep's file says of a method."""
-    path = results_dir / "sweeps" / f"{TABLE.id}-demo.json"
-    return {one["method"]: one for one in read_sweep(path)}[method]
+class Runs:
+    """In place of runs: a rate's scores by round, and what happens to it instead, once."""
+
+    def __init__(self, scores: Callable[[float], Sequence[float | None]]) -> None:
+        self.scores = scores
+        self.instead: dict[float, BaseException] = {}
+        self.begun: list[float] = []
+        self.records: dict[tuple[str, int | None], Any] = {}
+
+    def __call__(self, cell: Cell, settings: Settings, sink: Any, keeps_weights: bool, wait: bool) -> Any:
+        rate, name = cell.training.learning_rate, cell.spec_id
+        if error := self.instead.pop(rate, None):
+            raise error
+        self.begun.append(rate)
+        done: list[Any] = []
+        sink(CellStarted(cell, name, (), (1,)))
+        for score in self.scores(rate):
+            done.append(SimpleNamespace(scores={"test": {"f1": score}}, pooled_scores={}, up_bytes=10))
+            sink(RoundFinished(name, done[-1]))
+        record = self.record(cell, done)
+        sink(CellFinished(record))
+        return record
+
+    def record(self, cell: Cell, rounds: Sequence[Any]) -> Any:
+        found = SimpleNamespace(cell=cell, cell_id=cell.spec_id, rounds=tuple(rounds))
+        found.score = lambda *_: rounds[-1].scores["test"]["f1"]
+        self.records[cell.spec_id, cell.training.stop] = found
+        return found
 
 
-def trials(results_dir: Path, study: str) -> list[optuna.trial.FrozenTrial]:
-    """What another process finds in the journal."""
-    storage = JournalStorage(JournalFileBackend(str(results_dir / "sweeps" / "journal.log")))
-    return optuna.load_study(study_name=study, storage=storage).trials
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
+    made = Runs(lambda rate: (rate, rate))
+    monkeypatch.setattr(runner, "run_cell", made)
+    monkeypatch.setattr(results, "finished", lambda cell, _: made.records.get((cell.spec_id, cell.training.stop)))
+    monkeypatch.setattr(loop, "POLL_SECONDS", 0.01)
+    return made
 
 
-def records(results_dir: Path) -> dict[str, RunRecord]:
-    return {record.cell_id: record for record in read_records(results_dir / "records")}
+def tuned(space: Space, trials: int | None = None, rungs: tuple[int, ...] = (), column: Column = MRPC) -> Tuning:
+    return Tuning(TABLE, DEMO, FEDAVG, column, (0,), Wanted(space, trials), "study", rungs)
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A results directory after a sweep of FedSplitBERT that a kill had stopped right after its trials were asked."""
-    folder = tmp_path_factory.mktemp("results")
-    changed = with_settings(TABLE, SHORT)
-    asked = Wanted({LAYER: (0, 4, 6, 8)})
-    plan_tuning(changed, scale_of(changed, "demo"), FEDSPLITBERT, MRPC, [0], Settings(folder), asked)
-    assert sweep(folder, *LAYERS) == 0
-    return folder
+def sweep(folder: Path, tuning: Tuning) -> list[Event]:
+    told: list[Event] = []
+    run_trials(Trials([tuning], Settings(folder)), told.append)
+    return told
 
 
-def test_whole_grid_is_tried_on_validation_data(finished: Path) -> None:
-    found, done = entry(finished, "fedsplitbert"), records(finished)
-    assert [one["values"]["options.critical_layer"] for one in found["trials"]] == [0, 4, 6, 8]
-    assert found["budget"] == 4
-    assert {cell for one in found["trials"] for cell in one["cells"]} == set(done)
-    assert {record.cell.holdout for record in done.values()} == {"validation"}
+def states(folder: Path) -> dict[float, str]:
+    study = Journal(folder).study("study", MRPC.averaged)
+    return {trial.params[RATE]: trial.state.name for trial in study.trials}
 
 
-def test_best_has_the_highest_recorded_validation_score(finished: Path) -> None:
-    found, done = entry(finished, "fedsplitbert"), records(finished)
-    scores = {}
-    for one in found["trials"]:
-        (cell_id,) = one["cells"]
-        assert one["mean"] == done[cell_id].rounds[-1].scores["test"]["f1"]
-        scores[one["values"]["options.critical_layer"]] = one["mean"]
-    assert found["best"]["mean"] == max(scores.values())
-    assert scores[found["best"]["values"]["options.critical_layer"]] == max(scores.values())
+def test_optuna_prunes_what_is_not_in_the_best_quarter_so_far(tmp_path: Path, runs: Runs) -> None:
+    rates = tuple(n / 10 for n in range(1, 9))
+    tuning = tuned({RATE: rates}, rungs=(1,))
+    told = sweep(tmp_path, tuning)
+    order = [values[RATE] for values in in_order({RATE: rates})]
+    assert runs.begun == order
+    kept, seen = [], []
+    for rate in order:  # one in four goes on, and at first the best so far
+        seen.append(rate)
+        if rate >= sorted(seen)[-max(1, len(seen) // 4)]:
+            kept.append(rate)
+    assert states(tmp_path) == {rate: "COMPLETE" if rate in kept else "PRUNED" for rate in order}
+    assert 0 < len(kept) < 8
+    assert [event.rounds for event in told if isinstance(event, CellPruned)] == [1] * (8 - len(kept))
+    found, records = outcomes(tuning, Settings(tmp_path))
+    assert [one.values[RATE] for one in found] == sorted(rates)
+    assert {one.values[RATE] for one in found if one.pruned_after == 1} == set(rates) - set(kept)
+    assert all((one.mean, one.uplink) == (one.values[RATE], 10 if one.pruned_after else 20) for one in found)
+    assert len(records) == len(kept)
+    assert sweep(tmp_path, tuning) == []  # a second start computes and adds nothing
+    assert len(states(tmp_path)) == 8
 
 
-def test_test_part_is_never_seen() -> None:
+def test_what_ties_at_a_rung_goes_on_and_an_undefined_score_does_not(tmp_path: Path, runs: Runs) -> None:
+    runs.scores = lambda rate: (None, 1.0) if rate == 0.3 else (0.5, 0.5)
+    sweep(tmp_path, tuned({RATE: (0.1, 0.2, 0.3, 0.4)}, rungs=(1,)))
+    assert states(tmp_path) == {0.1: "COMPLETE", 0.2: "COMPLETE", 0.3: "PRUNED", 0.4: "COMPLETE"}
+
+
+def test_a_second_rung_is_asked_too(tmp_path: Path, runs: Runs) -> None:
+    order = [values[RATE] for values in in_order({RATE: (0.1, 0.2)})]
+    runs.scores = lambda rate: (0.5, 0.5 if rate == order[0] else 0.4, 0.9)
+    tuning = tuned({RATE: (0.1, 0.2)}, rungs=(1, 2))
+    sweep(tmp_path, tuning)
+    assert {one.values[RATE]: one.pruned_after for one in outcomes(tuning, Settings(tmp_path))[0]} == {
+        order[0]: None,
+        order[1]: 2,
+    }
+
+
+def test_a_killed_sweep_goes_on_with_the_trial_that_was_stopped(tmp_path: Path, runs: Runs) -> None:
+    rates = (0.1, 0.2, 0.3, 0.4)
+    third = in_order({RATE: rates})[2][RATE]
+    runs.instead[third] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        sweep(tmp_path, tuned({RATE: rates}))
+    assert list(states(tmp_path).values()) == ["COMPLETE", "COMPLETE", "RUNNING", "RUNNING"]
+    sweep(tmp_path, tuned({RATE: rates}))
+    assert runs.begun == [values[RATE] for values in in_order({RATE: rates})]  # each once
+    assert set(states(tmp_path).values()) == {"COMPLETE"}
+
+
+def test_what_another_invocation_computes_is_waited_for_behind_the_others(tmp_path: Path, runs: Runs) -> None:
+    rates = (0.1, 0.2, 0.3)
+    first, *rest = [values[RATE] for values in in_order({RATE: rates})]
+    runs.instead[first] = TakenError("another")
+    told = sweep(tmp_path, tuned({RATE: rates}))
+    assert sorted(runs.begun) == sorted([*rest, first])
+    assert runs.begun[0] == rest[0]
+    assert [event.holder for event in told if isinstance(event, CellWaits)] == ["another"]
+
+
+def test_a_failed_trial_stays_open_and_an_undefined_one_has_failed(tmp_path: Path, runs: Runs) -> None:
+    runs.scores = lambda rate: (None,) if rate == 0.2 else (0.5,)
+    runs.instead |= {0.1: UserError("no such padding"), 0.4: ValueError("a bug")}
+    tuning = tuned({RATE: (0.1, 0.2, 0.3, 0.4)})
+    told = sweep(tmp_path, tuning)
+    messages = {event.message for event in told if isinstance(event, CellFailed)}
+    assert messages == {"no such padding", "ValueError: a bug"}
+    assert states(tmp_path) == {0.1: "RUNNING", 0.2: "FAIL", 0.3: "COMPLETE", 0.4: "RUNNING"}
+    found = {one.values[RATE]: (one.is_open, one.mean) for one in outcomes(tuning, Settings(tmp_path))[0]}
+    assert found == {0.1: (True, None), 0.2: (False, None), 0.3: (False, 0.5), 0.4: (True, None)}
+    sweep(tmp_path, tuning)
+    assert (states(tmp_path)[0.1], states(tmp_path)[0.2]) == ("COMPLETE", "FAIL")
+    assert runs.begun.count(0.2) == 1
+
+
+def test_trials_that_the_first_sweeps_pruned_are_read_from_the_records_of_their_rungs(
+    tmp_path: Path, runs: Runs
+) -> None:
+    tuning = tuned({RATE: (0.1,)})
+    Trials([tuning], Settings(tmp_path))
+    study = Journal(tmp_path).study("study", MRPC.averaged)
+    optuna.trial.Trial(study, study.trials[0]._trial_id).report(0.7, 2)
+    study.tell(0, state=optuna.trial.TrialState.PRUNED)
+    (cell,) = tuning.cells({RATE: 0.1})
+    stopped = dataclasses.replace(cell, training=dataclasses.replace(cell.training, stop=2))
+    runs.record(stopped, [SimpleNamespace(scores={"test": {"f1": 0.7}}, up_bytes=30)])
+    (found,) = outcomes(tuning, Settings(tmp_path))[0]
+    assert (found.pruned_after, found.scores, found.uplinks) == (2, (0.7,), (30,))
+    assert sweep(tmp_path, tuning) == []
+
+
+def test_a_smaller_budget_takes_the_first_points_and_further_values_extend_the_study(
+    tmp_path: Path, runs: Runs
+) -> None:
+    order = [values[RATE] for values in in_order({RATE: (0.1, 0.2, 0.3)})]
+    sweep(tmp_path, tuned({RATE: (0.1, 0.2, 0.3)}, trials=2))
+    assert runs.begun == order[:2]
+    wider = tuned({RATE: (*order[:1], 0.4)})
+    sweep(tmp_path, wider)
+    assert runs.begun == [*order[:2], 0.4]
+    found = outcomes(wider, Settings(tmp_path))[0]
+    assert [one.values[RATE] for one in found] == [order[0], 0.4, order[1]]  # those of earlier sweeps come last
+
+
+def test_tpe_draws_the_same_points_whatever_was_stopped_when(tmp_path: Path, runs: Runs) -> None:
+    space = {RATE: LOG, LAYER: (0, 6, 12)}
+    tuning = dataclasses.replace(tuned(space, trials=12), row=SPLIT)
+
+    def drawn(folder: Path, *budgets: int) -> list[Mapping[str, Any]]:
+        for budget in budgets:
+            sweep(folder, dataclasses.replace(tuning, wanted=Wanted(space, budget)))
+        return list(trials_of(Journal(folder).study("study", MRPC.averaged), tuning.wanted).values())
+
+    points = drawn(tmp_path / "one", 12)
+    assert points == drawn(tmp_path / "other", 4, 5, 12)
+    assert len({point[RATE] for point in points}) > 9
+    assert {point[LAYER] for point in points} == {0, 6, 12}
+    assert all(1e-4 <= point[RATE] <= 1e-2 and float(f"{point[RATE]:.3g}") == point[RATE] for point in points)
+
+
+def test_whole_numbers_may_be_drawn_twice_and_count(tmp_path: Path, runs: Runs) -> None:
+    tuning = tuned({"training.batch_size": Range(1, 2, whole=True)}, trials=5)
+    sweep(tmp_path, tuning)
+    assert len(runs.begun) == 5
+
+
+def test_lists_and_choices_come_back_from_the_journal_as_they_are(tmp_path: Path) -> None:
+    space = {"options.x": ([1, 2], [3]), "training.padding": (None, "a", True)}
+    found = Trials([tuned(space)], Settings(tmp_path))
+    wanted = Wanted(space)
+    assert list(trials_of(found.studies["study"], wanted).values()) == in_order(space)
+    assert len(found.studies["study"].trials) == 6
+    Trials([tuned(space)], Settings(tmp_path))  # as another process does
+    assert len(found.studies["study"].trials) == 6
+
+
+def test_a_perplexity_is_minimised_and_the_study_names_metric_and_choice(tmp_path: Path, runs: Runs) -> None:
+    column = Column("mrpc", "Texts", ("test/perplexity",), "test/perplexity")
+    tuning = tuned({RATE: (0.1, 0.2)}, column=column)
+    study = Trials([tuning], Settings(tmp_path)).studies["study"]
+    assert study.metric_names == ["perplexity"]
+    assert study.direction == optuna.study.StudyDirection.MINIMIZE
+    tried = [Outcome(7, {RATE: 0.1}, {}, ("a",), (3.0,)), Outcome(9, {RATE: 0.2}, {}, ("b",), (2.0,))]
+    path = tmp_path / "sweep.json"
+    for adopted in (None, tmp_path / "adopted.json"):
+        (choice,) = keep([tuning], [tried], Settings(tmp_path), path, adopted)
+        assert choice is not None
+        assert choice.best.number == study.user_attrs["best_trial"] == 9
+        assert ("adopted_trial" in study.user_attrs) == (adopted is not None)
+    (entry,) = read_sweep(tmp_path / "adopted.json")
+    assert (entry["best"]["mean"], entry["best"]["values"]) == (2.0, {RATE: 0.2})
+
+
+@pytest.mark.parametrize("text", ["no json\n{}\n", '{"op_code": 99}\n'])
+def test_a_damaged_journal_is_named_and_kept(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "sweeps" / "journal.log"
+    path.parent.mkdir()
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=f"{path}: expected Optuna's journal, found a damaged one"):
+        Journal(tmp_path).study("study", "test/f1")
+    assert path.read_text(encoding="utf-8") == text
+
+
+# ---- choosing ------------------------------------------------------------------------------------------------------
+
+
+def test_grids_are_tried_in_the_order_of_optunas_grid_sampler() -> None:
+    space = {RATE: (1e-3, 2e-3, 4e-3), LAYER: (0, 6, 12), "a": ("x", "y")}
+    expected = GridSampler(space, seed=0)
+    points = [tuple(point[name] for name in expected._param_names) for point in in_order(space)]
+    assert points == [tuple(point) for point in expected._all_grids]
+
+
+@given(st.lists(st.tuples(st.sampled_from([None, 0.5, 0.7]), st.integers(0, 3)), max_size=8), st.integers(0, 8))
+def test_a_tie_is_won_by_the_definitions_own_value_or_else_by_the_fewest_bytes(
+    trials: list[tuple[float | None, int]], default: int
+) -> None:
+    tried = [Outcome(n, {"x": n}, {"x": n}, ("a",), (score,), (sent,)) for n, (score, sent) in enumerate(trials)]
+    choice = choose(tried, METRICS["f1"], {"x": default})
+    scores = [score for score, _ in trials if score is not None]
+    if not scores:
+        assert choice is None
+        return
+    assert choice is not None
+    ties = [n for n, (score, _) in enumerate(trials) if score == max(scores)]
+    assert [one.number for one in choice.ties] == ties
+    exchanging = [n for n in ties if trials[n][1]]
+    if len(ties) == 1:
+        expected, reason = ties[0], ""
+    elif default in ties:
+        expected, reason = default, "own setting"
+    elif exchanging:
+        expected, reason = min(exchanging, key=lambda n: trials[n][1]), "fewest uplink bytes"
+    else:
+        expected, reason = ties[0], "none exchanges"
+    assert choice.best.number == expected
+    assert reason in choice.reason
+    assert bool(choice.reason) == (len(ties) > 1)
+
+
+def test_pruned_trials_and_missing_seeds_are_not_chosen() -> None:
+    tried = [Outcome(0, {}, {}, ("a",), (0.9,), pruned_after=1), Outcome(1, {}, {}, ("a",), (0.8,), is_open=True)]
+    assert choose(tried, METRICS["f1"], {}) is None
+    two = Outcome(2, {}, {}, ("a", "b"), (0.5, 0.7), (1, 3))
+    assert (two.mean, two.deviation, two.uplink) == (0.6, pytest.approx(0.02**0.5), 2)
+    assert dataclasses.replace(two, scores=(0.5, None)).mean is None
+
+
+def test_none_beats_the_front_in_score_and_bytes() -> None:
+    points = ((0.5, 10), (0.7, 30), (0.7, 20), (0.6, 20), (None, 1), (0.4, 10), (0.5, 10))
+    tried = [Outcome(n, {}, {}, ("a",), (score,), (sent,)) for n, (score, sent) in enumerate(points)]
+    assert [one.number for one in front(tried, METRICS["f1"])] == [0, 2, 6]
+
+
+def test_importances_say_what_a_score_depends_on() -> None:
+    points = [({"c": c, "rate": rate}, c + rate) for c in (0, 4, 8, 12) for rate in (1e-3, 2e-3, 4e-3)]
+    found = importances(points)
+    assert found["c"] > 0.95
+    assert sum(found.values()) == pytest.approx(1)
+    assert importances([({"c": c, "rate": 1}, 0.5) for c in range(9)]) == {}
+
+
+# ---- cells of trials -----------------------------------------------------------------------------------------------
+
+
+def test_critical_layers_are_scaled_as_the_definition_does() -> None:
+    def layers(scale: str) -> list[int]:
+        cells = [trial_cell(TABLE, SPLIT, MRPC, scale_of(TABLE, scale), 0, {LAYER: c}) for c in (0, 4, 6, 8)]
+        return [field_value(cell, LAYER) for cell in cells]
+
+    assert layers("paper") == [0, 4, 6, 8]  # of 12
+    assert layers("lite") == [0, 2, 3, 4]  # of 6
+    assert layers("demo") == [0, 1, 2, 3]  # of 4: 4/3 and 8/3 to the nearest
+
+
+def test_a_nested_option_changes_nothing_else() -> None:
+    cell = trial_cell(TABLE, FEDADAM, MRPC, PAPER, 3, {"options.server.learning_rate": 0.032})
+    assert cell.options == {"server": {"name": "adam", "learning_rate": 0.032}}
+    original = TABLE.cell(FEDADAM, MRPC, PAPER, 3)
+    assert dataclasses.replace(cell, options=original.options, holdout="test") == original
+
+
+def test_the_test_part_is_never_seen() -> None:
     tried = trial_cell(TABLE, FEDPROX, MRPC, DEMO, 0, {"options.proximal": 0.1})
     settings = Settings()
     inputs = load_inputs(tried, settings)
@@ -112,289 +362,86 @@ def test_test_part_is_never_seen() -> None:
         assert not validation & fitted
 
 
-def test_trials_left_open_by_a_kill_are_taken_up(finished: Path) -> None:
-    told = trials(finished, entry(finished, "fedsplitbert")["study"])
-    assert [trial.state for trial in told] == [optuna.trial.TrialState.COMPLETE] * 4
-    means = {one["values"]["options.critical_layer"]: one["mean"] for one in entry(finished, "fedsplitbert")["trials"]}
-    assert {trial.params["options.critical_layer"]: trial.value for trial in told} == means
-
-
-def test_second_start_computes_and_adds_nothing(finished: Path) -> None:
-    def state() -> list[object]:
-        files = sorted((finished / "records").iterdir())
-        study = entry(finished, "fedsplitbert")["study"]
-        return [[(file.name, file.stat().st_mtime_ns) for file in files], trials(finished, study)]
-
-    before = state()
-    assert sweep(finished, *LAYERS) == 0
-    assert state() == before
-
-
-def test_fewer_trials_are_distinct_and_extended_by_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def tried() -> list[float]:
-        return [one["values"]["options.proximal"] for one in entry(tmp_path, "fedprox")["trials"]]
-
-    assert sweep(tmp_path, "--methods", "fedprox", "--trials", "1") == 0
-    (first,) = tried()
-    assert entry(tmp_path, "fedprox")["budget"] == len(records(tmp_path)) == 1
-    assert sweep(tmp_path, "--methods", "fedprox", "--trials", "2") == 0
-    assert first in tried()
-    assert len(set(tried())) == len(records(tmp_path)) == 2
-    assert set(tried()) <= set(TABLE.tuned["fedprox"]["options.proximal"])
-    assert "FedProx proximal=" in capsys.readouterr().err
-
-
-def test_budget_is_the_grid_or_less() -> None:
-    grid = {"options.proximal": (0.1, 1.0), "training.learning_rate": (1e-5, 2e-5, 3e-5)}
-    assert [Wanted(grid, trials).budget for trials in (None, 4, 100)] == [6, 4, 6]
-
-
-def test_printed_commands_run_the_tried_cell_on_test_data(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert sweep(finished, *LAYERS) == 0
-    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
-    (command,) = (line for line in lines if line.startswith("python -m benchmarks"))
-    ((_, _, cell),) = selection(build_parser().parse_args(shlex.split(command)[3:])).cells()
-    (chosen,) = entry(finished, "fedsplitbert")["best"]["cells"]
-    assert dataclasses.replace(cell, holdout="validation").spec_id == records(finished)[chosen].cell.spec_id
-    assert cell.holdout == "test"
-    settings = " ".join(f"--set {change}" for change in SHORT)
-    layer = entry(finished, "fedsplitbert")["best"]["values"]["options.critical_layer"]  # of the paper's 12
-    assert (
-        f"make {TABLE.id} SCALE=demo TASKS=mrpc METHODS=fedsplitbert RESULTS_DIR={finished} "
-        f"ARGS='{settings} --set options.critical_layer={layer}'"
-    ) in lines
-
-
-def patched(monkeypatch: pytest.MonkeyPatch, grid: Grid) -> Benchmark:
-    benchmark = dataclasses.replace(TABLE, tuned={"fedsplitbert": grid})
-    monkeypatch.setattr(table3, "BENCHMARK", benchmark)
-    return benchmark
-
-
-def test_equal_layers_run_once_and_a_failing_value_stops_no_other(
-    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = shutil.copytree(finished, tmp_path / "results")
-    # Of 12: 2 and 2 of the demo's 4 layers.
-    patched(monkeypatch, {"options.critical_layer": (5, 6), "training.padding": ("longest", "sideways")})
-    assert sweep(folder, "--methods", "fedsplitbert") == 0
-    found = entry(folder, "fedsplitbert")
-    assert set(records(folder)) == set(records(finished))
-    assert [one["settings"]["options.critical_layer"] for one in found["trials"]] == [2, 2, 2, 2]
-    assert found["trials"][0]["cells"] == found["trials"][2]["cells"]
-    assert found["trials"][1]["mean"] is found["trials"][3]["mean"] is None
-    assert found["best"]["values"] == {"options.critical_layer": 5, "training.padding": "longest"}
-    captured = capsys.readouterr()
-    assert "1 of 2 cells could not be computed" in captured.err
-    states = {tuple(trial.params.values()): trial.state.name for trial in trials(folder, found["study"])}
-    assert {values: state for values, state in states.items() if "longest" in values} == {
-        (5, "longest"): "COMPLETE",
-        (6, "longest"): "COMPLETE",
-    }
-    assert [state for values, state in states.items() if "sideways" in values] == ["RUNNING"] * 2
-    assert "c = 5 of 12 (2 of 4 layers), padding=longest" in captured.out.replace("\n", " ")
-
-
-def test_nothing_but_failures_is_status_2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    patched(monkeypatch, {"training.padding": ("sideways",)})
-    assert sweep(tmp_path) == 2
-    error = capsys.readouterr().err.splitlines()[-1]
-    assert error.startswith("error: ")
-    assert "sideways" in error
-    assert not (tmp_path / "sweeps" / f"{TABLE.id}-demo.json").exists()
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["--methods", "fedavg-fp16,fedprox"], "nothing to tune in fedavg-fp16; it tunes fedavg, fedprox, fedadam"),
-        (["--methods", "fedprox", "--set", "options.proximal=1"], "this sweep decides options.proximal"),
-        (["--methods", "fedadam", "--set", "options.server={}"], "decides options.server.learning_rate"),
-        (["--methods", "fedprox", "--set", "holdout=test"], "decides holdout"),
-        (["--trials", "0"], "expected a whole number above 0"),
-    ],
-)
-def test_refusals(tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], expected: str) -> None:
-    assert sweep(tmp_path, *words) == 2
-    assert expected in capsys.readouterr().err
-    assert not (tmp_path / "records").exists()
-
-
-@pytest.mark.parametrize("name", ["journal.log", f"{TABLE.id}-demo.json"])
-def test_damaged_files_are_named_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
-    path = tmp_path / "sweeps" / name
-    path.parent.mkdir()
-    path.write_text("no json\n{}\n", encoding="utf-8")
-    assert sweep(tmp_path, "--methods", "fedprox") == 2
-    assert f"{path}: expected" in capsys.readouterr().err
-    assert path.read_text(encoding="utf-8") == "no json\n{}\n"
-
-
-def test_sweep_file_keeps_other_methods(finished: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(finished, tmp_path / "results")
-    path = folder / "sweeps" / f"{TABLE.id}-demo.json"
-    value = json.loads(path.read_text(encoding="utf-8"))
-    value["tunings"].append({"task": "rte", "method": "fedprox", "best": None})
-    path.write_text(json.dumps(value), encoding="utf-8")
-    assert sweep(folder, *LAYERS) == 0
-    assert [(one["task"], one["method"]) for one in read_sweep(path)] == [("mrpc", "fedsplitbert"), ("rte", "fedprox")]
-
-
-# ---- cells of trials ---------------------------------------------------------------------------------------------
-
-
-def test_critical_layers_are_scaled_as_the_definition_does() -> None:
-    def layers(scale: str) -> list[int]:
-        at = scale_of(TABLE, scale)
-        tried = [trial_cell(TABLE, FEDSPLITBERT, MRPC, at, 0, {"options.critical_layer": c}) for c in (0, 4, 6, 8)]
-        return [cell.options["critical_layer"] for cell in tried]
-
-    assert layers("paper") == [0, 4, 6, 8]  # of 12
-    assert layers("lite") == [0, 2, 3, 4]  # of 6
-    assert layers("demo") == [0, 1, 2, 3]  # of 4: 4/3 and 8/3 to the nearest
-
-
-def test_nested_option_changes_nothing_beside_it() -> None:
-    cell = trial_cell(TABLE, FEDADAM, MRPC, PAPER, 3, {"options.server.learning_rate": 0.032})
-    assert cell.options == {"server": {"name": "adam", "learning_rate": 0.032}}
-    assert FEDADAM.options == {"server": {"name": "adam", "learning_rate": 0.01}}
-    original = TABLE.cell(FEDADAM, MRPC, PAPER, 3)
-    assert dataclasses.replace(cell, options=original.options, holdout="test") == original
-
-
-def test_training_fields_are_tuned_too() -> None:
-    cell = trial_cell(TABLE, FEDAVG, MRPC, LITE, 0, {"training.learning_rate": 2e-5})
-    original = TABLE.cell(FEDAVG, MRPC, LITE, 0)
-    assert cell.training == dataclasses.replace(original.training, learning_rate=2e-5)
-
-
-def test_set_reaches_into_nested_options() -> None:
-    changed = with_settings(TABLE, ["options.server.learning_rate=0.5", "options.server.beta1=0.8"])
-    cell = changed.cell(FEDADAM, MRPC, DEMO, 0)
-    assert cell.options == {"server": {"name": "adam", "learning_rate": 0.5, "beta1": 0.8}}
-    assert field_value(cell, "options.server.beta1") == 0.8
-    assert with_option({}, "server.name", "adam") == {"server": {"name": "adam"}}
-    with pytest.raises(UserError, match=r"expected a group of options at proximal, found 0\.01"):
-        with_changes(TABLE.cell(FEDPROX, MRPC, DEMO, 0), [("options.proximal.weight", 1.0)])
-
-
-# ---- choosing, and the journal -----------------------------------------------------------------------------------
-
-
-def outcome(number: int, scores: Sequence[float | None], value: float = 0.0, seeds: int = 2) -> Outcome:
-    """What came of a made-up trial."""
-    cells: tuple[Cell, ...] = tuple(TABLE.cell(FEDPROX, MRPC, DEMO, seed) for seed in range(seeds))
-    return Outcome(Trial(number, {"x": value}, FEDPROX, cells), tuple("ab"[: len(scores)]), tuple(scores))
-
-
-def test_mean_and_deviation_over_seeds() -> None:
-    assert (outcome(0, (0.5, 0.7)).mean, outcome(0, (0.5, 0.7)).deviation) == (0.6, pytest.approx(0.02**0.5))
-    assert outcome(0, (0.5,), seeds=1).deviation is None
-    for undecided in (outcome(0, (0.5, None)), outcome(0, (0.5,))):
-        assert (undecided.mean, undecided.deviation) == (None, None)
-
-
-def test_best_is_the_first_of_the_highest_and_may_be_negative() -> None:
-    tried = [outcome(0, (None, 1.0)), outcome(1, (-0.2, -0.2)), outcome(2, (-0.1, -0.1)), outcome(3, (-0.1, -0.1))]
-    assert best(tried, METRICS["f1"]) is tried[2]
-    assert best(tried[:1], METRICS["f1"]) is None
-
-
-def test_processes_share_trials(tmp_path: Path) -> None:
-    grid = {"x": (1, 2, 3), "y": ("a", "b")}
-    with ThreadPoolExecutor(4) as pool:
-        asked = list(pool.map(lambda _: Studies(tmp_path).ask("study", grid, 6), range(4)))
-    assert asked == [asked[0]] * 4
-    assert {tuple(values.values()) for values in asked[0].values()} == {(x, y) for x in (1, 2, 3) for y in "ab"}
-    assert len(trials(tmp_path, "study")) == 6
-
-
-def test_a_kill_while_trials_are_asked_leaves_whole_ones_and_the_rest_is_asked_again(tmp_path: Path) -> None:
-    grid = {"x": (1, 2, 3)}
-    studies = Studies(tmp_path)
-    studies.ask("study", grid, 2)
-    assert sorted(values["x"] for values in studies.ask("study", grid, 3).values()) == [1, 2, 3]
-    assert len(trials(tmp_path, "study")) == 3
-
-
-def test_undefined_scores_are_failed_trials_and_missing_ones_stay_open(tmp_path: Path) -> None:
-    grid = {"x": (1.0, 2.0, 3.0)}
-    studies = Studies(tmp_path)
-    asked = studies.ask("study", grid, 3)
-    scores = {1.0: (0.5, 0.7), 2.0: (0.5, None), 3.0: (0.5,)}
-    tried = [outcome(number, scores[values["x"]], values["x"]) for number, values in asked.items()]
-    tuning = Tuning(FEDPROX, MRPC, grid, "study", tuple(one.trial for one in tried))
-    studies.tell([(tuning, tried)])
-    studies.tell([(tuning, tried)])  # as another process does that had the same trials
-    told = {trial.params["x"]: (trial.state.name, trial.value) for trial in trials(tmp_path, "study")}
-    assert told == {1.0: ("COMPLETE", 0.6), 2.0: ("FAIL", None), 3.0: ("RUNNING", None)}
-
-
-# ---- a metric that is better where it is lower -------------------------------------------------------------------
-
-PERPLEXITY = Column("mrpc", "Texts", ("test/perplexity",), "test/perplexity")
-
-
-def test_a_lower_perplexity_is_the_better_one_and_is_no_percentage(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    planned = plan_tuning(TABLE, DEMO, FEDPROX, PERPLEXITY, [0, 1], Settings(tmp_path))
-    means = {0.001: 30.5, 0.01: 12.25, 0.1: 12.5, 1.0: 400.0}
-    tried = [
-        Outcome(trial, ("a", "b"), (means[value] - 0.25, means[value] + 0.25))
-        for trial in planned.trials
-        for value in trial.values.values()
-    ]
-    chosen = best(tried, planned.metric)
-    assert chosen is not None
-    assert chosen.trial.values == {"options.proximal": 0.01}
-    Studies(tmp_path).tell([(planned, tried)])
-    storage = JournalStorage(JournalFileBackend(str(tmp_path / "sweeps" / "journal.log")))
-    study = optuna.load_study(study_name=planned.study, storage=storage)
-    assert study.direction == optuna.study.StudyDirection.MINIMIZE
-    assert study.best_params == {"options.proximal": 0.01}
-    path = tmp_path / "sweeps" / "made-up.json"
-    write_sweep(path, TABLE, DEMO, [0, 1], [(planned, tried)], tmp_path)
-    before = path.read_bytes()
-    write_sweep(path, TABLE, DEMO, [0, 1], [], tmp_path)
-    assert path.read_bytes() == before  # what a sweep adds is all that differs
-    (written,) = read_sweep(path)
-    assert (written["best"]["mean"], written["best"]["values"]) == (12.25, {"options.proximal": 0.01})
-    asked = SweepSelection(TABLE, DEMO, [FEDPROX], [PERPLEXITY], [0, 1], [planned])
-    print_sweep(asked, [(planned, tried)])
-    lines = [line.split("│") for line in capsys.readouterr().out.splitlines() if "│" in line]
-    shown = {line[3].strip(): [cell.strip() for cell in (line[1], line[4], line[5], line[7])] for line in lines}
-    assert shown["proximal=0.01"] == ["Texts (Perplexity)", "12.25", "0.35", "best"]
-    assert shown["proximal=1.0"] == ["Texts (Perplexity)", "400.00", "0.35", ""]
-    words = build_parser().parse_args(["sweep", TABLE.id])
-    assert "--set options.proximal=0.01" in commands(words, asked, [(planned, tried)])[0]
-
-
-def test_commands_that_a_sweep_proposes_run_the_seeds_that_it_was_given(tmp_path: Path) -> None:
-    planned = plan_tuning(TABLE, DEMO, FEDPROX, MRPC, [0], Settings(tmp_path))
-    tried = [(planned, [Outcome(trial, ("a",), (0.5,)) for trial in planned.trials])]
-    for text in ("3", "5-10", "5-5", "0-2"):
-        words = build_parser().parse_args(["sweep", TABLE.id, "--seeds", text])
-        lines = commands(words, SweepSelection(TABLE, DEMO, [FEDPROX], [MRPC], [0], [planned]), tried)
-        for given in (lines[0].split("--seeds ")[1], lines[1].split("SEEDS=")[1]):
-            assert build_parser().parse_args(["run", TABLE.id, "--seeds", given.split()[0]]).seeds == words.seeds
-
-
-def test_a_rung_below_one_is_a_share_of_a_rows_own_rounds() -> None:
+def test_rungs_and_study_names() -> None:
     assert in_rounds((0.25, 2), 16) == (4, 2)
     assert in_rounds((0.25,), 1) == (1,)
+    cell = {"options": {"a": 1, "b": {"c": 2}}, "x": 3, "initial": {"options": {"a": 4}, "x": 5}}
+    assert without_fields(cell, ["options.a", "options.b.c", "nothing.there"]) == {
+        "options": {"b": {}},
+        "x": 3,
+        "initial": {"options": {}, "x": 5},
+    }
 
 
-def test_a_trial_stopped_at_a_rung_is_the_beginning_of_the_whole_one(cells_of: CellsOf, settings: Settings) -> None:
-    """Also under a schedule, which is that of the whole run."""
-    scheduled = ("training.rounds=3", "training.schedule=linear", "training.local_epochs=1", "training.max_length=16")
-    (whole,) = cells_of(("fedavg",), *scheduled)
-    (stopped,) = Trial(0, {}, Row("fedavg", "FedAvg", {}), (whole,)).cells_at(1)
-    assert stopped.spec_id != whole.spec_id
-    begun, done = (run_cell(cell, settings, lambda _: None) for cell in (stopped, whole))
-    assert [entry.scores for entry in begun.rounds] == [entry.scores for entry in done.rounds[:1]]
-    assert begun.rounds[0].train_loss == done.rounds[0].train_loss
-    assert stopped.to_json()["training"] == whole.to_json()["training"] | {"stop": 1}
-    assert Cell.from_json(stopped.to_json()).spec_id == stopped.spec_id
+# ---- a whole sweep -------------------------------------------------------------------------------------------------
+
+SHORT = ("training.rounds=2", "training.max_length=16", "training.batch_size=32", "training.local_epochs=1")
+
+
+def command(folder: Path, *words: str) -> int:
+    changes = [part for change in SHORT for part in ("--set", change)]
+    places = ["--results-dir", str(folder), "--no-tracking"]
+    return main(["sweep", TABLE.id, "--tasks", "mrpc", "--methods", "fedsplitbert", *changes, *places, *words])
+
+
+GRID = ("--grid", f"{LAYER}=0,12", "--grid", f"{RATE}=1e-3,2e-3", "--rungs", "1")
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("swept")
+    assert command(folder, *GRID, "--workers", "1") == 0
+    return folder
+
+
+def entry(folder: Path) -> dict[str, Any]:
+    (found,) = read_sweep(folder / "sweeps" / f"{TABLE.id}-demo.json")
+    return found
+
+
+def records(folder: Path) -> dict[str, RunRecord]:
+    return {record.cell_id: record for record in read_records(folder / "records")}
+
+
+def test_trials_are_whole_runs_or_pruned_ones_whose_checkpoints_are_kept(swept: Path) -> None:
+    whole = [one for one in entry(swept)["trials"] if "given_up_after" not in one]
+    pruned = [one for one in entry(swept)["trials"] if one.get("given_up_after") == 1]
+    assert whole
+    assert len(whole) + len(pruned) == entry(swept)["budget"] == 4
+    done = records(swept)
+    assert {cell for one in whole for cell in one["cells"]} == set(done)
+    assert {record.cell.holdout for record in done.values()} == {"validation"}
+    kept = {path.name for path in (swept / "checkpoints").iterdir()}
+    assert kept == {cell for one in pruned for cell in one["cells"]}
+    for one in whole:
+        assert one["mean"] == done[one["cells"][0]].score("test/f1")
+    assert entry(swept)["best"]["mean"] == max(one["mean"] for one in whole)
+
+
+def test_a_second_start_computes_nothing_and_its_command_runs_the_tried_cell_on_test_data(
+    swept: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def state() -> list[object]:
+        files = [(path.name, path.stat().st_mtime_ns) for path in sorted((swept / "records").iterdir())]
+        return [files, (swept / "sweeps" / "journal.log").read_bytes()]
+
+    before = state()
+    assert command(swept, *GRID, "--workers", "1") == 0
+    assert state() == before
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    (python,) = (line for line in lines if line.startswith("python -m benchmarks"))
+    ((_, _, cell),) = selection(build_parser().parse_args(shlex.split(python)[3:])).cells()
+    (chosen,) = entry(swept)["best"]["cells"]
+    assert dataclasses.replace(cell, holdout="validation").spec_id == records(swept)[chosen].cell.spec_id
+    assert cell.holdout == "test"
+    assert any(line.startswith(f"make {TABLE.id} SCALE=demo TASKS=mrpc METHODS=fedsplitbert") for line in lines)
+
+
+@pytest.mark.slow
+def test_workers_side_by_side_find_what_one_found(swept: Path, tmp_path: Path) -> None:
+    assert command(tmp_path, *GRID[:-2], "--workers", "2") == 0
+    found = {json.dumps(one["values"]): one["mean"] for one in entry(tmp_path)["trials"]}
+    for one in entry(swept)["trials"]:
+        if "given_up_after" not in one:
+            assert found[json.dumps(one["values"])] == one["mean"]
+    assert len(records(tmp_path)) == 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +15,8 @@ from benchmarks.customise import with_settings
 from benchmarks.errors import UserError
 from benchmarks.fedsplitbert import figure6, setup, table3, table4
 from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of
-from benchmarks.spaces import LAYER, LAYERS, RATE, read_space, spaces
 from benchmarks.spec import Benchmark
-from benchmarks.studies import Studies, importances
-from benchmarks.sweep import without_fields
-from benchmarks.trials import Outcome, Trial, Tuning, front, tied
+from benchmarks.sweeps.space import LAYER, LAYERS, RATE, read_space, spaces
 from benchmarks.tuning import Range, Search, best_values
 from fedsim.algorithms import algorithm_names, trains
 
@@ -71,6 +67,10 @@ def test_values_are_read_as_set_reads_them() -> None:
         (["--grid", f"{RATE}=1e-3", "--adopt"], "takes what the definition tunes"),
         (["--rungs", "2,1"], "expected rising numbers of rounds"),
         (["--rungs", "1", "--pareto"], "--rungs: with --pareto"),
+        (["--trials", "0"], "expected a whole number above 0"),
+        (["--methods", "fedavg-fp16,fedprox"], "nothing to tune in fedavg-fp16; it tunes fedavg, fedprox, fedadam"),
+        (["--methods", "fedadam", "--set", "options.server={}"], "decides options.server.learning_rate"),
+        (["--methods", "fedprox", "--set", "holdout=test"], "decides holdout"),
     ],
 )
 def test_refusals_come_before_anything_is_kept(
@@ -135,82 +135,7 @@ def test_defaults_are_layers_and_steps_around_the_definitions_rate() -> None:
     assert tried(TABLE, "paper")["fedsplitbert"] == setup.AS_THE_PAPER.grids["fedsplitbert"]
 
 
-# ---- studies -----------------------------------------------------------------------------------------------------
-
-
-def told(studies: Studies, space: dict, asked: dict, scores: dict) -> None:
-    """Tell a study what came of its trials; scores: of the field x."""
-    cells = (TABLE.cell(SPLIT, MRPC, DEMO, 0),)
-    found = [Outcome(Trial(n, values, SPLIT, cells), ("a",), (scores[values["x"]],)) for n, values in asked.items()]
-    studies.tell([(Tuning(SPLIT, MRPC, space, "study", tuple(one.trial for one in found)), found)])
-
-
-def test_further_values_extend_a_study_and_replace_none(tmp_path: Path) -> None:
-    studies = Studies(tmp_path)
-    first = studies.ask("study", {"x": (1, 2)}, 2)
-    told(studies, {"x": (1, 2)}, first, {1: 0.1, 2: 0.2})
-    second = studies.ask("study", {"x": (2, 3)}, 2)
-    assert sorted(second) == [next(n for n, values in first.items() if values["x"] == 2), 2]
-    earlier = studies.earlier("study", {"x": (2, 3)})
-    assert sorted((values["x"], ended) for values, ended in earlier.values()) == [(1, 0), (2, 0)]
-
-
-def test_tpe_draws_the_same_points_whatever_was_stopped_when(tmp_path: Path) -> None:
-    space = {"x": Range(1e-4, 1.0, log=True), "c": (0, 6, 12)}
-
-    def drawn(folder: Path, *counts: int) -> list[dict]:
-        for count in counts:
-            found = Studies(folder).ask("study", space, count)
-        return [dict(values) for values in found.values()]
-
-    points = drawn(tmp_path / "one", 4, 12)
-    assert points == drawn(tmp_path / "other", 4, 5, 9, 12)
-    assert len({point["x"] for point in points}) > 9
-    assert {point["c"] for point in points} == {0, 6, 12}  # none between them
-    assert all(1e-4 <= point["x"] <= 1.0 and float(f"{point['x']:.3g}") == point["x"] for point in points)
-
-
-def test_lists_and_choices_come_back_from_the_journal_as_they_are(tmp_path: Path) -> None:
-    space = {"x": ([1, 2], [3]), "y": (None, "a", True)}
-    asked = Studies(tmp_path).ask("study", space, 6)
-    assert asked == Studies(tmp_path).ask("study", space, 6)
-    assert sorted(json.dumps(values["x"]) for values in asked.values()) == ["[1, 2]"] * 3 + ["[3]"] * 3
-
-
-def test_a_study_is_named_without_the_values_of_its_fields() -> None:
-    cell = {"options": {"a": 1, "b": {"c": 2}}, "x": 3, "initial": {"options": {"a": 4}, "x": 5}}
-    assert without_fields(cell, ["options.a", "options.b.c", "nothing.there"]) == {
-        "options": {"b": {}},
-        "x": 3,
-        "initial": {"options": {}, "x": 5},
-    }
-
-
-def test_importances_say_what_a_score_depends_on() -> None:
-    points = [({"c": c, "rate": rate}, c + rate) for c in (0, 4, 8, 12) for rate in (1e-3, 2e-3, 4e-3)]
-    found = importances(points)
-    assert found["c"] > 0.95
-    assert sum(found.values()) == pytest.approx(1)
-    assert importances([({"c": c, "rate": 1}, 0.5) for c in range(9)]) == {}
-
-
-# ---- ties, and the front -----------------------------------------------------------------------------------------
-
-
-def outcomes(*points: tuple[float | None, int]) -> list[Outcome]:
-    """Made-up trials: scores and bytes."""
-    cells = (TABLE.cell(SPLIT, MRPC, DEMO, 0),)
-    return [
-        Outcome(Trial(number, {"x": number}, SPLIT, cells), ("a",), (score,), uplinks=(size,))
-        for number, (score, size) in enumerate(points)
-    ]
-
-
-def test_equals_of_the_best_are_ties_and_none_dominates_the_front() -> None:
-    by = Tuning(SPLIT, MRPC, {}, "", ()).metric
-    found = outcomes((0.5, 10), (0.7, 30), (0.7 + 1e-16, 20), (0.6, 20), (None, 1), (0.4, 10), (0.5, 10))
-    assert [one.trial.number for one in tied(found, by)] == [1, 2]
-    assert [one.trial.number for one in front(found, by)] == [0, 2, 6]
+# ---- what was swept -------------------------------------------------------------------------------------------------
 
 
 def test_the_best_of_several_studies_is_taken_under_the_same_settings_alone() -> None:
@@ -234,69 +159,19 @@ def test_what_was_swept_of_a_row_enters_its_cells_as_set_does(method: str) -> No
     assert cell.initial is None or cell.initial.training.learning_rate == 0.5
 
 
-# ---- a whole sweep -----------------------------------------------------------------------------------------------
-
-SHORT = [
-    part
-    for change in ("training.rounds=2", "training.max_length=16", "training.local_epochs=1")
-    for part in ("--set", change)
-]
-
-
-@pytest.fixture(scope="module")
-def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results after a joint grid with rungs, its extension, and a sweep by TPE with two objectives."""
-    folder = tmp_path_factory.mktemp("swept")
-    words = ["sweep", TABLE.id, "--tasks", "mrpc", "--methods", "fedsplitbert", *SHORT]
-    words += ["--results-dir", str(folder), "--workers", "1", "--no-tracking"]
-    assert main([*words, "--grid", f"{LAYER}=0,12", "--grid", f"{RATE}=1e-3,2e-3", "--rungs", "1"]) == 0
-    assert main([*words, "--grid", f"{LAYER}=0,6", "--grid", f"{RATE}=2e-3", "--rungs", "1"]) == 0
-    drawn = ["--range", f"{RATE}=1e-4:1e-2:log", "--grid", f"{LAYER}=0,6", "--trials", "5", "--pareto"]
-    assert main([*words, *drawn]) == 0
-    return folder
-
-
-def entries(folder: Path) -> list[dict]:
-    """The sweep's file: the grid's study, and the drawn one."""
-    found = json.loads((folder / "sweeps" / f"{TABLE.id}-demo.json").read_text(encoding="utf-8"))["tunings"]
-    return sorted(found, key=lambda entry: entry["front"] is not None)
-
-
-def test_later_sweeps_stand_beside_earlier_ones_and_extend_them(swept: Path) -> None:
-    grid, drawn = entries(swept)
-    points = {(trial["values"][LAYER], trial["values"][RATE]) for trial in grid["trials"]}
-    assert points == {(0, 1e-3), (0, 2e-3), (12, 1e-3), (12, 2e-3), (6, 2e-3)}
-    assert any("given_up_after" in trial for trial in grid["trials"])
-    assert len(drawn["trials"]) == 5
-    assert drawn["front"]
-    assert not any("given_up_after" in trial for trial in drawn["trials"])
-    assert all((trial["uplink_bytes"] == 0) == (trial["values"][LAYER] == 0) for trial in drawn["trials"])
-
-
-def test_files_hold_every_trial_and_the_pictures(swept: Path) -> None:
-    folder = swept / "reports" / TABLE.id / "demo" / "sweep"
-    names = {path.name for path in folder.iterdir()}
-    assert names >= {
-        "trials.csv",
-        *(f"{name}.{kind}" for name in ("history", "heatmap", "front") for kind in ("png", "svg")),
-    }
-    lines = (folder / "trials.csv").read_text(encoding="utf-8").splitlines()
-    assert len(lines) == 1 + 5 + 5
-    rows = list(csv.DictReader(lines))
-    assert any(row["state"] == "given up after 1" for row in rows)  # what ties with the best goes on
-    assert any(row["state"].endswith("front") for row in rows)
-    assert {row[LAYER] for row in rows} == {"0", "6", "12"}
-
-
-def test_run_takes_the_best_as_set_would(swept: Path) -> None:
-    best = max((entry["best"] for entry in entries(swept)), key=lambda best: best["mean"])
+def test_run_takes_the_best_as_set_would(tmp_path: Path) -> None:
+    values = {LAYER: 6, RATE: 2e-3}
+    found = {"task": "mrpc", "method": "fedsplitbert", "scale": DEMO.label, "score": "f1 on validation data"}
+    (tmp_path / "sweeps").mkdir()
+    path = tmp_path / "sweeps" / f"{TABLE.id}-demo.json"
+    path.write_text(json.dumps({"tunings": [found | {"best": {"mean": 0.5, "values": values}}]}), encoding="utf-8")
 
     def cells(*words: str, methods: str = "fedsplitbert,fedsplitbert-qat,fedavg") -> list:
-        line = ["run", TABLE.id, "--tasks", "mrpc", "--methods", methods, *SHORT, "--results-dir", str(swept), *words]
+        line = ["run", TABLE.id, "--tasks", "mrpc", "--methods", methods, "--results-dir", str(tmp_path), *words]
         return [cell for _, _, cell in selection(build_parser().parse_args(line)).cells()]
 
     split, quantised, fedavg = cells("--from-sweep")
-    by_hand = [part for name, value in best["values"].items() for part in ("--set", f"{name}={value}")]
+    by_hand = [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
     assert [split] == cells(*by_hand, methods="fedsplitbert")
     assert quantised.training.learning_rate == split.training.learning_rate  # tuned as FedSplitBERT
     assert fedavg == cells(methods="fedavg")[0]

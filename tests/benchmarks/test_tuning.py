@@ -8,19 +8,17 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-import optuna
 import pytest
-from optuna.storages.journal import JournalFileBackend, JournalStorage
 
 from benchmarks.cli.main import main
 from benchmarks.customise import with_settings
 from benchmarks.errors import UserError
 from benchmarks.fedsplitbert import setup, table3, table4
-from benchmarks.record import RunRecord, read_records
+from benchmarks.record import read_records
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
 from benchmarks.spec import JSON, Benchmark, Scale
-from benchmarks.sweep import trial_cell
-from benchmarks.tuning import KEPT, Search, read_sweep, survivors
+from benchmarks.sweeps.plan import trial_cell
+from benchmarks.tuning import Search, read_sweep
 
 (MRPC,) = columns_of(table3.BENCHMARK, ["mrpc"])
 FEDAVG, FP16, SPLIT, QAT = rows_of(table3.BENCHMARK, ["fedavg", "fedavg-fp16", "fedsplitbert", "fedsplitbert-qat"])
@@ -105,28 +103,7 @@ def test_a_damaged_file_of_choices_is_said(tmp_path: Path) -> None:
         table.cell(FEDAVG, MRPC, demo, 0)
 
 
-# ---- rungs ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Benchmark]:
-    """Results after a search by rungs, and the table that it was of."""
-    folder = tmp_path_factory.mktemp("swept")
-    search = Search(
-        {"fedavg": {"training.learning_rate": RATES}},
-        trials=4,
-        rungs=(1,),
-        seeds=(77,),
-        chosen=folder / "chosen.json",
-    )
-    table, _ = searched(search)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table3, "BENCHMARK", table)
-        assert sweep(folder) == 0
-        before = {path.name: path.stat().st_mtime_ns for path in (folder / "records").iterdir()}
-        assert sweep(folder, "--adopt") == 0
-        assert before == {path.name: path.stat().st_mtime_ns for path in (folder / "records").iterdir()}
-    return folder, table
+# ---- adopting ------------------------------------------------------------------------------------------------------
 
 
 def sweep(folder: Path, *words: str) -> int:
@@ -134,56 +111,21 @@ def sweep(folder: Path, *words: str) -> int:
     return main(["sweep", table3.BENCHMARK.id, "--tasks", "mrpc", "--methods", "fedavg", *SHORT, *places, *words])
 
 
-def records(folder: Path) -> list[RunRecord]:
-    return list(read_records(folder / "records"))
-
-
-def test_most_trials_are_given_up_at_the_rung_and_the_best_of_them_goes_on(swept: tuple[Path, Benchmark]) -> None:
-    folder, table = swept
-    (entry,) = read_sweep(folder / "sweeps" / f"{table.id}-demo.json")
-    rung = [record for record in records(folder) if record.cell.training.last_round == 1]
-    whole = [record for record in records(folder) if record.cell.training.last_round == 2]
-    assert len(rung) == 4
-    scores = {one.cell.training.learning_rate: one.score("test/f1") or 0.0 for one in rung}
-    least = sorted(scores.values())[-survivors(4)]  # what ties with the last of those that go on goes on, too
-    left = {rate for rate, score in scores.items() if score >= least}
-    assert {one.cell.training.learning_rate for one in whole} == left
-    assert survivors(4) <= len(left) < 4
-    given_up = [trial for trial in entry["trials"] if trial.get("given_up_after") == 1]
-    assert len(given_up) == 4 - len(left)
-    assert set(entry["best"]["cells"]) <= {one.cell_id for one in whole}
-
-
-def test_it_is_searched_on_data_of_its_own(swept: tuple[Path, Benchmark]) -> None:
-    folder, _ = swept
-    assert {(record.cell.seed, record.cell.holdout) for record in records(folder)} == {(77, "validation")}
-
-
-def test_optuna_knows_who_was_given_up(swept: tuple[Path, Benchmark]) -> None:
-    folder, table = swept
-    (entry,) = read_sweep(folder / "sweeps" / f"{table.id}-demo.json")
-    storage = JournalStorage(JournalFileBackend(str(folder / "sweeps" / "journal.log")))
-    study = optuna.load_study(study_name=entry["study"], storage=storage)
-    given_up = sum("given_up_after" in trial for trial in entry["trials"])
-    states = ["COMPLETE"] * (4 - given_up) + ["PRUNED"] * given_up
-    assert given_up
-    assert sorted(trial.state.name for trial in study.trials) == states
-    assert study.best_value == pytest.approx(entry["best"]["mean"])  # of equals it names another
-
-
-def test_what_is_adopted_is_what_definitions_read(swept: tuple[Path, Benchmark]) -> None:
-    folder, table = swept
-    (entry,) = read_sweep(folder / "chosen.json")
-    demo = scale_of(table, "demo")
+def test_what_is_adopted_is_searched_on_data_of_its_own_and_read_by_definitions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = Search({"fedavg": {"training.learning_rate": RATES}}, 1, seeds=(77,), chosen=tmp_path / "chosen.json")
+    table, demo = searched(search)
+    monkeypatch.setattr(table3, "BENCHMARK", table)
+    assert sweep(tmp_path) == 0
+    assert not (tmp_path / "chosen.json").exists()
+    assert sweep(tmp_path, "--adopt") == 0
+    (record,) = read_records(tmp_path / "records")  # computed once
+    assert (record.cell.seed, record.cell.holdout) == (77, "validation")
+    (entry,) = read_sweep(tmp_path / "chosen.json")
     cell = table.cell(FEDAVG, MRPC, demo, 0)
     assert cell.training.learning_rate == entry["best"]["values"]["training.learning_rate"]
     assert cell.training.learning_rate == table.cell(FP16, MRPC, demo, 0).training.learning_rate
-
-
-@pytest.mark.parametrize(("trials", "left"), [(1, 1), (4, 1), (5, 2), (8, 2), (9, 3)])
-def test_one_in_so_many_goes_on(trials: int, left: int) -> None:
-    assert KEPT == 4
-    assert survivors(trials) == left
 
 
 def test_seeds_and_choices_that_are_not_the_searchs_are_said(
@@ -195,7 +137,7 @@ def test_seeds_and_choices_that_are_not_the_searchs_are_said(
     monkeypatch.setattr(table3, "BENCHMARK", table)
     assert sweep(tmp_path, "--seeds", "3") == 0
     assert "this search has seeds of its own, which no table uses (77)" in capsys.readouterr().err
-    assert [record.cell.seed for record in records(tmp_path)] == [77]
+    assert [record.cell.seed for record in read_records(tmp_path / "records")] == [77]
 
 
 def test_rows_without_a_choice_are_known(tmp_path: Path) -> None:
