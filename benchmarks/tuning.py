@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,39 +34,12 @@ Space = Mapping[str, Sequence[JSON] | Range]  # "--set" field -> its values, or 
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What a sweep tries of a row on a task.
-
-    trials: at most so many points of a grid, in a seeded order; None: all. With a range among the fields: so many that
-    Optuna's TPE draws. rungs: as a `Search` has them. pareto: whether uplink bytes are an objective beside the score.
-    """
-
-    space: Space
-    trials: int | None = None
-    rungs: tuple[float, ...] = ()
-    pareto: bool = False
-
-    @property
-    def is_grid(self) -> bool:
-        """Whether every field has values, so that there are points to count."""
-        return not any(isinstance(values, Range) for values in self.space.values())
-
-    @property
-    def budget(self) -> int:
-        """The number of trials: the whole grid, or fewer where fewer are asked for."""
-        if not self.is_grid:
-            return self.trials or 0
-        points = math.prod(len(values) for values in self.space.values() if not isinstance(values, Range))
-        return min(points, self.trials or points)
-
-
-@dataclass(frozen=True)
 class Search:
     """What is tried for each row and task, all with the same budget on the same data.
 
     trials: points of a row's grid, in a seeded order; None: all. rungs: rounds, or below 1 the share of a row's
-    rounds, after which all but the best of its trials, one in KEPT, are given up (successive halving, Jamieson and
-    Talwalkar 2016, section 3); until then they ran under the schedule of a whole run. seeds: of data and training that
+    rounds, after which a trial is pruned that is not in the best quarter so far (asynchronous successive halving, Li et
+    al. 2020); until then it ran under the schedule of a whole run. seeds: of data and training that
     no table uses; none: the table's own. changes: fields in which trials differ from the table's cells, such as fewer
     epochs. chosen: the file of the choices that definitions read, as a sweep writes it.
     """
@@ -94,7 +66,7 @@ class Search:
         return self.chosen is not None and row in self.grids and not self.settings(task, row)
 
 
-KEPT = 4  # of so many trials, one goes on at a rung
+KEPT = 4  # of so many trials, one is kept at a rung
 
 
 @lru_cache

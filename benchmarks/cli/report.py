@@ -15,7 +15,7 @@ from benchmarks.cli.derive import derive_client, derive_for
 from benchmarks.cli.paper import show_audit, show_claims
 from benchmarks.cli.run import open_mirror
 from benchmarks.cli.select import Selection, selection, settings, tables_of
-from benchmarks.cli.sweep_page import sweeps_markdown
+from benchmarks.cli.sweep_files import sections
 from benchmarks.errors import UserError
 from benchmarks.record import RunRecord, read_folders, write_record
 from benchmarks.registry import benchmark_ids
@@ -50,7 +50,7 @@ def report_command(words: argparse.Namespace) -> int:
             claims += [show_claims(paper, scale, records, made) for scale in scales.values()]
             audits.append(show_audit(paper, records, made))
     if readme:
-        rest = [*sweeps_markdown(_asked_for(words.id), words.scale, pictures, readme.parent), *audits]
+        rest = [*sections(_asked_for(words.id), words.scale), *audits]
         update_readme(readme, render_state(pages, links, claims, rest))
         print(f"updated {readme}")
     return 0

@@ -9,21 +9,17 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from benchmarks.cli.run import open_mirror, summary, warn
 from benchmarks.cli.select import Selection, selection, settings, sweep_file
-from benchmarks.cli.sweep_files import write_sweeps
+from benchmarks.cli.sweep_files import Result, measure, names_of, shown, write_sweeps
 from benchmarks.errors import UserError
 from benchmarks.events import CellFailed, CellFinished, Event
 from benchmarks.settings import Settings
 from benchmarks.spec import JSON, Cell, Column, Row
-from benchmarks.sweeps.plan import Tuning, declared, plan_tuning
+from benchmarks.sweeps.plan import Tuning, planned
 from benchmarks.sweeps.space import read_space, spaces
-from benchmarks.tuning import Range, Wanted, read_sweep
-
-if TYPE_CHECKING:
-    from benchmarks.sweeps.results import Choice, Outcome
+from benchmarks.tuning import read_sweep
 
 
 @dataclass(frozen=True)
@@ -53,13 +49,12 @@ def sweep_command(words: argparse.Namespace) -> int:
         print(f"Left out, with nothing of their own to tune: {', '.join(left)}.")
     sweep = SweepSelection(chosen.benchmark, chosen.scale, rows, chosen.columns, tunings[0].seeds)
     choices = chosen.benchmark.search(chosen.scale).chosen if words.adopt else None
-    tried, problem, files = _run(sweep, tunings, made, not words.no_tracking, (path, choices))
-    _print_sweep(sweep, tried)
+    results, problem, files = _run(sweep, tunings, made, not words.no_tracking, (path, choices))
+    _print_sweep(sweep, results)
     written = " and ".join(str(place) for place in (path, choices) if place)
-    print(f"Written to {written}. The table with the best values:", *commands(words, chosen, tried), sep="\n  ")
+    print(f"Written to {written}. The table with the best values:", *commands(words, chosen, results), sep="\n  ")
     print(f"Of every sweep of {chosen.title} so far:", *files, sep="\n  ")
-    undecided = [f"{tuning.column.name} · {tuning.row.name}" for tuning, _, choice in tried if choice is None]
-    if undecided:
+    if undecided := [" · ".join(names_of(result, sweep.benchmark)) for result in results if result["best"] is None]:
         raise UserError(f"nothing to choose from for {', '.join(undecided)}: {problem or 'every score is undefined'}")
     if problem:
         warn(problem)
@@ -68,37 +63,31 @@ def sweep_command(words: argparse.Namespace) -> int:
 
 def _planned(chosen: Selection, words: argparse.Namespace) -> tuple[list[Tuning], Settings]:
     """What is tried of each task and method; UserError where the words do not fit."""
-    search = chosen.benchmark.search(chosen.scale)
+    benchmark, scale, search = chosen.benchmark, chosen.scale, chosen.benchmark.search(chosen.scale)
     asked = read_space(words.grid, words.range)
-    if any(isinstance(values, Range) for values in asked.values()) and words.trials is None:
+    if words.range and words.trials is None:
         raise UserError("--range: expected --trials with the number of points to draw, found none")
     if words.adopt and (search.chosen is None or asked):
         why = "takes what the definition tunes, without --grid or --range" if asked else "reads no choices"
-        raise UserError(f"--adopt: {chosen.benchmark.id} {why} at the scale {chosen.scale.id}; leave it out")
+        raise UserError(f"--adopt: {benchmark.id} {why} at the scale {scale.id}; leave it out")
     if words.pareto and words.rungs:
         raise UserError("--rungs: with --pareto all trials are run to their end; leave one of them out")
     if (words.seeds != range(1) or words.seed is not None) and search.seeds:
         warn(f"this search has seeds of its own, which no table uses ({', '.join(map(str, search.seeds))})")
-    tried = spaces(chosen.benchmark, chosen.scale, chosen.rows, chosen.columns, bool(words.methods), asked)
+    tried = spaces(benchmark, scale, chosen.rows, chosen.columns, bool(words.methods), asked)
     _refuse_tuned({name for space in tried.values() for name in space}, words.set)
     seeds = search.seeds or tuple(chosen.seeds)
-    plans = {place: _wanted(declared(chosen.benchmark, chosen.scale, space), words) for place, space in tried.items()}
-    made = settings(words, sum(plan.budget for plan in plans.values()) * len(seeds))
+    # A grid of the user's own is tried whole, whatever the definition's budget.
+    trials = words.trials or (None if words.grid else search.trials)
     tunings = [
-        plan_tuning(chosen.benchmark, chosen.scale, row, column, seeds, made, plans[column.task, row.id])
+        Tuning(benchmark, scale, row, column, seeds, tried[column.task, row.id], trials, pareto=words.pareto)
         for column in chosen.columns
         for row in chosen.rows
-        if (column.task, row.id) in plans
+        if (column.task, row.id) in tried
     ]
-    return tunings, made
-
-
-def _wanted(plan: Wanted, words: argparse.Namespace) -> Wanted:
-    """With what the user says of rungs and objectives; Optuna prunes no trial of two objectives."""
-    rungs = plan.rungs if words.rungs is None else tuple(words.rungs)
-    # A grid of the user's own is tried whole, whatever the definition's budget.
-    trials = words.trials or (None if words.grid else plan.trials)
-    return replace(plan, trials=trials, rungs=() if words.pareto else rungs, pareto=words.pareto)
+    made = settings(words, sum(tuning.budget for tuning in tunings) * len(seeds))
+    rungs = search.rungs if words.rungs is None else words.rungs
+    return [planned(tuning, rungs, made) for tuning in tunings], made
 
 
 def _refuse_tuned(tuned: set[str], assignments: Sequence[str]) -> None:
@@ -111,12 +100,9 @@ def _refuse_tuned(tuned: set[str], assignments: Sequence[str]) -> None:
                 )
 
 
-Tried = Sequence[tuple[Tuning, "Sequence[Outcome]", "Choice | None"]]
-
-
 def _run(
     sweep: SweepSelection, tunings: Sequence[Tuning], made: Settings, tracking: bool, places: tuple[Path, Path | None]
-) -> tuple[Tried, str, Sequence[Path]]:
+) -> tuple[Sequence[Result], str, Sequence[Path]]:
     """Run what is left of a sweep and write its files; UserError where no trial could be run.
 
     places: the sweep's file, and the one that definitions read where it is to be written.
@@ -126,7 +112,7 @@ def _run(
     """
     from benchmarks.progress import ProgressDisplay
     from benchmarks.sweeps.loop import Trials, run_trials
-    from benchmarks.sweeps.results import keep, outcomes
+    from benchmarks.sweeps.results import keep, result_of
 
     failures: list[CellFailed] = []
     trials = Trials(tunings, made)
@@ -147,66 +133,48 @@ def _run(
         sweep = replace(sweep, trials=trials.cells())
         cells = list({cell.spec_id: cell for _, _, cell in sweep.trials}.values())
         problem = summary(failures, cells, sweep) if failures else ""
-        results, records = zip(*(outcomes(tuning, made) for tuning in tunings), strict=True)
-        if not any(one.cell_ids for tried in results for one in tried):
+        results = [result_of(tuning, made) for tuning in tunings]
+        if not any(trial["scores"] for result in results for trial in result["trials"]):
             raise UserError(problem)
-        choices = keep(tunings, results, made, *places)
+        keep(tunings, results, made, *places)
         folder = made.results_dir / "reports" / sweep.benchmark.id / sweep.scale.id / "sweep"
         files = write_sweeps(read_sweep(places[0]), sweep.benchmark, sweep.scale, folder)
         if mirror:
-            mirror.sync(record for found in records for record in found)
             mirror.log_report(files)
-    return list(zip(tunings, results, choices, strict=True)), problem, files
+    return results, problem, files
 
 
-def _print_sweep(sweep: SweepSelection, tried: Tried) -> None:
+def _print_sweep(sweep: SweepSelection, results: Sequence[Result]) -> None:
     """Every value with its validation score, the best one marked, with all that equal it."""
     from rich.console import Console
     from rich.table import Table
 
-    from benchmarks.sweeps.results import front
-    from reports.pages.text import human_bytes
-
-    table = Table(title=f"{sweep.title}: validation scores after the {tried[0][0].scored_at} round")
+    table = Table(title=f"{sweep.title}: scores {results[0]['score'].partition(' ')[2]}")
     for heading in ("Task", "Method", "Tried", "Score", "sd", "n", "Uplink", ""):
         table.add_column(heading, justify="right" if heading in ("Score", "sd", "n", "Uplink") else "left")
-    for tuning, results, choice in tried:
-        metric, ahead = tuning.metric, front(results, tuning.metric) if tuning.wanted.pareto else []
-        ties = choice.ties if choice else ()
-        for one in results:
-            marks = {
-                f"pruned after round {one.pruned_after}": one.pruned_after is not None,
-                "best": choice is not None and one is choice.best,
-                f"tie of {len(ties)}": one in ties and len(ties) > 1,
-                "front": one in ahead,
-            }
-            table.add_row(
-                f"{tuning.column.name} ({metric.label}{metric.unit and f', {metric.unit}'})",
-                tuning.row.name,
-                tuning.shown(one.values),
-                "failed" if one.is_open else "undefined" if one.mean is None else f"{metric.shown(one.mean):.2f}",
-                "" if one.deviation is None else f"{metric.shown(one.deviation):.2f}",
-                str(len(one.scores)),
-                "" if one.uplink is None else human_bytes(one.uplink),
-                ", ".join(mark for mark, holds in marks.items() if holds),
-                style="bold" if one in ties else None,
-                end_section=one is results[-1],
-            )
+    for result in results:
+        task, method = names_of(result, sweep.benchmark)
+        for trial in result["trials"]:
+            cells = shown(trial, result, sweep.benchmark, sweep.scale)
+            style = "bold" if trial["number"] in result["ties"] else None
+            table.add_row(f"{task} ({measure(result)})", method, *cells, style=style)
+        table.add_section()
     console = Console()
     Console(width=max(console.width, 118)).print(table)
-    for tuning, _, choice in tried:
-        if choice and choice.reason:
-            equals, taken = len(choice.ties), tuning.shown(choice.best.values)
-            print(f"{tuning.column.name} · {tuning.row.name}: {equals} trials tie; taken: {taken} ({choice.reason}).")
+    for result in results:
+        if result["tie"]:
+            taken = shown(result["best"], result, sweep.benchmark, sweep.scale)[0]
+            place, equals = " · ".join(names_of(result, sweep.benchmark)), len(result["ties"])
+            print(f"{place}: {equals} trials tie; taken: {taken} ({result['tie']}).")
 
 
-def commands(words: argparse.Namespace, chosen: Selection, tried: Tried) -> list[str]:
+def commands(words: argparse.Namespace, chosen: Selection, results: Sequence[Result]) -> list[str]:
     """How to run the table with the best values: for each method and value a `python` and a `make` command."""
     tasks: dict[tuple[str, ...], list[str]] = {}
-    for tuning, _, choice in tried:
-        if choice:
-            changes = [f"{name}={_text(value)}" for name, value in choice.best.values.items()]
-            tasks.setdefault((tuning.row.id, *changes), []).append(tuning.column.task)
+    for result in results:
+        if result["best"]:
+            changes = [f"{name}={_text(value)}" for name, value in result["best"]["values"].items()]
+            tasks.setdefault((result["method"], *changes), []).append(result["task"])
     lines = []
     for (method, *changes), names in tasks.items():
         variables = {

@@ -1,70 +1,147 @@
-"""What the sweeps of a benchmark tried, as files: tables of all trials, and pictures of them."""
+"""What the sweeps of a benchmark tried, as files: a table of trials, pictures, and a section for the paper's page."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measures import metric
 from benchmarks.record import write_bytes
+from benchmarks.registry import benchmark, folder_of
 from benchmarks.spec import Benchmark, Scale
+from fedsim.files import read_text
+
+SECTION = "section.md"
+SHOWN = 5  # whole trials of a study in the section
+Result = Mapping[str, Any]  # a study as the sweep's file has it
 
 
-def write_sweeps(entries: Sequence[Mapping[str, Any]], benchmark: Benchmark, scale: Scale, folder: Path) -> list[Path]:
-    """Write trials.csv, importances.csv, and history, heatmap and front as PNG and SVG, where there is one; the paths.
-
-    entries: of the sweep's file, one a study.
-    """
+def write_sweeps(results: Sequence[Result], table: Benchmark, scale: Scale, folder: Path) -> list[Path]:
+    """Write trials.csv, importances.csv, pictures and a section for the paper's page into a folder; the paths."""
     from reports.pages.plots import KINDS, render
     from reports.sweeps import figures
 
-    entries = [entry for entry in entries if entry.get("metric") and entry["trials"]]
-    contents = {"trials.csv": _csv([row for entry in entries for row in _trials(entry)])}
+    results = [result for result in results if result.get("metric") and result["trials"]]
+    contents = {"trials.csv": _csv([_line(result, trial) for result in results for trial in result["trials"]])}
     shares = [
-        {**_place(entry), "field": name, "importance": share}
-        for entry in entries
-        for name, share in entry["importances"].items()
+        {**_place(result), "field": name, "importance": share}
+        for result in results
+        for name, share in result["importances"].items()
     ]
     if shares:
         contents["importances.csv"] = _csv(shares)
-    for name, figure in figures(entries, benchmark, scale).items():
+    pictures = figures(results, table, scale)
+    for name, figure in pictures.items():
         contents |= dict(zip((f"{name}.{kind}" for kind in KINDS), render(figure, *KINDS), strict=True))
+    contents[SECTION] = _section(results, table, scale, [*pictures]).encode()
     for name, content in contents.items():
         write_bytes(folder / name, content)
     return [folder / name for name in contents]
 
 
-def _place(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: entry[name] for name in ("task", "method", "scale", "study")}
-
-
-def state(entry: Mapping[str, Any], trial: Mapping[str, Any]) -> str:
-    """What came of a trial of a study: the best, a tie, on the front, given up, or nothing of that."""
-    if "given_up_after" in trial:
-        return f"given up after {trial['given_up_after']}"
-    tie = "tie" if len(entry["ties"]) > 1 else ""
-    marks = {"ties": f"best {tie}".strip(), "front": "front"}
-    return ", ".join(mark for name, mark in marks.items() if trial["number"] in (entry[name] or ()))
-
-
-def _trials(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A line a trial: where it stands, what came of it, and its value of each field."""
-    return [
-        {
-            **_place(entry),
-            "trial": trial["number"],
-            "score": entry["metric"],
-            "mean": trial["mean"],
-            "sd": trial["sd"],
-            "seeds": len(trial["scores"]),
-            "uplink_bytes": trial["uplink_bytes"],
-            "state": state(entry, trial),
-            **trial["values"],
-        }
-        for trial in entry["trials"]
+def sections(ids: Iterable[str], scale: str | None) -> list[str]:
+    """The sections of the committed sweeps of these benchmarks, at a scale or at all."""
+    folders = [
+        folder_of(table.paper.id) / "sweeps" / table.id / known.id
+        for table in map(benchmark, ids)
+        for known in table.scales
+        if scale in (None, known.id)
     ]
+    return [read_text(folder / SECTION).strip() for folder in folders if (folder / SECTION).is_file()]
+
+
+def names_of(result: Result, table: Benchmark) -> tuple[str, str]:
+    """Task and method of a study, by name."""
+    tasks, rows = ({column.task: column.name for column in table.columns}, {row.id: row.name for row in table.rows})
+    return tasks.get(result["task"], result["task"]), rows.get(result["method"], result["method"])
+
+
+def measure(result: Result) -> str:
+    """The metric of a study, with its unit."""
+    by = metric(result["metric"])
+    return f"{by.label}, {by.unit}" if by.unit else by.label
+
+
+def shown(trial: Mapping[str, Any], result: Result, table: Benchmark, scale: Scale) -> tuple[str, ...]:
+    """A trial in words: values, score, deviation, number of seeds, uplink, and what came of it."""
+    from reports.pages.text import human_bytes
+
+    by, mean, missing = metric(result["metric"]), trial["mean"], len(result["seeds"]) - len(trial["scores"])
+    score = f"{by.shown(mean):.2f}" if mean is not None else "failed" if missing else "undefined"
+    deviation = "" if trial["sd"] is None else f"{by.shown(trial['sd']):.2f}"
+    uplink = "" if trial["uplink_bytes"] is None else human_bytes(trial["uplink_bytes"])
+    values = ", ".join(table.shown(name, value, scale) for name, value in trial["values"].items())
+    return values, score, deviation, str(len(trial["scores"])), uplink, state(result, trial)
+
+
+def state(result: Result, trial: Mapping[str, Any]) -> str:
+    """What came of a trial of a study: the best, a tie, on the front, pruned, or nothing of that."""
+    if "given_up_after" in trial:
+        return f"pruned after round {trial['given_up_after']}"
+    number, ties = trial["number"], result["ties"]
+    marks = {
+        "best": result["best"] is not None and number == result["best"]["number"],
+        f"tie of {len(ties)}": number in ties and len(ties) > 1,
+        "front": number in (result["front"] or ()),
+    }
+    return ", ".join(mark for mark, holds in marks.items() if holds)
+
+
+def _section(results: Sequence[Result], table: Benchmark, scale: Scale, pictures: Sequence[str]) -> str:
+    """The part of the paper's page: of each study the best trials, and pictures that lie next to it."""
+    from reports.pages.render import escape
+    from reports.sweeps import heading_of, seeds_of
+
+    about = "Validation data alone: no test example was seen. Bold: the best trial, and what equals it."
+    parts = [f"### {escape(heading_of(results, table, scale))}", about]
+    for result in results:
+        by, ties = metric(result["metric"]), {*result["ties"], *(result["front"] or ())}
+        scored = [t for t in result["trials"] if "given_up_after" not in t and t["mean"] is not None]
+        scored.sort(key=lambda trial: (-by.sign * trial["mean"], trial["number"]))
+        pruned = sum("given_up_after" in trial for trial in result["trials"])
+        names = " · ".join(names_of(result, table))
+        title = f"{names}, {measure(result)} {result['score'].partition(' ')[2]}, {seeds_of([result])}"
+        lines = [f"**{escape(title)}: {len(result['trials'])} trials, {pruned} of them pruned**", ""]
+        lines += ["| tried | score | sd | n | uplink | |", "| --- | --: | --: | --: | --: | --- |"]
+        for place, trial in enumerate(scored):
+            if place < SHOWN or trial["number"] in ties:
+                bold = "**" if trial["number"] in result["ties"] else ""
+                cells = (cell and f"{bold}{escape(cell)}{bold}" for cell in shown(trial, result, table, scale))
+                lines.append(f"| {' | '.join(cells)} |")
+        parts += ["\n".join(lines), f"```sh\n{command(result, table, scale)}\n```"]
+    folder = f"sweeps/{table.id}/{scale.id}"
+    parts += [f"![Sweep of {table.place}, {name}]({folder}/{name}.png)" for name in pictures if name != "history"]
+    return "\n\n".join(parts) + "\n"
+
+
+def command(result: Result, table: Benchmark, scale: Scale) -> str:
+    """The command that runs a study again, by what the study says of itself."""
+    words = ["--trials", str(result["budget"])]
+    for name, values in result["grid"].items():
+        if isinstance(values, Mapping):
+            words += ["--range", f"{name}={values['low']}:{values['high']}{':log' if values['log'] else ''}"]
+        else:
+            words += ["--grid", f"{name}={','.join(map(str, values))}"]
+    rungs = sorted({trial["given_up_after"] for trial in result["trials"] if "given_up_after" in trial})
+    words += ["--rungs", ",".join(map(str, rungs))] if rungs else []
+    words += ["--pareto"] if result["front"] is not None else []
+    named = f"SCALE={scale.id} TASKS={result['task']} METHODS={result['method']} DATA_DIR=/data"
+    return f"make sweep-{table.id} {named} \\\n  ARGS={shlex.quote(shlex.join(words))}"
+
+
+def _place(result: Result) -> dict[str, Any]:
+    return {name: result[name] for name in ("task", "method", "scale", "study")}
+
+
+def _line(result: Result, trial: Mapping[str, Any]) -> dict[str, Any]:
+    """A trial's line of trials.csv: where it stands, what came of it, and its value of each field."""
+    scores = {"mean": trial["mean"], "sd": trial["sd"], "seeds": len(trial["scores"])}
+    known = {"trial": trial["number"], "score": result["metric"], **scores, "uplink_bytes": trial["uplink_bytes"]}
+    return {**_place(result), **known, "state": state(result, trial), **trial["values"]}
 
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> bytes:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
 import traceback
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 
-import optuna
 from optuna.trial import TrialState
 
 from benchmarks.errors import UserError
 from benchmarks.events import CellFailed, CellWaits, Event, Sink
-from benchmarks.settings import Settings
+from benchmarks.executors import run_cells
+from benchmarks.found import Found
+from benchmarks.settings import ELSEWHERE, Settings
 from benchmarks.spec import Cell, Column, Row
 from benchmarks.sweeps.journal import Journal, add_grid, draw, trials_of
 from benchmarks.sweeps.plan import Tuning
@@ -32,6 +35,9 @@ def run_trials(trials: Trials, sink: Sink) -> None:
     Raises:
         UserError: a worker was killed.
     """
+    if trials.settings.executor in ELSEWHERE:
+        run_whole(trials, sink)
+        return
     running: dict[Future[str], Job] = {}
     with workers(trials.settings, sink) as submit:
         while True:
@@ -47,6 +53,18 @@ def run_trials(trials: Trials, sink: Sink) -> None:
                 return
 
 
+def run_whole(trials: Trials, sink: Sink) -> None:
+    """Run the trials on a cluster, as whole cells that nothing prunes; of drawn ones as many at once as workers."""
+    settings = trials.settings
+    at_once = None if all(tuning.is_grid for tuning in trials.tunings) else settings.workers
+    while jobs := list(itertools.islice(iter(trials.next, None), at_once)):
+        run_cells([cell for job in jobs for cell in job.cells], settings, sink, jobs[0].keeps_weights)
+        with workers(replace(settings, executor="serial"), lambda event: None) as submit:
+            for job in jobs:
+                if all(Found(settings)(cell, with_weights=False) for cell in job.cells):
+                    submit(run_trial, job).result()
+
+
 class Trials:
     """The trials of a sweep: each that is open is handed out once; one that another invocation computes is tried again.
 
@@ -60,18 +78,18 @@ class Trials:
         self.handed_out: set[Place] = set()
         self.resting: dict[Place, float] = {}  # trials that another invocation computes: when they are tried again
         self.announced: set[Place] = set()
-        self.studies = {tuning.study: open_study(self.journal, tuning) for tuning in tunings}
+        self.studies = {tuning.study: self.journal.study(tuning) for tuning in tunings}
         with self.journal.locked():
             for tuning in tunings:
-                if tuning.wanted.is_grid:
-                    add_grid(self.studies[tuning.study], tuning.wanted)
+                if tuning.is_grid:
+                    add_grid(self.studies[tuning.study], tuning)
 
     def cells(self) -> list[tuple[Row, Column, Cell]]:
         """The cells of all trials so far, each with its row and column."""
         return [
             (tuning.named(values), tuning.column, cell)
             for tuning in self.tunings
-            for values in trials_of(self.studies[tuning.study], tuning.wanted).values()
+            for values in trials_of(self.studies[tuning.study], tuning).values()
             for cell in tuning.cells(values)
         ]
 
@@ -80,8 +98,8 @@ class Trials:
         cells: list[Cell] = []
         for tuning in self.tunings:
             study = self.studies[tuning.study]
-            known = trials_of(study, tuning.wanted)
-            for values in [*self._open(tuning).values(), *[{}] * (tuning.wanted.budget - len(known))]:
+            known = trials_of(study, tuning)
+            for values in [*self._open(tuning).values(), *[{}] * (tuning.budget - len(known))]:
                 cells += tuning.cells(values)
         return cells
 
@@ -90,9 +108,9 @@ class Trials:
         now = time.monotonic()
         self.resting = {place: until for place, until in self.resting.items() if until > now}
         for tuning in self.tunings:
-            if not self._open(tuning) and not tuning.wanted.is_grid:
+            if not self._open(tuning) and not tuning.is_grid:
                 self._draw(tuning)
-            for number, values in self._open(tuning).items():
+            for number, values in sorted(self._open(tuning).items())[:1]:
                 self.handed_out.add((tuning.study, number))
                 return self._job(tuning, number, values)
         return None
@@ -103,30 +121,21 @@ class Trials:
         trials, out = study.get_trials(deepcopy=False), {*self.handed_out, *self.resting}
         return {
             number: values
-            for number, values in trials_of(study, tuning.wanted).items()
+            for number, values in trials_of(study, tuning).items()
             if trials[number].state == TrialState.RUNNING and (tuning.study, number) not in out
         }
 
     def _draw(self, tuning: Tuning) -> None:
         study = self.studies[tuning.study]
         with self.journal.locked():
-            if len(trials_of(study, tuning.wanted)) < tuning.wanted.budget:
-                draw(study, tuning.wanted.space)
+            if len(trials_of(study, tuning)) < tuning.budget:
+                draw(study, tuning.space)
 
     def _job(self, tuning: Tuning, number: int, values: Values) -> Job:
         cells, name = tuning.cells(values), f"{tuning.column.name} · {tuning.named(values).name}"
         self.names |= {cell.spec_id: f"{name} · seed {cell.seed}" for cell in cells}
-        return Job(
-            tuning.study,
-            number,
-            cells,
-            tuning.column.averaged,
-            tuning.scored_at,
-            tuning.rungs,
-            tuning.wanted.pareto,
-            self.settings,
-            tuning.benchmark.keeps_weights,
-        )
+        score, keeps_weights = tuning.column.averaged, tuning.benchmark.keeps_weights
+        return Job(tuning.study, number, cells, score, tuning.rungs, self.settings, keeps_weights)
 
     def end(self, job: Job, future: Future[str]) -> list[Event]:
         """Note that a trial was returned, and say what is to be told of it: it may have failed, or be another's."""
@@ -146,8 +155,3 @@ class Trials:
         is_new = place not in self.announced
         self.announced.add(place)
         return [CellWaits(job.cells[0], holder)] * is_new
-
-
-def open_study(journal: Journal, tuning: Tuning) -> optuna.Study:
-    """The study of a method on a task."""
-    return journal.study(tuning.study, tuning.column.averaged, tuning.wanted.pareto, tuning.rungs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +14,7 @@ from benchmarks.measures import Metric, metric
 from benchmarks.settings import Settings
 from benchmarks.spec import JSON, Benchmark, Cell, Column, Row, Scale, digest
 from benchmarks.tasks import task
-from benchmarks.tuning import Range, Space, Values, Wanted
+from benchmarks.tuning import Range, Space, Values
 
 
 def trial_cell(benchmark: Benchmark, row: Row, column: Column, scale: Scale, seed: int, values: Values) -> Cell:
@@ -24,12 +25,6 @@ def trial_cell(benchmark: Benchmark, row: Row, column: Column, scale: Scale, see
     cell = replace(benchmark, overrides=overrides).cell(row, column, scale, seed)
     # One fixed partition is the tables': a search with seeds of its own has their data, too.
     return replace(cell, data_seed=None) if seed in benchmark.search(scale).seeds else cell
-
-
-def declared(benchmark: Benchmark, scale: Scale, space: Space) -> Wanted:
-    """What is tried of a row with these fields, as the scale's search says."""
-    search = benchmark.search(scale)
-    return Wanted(space, search.trials, tuple(search.rungs))
 
 
 def scored_at(cell: Cell) -> str:
@@ -46,7 +41,9 @@ def in_rounds(rungs: Sequence[float], rounds: int) -> tuple[int, ...]:
 class Tuning:
     """What a sweep tries of a method on a task: a trial is a point of the space, with a cell for each seed.
 
-    study: its name in Optuna's journal. rungs: rounds after which a trial may be pruned.
+    trials: at most so many points of a grid, in a seeded order, None for all; with a range among the fields, so many
+    that Optuna's TPE draws. rungs: rounds after which a trial may be pruned. pareto: whether uplink bytes are an
+    objective too. study: the name in Optuna's journal.
     """
 
     benchmark: Benchmark
@@ -54,29 +51,33 @@ class Tuning:
     row: Row
     column: Column
     seeds: tuple[int, ...]
-    wanted: Wanted
-    study: str = ""
+    space: Space
+    trials: int | None = None
     rungs: tuple[int, ...] = ()
+    pareto: bool = False
+    study: str = ""
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether every field has values, so that there are points to count."""
+        return not any(isinstance(values, Range) for values in self.space.values())
+
+    @property
+    def budget(self) -> int:
+        """The number of trials: the whole grid, or fewer where fewer are asked for."""
+        if not self.is_grid:
+            return self.trials or 0
+        points = math.prod(len(values) for values in self.space.values() if not isinstance(values, Range))
+        return min(points, self.trials or points)
 
     def cells(self, values: Values) -> tuple[Cell, ...]:
         """The cells of a trial."""
         return tuple(trial_cell(self.benchmark, self.row, self.column, self.scale, seed, values) for seed in self.seeds)
 
-    def settings(self, values: Values) -> Values:
-        """A trial's values as its cells have them: a critical layer counts the encoder's own layers."""
-        cell = self.cells(values)[0]
-        return {name: field_value(cell, name) for name in values}
-
     @cached_property
-    def default(self) -> Values:
-        """The definition's own settings of the fields that are swept."""
-        cell, settings = self.cells({})[0], {}
-        for name in self.wanted.space:
-            try:
-                settings[name] = field_value(cell, name)
-            except (KeyError, TypeError):  # an option that the definition leaves out
-                continue
-        return settings
+    def default(self) -> Cell:
+        """The cell of the definition's own settings."""
+        return self.cells({})[0]
 
     def shown(self, values: Values) -> str:
         """A trial's values in words."""
@@ -88,60 +89,53 @@ class Tuning:
         return self.row.changed(values, id=f"{self.row.id}[{written}]", name=f"{self.row.name} {self.shown(values)}")
 
     @property
-    def scored_at(self) -> str:
-        """The round at which trials are scored, "best" or "last"."""
-        return scored_at(self.cells({})[0])
-
-    @property
     def metric(self) -> Metric:
         """What decides between trials: the metric that enters the column's average."""
         return metric(self.column.averaged)
 
 
-def plan_tuning(
-    benchmark: Benchmark,
-    scale: Scale,
-    row: Row,
-    column: Column,
-    seeds: Sequence[int],
-    settings: Settings,
-    wanted: Wanted | None = None,
-) -> Tuning:
-    """Plan the sweep of a method on a task; wanted: what is tried, None for the grid that the definition declares.
+def settings_of(cell: Cell, names: Iterable[str]) -> Values:
+    """Values as a cell has them: a critical layer counts the encoder's own layers. None: an option that it lacks."""
+
+    def value(name: str) -> JSON:
+        try:
+            return field_value(cell, name)
+        except (KeyError, TypeError):
+            return None
+
+    return {name: value(name) for name in names}
+
+
+def planned(tuning: Tuning, rungs: Sequence[float], settings: Settings) -> Tuning:
+    """The tuning with its study's name and its rungs in rounds.
 
     Raises:
         UserError: the row's data is missing, or a field does not take one of its values.
     """
     from benchmarks.federation import load_inputs
 
-    wanted = wanted or declared(benchmark, scale, benchmark.search(scale).grids[row.id])
-    tuning = Tuning(benchmark, scale, row, column, tuple(seeds), wanted)
     _try_out(tuning)
-    cells, space = tuning.cells({}), wanted.space
-    rounds = cells[0].training.rounds
-    rungs = () if wanted.pareto else in_rounds(wanted.rungs, rounds)
-    # The study is named by what decides its scores, data and encoder included. Numbers of a grid are no part of it, so
+    rounds = tuning.default.training.rounds
+    whole = () if tuning.pareto else in_rounds(rungs, rounds)
+    # The study is named by what decides its scores, data and encoder included. Values of a grid are no part of it, so
     # that a sweep with further ones extends the study; the choices between which TPE draws are, as Optuna asks for.
     decides: dict[str, JSON] = {
-        "fields": sorted(space),
-        "score": column.averaged,
-        "cells": [without_fields(cell.to_json(), space) for cell in cells],
-        "inputs": dict(load_inputs(cells[0], settings).digests),
-        "objectives": ["score", "uplink"] if wanted.pareto else ["score"],
-        "rungs": rungs,
+        "fields": sorted(tuning.space),
+        "score": tuning.column.averaged,
+        "cells": [without_fields(cell.to_json(), tuning.space) for cell in tuning.cells({})],
+        "inputs": dict(load_inputs(tuning.default, settings).digests),
+        "objectives": ["score", "uplink"] if tuning.pareto else ["score"],
+        "rungs": whole,
     }
-    if not wanted.is_grid:
-        decides["choices"] = {name: list(v) for name, v in space.items() if not isinstance(v, Range)}
-    study = f"{benchmark.id}/{scale.id}/{column.task}/{row.id}/{digest(decides, 8)}"
-    return replace(tuning, study=study, rungs=tuple(rung for rung in rungs if rung < rounds))
+    if not tuning.is_grid:
+        decides["choices"] = {name: list(v) for name, v in tuning.space.items() if not isinstance(v, Range)}
+    study = f"{tuning.benchmark.id}/{tuning.scale.id}/{tuning.column.task}/{tuning.row.id}/{digest(decides, 8)}"
+    return replace(tuning, study=study, rungs=tuple(rung for rung in whole if rung < rounds))
 
 
 def _try_out(tuning: Tuning) -> None:
     """UserError where a field does not take one of its values, before any trial is in the journal."""
-    listed = {
-        name: (values.low, values.high) if isinstance(values, Range) else values
-        for name, values in tuning.wanted.space.items()
-    }
+    listed = {n: (v.low, v.high) if isinstance(v, Range) else v for n, v in tuning.space.items()}
     first = {name: values[0] for name, values in listed.items()}
     for name, values in listed.items():
         for value in values:

@@ -16,6 +16,7 @@ from benchmarks.record import POOLED, RoundRecord, RunRecord
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
 from benchmarks.sweeps.journal import Journal
+from benchmarks.sweeps.plan import scored_at
 from benchmarks.sweeps.pool import tell
 from benchmarks.tuning import KEPT
 from fedsim.leases import TakenError
@@ -25,17 +26,14 @@ from fedsim.leases import TakenError
 class Job:
     """A trial of a study, as a worker is told of it: a cell for each seed.
 
-    score, scored_at: what is optimised, and at which round. rungs: rounds after which it may be pruned. pareto: whether
-    uplink bytes are an objective too.
+    score: the metric that is optimised, "test/f1". rungs: rounds after which the trial may be pruned.
     """
 
     study: str
     number: int
     cells: tuple[Cell, ...]
     score: str
-    scored_at: str
     rungs: tuple[int, ...]
-    pareto: bool
     settings: Settings
     keeps_weights: bool = False
 
@@ -56,7 +54,7 @@ def run_trial(job: Job) -> str:
     from fedsim.errors import FederationError
     from partitions import PartitionError
 
-    study = Journal(job.settings.results_dir).study(job.study, job.score, job.pareto, job.rungs)
+    study = Journal(job.settings.results_dir).load(job.study, job.rungs)
     if study.get_trials(deepcopy=False)[job.number].state.is_finished():  # by another invocation, a moment ago
         return ""
     rungs, records = _Rungs(job, study), list[RunRecord]()
@@ -74,12 +72,12 @@ def run_trial(job: Job) -> str:
         for cell in job.cells[len(records) :]:
             tell(CellFailed(cell, str(error)))
         return ""
-    mean = mean_of([record.score(job.score, job.scored_at) for record in records])
+    mean = mean_of([record.score(job.score, scored_at(record.cell)) for record in records])
     if mean is None:  # undefined, or diverged
         study.tell(job.number, state=TrialState.FAIL, skip_if_finished=True)
     else:
         uplink = statistics.fmean(map(uplink_of, records))
-        study.tell(job.number, [mean, uplink] if job.pareto else mean, skip_if_finished=True)
+        study.tell(job.number, [mean, uplink][: len(study.directions)], skip_if_finished=True)
     return ""
 
 
@@ -131,7 +129,7 @@ class _Rungs:
         evaluation, name = self.job.score.split("/")
         scored = [{**entry.scores, POOLED: entry.pooled_scores.get("test", {})} for entry in self.rounds[:rung]]
         values = [scores[evaluation][name] for scores in scored]
-        return values[-1] if self.job.scored_at == "last" else metric(name).best(values)
+        return values[-1] if scored_at(self.job.cells[0]) == "last" else metric(name).best(values)
 
 
 def mean_of(scores: Sequence[float | None]) -> float | None:

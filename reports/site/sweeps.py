@@ -20,6 +20,7 @@ PICTURES = {
     "front": "Score against uplink bytes",
     "history": "Score by trial",
 }
+EARLY = ("pruned", "given up")  # how the states of trials begin that did not run to their end; the latter of old
 TRIALS, IMPORTANCES = "trials.csv", "importances.csv"
 
 
@@ -65,7 +66,7 @@ def _names(line: dict[str, str], request: Request) -> list[tuple[str, str]]:
 
 def _trials(text: str, request: Request) -> Sheet:
     """Every trial, those first that are marked: the best, ties and the front."""
-    lines = sorted(_read(text), key=lambda line: not line["state"] or line["state"].startswith("given up"))
+    lines = sorted(_read(text), key=lambda line: not line["state"] or line["state"].startswith(EARLY))
     known = ("task", "method", "scale", "study", "trial", "score", "mean", "sd", "seeds", "uplink_bytes", "state")
     fields = [name for name in (lines[0] if lines else {}) if name not in known]
     headers = ("task", "method", "study", "trial", *fields, "score", "validation", "uplink", "what came of it")

@@ -17,7 +17,7 @@ from benchmarks.runner import run_cell
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell, Column, Row
 from benchmarks.stages import earlier_stages
-from benchmarks.sweeps.plan import declared, trial_cell
+from benchmarks.sweeps.plan import Tuning, trial_cell
 from benchmarks.tasks.glue import CENTRAL_EXAMPLES
 from reports.evidence.gate import has_references
 from reports.evidence.published import read_published
@@ -162,7 +162,11 @@ def test_every_method_is_tuned_with_the_same_number_of_trials_on_data_of_no_tabl
     search = TABLE3.search(lite)
     methods = {row.id.rpartition("-")[0] for row in TABLE3.rows if row.printed}
     assert set(search.grids) == {f"{method}-{head}" for method in methods for head in ("average", "psum")}
-    assert {declared(TABLE3, lite, grid).budget for grid in search.grids.values()} == {8}
+    tunings = [
+        Tuning(TABLE3, lite, TABLE3.row(row), ENGLISH, search.seeds, grid, search.trials)
+        for row, grid in search.grids.items()
+    ]
+    assert {tuning.budget for tuning in tunings} == {8}
     named = {row.tuned_as or row.id for row in TABLE3.rows if row.printed}
     assert named == set(search.grids)
     (seed,) = search.seeds

@@ -34,8 +34,8 @@ from benchmarks.sweeps import loop, results
 from benchmarks.sweeps.journal import Journal, importances, in_order, trials_of
 from benchmarks.sweeps.loop import Trials, run_trials
 from benchmarks.sweeps.plan import Tuning, in_rounds, trial_cell, without_fields
-from benchmarks.sweeps.results import Outcome, choose, front, keep, outcomes
-from benchmarks.tuning import Range, Space, Wanted, read_sweep
+from benchmarks.sweeps.results import choose, front, keep, result_of
+from benchmarks.tuning import Range, Space, read_sweep
 from fedsim.leases import TakenError
 
 TABLE = table3.BENCHMARK
@@ -89,7 +89,12 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
 
 
 def tuned(space: Space, trials: int | None = None, rungs: tuple[int, ...] = (), column: Column = MRPC) -> Tuning:
-    return Tuning(TABLE, DEMO, FEDAVG, column, (0,), Wanted(space, trials), "study", rungs)
+    return Tuning(TABLE, DEMO, FEDAVG, column, (0,), space, trials, rungs, study="study")
+
+
+def ended(folder: Path, tuning: Tuning) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = result_of(tuning, Settings(folder))["trials"]
+    return found
 
 
 def sweep(folder: Path, tuning: Tuning) -> list[Event]:
@@ -99,7 +104,7 @@ def sweep(folder: Path, tuning: Tuning) -> list[Event]:
 
 
 def states(folder: Path) -> dict[float, str]:
-    study = Journal(folder).study("study", MRPC.averaged)
+    study = Journal(folder).load("study", ())
     return {trial.params[RATE]: trial.state.name for trial in study.trials}
 
 
@@ -117,11 +122,12 @@ def test_optuna_prunes_what_is_not_in_the_best_quarter_so_far(tmp_path: Path, ru
     assert states(tmp_path) == {rate: "COMPLETE" if rate in kept else "PRUNED" for rate in order}
     assert 0 < len(kept) < 8
     assert [event.rounds for event in told if isinstance(event, CellPruned)] == [1] * (8 - len(kept))
-    found, records = outcomes(tuning, Settings(tmp_path))
-    assert [one.values[RATE] for one in found] == sorted(rates)
-    assert {one.values[RATE] for one in found if one.pruned_after == 1} == set(rates) - set(kept)
-    assert all((one.mean, one.uplink) == (one.values[RATE], 10 if one.pruned_after else 20) for one in found)
-    assert len(records) == len(kept)
+    found = ended(tmp_path, tuning)
+    assert [one["values"][RATE] for one in found] == sorted(rates)
+    assert {one["values"][RATE] for one in found if one.get("given_up_after") == 1} == set(rates) - set(kept)
+    for one in found:
+        assert one["mean"] == one["values"][RATE]
+        assert one["uplink_bytes"] == (10 if "given_up_after" in one else 20)
     assert sweep(tmp_path, tuning) == []  # a second start computes and adds nothing
     assert len(states(tmp_path)) == 8
 
@@ -137,10 +143,8 @@ def test_a_second_rung_is_asked_too(tmp_path: Path, runs: Runs) -> None:
     runs.scores = lambda rate: (0.5, 0.5 if rate == order[0] else 0.4, 0.9)
     tuning = tuned({RATE: (0.1, 0.2)}, rungs=(1, 2))
     sweep(tmp_path, tuning)
-    assert {one.values[RATE]: one.pruned_after for one in outcomes(tuning, Settings(tmp_path))[0]} == {
-        order[0]: None,
-        order[1]: 2,
-    }
+    found = {one["values"][RATE]: one.get("given_up_after") for one in ended(tmp_path, tuning)}
+    assert found == {order[0]: None, order[1]: 2}
 
 
 def test_a_killed_sweep_goes_on_with_the_trial_that_was_stopped(tmp_path: Path, runs: Runs) -> None:
@@ -173,8 +177,8 @@ def test_a_failed_trial_stays_open_and_an_undefined_one_has_failed(tmp_path: Pat
     messages = {event.message for event in told if isinstance(event, CellFailed)}
     assert messages == {"no such padding", "ValueError: a bug"}
     assert states(tmp_path) == {0.1: "RUNNING", 0.2: "FAIL", 0.3: "COMPLETE", 0.4: "RUNNING"}
-    found = {one.values[RATE]: (one.is_open, one.mean) for one in outcomes(tuning, Settings(tmp_path))[0]}
-    assert found == {0.1: (True, None), 0.2: (False, None), 0.3: (False, 0.5), 0.4: (True, None)}
+    found = {one["values"][RATE]: (len(one["scores"]), one["mean"]) for one in ended(tmp_path, tuning)}
+    assert found == {0.1: (0, None), 0.2: (1, None), 0.3: (1, 0.5), 0.4: (0, None)}
     sweep(tmp_path, tuning)
     assert (states(tmp_path)[0.1], states(tmp_path)[0.2]) == ("COMPLETE", "FAIL")
     assert runs.begun.count(0.2) == 1
@@ -185,14 +189,14 @@ def test_trials_that_the_first_sweeps_pruned_are_read_from_the_records_of_their_
 ) -> None:
     tuning = tuned({RATE: (0.1,)})
     Trials([tuning], Settings(tmp_path))
-    study = Journal(tmp_path).study("study", MRPC.averaged)
+    study = Journal(tmp_path).load("study", ())
     optuna.trial.Trial(study, study.trials[0]._trial_id).report(0.7, 2)
     study.tell(0, state=optuna.trial.TrialState.PRUNED)
     (cell,) = tuning.cells({RATE: 0.1})
     stopped = dataclasses.replace(cell, training=dataclasses.replace(cell.training, stop=2))
     runs.record(stopped, [SimpleNamespace(scores={"test": {"f1": 0.7}}, up_bytes=30)])
-    (found,) = outcomes(tuning, Settings(tmp_path))[0]
-    assert (found.pruned_after, found.scores, found.uplinks) == (2, (0.7,), (30,))
+    (found,) = ended(tmp_path, tuning)
+    assert (found["given_up_after"], found["scores"], found["uplink_bytes"]) == (2, [0.7], 30)
     assert sweep(tmp_path, tuning) == []
 
 
@@ -205,8 +209,11 @@ def test_a_smaller_budget_takes_the_first_points_and_further_values_extend_the_s
     wider = tuned({RATE: (*order[:1], 0.4)})
     sweep(tmp_path, wider)
     assert runs.begun == [*order[:2], 0.4]
-    found = outcomes(wider, Settings(tmp_path))[0]
-    assert [one.values[RATE] for one in found] == [order[0], 0.4, order[1]]  # those of earlier sweeps come last
+    assert [one["values"][RATE] for one in ended(tmp_path, wider)] == [
+        order[0],
+        0.4,
+        order[1],
+    ]
 
 
 def test_tpe_draws_the_same_points_whatever_was_stopped_when(tmp_path: Path, runs: Runs) -> None:
@@ -215,8 +222,8 @@ def test_tpe_draws_the_same_points_whatever_was_stopped_when(tmp_path: Path, run
 
     def drawn(folder: Path, *budgets: int) -> list[Mapping[str, Any]]:
         for budget in budgets:
-            sweep(folder, dataclasses.replace(tuning, wanted=Wanted(space, budget)))
-        return list(trials_of(Journal(folder).study("study", MRPC.averaged), tuning.wanted).values())
+            sweep(folder, dataclasses.replace(tuning, trials=budget))
+        return list(trials_of(Journal(folder).load("study", ()), tuning).values())
 
     points = drawn(tmp_path / "one", 12)
     assert points == drawn(tmp_path / "other", 4, 5, 12)
@@ -233,12 +240,12 @@ def test_whole_numbers_may_be_drawn_twice_and_count(tmp_path: Path, runs: Runs) 
 
 def test_lists_and_choices_come_back_from_the_journal_as_they_are(tmp_path: Path) -> None:
     space = {"options.x": ([1, 2], [3]), "training.padding": (None, "a", True)}
-    found = Trials([tuned(space)], Settings(tmp_path))
-    wanted = Wanted(space)
-    assert list(trials_of(found.studies["study"], wanted).values()) == in_order(space)
-    assert len(found.studies["study"].trials) == 6
-    Trials([tuned(space)], Settings(tmp_path))  # as another process does
-    assert len(found.studies["study"].trials) == 6
+    tuning = tuned(space)
+    for _ in range(2):  # the second as another process does
+        study = Trials([tuning], Settings(tmp_path)).studies["study"]
+    expected = [{"options.x": x, "training.padding": y} for x in ([1, 2], [3]) for y in (None, "a", True)]
+    assert list(trials_of(study, tuning).values()) == expected
+    assert [trial.params for trial in study.trials] == in_order(space)
 
 
 def test_a_perplexity_is_minimised_and_the_study_names_metric_and_choice(tmp_path: Path, runs: Runs) -> None:
@@ -247,13 +254,12 @@ def test_a_perplexity_is_minimised_and_the_study_names_metric_and_choice(tmp_pat
     study = Trials([tuning], Settings(tmp_path)).studies["study"]
     assert study.metric_names == ["perplexity"]
     assert study.direction == optuna.study.StudyDirection.MINIMIZE
-    tried = [Outcome(7, {RATE: 0.1}, {}, ("a",), (3.0,)), Outcome(9, {RATE: 0.2}, {}, ("b",), (2.0,))]
-    path = tmp_path / "sweep.json"
+    best = {"number": 9, "values": {RATE: 0.2}, "mean": 2.0}
+    result = {"task": "mrpc", "method": "fedavg", "score": "perplexity …", "best": best}
     for adopted in (None, tmp_path / "adopted.json"):
-        (choice,) = keep([tuning], [tried], Settings(tmp_path), path, adopted)
-        assert choice is not None
-        assert choice.best.number == study.user_attrs["best_trial"] == 9
-        assert ("adopted_trial" in study.user_attrs) == (adopted is not None)
+        keep([tuning], [result], Settings(tmp_path), tmp_path / "sweep.json", adopted)
+        assert study.user_attrs["best_trial"] == 9
+        assert study.user_attrs.get("adopted_trial") == (9 if adopted else None)
     (entry,) = read_sweep(tmp_path / "adopted.json")
     assert (entry["best"]["mean"], entry["best"]["values"]) == (2.0, {RATE: 0.2})
 
@@ -264,7 +270,7 @@ def test_a_damaged_journal_is_named_and_kept(tmp_path: Path, text: str) -> None:
     path.parent.mkdir()
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=f"{path}: expected Optuna's journal, found a damaged one"):
-        Journal(tmp_path).study("study", "test/f1")
+        Journal(tmp_path)
     assert path.read_text(encoding="utf-8") == text
 
 
@@ -274,23 +280,25 @@ def test_a_damaged_journal_is_named_and_kept(tmp_path: Path, text: str) -> None:
 def test_grids_are_tried_in_the_order_of_optunas_grid_sampler() -> None:
     space = {RATE: (1e-3, 2e-3, 4e-3), LAYER: (0, 6, 12), "a": ("x", "y")}
     expected = GridSampler(space, seed=0)
-    points = [tuple(point[name] for name in expected._param_names) for point in in_order(space)]
-    assert points == [tuple(point) for point in expected._all_grids]
+    names = expected._param_names
+    assert [tuple(point[name] for name in names) for point in in_order(space)] == expected._all_grids
+
+
+def made(number: int, score: float | None, sent: int) -> dict[str, Any]:
+    return {"number": number, "settings": {"x": number}, "mean": score, "uplink_bytes": sent}
 
 
 @given(st.lists(st.tuples(st.sampled_from([None, 0.5, 0.7]), st.integers(0, 3)), max_size=8), st.integers(0, 8))
 def test_a_tie_is_won_by_the_definitions_own_value_or_else_by_the_fewest_bytes(
     trials: list[tuple[float | None, int]], default: int
 ) -> None:
-    tried = [Outcome(n, {"x": n}, {"x": n}, ("a",), (score,), (sent,)) for n, (score, sent) in enumerate(trials)]
-    choice = choose(tried, METRICS["f1"], {"x": default})
+    best, equals, why = choose([made(n, *one) for n, one in enumerate(trials)], METRICS["f1"], {"x": default})
     scores = [score for score, _ in trials if score is not None]
     if not scores:
-        assert choice is None
+        assert (best, equals) == (None, [])
         return
-    assert choice is not None
     ties = [n for n, (score, _) in enumerate(trials) if score == max(scores)]
-    assert [one.number for one in choice.ties] == ties
+    assert [one["number"] for one in equals] == ties
     exchanging = [n for n in ties if trials[n][1]]
     if len(ties) == 1:
         expected, reason = ties[0], ""
@@ -300,23 +308,18 @@ def test_a_tie_is_won_by_the_definitions_own_value_or_else_by_the_fewest_bytes(
         expected, reason = min(exchanging, key=lambda n: trials[n][1]), "fewest uplink bytes"
     else:
         expected, reason = ties[0], "none exchanges"
-    assert choice.best.number == expected
-    assert reason in choice.reason
-    assert bool(choice.reason) == (len(ties) > 1)
+    assert best is not None
+    assert best["number"] == expected
+    assert reason in why
+    assert bool(why) == (len(ties) > 1)
 
 
-def test_pruned_trials_and_missing_seeds_are_not_chosen() -> None:
-    tried = [Outcome(0, {}, {}, ("a",), (0.9,), pruned_after=1), Outcome(1, {}, {}, ("a",), (0.8,), is_open=True)]
-    assert choose(tried, METRICS["f1"], {}) is None
-    two = Outcome(2, {}, {}, ("a", "b"), (0.5, 0.7), (1, 3))
-    assert (two.mean, two.deviation, two.uplink) == (0.6, pytest.approx(0.02**0.5), 2)
-    assert dataclasses.replace(two, scores=(0.5, None)).mean is None
-
-
-def test_none_beats_the_front_in_score_and_bytes() -> None:
+def test_pruned_trials_are_not_chosen_and_none_beats_the_front_in_score_and_bytes() -> None:
     points = ((0.5, 10), (0.7, 30), (0.7, 20), (0.6, 20), (None, 1), (0.4, 10), (0.5, 10))
-    tried = [Outcome(n, {}, {}, ("a",), (score,), (sent,)) for n, (score, sent) in enumerate(points)]
-    assert [one.number for one in front(tried, METRICS["f1"])] == [0, 2, 6]
+    tried = [made(n, *point) for n, point in enumerate(points)]
+    pruned = made(7, 0.9, 0) | {"given_up_after": 1}
+    assert [one["number"] for one in front([*tried, pruned], METRICS["f1"])] == [0, 2, 6]
+    assert choose([pruned], METRICS["f1"], {}) == (None, [], "")
 
 
 def test_importances_say_what_a_score_depends_on() -> None:
