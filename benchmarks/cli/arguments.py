@@ -218,7 +218,7 @@ def _sweep(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--trials", type=positive, help="at most so many trials a method and task (default: all)")
     command.add_argument(
-        "--rungs", type=rungs, help="rounds after which all but a quarter are given up, such as 1,2; none: no such"
+        "--rungs", type=rungs, help="prune all but the best quarter after these rounds, such as 1,2; none: no pruning"
     )
     command.add_argument("--pareto", action="store_true", help="two objectives: the score, and the uplink bytes")
     command.add_argument(

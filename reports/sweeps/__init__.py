@@ -8,6 +8,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from benchmarks.measures import metric
 from benchmarks.spec import Benchmark, Scale
@@ -66,7 +67,7 @@ def _figure(
         by, place = metric(result["metric"]), (result["task"], result["method"])
         is_alone = [(other["task"], other["method"]) for other in results].count(place) == 1
         study = "" if is_alone else f"\nstudy {result['study'][-8:]}"
-        axes.set_title(" · ".join(names.get(name, name) for name in place) + study, fontsize=9)
+        axes.set_title(" · ".join(str(names.get(name, name)) for name in place) + study, fontsize=9)
         axes.set_ylabel(by.label + (f" [{by.unit}]" if by.unit else ""), fontsize=8)
         axes.tick_params(labelsize=7.5)
         draw(axes, result)
@@ -97,15 +98,15 @@ def _history(axes: Axes, result: Result) -> None:
     best = [by.best([y for _, y in whole[: place + 1]]) or 0.0 for place in range(len(whole))]
     _points(axes, pruned, markerfacecolor="white")
     _points(axes, whole, [(x, y) for (x, _), y in zip(whole, best, strict=True)])
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def _front(axes: Axes, result: Result) -> None:
-    by, groups = metric(result["metric"]), {True: [], False: []}  # type: Any
-    for trial in _scored(result, True):
-        groups[trial["number"] in result["front"]].append((trial["uplink_bytes"] / 1e6, by.shown(trial["mean"])))
-    _points(axes, groups[False], color="0.5", marker=".")
-    _points(axes, groups[True], sorted(groups[True]))
+    by, ahead = metric(result["metric"]), result["front"]
+    points = [(t["number"] in ahead, (t["uplink_bytes"] / 1e6, by.shown(t["mean"]))) for t in _scored(result, True)]
+    first = sorted(point for is_ahead, point in points if is_ahead)
+    _points(axes, [point for is_ahead, point in points if not is_ahead], color="0.5", marker=".")
+    _points(axes, first, first)
 
 
 def _heatmap(axes: Axes, result: Result, benchmark: Benchmark) -> None:
@@ -113,7 +114,7 @@ def _heatmap(axes: Axes, result: Result, benchmark: Benchmark) -> None:
     by, grid = metric(result["metric"]), result["grid"]
     names = sorted(grid, key=lambda name: (name != RATE, name != LAYER, name))[:2]  # across and down
     values = {name: _in_order([trial["values"][name] for trial in result["trials"]]) for name in names}
-    shown: dict[tuple[Any, ...], Trial] = {}
+    shown: dict[Any, Trial] = {}  # by place
     for kind in (False, True):
         for trial in sorted(_scored(result, kind), key=lambda trial: by.sign * trial["mean"]):
             found = [trial["values"][name] for name in names]
@@ -124,14 +125,14 @@ def _heatmap(axes: Axes, result: Result, benchmark: Benchmark) -> None:
         weight = "bold" if trial["number"] in result["ties"] else "normal"
         text = f"{by.shown(trial['mean']):.1f}"
         text = f"({text})" if "given_up_after" in trial else text
-        place = {"xytext": (0, 5), "textcoords": "offset points", "ha": "center"}
-        axes.annotate(text, (x, y), fontsize=7, fontweight=weight, **place)
+        axes.annotate(text, (x, y), (0, 5), textcoords="offset points", ha="center", fontsize=7, fontweight=weight)
     if shown:
+        across, down = zip(*shown, strict=True)
         colours = [by.sign * trial["mean"] for trial in shown.values()]
-        axes.scatter(*zip(*shown, strict=True), c=colours, cmap="viridis", marker="s", s=60)
+        axes.scatter(across, down, c=colours, cmap="viridis", marker="s", s=60)
     axes.margins(0.2)
     tidy(axes, grid="both")
-    axis = (axes.set_xlabel, axes.set_xticks, axes.set_xscale), (axes.set_ylabel, axes.set_yticks, axes.set_yscale)
+    axis: Any = (axes.set_xlabel, axes.set_xticks, axes.set_xscale), (axes.set_ylabel, axes.set_yticks, axes.set_yscale)
     for name, (label, ticks, scaled) in zip(names, axis, strict=True):
         unit = benchmark.units.get(name)
         label(f"{unit.name}, of {unit.of}" if unit else name.rpartition(".")[2].replace("_", " "), fontsize=8)
