@@ -56,8 +56,9 @@ def sections(ids: Iterable[str], scale: str | None) -> list[str]:
 
 def names_of(result: Result, table: Benchmark) -> tuple[str, str]:
     """Task and method of a study, by name."""
-    tasks, rows = ({column.task: column.name for column in table.columns}, {row.id: row.name for row in table.rows})
-    return tasks.get(result["task"], result["task"]), rows.get(result["method"], result["method"])
+    tasks, rows = {column.task: column.name for column in table.columns}, {row.id: row.name for row in table.rows}
+    task, method = str(result["task"]), str(result["method"])
+    return tasks.get(task, task), rows.get(method, method)
 
 
 def measure(result: Result) -> str:

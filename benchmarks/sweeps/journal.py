@@ -17,6 +17,7 @@ from optuna.importance import FanovaImportanceEvaluator, get_param_importances
 from optuna.pruners import SuccessiveHalvingPruner
 from optuna.samplers import TPESampler
 from optuna.storages.journal import JournalFileBackend, JournalStorage
+from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from benchmarks.errors import UserError
@@ -55,11 +56,11 @@ class Journal:
         """The study of a method on a task, which is made where there is none yet."""
         with suppress(KeyError):
             return self.load(tuning.study, tuning.rungs)
-        score = "maximize" if tuning.metric.higher_is_better else "minimize"
+        score = StudyDirection.MAXIMIZE if tuning.metric.higher_is_better else StudyDirection.MINIMIZE
         study = optuna.create_study(
             storage=self._storage,
             study_name=tuning.study,
-            directions=[score, *["minimize"] * tuning.pareto],
+            directions=[score, *[StudyDirection.MINIMIZE] * tuning.pareto],
             load_if_exists=True,
         )
         with warnings.catch_warnings(action="ignore"):  # it is experimental

@@ -36,7 +36,12 @@ def workers(settings: Settings, sink: Sink) -> Iterator[Submit]:
     events, places = context.SimpleQueue(), context.SimpleQueue()
     for environment in environments(settings, settings.workers):
         places.put(environment)
-    thread = threading.Thread(target=lambda: [sink(event) for event in iter(events.get, None)], daemon=True)
+
+    def forward() -> None:
+        for event in iter(events.get, None):
+            sink(event)
+
+    thread = threading.Thread(target=forward, daemon=True)
     thread.start()
     pool = ProcessPoolExecutor(settings.workers, context, _begin, (events, places))
     try:
