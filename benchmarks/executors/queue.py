@@ -15,7 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.errors import UserError
-from benchmarks.events import CellFailed, CellFinished, CellStarted, CellWaits, Event, RoundFinished, Sink, Trained
+from benchmarks.events import (
+    CellFailed,
+    CellFinished,
+    CellPruned,
+    CellStarted,
+    CellWaits,
+    Event,
+    RoundFinished,
+    Sink,
+    Trained,
+)
 from benchmarks.executors.board import Board, Job, failed_before
 from benchmarks.record import read_record, round_from_json, write_text
 from benchmarks.settings import Settings
@@ -164,8 +174,8 @@ def _line(event: Event) -> Line:
         case CellFailed(cell, message):
             stops, told = failed_before(cell), {"cell": cell.to_json(), "message": message}
             return {"kind": "failed", "spec_id": cell.spec_id, "stops": stops, **told}
-        case Trained():
-            raise AssertionError("these are counted")
+        case Trained() | CellPruned():
+            raise AssertionError("these are counted, or a sweep's")
 
 
 def _event(line: Line, settings: Settings) -> Event:

@@ -17,13 +17,12 @@ from hypothesis import strategies as st
 from optuna.samplers import GridSampler
 
 from benchmarks import runner
-from benchmarks.changes import field_value
 from benchmarks.cli.arguments import build_parser
 from benchmarks.cli.main import main
-from benchmarks.cli.select import selection
+from benchmarks.cli.select import Selection, selection
+from benchmarks.cli.sweep import commands
 from benchmarks.errors import UserError
 from benchmarks.events import CellFailed, CellFinished, CellPruned, CellStarted, CellWaits, Event, RoundFinished
-from benchmarks.federation import build_clients, load_inputs
 from benchmarks.fedsplitbert import table3
 from benchmarks.measures import METRICS
 from benchmarks.record import RunRecord, read_records
@@ -33,7 +32,7 @@ from benchmarks.spec import Cell, Column
 from benchmarks.sweeps import loop, results
 from benchmarks.sweeps.journal import Journal, importances, in_order, trials_of
 from benchmarks.sweeps.loop import Trials, run_trials
-from benchmarks.sweeps.plan import Tuning, in_rounds, trial_cell, without_fields
+from benchmarks.sweeps.plan import Tuning
 from benchmarks.sweeps.results import choose, front, keep, result_of
 from benchmarks.tuning import Range, Space, read_sweep
 from fedsim.leases import TakenError
@@ -330,52 +329,6 @@ def test_importances_say_what_a_score_depends_on() -> None:
     assert importances([({"c": c, "rate": 1}, 0.5) for c in range(9)]) == {}
 
 
-# ---- cells of trials -----------------------------------------------------------------------------------------------
-
-
-def test_critical_layers_are_scaled_as_the_definition_does() -> None:
-    def layers(scale: str) -> list[int]:
-        cells = [trial_cell(TABLE, SPLIT, MRPC, scale_of(TABLE, scale), 0, {LAYER: c}) for c in (0, 4, 6, 8)]
-        return [field_value(cell, LAYER) for cell in cells]
-
-    assert layers("paper") == [0, 4, 6, 8]  # of 12
-    assert layers("lite") == [0, 2, 3, 4]  # of 6
-    assert layers("demo") == [0, 1, 2, 3]  # of 4: 4/3 and 8/3 to the nearest
-
-
-def test_a_nested_option_changes_nothing_else() -> None:
-    cell = trial_cell(TABLE, FEDADAM, MRPC, PAPER, 3, {"options.server.learning_rate": 0.032})
-    assert cell.options == {"server": {"name": "adam", "learning_rate": 0.032}}
-    original = TABLE.cell(FEDADAM, MRPC, PAPER, 3)
-    assert dataclasses.replace(cell, options=original.options, holdout="test") == original
-
-
-def test_the_test_part_is_never_seen() -> None:
-    tried = trial_cell(TABLE, FEDPROX, MRPC, DEMO, 0, {"options.proximal": 0.1})
-    settings = Settings()
-    inputs = load_inputs(tried, settings)
-    table, _ = build_clients(dataclasses.replace(tried, holdout="test"), inputs, settings)
-    tuning, _ = build_clients(tried, inputs, settings)
-    for one, other in zip(table, tuning, strict=True):
-        test, train = set(one.evaluation["test"].indices), set(one.train.indices)
-        validation, fitted = set(other.evaluation["test"].indices), set(other.train.indices)
-        assert validation
-        assert not test & (validation | fitted)
-        assert validation | fitted == train
-        assert not validation & fitted
-
-
-def test_rungs_and_study_names() -> None:
-    assert in_rounds((0.25, 2), 16) == (4, 2)
-    assert in_rounds((0.25,), 1) == (1,)
-    cell = {"options": {"a": 1, "b": {"c": 2}}, "x": 3, "initial": {"options": {"a": 4}, "x": 5}}
-    assert without_fields(cell, ["options.a", "options.b.c", "nothing.there"]) == {
-        "options": {"b": {}},
-        "x": 3,
-        "initial": {"options": {}, "x": 5},
-    }
-
-
 # ---- a whole sweep -------------------------------------------------------------------------------------------------
 
 SHORT = ("training.rounds=2", "training.max_length=16", "training.batch_size=32", "training.local_epochs=1")
@@ -438,6 +391,15 @@ def test_a_second_start_computes_nothing_and_its_command_runs_the_tried_cell_on_
     assert dataclasses.replace(cell, holdout="validation").spec_id == records(swept)[chosen].cell.spec_id
     assert cell.holdout == "test"
     assert any(line.startswith(f"make {TABLE.id} SCALE=demo TASKS=mrpc METHODS=fedsplitbert") for line in lines)
+
+
+def test_proposed_commands_run_the_seeds_that_the_sweep_was_given(swept: Path) -> None:
+    chosen = Selection(TABLE, DEMO, [SPLIT], [MRPC], [0])
+    for text in ("3", "5-10", "5-5", "0-2"):
+        words = build_parser().parse_args(["sweep", TABLE.id, "--seeds", text])
+        lines = commands(words, chosen, [entry(swept)])
+        for seeds in (lines[0].split("--seeds ")[1], lines[1].split("SEEDS=")[1]):
+            assert build_parser().parse_args(["run", TABLE.id, "--seeds", seeds.split()[0]]).seeds == words.seeds
 
 
 @pytest.mark.slow

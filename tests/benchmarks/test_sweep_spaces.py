@@ -8,22 +8,26 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.changes import field_value
 from benchmarks.cli.arguments import build_parser
 from benchmarks.cli.main import main
 from benchmarks.cli.select import selection
 from benchmarks.customise import with_settings
 from benchmarks.errors import UserError
+from benchmarks.federation import build_clients, load_inputs
 from benchmarks.fedsplitbert import figure6, setup, table3, table4
 from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of
+from benchmarks.settings import Settings
 from benchmarks.spec import Benchmark
+from benchmarks.sweeps.plan import in_rounds, trial_cell, without_fields
 from benchmarks.sweeps.space import LAYER, LAYERS, RATE, read_space, spaces
 from benchmarks.tuning import Range, Search, best_values
 from fedsim.algorithms import algorithm_names, trains
 
 TABLE = table3.BENCHMARK
-DEMO = scale_of(TABLE, "demo")
+DEMO, PAPER = (scale_of(TABLE, name) for name in ("demo", "paper"))
 (MRPC,) = columns_of(TABLE, ["mrpc"])
-(SPLIT,) = rows_of(TABLE, ["fedsplitbert"])
+FEDPROX, FEDADAM, SPLIT = rows_of(TABLE, ["fedprox", "fedadam", "fedsplitbert"])
 
 
 def tried(table: Benchmark, scale: str, *words: str, methods: tuple[str, ...] = ()) -> dict[str, dict[str, object]]:
@@ -133,6 +137,52 @@ def test_defaults_are_layers_and_steps_around_the_definitions_rate() -> None:
     assert "fedsplitbert-qat" not in found  # takes over FedSplitBERT's
     assert tried(table4.BENCHMARK, "demo")["c8"] == {RATE: rates}  # its layer is what makes the row
     assert tried(TABLE, "paper")["fedsplitbert"] == setup.AS_THE_PAPER.grids["fedsplitbert"]
+
+
+# ---- cells of trials -----------------------------------------------------------------------------------------------
+
+
+def test_critical_layers_are_scaled_as_the_definition_does() -> None:
+    def layers(scale: str) -> list[int]:
+        cells = [trial_cell(TABLE, SPLIT, MRPC, scale_of(TABLE, scale), 0, {LAYER: c}) for c in (0, 4, 6, 8)]
+        return [field_value(cell, LAYER) for cell in cells]
+
+    assert layers("paper") == [0, 4, 6, 8]  # of 12
+    assert layers("lite") == [0, 2, 3, 4]  # of 6
+    assert layers("demo") == [0, 1, 2, 3]  # of 4: 4/3 and 8/3 to the nearest
+
+
+def test_a_nested_option_changes_nothing_else() -> None:
+    cell = trial_cell(TABLE, FEDADAM, MRPC, PAPER, 3, {"options.server.learning_rate": 0.032})
+    assert cell.options == {"server": {"name": "adam", "learning_rate": 0.032}}
+    original = TABLE.cell(FEDADAM, MRPC, PAPER, 3)
+    assert replace(cell, options=original.options, holdout="test") == original
+
+
+def test_the_test_part_is_never_seen() -> None:
+    tried = trial_cell(TABLE, FEDPROX, MRPC, DEMO, 0, {"options.proximal": 0.1})
+    settings = Settings()
+    inputs = load_inputs(tried, settings)
+    table, _ = build_clients(replace(tried, holdout="test"), inputs, settings)
+    tuning, _ = build_clients(tried, inputs, settings)
+    for one, other in zip(table, tuning, strict=True):
+        test, train = set(one.evaluation["test"].indices), set(one.train.indices)
+        validation, fitted = set(other.evaluation["test"].indices), set(other.train.indices)
+        assert validation
+        assert not test & (validation | fitted)
+        assert validation | fitted == train
+        assert not validation & fitted
+
+
+def test_rungs_and_study_names() -> None:
+    assert in_rounds((0.25, 2), 16) == (4, 2)
+    assert in_rounds((0.25,), 1) == (1,)
+    cell = {"options": {"a": 1, "b": {"c": 2}}, "x": 3, "initial": {"options": {"a": 4}, "x": 5}}
+    assert without_fields(cell, ["options.a", "options.b.c", "nothing.there"]) == {
+        "options": {"b": {}},
+        "x": 3,
+        "initial": {"options": {}, "x": 5},
+    }
 
 
 # ---- what was swept -------------------------------------------------------------------------------------------------
