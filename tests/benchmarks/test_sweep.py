@@ -104,8 +104,7 @@ def states(folder: Path) -> dict[float, str]:
 
 
 def test_optuna_prunes_what_is_not_in_the_best_quarter_so_far(tmp_path: Path, runs: Runs) -> None:
-    rates = tuple(n / 10 for n in range(1, 9))
-    tuning = tuned({RATE: rates}, rungs=(1,))
+    tuning = tuned({RATE: (rates := tuple(n / 10 for n in range(1, 9)))}, rungs=(1,))
     told = sweep(tmp_path, tuning)
     order = [values[RATE] for values in in_order({RATE: rates})]
     assert runs.begun == order
@@ -228,8 +227,7 @@ def test_tpe_draws_the_same_points_whatever_was_stopped_when(tmp_path: Path, run
 
 
 def test_whole_numbers_may_be_drawn_twice_and_count(tmp_path: Path, runs: Runs) -> None:
-    tuning = tuned({"training.batch_size": Range(1, 2, whole=True)}, trials=5)
-    sweep(tmp_path, tuning)
+    sweep(tmp_path, tuned({"training.batch_size": Range(1, 2, whole=True)}, trials=5))
     assert len(runs.begun) == 5
 
 
