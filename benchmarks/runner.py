@@ -25,7 +25,7 @@ from benchmarks.found import cell_id_of, finished_record
 from benchmarks.measures import metric
 from benchmarks.predictions import pack_predictions, write_predictions
 from benchmarks.record import LedgerEntry, RoundRecord, RunRecord, chosen_round, write_record
-from benchmarks.rounds import round_examples
+from benchmarks.dry_run import round_examples
 from benchmarks.scoring import combine_errors, mean_error, sampling_error, scores
 from benchmarks.settings import Settings
 from benchmarks.spec import JSON, Cell

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from benchmarks.cli.derive import derive_for
+from benchmarks.shapes import derive_for
 from benchmarks.cli.finished import Finished
 from benchmarks.cli.paper import audited, judged
 from benchmarks.errors import UserError

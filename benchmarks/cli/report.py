@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.cli.beside import Beside
-from benchmarks.cli.derive import derive_client, derive_for
+from benchmarks.shapes import derive_client, derive_for
 from benchmarks.cli.paper import show_audit, show_claims
 from benchmarks.cli.run import open_mirror
 from benchmarks.cli.select import Selection, selection, settings, tables_of

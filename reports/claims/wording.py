@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from reports.claims.asked import Counted
 from reports.claims.cases import Case
 from reports.claims.decide import Decision, State
-from reports.evidence.inference import LEVEL, smallest_effect
+from reports.evidence.inference import FEWEST_SEEDS, LEVEL, MOST_SEEDS, seeds_needed, smallest_effect
 from reports.evidence.statistics import Estimate
 from reports.pages.text import number
 
@@ -134,6 +134,15 @@ def could_see(found: Opinion) -> str:
     case = found.known[0]
     least = None if case.judged is None else smallest_effect(case.judged)
     return "" if least is None else f"{number(least)}{case.asked.unit}"
+
+
+def seeds_to_decide(found: Opinion) -> str:
+    """The number of seeds that would decide an open claim's effect at its spread, or "> 100"; "" where unknown."""
+    judged = found.known[0].judged if found.state is State.UNDECIDED and found.known else None
+    if judged is None or not judged.components or judged.n < FEWEST_SEEDS:
+        return ""
+    n = seeds_needed(judged, found.known[0].margin)
+    return f"> {MOST_SEEDS}" if n is None else str(n)
 
 
 def closed(found: Opinion) -> tuple[Closed, ...]:

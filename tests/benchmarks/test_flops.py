@@ -15,7 +15,7 @@ from benchmarks.effort import Effort, estimate_effort
 from benchmarks.federation import build_clients, load_inputs
 from benchmarks.flops import Counted, FlopCounter, OneText, PerText, Size, prepared_already
 from benchmarks.registry import benchmark
-from benchmarks.rounds import cohorts
+from benchmarks.dry_run import cohorts
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
 from fedsim.algorithms import Setting

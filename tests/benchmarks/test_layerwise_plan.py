@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import tasks
 from benchmarks.effort import estimate_effort
-from benchmarks.planning import wire_plan
+from benchmarks.dry_run import wire_plan
 from benchmarks.runner import run_cell
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell, Training

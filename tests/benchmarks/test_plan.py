@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.cli.main import main
 from benchmarks.federation import build_clients, load_inputs, training_examples
-from benchmarks.planning import wire_plan
+from benchmarks.dry_run import wire_plan
 from benchmarks.record import read_records
 from benchmarks.registry import benchmark, rows_of, scale_of
 from benchmarks.settings import Settings

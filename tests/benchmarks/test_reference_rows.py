@@ -17,7 +17,7 @@ from benchmarks.effort import estimate_effort
 from benchmarks.events import CellFinished, CellStarted
 from benchmarks.executors import run_cells
 from benchmarks.fedsplitbert.setup import PERSONALISED, REFERENCES
-from benchmarks.planning import wire_plan
+from benchmarks.dry_run import wire_plan
 from benchmarks.predictions import read_predictions
 from benchmarks.record import RunRecord
 from benchmarks.registry import benchmark, benchmark_ids

@@ -17,9 +17,9 @@ from benchmarks.costs import ModelSizes, Sent, WirePlan
 from benchmarks.errors import RoundRefusedError
 from benchmarks.events import CellStarted, Trained
 from benchmarks.federation import build_clients, load_inputs
-from benchmarks.planning import wire_plan
+from benchmarks.dry_run import wire_plan
 from benchmarks.registry import benchmark
-from benchmarks.rounds import cohorts
+from benchmarks.dry_run import cohorts
 from benchmarks.runner import run_cell
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell, Paper

@@ -16,7 +16,7 @@ from benchmarks.cli.main import main
 from benchmarks.environment import PACKAGES
 from benchmarks.events import CellFailed, CellFinished, CellStarted, RoundFinished, Trained
 from benchmarks.executors import run_cells
-from benchmarks.planning import wire_plan
+from benchmarks.dry_run import wire_plan
 from benchmarks.record import RunRecord, read_record
 from benchmarks.runner import run_cell
 from benchmarks.settings import Settings

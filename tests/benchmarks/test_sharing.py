@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from benchmarks.encoding import Encoded
 from benchmarks.errors import UserError
-from benchmarks.planned import Texts
+from benchmarks.dry_run import Texts
 from benchmarks.registry import benchmark
 from benchmarks.sharing import POOL, first_texts, share_out
 from benchmarks.spec import SCALES, Cell, Training

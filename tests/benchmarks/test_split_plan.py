@@ -10,7 +10,7 @@ import pytest
 from benchmarks.effort import estimate_effort
 from benchmarks.errors import DependsOnTextsError
 from benchmarks.events import CellStarted, Event, Trained
-from benchmarks.planning import wire_plan
+from benchmarks.dry_run import wire_plan
 from benchmarks.registry import benchmark
 from benchmarks.runner import run_cell
 from benchmarks.settings import Settings

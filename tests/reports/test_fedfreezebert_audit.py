@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from benchmarks.cli.derive import derive_for
+from benchmarks.shapes import derive_for
 from benchmarks.cli.paper import benchmarks_of, published_of
 from benchmarks.registry import claims_of
 from benchmarks.spec import Published

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import derived
-from benchmarks.cli.derive import costs_of, derive_client, derive_for, plan_of
+from benchmarks.shapes import costs_of, derive_client, derive_for, plan_of
 from benchmarks.measures import metric
 from benchmarks.registry import benchmark
 from reports.pages.styles import colour_of

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.cli.derive import derive_for
+from benchmarks.shapes import derive_for
 from benchmarks.fedfreezebert.table4 import BENCHMARK as TABLE4
 from benchmarks.record import LedgerEntry, RoundRecord, RunRecord
 from benchmarks.spec import Benchmark, Row

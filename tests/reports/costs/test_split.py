@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.cli.derive import derive_for
+from benchmarks.shapes import derive_for
 from benchmarks.costs import Costing
 from benchmarks.fedbert.table2 import BENCHMARK as TABLE2
 from reports import ReportError
