@@ -6,12 +6,10 @@ counts where there is one. Every text has as many tokens as the cell cuts texts 
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import IO, Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,7 +18,9 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.backbones import architecture
 from benchmarks.costs import ClientCosts
-from benchmarks.dry_run import Amounts, Counted, DryRun, Features, Meter, OneText, States, Texts, client_of, decisive
+from benchmarks.dry_run import Amounts, Counted, DryRun, Meter, client_of, decisive
+from benchmarks.stand_ins import Features, OneText, States, Texts
+from benchmarks.saved_size import library_name, saved_bytes
 from benchmarks.spec import Cell, canonical_json
 from fedsim.algorithms import trains
 from fedsim.data import Batch, Client, Subset
@@ -115,7 +115,7 @@ def batch_of_one(tokens: int, objective: Objective) -> Batch:
 class FlopRun(DryRun):
     """A dry run that counts FLOPs."""
 
-    def __init__(self, cell: Cell) -> None:
+    def __init__(self, cell: Cell, by_client: bool = True) -> None:
         self.flops, budget = FlopMeter(), cell.training
         training = Trained(
             cell.seed,
@@ -128,7 +128,7 @@ class FlopRun(DryRun):
             meter=self.flops,
             watch=self.watch,
         )
-        super().__init__(cell, cell.backbone, training, Features(True, self._features), sized=True)
+        super().__init__(cell, cell.backbone, training, Features(True, self._features), by_client)
         self.tokens = budget.max_length
         self.asked = self.setting.objective.asked_of(self.tokens)
         self._encoder = 0  # FLOPs of the features of one text, once a method has asked for them
@@ -211,15 +211,15 @@ class _ClientRun(FlopRun):
     """A dry run that sums what a client's training costs, over rounds and the clients that train in them."""
 
     def __init__(self, cell: Cell) -> None:
-        super().__init__(cell)
+        super().__init__(cell, by_client=False)
         self.family = str(architecture(cell.backbone)["model_type"])
         self.amounts: Counter[Hashable] = Counter()
 
     def measure(self, state: FederationState, cohort: Sequence[Client]) -> tuple[FederationState, Amounts]:
         self.amounts = Counter()
         after, sent = super().measure(state, cohort)
-        for client in cohort if self.algorithm.plan is not None else ():
-            plan = self.algorithm.plan(state.round + 1, client.id)
+        plans = [self.algorithm.plan(state.round + 1, client.id) for client in cohort] if self.algorithm.plan else []
+        for plan in plans:
             shapes = self.setting.client_model(plan).parameters
             uploaded = ((name, value.shape) for name, value in shapes.items() if name in plan.upload)
             self.amounts["saved_bytes"] += saved_bytes((library_name(name, self.family), own) for name, own in uploaded)
@@ -292,62 +292,3 @@ def kept_bytes(model: Model, trained: frozenset[str], batch: Batch) -> int:
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         model.loss(batch)
     return sum(storage.nbytes() for storage in kept.values())
-
-
-# ---- the size of a saved file ------------------------------------------------------------------------------------
-
-# The names that the transformers library's masked language models give the encoder and the parts of their heads.
-LIBRARY_NAMES: Mapping[str, Mapping[str, str]] = {
-    "bert": {
-        "encoder": "bert",
-        "head.transform": "cls.predictions.transform.dense",
-        "head.norm": "cls.predictions.transform.LayerNorm",
-        "head.bias": "cls.predictions.bias",
-    },
-    "distilbert": {
-        "encoder": "distilbert",
-        "head.transform": "vocab_transform",
-        "head.norm": "vocab_layer_norm",
-        "head.bias": "vocab_projector.bias",
-    },
-}
-
-
-class _Discarded(io.RawIOBase):
-    """A file that keeps the number of bytes written to it and nothing else."""
-
-    count = 0
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        size = memoryview(data).nbytes
-        self.count += size
-        return size
-
-
-def saved_bytes(tensors: Iterable[tuple[str, Sequence[int]]]) -> int:
-    """Bytes of the file that `torch.save` makes of a dict of fp32 tensors, given as names and shapes, in their order.
-
-    That is their values, each aligned in an archive, and names, which some papers print as the cost of communication.
-    """
-    return _saved(tuple((name, tuple(shape)) for name, shape in tensors))
-
-
-@lru_cache
-def _saved(tensors: tuple[tuple[str, tuple[int, ...]], ...]) -> int:
-    file = _Discarded()  # zeros that nobody wrote take no memory
-    torch.save({name: torch.zeros(shape) for name, shape in tensors}, cast("IO[bytes]", file))
-    return file.count
-
-
-def library_name(name: str, family: str) -> str:
-    """The transformers library's name of a masked language model's parameter; our name in other families.
-
-    family: the model type, such as "bert". Names are part of a saved file.
-    """
-    for own, theirs in LIBRARY_NAMES.get(family, {}).items():
-        if name == own or name.startswith(f"{own}."):
-            return theirs + name.removeprefix(own)
-    return name

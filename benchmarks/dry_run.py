@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,26 +14,24 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from benchmarks.backbones import architecture
 from benchmarks.costs import ModelSizes, WirePlan
-from benchmarks.errors import DependsOnTextsError, RoundRefusedError, UserError
+from benchmarks.errors import RoundRefusedError, UserError
 from benchmarks.spec import Cell
+from benchmarks.stand_ins import META, Features, NoStore, OneText, States, Texts
 from benchmarks.tasks import task
 from fedsim.algorithms import Setting, build_algorithm
-from fedsim.data import IGNORED, Batch, Client, ExampleSet, Subset, asked
+from fedsim.data import Batch, Client, ExampleSet, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, draw_cohort
 from fedsim.errors import FederationError
 from fedsim.feature_cache import FeatureCache
-from fedsim.features import FeatureStore
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.model import Model
 from fedsim.models.sequence import with_head
-from fedsim.objectives import Objective, Regression, Vocabulary, build_objective
+from fedsim.objectives import Objective, Vocabulary, build_objective
 from fedsim.plan import ExchangePlan
 from fedsim.precision import Precision
-from fedsim.store import ClientStore
 from fedsim.training import LocalTraining
 from fedsim.wire import Channel
 
-META = torch.device("meta")
 Amounts = Mapping[Hashable, int]  # what is counted -> how much of it; amounts of clients and rounds add up
 aten = torch.ops.aten
 
@@ -65,107 +63,6 @@ def decisive(plan: ExchangePlan) -> Hashable:
         plan.upload,
         frozenset((name, plan.view[name]) for name in exchanged),
     )
-
-
-# ---- data without values -----------------------------------------------------------------------------------------
-
-
-class Texts:
-    """Texts of unknown content and length."""
-
-    targets = None
-
-    def __init__(self, lengths: np.ndarray | None = None) -> None:
-        """lengths: tokens of each text, int64 [n], where they are known."""
-        self.lengths = np.zeros(1, dtype=np.int64) if lengths is None else lengths
-        self.labels = np.zeros(len(self.lengths), dtype=np.int64)
-
-    def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
-        raise DependsOnTextsError(
-            "bytes that depend on the texts themselves: they are known when a cell has run, in its record"
-        )
-
-
-class OneText:
-    """A text of `tokens` tokens; a batch may contain it several times."""
-
-    def __init__(self, tokens: int, objective: Objective) -> None:
-        self.labels = np.zeros(1, dtype=np.float32 if isinstance(objective, Regression) else np.int64)
-        self.lengths = np.array([tokens])
-        targets = np.where(np.arange(tokens) < objective.asked_of(tokens), 0, IGNORED)
-        self.targets = targets if objective.of_tokens else None
-
-    def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
-        ids = torch.zeros(len(indices), int(self.lengths[0]), dtype=torch.int64)
-        ids[:, 0] = ids[:, -1] = 1  # special tokens: no objective masks them
-        labels = torch.from_numpy(asked(self, indices, ids.shape[1]))
-        mask, types = torch.ones_like(ids), torch.zeros_like(ids)
-        return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types, "labels": labels}
-
-
-class States:
-    """Hidden states of texts, of the shapes that a head reads. is_counted: whether the number of texts is known."""
-
-    def __init__(self, model: Model, examples: ExampleSet, is_counted: bool) -> None:
-        self.model, self.is_counted = model, is_counted
-        self.labels, self.targets, self.lengths = examples.labels, examples.targets, examples.lengths
-
-    def __len__(self) -> int:
-        return len(self.lengths)
-
-    def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
-        head = self.model.network.head
-        if not self.is_counted:
-            raise DependsOnTextsError(
-                "bytes that depend on the number of examples: give each client's, or see a cell's record"
-            )
-        lengths = self.lengths[indices] if head.tokens else np.ones(len(indices), dtype=np.int64)
-        padded = (width if head.tokens else None) or int(lengths.max())
-        if not padded:
-            return Texts().collate(indices)
-        return {
-            "features": torch.empty(head.states, len(indices), padded, self.model.hidden, device=META),
-            "attention_mask": torch.from_numpy((np.arange(padded) < lengths[:, None]).astype(np.int64)),
-            "labels": torch.from_numpy(asked(self, indices, padded)),
-        }
-
-
-class Features(FeatureCache):
-    """A cache that computes nothing. on_part: called with the model and the subset when features are asked for."""
-
-    def __init__(self, is_counted: bool, on_part: Callable[[Model, Subset], None] = lambda model, subset: None) -> None:
-        super().__init__()
-        self.is_counted, self.on_part = is_counted, on_part
-
-    def subset(self, model: Model, subset: Subset, *_: Any) -> Subset:
-        self.on_part(model, subset)
-        return Subset(States(model, subset.examples, self.is_counted), subset.indices)
-
-    def store(self, model: Model) -> FeatureStore:
-        return _Received(model)
-
-
-class _Received(FeatureStore):
-    """Features that a server keeps: their number, and the tokens of each by its mask."""
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
-        self._lengths: list[np.ndarray] = []
-
-    def add(self, features: Tensor, masks: Tensor | None, labels: Tensor) -> None:
-        lengths = torch.ones(len(labels), dtype=torch.int64)
-        if masks is not None:
-            lengths = masks.sum(1) if masks.ndim == 2 else masks
-        self._lengths.append(lengths.numpy().astype(np.int64))
-
-    def examples(self) -> Any:
-        return States(self._model, Texts(np.concatenate(self._lengths)), is_counted=True)
-
-
-class _NoStore(ClientStore):
-    """A store that keeps nothing: there are no values."""
-
-    def put(self, *_: Any) -> None: ...
 
 
 # ---- counting ----------------------------------------------------------------------------------------------------
@@ -280,12 +177,12 @@ def client_of(number: int, size: int) -> Client:
 
 
 class DryRun:
-    """The rounds of a cell without values. sized: whether a client's number of texts decides its amounts."""
+    """The rounds of a cell without values. by_client: whether clients differ in more than their plans and sizes."""
 
     def __init__(
-        self, cell: Cell, backbone: str, training: Counted, features: FeatureCache, sized: bool = False
+        self, cell: Cell, backbone: str, training: Counted, features: FeatureCache, by_client: bool = False
     ) -> None:
-        self.cell, self.meter, self.sized = cell, training.meter, sized
+        self.cell, self.meter, self.by_client = cell, training.meter, by_client
         self.setting = meta_setting(cell, backbone, training, features)
         self.algorithm = build_algorithm(cell.algorithm, self.setting, cell.options)
         self.before = Channel(cell.codec)
@@ -298,10 +195,11 @@ class DryRun:
         is run that is not like an earlier one. RoundRefusedError where the method has fewer rounds.
         """
         algorithm, known, rounds = self.algorithm, dict[Hashable, Amounts](), list[Amounts]()
-        state = algorithm.init(clients, self.before, _NoStore())
+        state = algorithm.init(clients, self.before, NoStore())
         for number, cohort in enumerate(cohorts(self.cell, clients)):
             if algorithm.plan is None:
-                sizes = [len(client.train) for client in algorithm.learners(number + 1, cohort)]
+                learners = algorithm.learners(number + 1, cohort)
+                sizes = [(len(client.train), client.id if self.by_client else None) for client in learners]
                 key = (algorithm.alike(number + 1) if algorithm.alike else number, *sizes)
                 if key in known:
                     state = replace(state, round=number + 1)
@@ -316,7 +214,7 @@ class DryRun:
                 continue
             total: Counter[Hashable] = Counter()
             for client in cohort:
-                key = (len(client.train) if self.sized else 1, decisive(algorithm.plan(number + 1, client.id)))
+                key = (client.id if self.by_client else None, decisive(algorithm.plan(number + 1, client.id)))
                 if key not in known:
                     known[key] = self.measure(replace(state, round=number), [client])[1]
                 total.update(known[key])

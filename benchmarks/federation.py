@@ -135,7 +135,7 @@ def counted_clients(cell: Cell, settings: Settings) -> list[Client]:
 
     No encoder is needed, except for texts that are packed into blocks, whose number depends on the tokens.
     """
-    from benchmarks.dry_run import Texts
+    from benchmarks.stand_ins import Texts
 
     if task(cell.task).long_texts == "packed":
         clients, _ = build_clients(cell, load_inputs(cell, settings), settings)

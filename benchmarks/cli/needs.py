@@ -88,7 +88,7 @@ def known_records(words: argparse.Namespace, tables: Iterable[Benchmark]) -> lis
 
 
 def commands(missing: Iterable[Missing], scale: str) -> list[str]:
-    """The make commands that fill the gaps: one for each benchmark, number of seeds, and tasks that lack the same rows."""
+    """The make commands that fill the gaps: one for each benchmark, number of seeds, and tasks with the same gaps."""
     seeds: dict[tuple[str, str, str], int] = {}  # (benchmark, task, row) -> the most that a claim asks for
     for entry in missing:
         place = entry.at.benchmark, entry.task, entry.at.row

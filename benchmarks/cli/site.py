@@ -10,11 +10,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from benchmarks.shapes import derive_client, derive_for
 from benchmarks.cli.front import standings_at, tables_by_paper
 from benchmarks.errors import UserError
 from benchmarks.record import RunRecord, read_folders
 from benchmarks.registry import folder_of
+from benchmarks.shapes import derive_client, derive_for
 from benchmarks.spec import SCALES, Benchmark
 from fedsim.files import read_text
 

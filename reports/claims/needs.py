@@ -80,39 +80,45 @@ def needs(claim: Claim, runs: Runs, seeds: int = 0) -> Needs:
 
 def _compared(relation: Relation, runs: Runs) -> Iterator[tuple[At, str, int]]:
     """The rows on tasks whose records decide a relation, each with its number of seeds; none where shapes decide."""
-    tables, baselines, places = runs.tables, (), list[Place]()
+    is_counted = isinstance(relation, Cheaper) or (isinstance(relation, Better) and relation.measure == "rounds")
+    seeds, places, baselines = COUNTED_SEEDS if is_counted else SEEDS, _places(relation, runs), _baselines(relation)
+    yield from ((at, task, seeds) for at, task in places)
+    for task in dict.fromkeys(task for _, task in places) if baselines else ():
+        yield from ((at, task, seeds) for at in baselines)
+        if MAJORITY in {row.id for row in runs.tables.benchmark(baselines[0]).rows}:
+            yield At(baselines[0].benchmark, MAJORITY), task, SEEDS
+
+
+def _baselines(relation: Relation) -> tuple[At, ...]:
+    """The rows that set a relation's target."""
+    if isinstance(relation, Better) and relation.measure == "rounds":
+        return relation.target.baselines if relation.target else relation.than
+    return relation.target.baselines if isinstance(relation, Reaches | Cheaper) and relation.target else ()
+
+
+def _places(relation: Relation, runs: Runs) -> list[Place]:
+    """The rows and tasks that a relation names."""
+    tables = runs.tables
     match relation:
         case Sends() | CostShare(of="bytes" | "flops") | Cheaper(target=None):
-            return
+            return []
         case Reaches(rows=rows, target=target):
-            if target.only_printed and runs.scale.id != PAPER:
-                return
-            places, baselines = [(at, task) for at in rows for task in target.percent], target.baselines
+            is_vacuous = target.only_printed and runs.scale.id != PAPER
+            return [] if is_vacuous else [(at, task) for at in rows for task in target.percent]
         case AtMost(rows=rows, tasks=tasks):
-            places = [(at, task) for at in rows for task in tables.tasks(at, tasks)]
+            return [(at, task) for at in rows for task in tables.tasks(at, tasks)]
         case Same(row=row, other=other, tasks=tasks):  # one task is enough: code makes two runs one
-            places = [(at, task) for task in tables.tasks(row, tasks)[:1] for at in (row, other)]
+            return [(at, task) for task in tables.tasks(row, tasks)[:1] for at in (row, other)]
         case AverageBetter(rows=rows):
             rivals = [(row, chosen[row.benchmark]) for chosen in relation.choices() for row in rows]
-            places = [(at, task) for pair in rivals for task in tables.tasks(pair[0]) for at in pair]
-        case _:
-            rows, others = getattr(relation, "rows", ()), getattr(relation, "than", ())
-            if isinstance(relation, Similar | NotTold):
-                rows, others = (relation.row,), (relation.other,)
-            pairs = list(tables.pairs(rows, others, relation.tasks, getattr(relation, "scores", ())))
-            places = [(at, pair.task) for pair in pairs for at in (pair.row, pair.other)]
-            idle = others if isinstance(relation, Similar) else ()
-            places += [(at, pair.task) for pair in pairs for other in idle for at in tables.idle(other)]
-    if isinstance(relation, Cheaper) and relation.target:
-        baselines = relation.target.baselines
-    is_counted = isinstance(relation, Cheaper) or (isinstance(relation, Better) and relation.measure == "rounds")
-    if isinstance(relation, Better) and is_counted:
-        baselines = relation.target.baselines if relation.target else relation.than
-    yield from ((at, task, COUNTED_SEEDS if is_counted else SEEDS) for at, task in places)
-    for task in dict.fromkeys(task for _, task in places) if baselines else ():
-        yield from ((at, task, COUNTED_SEEDS if is_counted else SEEDS) for at in baselines)
-        if MAJORITY in {row.id for row in tables.benchmark(baselines[0]).rows}:
-            yield At(baselines[0].benchmark, MAJORITY), task, SEEDS
+            return [(at, task) for pair in rivals for task in tables.tasks(pair[0]) for at in pair]
+        case Similar(row=row, other=other) | NotTold(row=row, other=other):
+            pairs = list(tables.pairs((row,), (other,), relation.tasks, relation.scores))
+            idle = tables.idle(other) if isinstance(relation, Similar) else ()
+            return [(at, pair.task) for pair in pairs for at in (row, other, *idle)]
+        case Better() | Cheaper() | CostShare():
+            pairs = list(tables.pairs(relation.rows, relation.than, relation.tasks, getattr(relation, "scores", ())))
+            return [(at, pair.task) for pair in pairs for at in (pair.row, pair.other)]
 
 
 def _missing(runs: Runs, at: At, task: str, seeds: int) -> Missing:

@@ -137,12 +137,15 @@ def could_see(found: Opinion) -> str:
 
 
 def seeds_to_decide(found: Opinion) -> str:
-    """The number of seeds that would decide an open claim's effect at its spread, or "> 100"; "" where unknown."""
+    """The number of seeds that would decide an open claim's effect at its spread, or "> 100".
+
+    "" where it is unknown, or where as many were run, so that other comparisons keep the claim open.
+    """
     judged = found.known[0].judged if found.state is State.UNDECIDED and found.known else None
     if judged is None or not judged.components or judged.n < FEWEST_SEEDS:
         return ""
     n = seeds_needed(judged, found.known[0].margin)
-    return f"> {MOST_SEEDS}" if n is None else str(n)
+    return f"> {MOST_SEEDS}" if n is None else str(n) if n > judged.n else ""
 
 
 def closed(found: Opinion) -> tuple[Closed, ...]:

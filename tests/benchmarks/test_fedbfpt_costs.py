@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.backbones import architecture
-from benchmarks.shapes import derive_client
 from benchmarks.cli.main import main
 from benchmarks.client_costs import FlopMeter, batch_of_one, kept_bytes
-from benchmarks.client_costs import LIBRARY_NAMES, library_name, saved_bytes
 from benchmarks.costs import ClientCosts
-from benchmarks.fedbfpt.costs import COSTING
 from benchmarks.dry_run import wire_plan
+from benchmarks.fedbfpt.costs import COSTING
 from benchmarks.registry import benchmark
+from benchmarks.saved_size import LIBRARY_NAMES, library_name, saved_bytes
+from benchmarks.shapes import derive_client
 from benchmarks.spec import Cell
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.sequence import with_head

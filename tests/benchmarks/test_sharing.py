@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from benchmarks.stand_ins import Texts
 from benchmarks.encoding import Encoded
 from benchmarks.errors import UserError
-from benchmarks.dry_run import Texts
 from benchmarks.registry import benchmark
 from benchmarks.sharing import POOL, first_texts, share_out
 from benchmarks.spec import SCALES, Cell, Training
