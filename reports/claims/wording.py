@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from reports.claims.asked import Counted
 from reports.claims.cases import Case
 from reports.claims.decide import Decision, State
-from reports.evidence.inference import FEWEST_SEEDS, LEVEL, MOST_SEEDS, seeds_needed, smallest_effect
+from reports.evidence.inference import LEVEL, smallest_effect
+from reports.evidence.sample_size import FEWEST_SEEDS, MOST_SEEDS, seeds_needed
 from reports.evidence.statistics import Estimate
 from reports.pages.text import number
 

@@ -15,8 +15,6 @@ from functools import cache
 from reports.evidence.statistics import Component, Estimate, mean, sample_sd
 
 LEVEL = 0.05  # of wrong verdicts, at most
-FEWEST_SEEDS = 3  # that show a spread: two say hardly anything of it
-MOST_SEEDS = 100  # beyond which nobody is advised to go
 _SAME = 1e-9  # equal scores may differ by last bits; no test set is so large that one example counts for less
 
 
@@ -300,17 +298,3 @@ def smallest_margin(found: Estimate, power: float = 0.8, level: float = LEVEL) -
     if found.components is None:
         return None
     return sum(reach(found.components, each) for each in (level, (1 - power) / 2))
-
-
-def seeds_needed(found: Estimate, effect: float, level: float = LEVEL, most: int = MOST_SEEDS) -> int | None:
-    """The fewest seeds whose one-sided bound reaches an effect, at this estimate's spread.
-
-    With n seeds the bound lies t(1 - level; n - 1) sqrt(1/n + n_test/n_train) s from the value. None where no number
-    up to `most` is enough, as redrawn splits overlap, or where fewer than FEWEST_SEEDS show the spread.
-    """
-    if not found.components or found.n < FEWEST_SEEDS:
-        return None
-    for n in range(2, most + 1):
-        if reach([part.with_seeds(n, found.n) for part in found.components], level) <= abs(effect):
-            return n
-    return None

@@ -23,7 +23,6 @@ from reports.evidence.inference import (
     moved,
     quantile,
     resampled,
-    seeds_needed,
     sign_tail,
     similar,
     smallest_effect,
@@ -31,6 +30,7 @@ from reports.evidence.inference import (
     tail,
     with_sampling,
 )
+from reports.evidence.sample_size import seeds_needed
 from reports.evidence.statistics import Component, Estimate, exact, t_interval
 
 VALUES = st.lists(st.floats(-50, 50), min_size=2, max_size=10).filter(lambda values: max(values) - min(values) > 1e-3)
