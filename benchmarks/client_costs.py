@@ -7,7 +7,7 @@ counts where there is one. Every text has as many tokens as the cell cuts texts 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,9 +19,9 @@ from torch.utils.flop_counter import FlopCounterMode
 from benchmarks.backbones import architecture
 from benchmarks.costs import ClientCosts
 from benchmarks.dry_run import Amounts, Counted, DryRun, Meter, client_of, decisive
-from benchmarks.stand_ins import Features, OneText, States, Texts
 from benchmarks.saved_size import library_name, saved_bytes
 from benchmarks.spec import Cell, canonical_json
+from benchmarks.stand_ins import Features, OneText, States, Texts
 from fedsim.algorithms import trains
 from fedsim.data import Batch, Client, Subset
 from fedsim.engine import FederationState

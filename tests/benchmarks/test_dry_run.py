@@ -15,13 +15,13 @@ import fedsim.algorithms
 from benchmarks.client_costs import FlopRun, cell_flops
 from benchmarks.costs import ModelSizes, Sent, WirePlan
 from benchmarks.dry_run import client_of, cohorts, wire_plan
-from benchmarks.stand_ins import Texts
 from benchmarks.errors import DependsOnTextsError, RoundRefusedError
 from benchmarks.events import CellStarted, Trained
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.runner import run_cell
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell, Paper
+from benchmarks.stand_ins import Texts
 from fedsim.algorithms import Setting, algorithm_names
 from fedsim.algorithms.averaging import averaging
 from fedsim.data import Client, Subset

@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from benchmarks.stand_ins import Texts
 from benchmarks.encoding import Encoded
 from benchmarks.errors import UserError
 from benchmarks.registry import benchmark
 from benchmarks.sharing import POOL, first_texts, share_out
 from benchmarks.spec import SCALES, Cell, Training
+from benchmarks.stand_ins import Texts
 from benchmarks.tasks import DataSource, Examples, TaskData, task
 from fedsim.data import Client
 from partitions import Overlap, PartitionError, PartitionReport
