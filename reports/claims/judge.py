@@ -104,7 +104,7 @@ class Judgement:
         """The remarks. marks: of reasons for which columns are not judged that are told elsewhere."""
         sees = "would have seen" if self.ours in LEFT_OPEN else "sees"
         seen = f"{sees} {self.seen}" if self.seen else ""
-        more = f"at this effect and spread {self.more} seeds would decide" if self.more else ""
+        more = f"{self.more} seeds would decide this comparison at its effect and spread" if self.more else ""
         return "; ".join(filter(None, (self._why(marks), self.caveat, seen, more, self.elsewhere)))
 
     def _why(self, marks: Mapping[str, str]) -> str:
