@@ -150,7 +150,7 @@ def plan(cell: Cell, examples: Sequence[int] | None = None) -> WirePlan:
 
     examples: of each client, for methods that send something for each. UserError where bytes depend on the texts.
     """
-    from benchmarks.planning import wire_plan
+    from benchmarks.dry_run import wire_plan
 
     return wire_plan(cell, examples=examples)
 

@@ -130,19 +130,24 @@ def build_clients(cell: Cell, inputs: Inputs, settings: Settings) -> tuple[list[
     return share_out(cell, inputs.task, inputs.data, encoded)
 
 
-def training_examples(cell: Cell, settings: Settings) -> list[int]:
-    """How many examples each client trains on, counted on the data at hand.
+def counted_clients(cell: Cell, settings: Settings) -> list[Client]:
+    """The clients with the right numbers of texts, which are not cut into tokens.
 
-    No backbone is asked for, but of texts that are packed: how many blocks they fill, their tokens say.
+    No encoder is needed, except for texts that are packed into blocks, whose number depends on the tokens.
     """
-    from benchmarks.planned import Texts
+    from benchmarks.stand_ins import Texts
 
     if task(cell.task).long_texts == "packed":
         clients, _ = build_clients(cell, load_inputs(cell, settings), settings)
     else:
         uncut: defaultdict[str, Encoded] = defaultdict(lambda: Encoded(Texts()))
         clients, _ = share_out(cell, task(cell.task), _task_data(cell.task, cell.source, settings), uncut)
-    return [len(client.train) for client in clients]
+    return clients
+
+
+def training_examples(cell: Cell, settings: Settings) -> list[int]:
+    """The number of texts that each client trains on."""
+    return [len(client.train) for client in counted_clients(cell, settings)]
 
 
 def local_training(cell: Cell, on_batch: Callable[[int], None]) -> LocalTraining:

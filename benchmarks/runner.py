@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.cell import VALIDATION
+from benchmarks.dry_run import round_examples
 from benchmarks.environment import describe_environment
 from benchmarks.errors import UserError
 from benchmarks.events import CellFinished, CellStarted, CellWaits, RoundFinished, Sink, Trained
@@ -25,7 +26,6 @@ from benchmarks.found import cell_id_of, finished_record
 from benchmarks.measures import metric
 from benchmarks.predictions import pack_predictions, write_predictions
 from benchmarks.record import LedgerEntry, RoundRecord, RunRecord, chosen_round, write_record
-from benchmarks.rounds import round_examples
 from benchmarks.scoring import combine_errors, mean_error, sampling_error, scores
 from benchmarks.settings import Settings
 from benchmarks.spec import JSON, Cell

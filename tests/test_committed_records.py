@@ -13,8 +13,8 @@ import pytest
 
 from benchmarks.cli.main import main
 from benchmarks.costs import WirePlan
+from benchmarks.dry_run import wire_plan
 from benchmarks.errors import DependsOnTextsError
-from benchmarks.planning import wire_plan
 from benchmarks.predictions import has_predictions
 from benchmarks.record import RunRecord, read_record
 from benchmarks.registry import benchmark, rows_of, scale_of

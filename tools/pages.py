@@ -18,10 +18,10 @@ SCALE = "lite"
 
 def rendered() -> Iterator[tuple[str, str]]:
     """Name and text of every page, long form, judgement and audit; floats to ten digits, as CPUs differ in the last."""
-    from benchmarks.cli.derive import derive_client, derive_for
     from benchmarks.cli.paper import benchmarks_of, published_of
     from benchmarks.record import read_records
     from benchmarks.registry import benchmark, benchmark_ids, claims_of
+    from benchmarks.shapes import derive_client, derive_for
     from reports.audit.checks import Material, audit_markdown
     from reports.claims.judge import judge
     from reports.claims.tables import claims_markdown

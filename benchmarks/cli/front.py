@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from benchmarks.cli.derive import derive_for
 from benchmarks.cli.finished import Finished
 from benchmarks.cli.paper import audited, judged
 from benchmarks.errors import UserError
 from benchmarks.record import RunRecord, read_folders, write_bytes
 from benchmarks.registry import benchmark, benchmark_ids, columns_of
+from benchmarks.shapes import derive_for
 from benchmarks.spec import Benchmark
 
 if TYPE_CHECKING:

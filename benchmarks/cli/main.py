@@ -36,6 +36,7 @@ MODULES = {
     "bench": "services",
 }
 COMPUTING = ("run", "work", "sweep", "pretrain", "import", "campaign")  # what goes on where the terminal goes away
+DERIVING = ("plan", "report", "site")  # what keeps bytes and FLOPs by shapes in the results folder
 INTERRUPTED = 130
 # Of files and folders that a user can mend: full, forbidden, or something else than what belongs there.
 FILES_REFUSED = {
@@ -76,6 +77,8 @@ def _run(arguments: Sequence[str] | None) -> int:
             include(folder)
         if getattr(words, "data_dir", None) is not None:
             importlib.import_module("benchmarks.fetched").use(words.data_dir)
+        if words.command in DERIVING:
+            importlib.import_module("benchmarks.shapes").keep_in(words.results_dir)
         module = importlib.import_module(f"benchmarks.cli.{MODULES[words.command]}")
         with _outliving() if words.command in COMPUTING else nullcontext():
             status: int = getattr(module, f"{words.command}_command")(words)

@@ -1,4 +1,4 @@
-"""`plan --claims`: what each claim of a paper still needs, and the commands that compute it."""
+"""`plan --claims`: the cells that each claim of a paper still needs, and the commands that compute them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from benchmarks.timings import Timings, taken
 
 if TYPE_CHECKING:
     from reports.claims.cells import Runs
-    from reports.claims.needs import Missing, Needs
+    from reports.claims.needs import Missing
+
+HEADINGS = ("Claim", "Rows × tasks", "Complete", "Cells missing", "Hours *", "Left out †", "Seeds ‡")
 
 
 def show_needs(words: argparse.Namespace) -> int:
@@ -37,19 +39,21 @@ def show_needs(words: argparse.Namespace) -> int:
     runs, timings = _with_stand_ins(Runs.of_all(tables, scale, records), words), Timings(taken(records))
     seeds = len(words.seeds) if len(words.seeds) > 1 else 0
     found = [needs(claim, runs, seeds) for claim in claims]
+    more = {judgement.claim.id: judgement.more for judgement in judged(words.id, scale, records)}
     many = f"{seeds} seeds of everything" if seeds else f"{SEEDS} seeds ({COUNTED_SEEDS} where rounds are counted)"
     shown = Table(title=f"{words.id}, claims · scale {scale.id}: what {many} still need")
-    for heading in ("Claim", "Rows × tasks", "Complete", "Cells missing", "Hours *", "Left out †", "Seeds ‡"):
+    for heading in HEADINGS:
         shown.add_column(heading, justify="left" if heading in ("Claim", "Left out †", "Seeds ‡") else "right")
-    foreseen = {each.claim.id: each.more.short for each in judged(words.id, scale, records) if each.more}
     for each in found:
+        missing = [timings.seconds(cell) for entry in each.missing for cell in entry.cells]
+        hours = f"{sum(known or 0.0 for known in missing) / 3600:.1f}{' + ?' if None in missing else ''}"
         complete, name = str(each.places - len(each.missing)), each.claim.id
-        closed, decide = ", ".join(each.closed), foreseen.get(name, "")
-        shown.add_row(name, str(each.places), complete, *_amount(each, timings), closed, decide)
+        counts = str(each.places), complete, str(len(missing)), hours if missing else "0"
+        shown.add_row(name, *counts, ", ".join(each.closed), more.get(name, ""))
     Console().print(shown)
-    print("Verdicts hold for a number of seeds that is fixed before one looks (docs/statistics.md).")
+    print("Verdicts hold for a number of seeds that is fixed before the results are seen (docs/statistics.md).")
     print("* of one process, by the mean of the records of the same row and task, or of its method there; ? unknown.")
-    print("‡ that would decide by effects and spreads of what was run (none: not 100); ?: if what is not known agrees.")
+    print("‡ that would decide the claim's deciding comparison, if its effect and its spread stayed as they are.")
     for text in dict.fromkeys(f"† {name}: {why}." for each in found for name, why in each.closed.items()):
         print(text)
     for line in commands((entry for each in found for entry in each.missing), scale.id):
@@ -58,9 +62,9 @@ def show_needs(words: argparse.Namespace) -> int:
 
 
 def _with_stand_ins(runs: Runs, words: argparse.Namespace) -> Runs:
-    """With a stand-in also for each task without records of which the data directory has its stand-in's data alone.
+    """With a stand-in for each task without records whose own data are missing from the data directory.
 
-    What was fetched is there, and without a data directory all may be on the hub: so nothing is asked of the hub.
+    Without a data directory all data may be on the hub, which is not asked.
     """
     from benchmarks.cli.run import why_absent
 
@@ -78,19 +82,13 @@ def _with_stand_ins(runs: Runs, words: argparse.Namespace) -> Runs:
 
 
 def known_records(words: argparse.Namespace, tables: Iterable[Benchmark]) -> list[RunRecord]:
-    """Those of the results folder, and the committed ones of the papers."""
+    """The records of the results folder, and the committed ones of the papers."""
     folders = {folder_of(table.paper.id) / "records" for table in tables} | {words.results_dir / "records"}
     return read_folders(folder for folder in sorted(folders) if folder.is_dir())
 
 
-def _amount(found: Needs, timings: Timings) -> tuple[str, str]:
-    seconds = [timings.seconds(cell) for entry in found.missing for cell in entry.cells]
-    hours = sum(known or 0.0 for known in seconds) / 3600
-    return str(len(seconds)), f"{hours:.1f}{' + ?' if None in seconds else ''}" if seconds else "0"
-
-
 def commands(missing: Iterable[Missing], scale: str) -> list[str]:
-    """What make runs to fill the gaps, a line for each benchmark, number of seeds and tasks that lack the same rows."""
+    """The make commands that fill the gaps: one for each benchmark, number of seeds, and tasks with the same gaps."""
     seeds: dict[tuple[str, str, str], int] = {}  # (benchmark, task, row) -> the most that a claim asks for
     for entry in missing:
         place = entry.at.benchmark, entry.task, entry.at.row

@@ -7,10 +7,10 @@ import importlib.util
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from benchmarks.cli.derive import derive_client, derive_for
 from benchmarks.record import RunRecord, write_text
 from benchmarks.registry import benchmark, benchmark_ids, claims_of
 from benchmarks.settings import Settings
+from benchmarks.shapes import derive_client, derive_for
 from benchmarks.spec import Benchmark, Scale
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.cli.beside import Beside
-from benchmarks.cli.derive import derive_client, derive_for
 from benchmarks.cli.paper import show_audit, show_claims
 from benchmarks.cli.run import open_mirror
 from benchmarks.cli.select import Selection, selection, settings, tables_of
@@ -20,6 +19,7 @@ from benchmarks.errors import UserError
 from benchmarks.record import RunRecord, read_folders, write_record
 from benchmarks.registry import benchmark_ids
 from benchmarks.settings import Settings, available_cores, require_writable
+from benchmarks.shapes import derive_client, derive_for
 from benchmarks.spec import SCALES, digest
 
 if TYPE_CHECKING:

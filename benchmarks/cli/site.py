@@ -10,12 +10,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from benchmarks import derived
-from benchmarks.cli.derive import derive_client, derive_for
 from benchmarks.cli.front import standings_at, tables_by_paper
 from benchmarks.errors import UserError
 from benchmarks.record import RunRecord, read_folders
 from benchmarks.registry import folder_of
+from benchmarks.shapes import derive_client, derive_for
 from benchmarks.spec import SCALES, Benchmark
 from fedsim.files import read_text
 
@@ -46,11 +45,6 @@ def site_command(words: argparse.Namespace) -> int:
     made = build(material(shown, by_paper, words.scale, swept(by_paper, words.results_dir)), out)
     sizes = f"{made.other_bytes / 1e6:.1f} MB, and {made.data_bytes / 1e6:.1f} MB of records and data"
     print(f"{made.pages} pages of {len(shown)} records, {sizes}: open {made.index}")
-    if derived.MISSING:
-        print(
-            f"{len(derived.MISSING)} counts of bytes or FLOPs are left out: torch is not installed, and "
-            f"{derived.FILE.name} does not hold them; where torch is, `python tools/derived.py` brings them in"
-        )
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
-from itertools import count, cycle, islice
+from itertools import count
 
 from reports.evidence.inference import LEVEL, chance, median_bounds, sign_tail
 from reports.evidence.statistics import Estimate, printed
@@ -21,10 +21,6 @@ class Counted(Estimate):
 
     bounds: tuple[tuple[float, float], ...] = ()
     ratio: float = 0.0
-
-    def with_seeds(self, seeds: int) -> Counted:
-        """The values that so many seeds would give, if they fell as these did."""
-        return counted(tuple(islice(cycle(self.bounds), seeds)) if self.bounds else (), self.ratio, self.note)
 
     @property
     def needed(self) -> int:

@@ -11,7 +11,6 @@ from benchmarks.spec import Benchmark, Scale
 from reports.claims import wording
 from reports.claims.cells import Runs, Tables
 from reports.claims.decide import Part, State, decision, parts_of
-from reports.claims.foreseen import Foreseen, foreseen
 from reports.claims.in_print import InPrint
 from reports.claims.in_records import InRecords
 from reports.claims.wording import Closed, Opinion
@@ -41,7 +40,7 @@ class Judgement:
     "fails by derivation", "undecided", "not judged" (before any run, where all of its columns are shut) or "not run".
     effect: the number that decides, or keeps it from being decided, with its interval; closed: columns of which nothing
     is judged, and why; still: what else keeps it open; seen: the smallest effect that so many seeds would decide; more:
-    how many would, if what was found stayed as it is.
+    how many seeds would decide the effect of an open claim at its spread, or "> 100".
     without: the columns that its verdict says nothing of, as none of their records can.
     otherwise: another reading's name -> its two verdicts and numbers. stand_ins: tasks that were judged in place of
     others that have no records, in words. at_last: our verdict where the last round's scores count; "" where they do.
@@ -59,7 +58,7 @@ class Judgement:
     closed: tuple[Closed, ...] = ()
     still: str = ""
     seen: str = ""
-    more: Foreseen | None = None
+    more: str = ""
     without: str = ""
     otherwise: Mapping[str, tuple[str, str, str, str]] = field(default_factory=dict)
     stand_ins: tuple[str, ...] = ()
@@ -105,7 +104,7 @@ class Judgement:
         """The remarks. marks: of reasons for which columns are not judged that are told elsewhere."""
         sees = "would have seen" if self.ours in LEFT_OPEN else "sees"
         seen = f"{sees} {self.seen}" if self.seen else ""
-        more = self.more.text if self.more else ""
+        more = f"{self.more} seeds would decide this comparison at its effect and spread" if self.more else ""
         return "; ".join(filter(None, (self._why(marks), self.caveat, seen, more, self.elsewhere)))
 
     def _why(self, marks: Mapping[str, str]) -> str:
@@ -163,7 +162,7 @@ def judge(
                 wording.closed(ours),
                 wording.still_open(ours),
                 wording.could_see(ours),
-                foreseen(parts),
+                wording.seeds_to_decide(ours),
                 wording.without(ours),
                 dict(_otherwise(claim, source, published, benchmarks)),
                 tuple(stand_ins),

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from reports.claims.foreseen import FEWEST, STEPS
 from reports.claims.judge import Judgement
+from reports.evidence.sample_size import FEWEST_SEEDS, MOST_SEEDS
 from reports.pages.render import escape, table_line
 
 HEADERS = (
@@ -36,8 +36,8 @@ RULE = (
     "baseline itself proves nothing, unless its failing is what is claimed. Columns that cannot be judged at a scale, "
     "by three seeds or more, are left out, and named, where most of a claim's columns are left. What follows from "
     "shapes, or from what a method is, holds or fails by derivation. Would have seen, or sees: the distance from what "
-    "is asked that these seeds decide four times of five. At these effects: if means and spreads stayed what they are "
-    f"where {FEWEST} seeds or more were run; tried are {', '.join(map(str, STEPS))} seeds."
+    "is asked that these seeds decide four times of five. Seeds that would decide: those whose one-sided bound reaches "
+    f"the effect shown, if its mean and its spread over {FEWEST_SEEDS} seeds or more stayed as they are."
 )
 
 
@@ -89,8 +89,8 @@ def summary(judgements: Sequence[Judgement]) -> str:
     }
     counts = {where: Counter(found).most_common() for where, found in verdicts.items()}
     parts = (f"{where} {', '.join(f'{n} {verdict}' for verdict, n in found)}" for where, found in counts.items())
-    beyond = sum(found.more is not None and found.more.is_out_of_reach for found in judgements)
-    rest = f" By what was run, not even {STEPS[-1]} seeds would decide {beyond} of these." if beyond else ""
+    beyond = sum(found.more.startswith(">") for found in judgements)
+    rest = f" At their effects and spreads, {beyond} of these need more than {MOST_SEEDS} seeds." if beyond else ""
     return f"{len(judgements)} claims: {'; '.join(parts)}.{rest}{_at_last_round(judgements)}"
 
 

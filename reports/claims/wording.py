@@ -10,6 +10,7 @@ from reports.claims.asked import Counted
 from reports.claims.cases import Case
 from reports.claims.decide import Decision, State
 from reports.evidence.inference import LEVEL, smallest_effect
+from reports.evidence.sample_size import FEWEST_SEEDS, MOST_SEEDS, seeds_needed
 from reports.evidence.statistics import Estimate
 from reports.pages.text import number
 
@@ -134,6 +135,18 @@ def could_see(found: Opinion) -> str:
     case = found.known[0]
     least = None if case.judged is None else smallest_effect(case.judged)
     return "" if least is None else f"{number(least)}{case.asked.unit}"
+
+
+def seeds_to_decide(found: Opinion) -> str:
+    """The number of seeds that would decide an open claim's effect at its spread, or "> 100".
+
+    "" where it is unknown, or where as many were run, so that other comparisons keep the claim open.
+    """
+    judged = found.known[0].judged if found.state is State.UNDECIDED and found.known else None
+    if judged is None or not judged.components or judged.n < FEWEST_SEEDS:
+        return ""
+    n = seeds_needed(judged, found.known[0].margin)
+    return f"> {MOST_SEEDS}" if n is None else str(n) if n > judged.n else ""
 
 
 def closed(found: Opinion) -> tuple[Closed, ...]:

@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.cli.main import main
 from benchmarks.costs import ModelSizes
+from benchmarks.dry_run import wire_plan
 from benchmarks.errors import DependsOnTextsError
-from benchmarks.planning import wire_plan
 from benchmarks.registry import benchmark
 from benchmarks.spec import Scale
 from reports.evidence.published import read_published

@@ -7,13 +7,11 @@ import json
 import pytest
 import torch
 
-from benchmarks import backbones, byte_pairs
+from benchmarks import byte_pairs
 from benchmarks.backbones import KNOWN, architecture, build_tokenizer, depth, locate
 from benchmarks.byte_pairs import byte_level_tokenizer
-from benchmarks.effort import _with_same_vocabulary
 from benchmarks.errors import UserError
 from benchmarks.federation import longest_text
-from benchmarks.settings import Settings
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.sequence import with_head
 
@@ -190,15 +188,3 @@ def test_without_its_text_it_says_what_is_missing(tmp_path) -> None:
         locate("roberta-mini-fresh", True, tmp_path, tmp_path)
     with pytest.raises(UserError, match=r"'gpt2-mini-fresh': .* the data directory is not set"):
         locate("gpt2-mini-fresh", True, None, tmp_path)
-
-
-def test_effort_counts_tokens_of_the_same_vocabulary_alone(corpus, small, tmp_path, monkeypatch) -> None:
-    settings = Settings(tmp_path / "results", corpus)
-    assert _with_same_vocabulary("tiny-gpt2-fresh", settings) in ("tiny", "tiny-gpt2-fresh")
-    assert _with_same_vocabulary("gpt2-mini-fresh", settings) == "gpt2-mini-fresh"
-    with pytest.raises(UserError, match="no tokenizer of gpt2-fresh on this machine"):
-        _with_same_vocabulary("gpt2-fresh", settings)
-    monkeypatch.setitem(KNOWN, "words", backbones.Backbone("words", {**KNOWN["tiny"].config, "vocab_size": 50257}))
-    with pytest.raises(UserError, match="no tokenizer of gpt2-fresh on this machine"):  # of as many words, but others
-        _with_same_vocabulary("gpt2-fresh", settings)
-    assert _with_same_vocabulary("gpt2-fresh", Settings(tmp_path / "results", tmp_path / "data")) == "gpt2-fresh"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.planning import wire_plan
+from benchmarks.dry_run import wire_plan
 from benchmarks.record import RunRecord
 from benchmarks.registry import benchmark, scale_of
 from benchmarks.runner import run_cell

@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.backbones import architecture
-from benchmarks.cli.derive import derive_client
 from benchmarks.cli.main import main
+from benchmarks.client_costs import FlopMeter, batch_of_one, kept_bytes
 from benchmarks.costs import ClientCosts
+from benchmarks.dry_run import wire_plan
 from benchmarks.fedbfpt.costs import COSTING
-from benchmarks.planning import wire_plan
 from benchmarks.registry import benchmark
-from benchmarks.saved import LIBRARY_NAMES, library_name, saved_bytes
+from benchmarks.saved_size import LIBRARY_NAMES, library_name, saved_bytes
+from benchmarks.shapes import derive_client
 from benchmarks.spec import Cell
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.sequence import with_head
@@ -196,8 +197,6 @@ def test_activations_of_a_layer_by_hand(tiny_activations: Callable[[tuple[int, .
 
 @pytest.fixture
 def tiny_activations() -> Callable[[tuple[int, ...]], int]:
-    from benchmarks.flops import FlopCounter, Size
-    from benchmarks.resources import kept_bytes
     from fedsim.models.model import Model
     from fedsim.objectives import MaskedLM, Vocabulary
     from fedsim.precision import Precision
@@ -211,10 +210,11 @@ def tiny_activations() -> Callable[[tuple[int, ...]], int]:
     model = Model(network, Precision(torch.device("meta"), "fp32"), MaskedLM(90, Vocabulary(90, mask_id=4)))
 
     def kept(layers: tuple[int, ...]) -> int:
-        counter = FlopCounter()
-        with counter:
+        meter = FlopMeter()
+        with meter:
+            meter.values.asked = 2
             trained = frozenset().union(*(model.groups.layers[layer] for layer in layers))
-            return kept_bytes(model, trained, Size(8, 2), counter)
+            return kept_bytes(model, trained, batch_of_one(8, model.objective))
 
     return kept
 

@@ -9,8 +9,8 @@ import pytest
 from benchmarks.claims import Better
 from benchmarks.cli.main import main
 from benchmarks.customise import with_backbone, with_settings
+from benchmarks.dry_run import wire_plan
 from benchmarks.fedfreezebert.setup import DATA_SEED, ENGLISH_EXAMPLES, REFERENCES
-from benchmarks.planning import wire_plan
 from benchmarks.record import RunRecord
 from benchmarks.registry import benchmark, claims_of, scale_of
 from benchmarks.runner import run_cell

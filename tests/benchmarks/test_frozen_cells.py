@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.dry_run import wire_plan
 from benchmarks.errors import UserError
 from benchmarks.events import CellFailed
 from benchmarks.executors import run_cells
-from benchmarks.planning import wire_plan
 from benchmarks.record import RunRecord, read_record
 from benchmarks.runner import run_cell
 from benchmarks.settings import Settings

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from benchmarks.backbones import build_tokenizer, locate
+from benchmarks.dry_run import wire_plan
 from benchmarks.encoding import encode
 from benchmarks.federation import build_clients, load_inputs
-from benchmarks.planning import wire_plan
 from benchmarks.record import RunRecord
 from benchmarks.registry import benchmark, scale_of
 from benchmarks.runner import run_cell

@@ -11,9 +11,9 @@ import pytest
 
 from benchmarks.cli.arguments import build_parser
 from benchmarks.cli.select import selection
+from benchmarks.dry_run import wire_plan
 from benchmarks.errors import DependsOnTextsError
 from benchmarks.fedfreezebert.setup import METHODS, SENTIMENT, training_of
-from benchmarks.planning import wire_plan
 from benchmarks.registry import benchmark as benchmark_of
 from benchmarks.registry import benchmark_ids
 from reports.pages.files import BEGIN, END

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.cli.main import main
+from benchmarks.dry_run import wire_plan
 from benchmarks.federation import build_clients, load_inputs, training_examples
-from benchmarks.planning import wire_plan
 from benchmarks.record import read_records
 from benchmarks.registry import benchmark, rows_of, scale_of
 from benchmarks.settings import Settings
@@ -141,6 +141,33 @@ def like(cell: Cell, other: Cell) -> bool:
     """Whether two cells are one method's on one task, whatever the seed and the learning rate."""
     fields = "scale", "task", "algorithm", "backbone", "options", "head"
     return all(getattr(cell, name) == getattr(other, name) for name in fields)
+
+
+def test_tasks_with_equal_numbers_and_rows_without_traffic_are_folded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    methods = "local-majority,central,local-only,fedavg,fedsplitbert"
+    words = ["plan", "fedsplitbert-table3", "--methods", methods, "--tasks", "mrpc,rte,wnli", "--scale", "lite"]
+    assert main([*words, "--results-dir", str(tmp_path)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "│ MRPC, RTE, WNLI │ FedAvg │" in out
+    assert "│ MRPC │ FedSplitBERT │" in out  # c differs from task to task
+    assert "│ RTE, WNLI │ FedSplitBERT │" in out
+    assert "Nothing is sent: Majority-class baseline, by client, Centralised training." in out
+    assert "Nothing is sent but 0.27 GB one-time: Local only." in out
+
+
+def test_hours_by_flops_say_what_they_assume(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["plan", "fedsplitbert-table3", "--tasks", "wnli", "--methods", "fedavg", "--results-dir", str(tmp_path)]
+    assert main([*words, "--tflops", "1"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "sustained 1 TFLOP/s, as if every text had 32 tokens, at which texts are cut" in out
+    hours = []
+    for rate in ("1", "2"):
+        assert main([*words, "--tflops", rate, "--json"]) == 0
+        hours.append(json.loads(capsys.readouterr().out)["hours"])
+    assert hours[0] == pytest.approx(2 * hours[1])
+    assert hours[1] > 0
 
 
 def test_a_seed_is_planned_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

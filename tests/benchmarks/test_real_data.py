@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.cli.main import main
+from benchmarks.dry_run import wire_plan
 from benchmarks.fedsplitbert.setup import LABEL_SHARES_3
-from benchmarks.planning import wire_plan
 from benchmarks.record import RunRecord, read_records
 from benchmarks.sharing import VALIDATION_SHARE
 from benchmarks.tasks import DataSource, task

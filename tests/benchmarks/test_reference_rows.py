@@ -13,11 +13,10 @@ import pytest
 
 from benchmarks.cli.main import main
 from benchmarks.customise import with_settings
-from benchmarks.effort import estimate_effort
+from benchmarks.dry_run import wire_plan
 from benchmarks.events import CellFinished, CellStarted
 from benchmarks.executors import run_cells
 from benchmarks.fedsplitbert.setup import PERSONALISED, REFERENCES
-from benchmarks.planning import wire_plan
 from benchmarks.predictions import read_predictions
 from benchmarks.record import RunRecord
 from benchmarks.registry import benchmark, benchmark_ids
@@ -215,18 +214,6 @@ def test_the_overall_majority_is_one_answer(finished: dict[str, RunRecord], modu
 def test_the_linear_model_learns_the_generated_data(finished: dict[str, RunRecord]) -> None:
     linear, majority = (finished[row].rounds[-1].pooled_scores["test"] for row in ("linear", "overall-majority"))
     assert linear["accuracy"] > majority["accuracy"] + 0.1
-
-
-@pytest.mark.parametrize("row", ["overall-majority", "linear"])
-def test_without_an_encoder_no_flops_are_counted(row: str, cells_of: CellsOf) -> None:
-    (cell,) = cells_of([row])
-    assert estimate_effort(cell, Settings()).flops == 0
-
-
-def test_a_prior_costs_flops_of_answers_alone(cells_of: CellsOf) -> None:
-    (prior, tuned) = cells_of(BEGUN[::-1])
-    assert estimate_effort(prior, Settings()).training_flops == 0
-    assert estimate_effort(prior, Settings()).scoring_flops == estimate_effort(tuned, Settings()).scoring_flops > 0
 
 
 # ---- what is said of them --------------------------------------------------------------------------------------------

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from benchmarks.cli.main import main
+from benchmarks.dry_run import wire_plan
 from benchmarks.environment import PACKAGES
 from benchmarks.events import CellFailed, CellFinished, CellStarted, RoundFinished, Trained
 from benchmarks.executors import run_cells
-from benchmarks.planning import wire_plan
 from benchmarks.record import RunRecord, read_record
 from benchmarks.runner import run_cell
 from benchmarks.settings import Settings

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from benchmarks.encoding import Encoded
 from benchmarks.errors import UserError
-from benchmarks.planned import Texts
 from benchmarks.registry import benchmark
 from benchmarks.sharing import POOL, first_texts, share_out
 from benchmarks.spec import SCALES, Cell, Training
+from benchmarks.stand_ins import Texts
 from benchmarks.tasks import DataSource, Examples, TaskData, task
 from fedsim.data import Client
 from partitions import Overlap, PartitionError, PartitionReport

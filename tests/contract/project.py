@@ -15,19 +15,18 @@ from typing import Any
 import numpy as np
 
 from benchmarks.cell import Cell
-from benchmarks.cli.derive import derive_client, derive_for
 from benchmarks.cli.paper import audited, benchmarks_of, judged, published_of
 from benchmarks.cli.report import page_of
 from benchmarks.cli.select import part_of
 from benchmarks.costs import WirePlan
-from benchmarks.derived import key_of
+from benchmarks.dry_run import wire_plan
 from benchmarks.errors import DependsOnTextsError, UserError
 from benchmarks.federation import DATA_SEED
 from benchmarks.fetched import source_of
-from benchmarks.planning import wire_plan
 from benchmarks.predictions import read_predictions
 from benchmarks.record import RunRecord, read_folders
 from benchmarks.registry import benchmark, benchmark_ids, claims_of, folder_of
+from benchmarks.shapes import derive_client, derive_for, key_of
 from benchmarks.tasks import TaskData, task, tasks
 from reports.claims.cells import Runs
 from reports.claims.decide import decision, parts_of
@@ -231,7 +230,7 @@ def verdicts(paper: str, scale_id: str, records: Sequence[RunRecord]) -> Iterato
         others = {f"read as {name}": VERDICTS[texts[2]] for name, texts in found.otherwise.items()}
         facts = {"verdict": VERDICTS[found.ours], "at the last round": VERDICTS[found.at_last], **others}
         facts["smallest effect"] = numbers_in(found.seen)
-        facts["would decide"] = f"{found.more.state.value}, {found.more.seeds} seeds" if found.more else ""
+        facts["would decide"] = f"{found.more} seeds" if found.more else ""
         cases = decision(parts_of(claim.relations, source)).cases
         yield Verdict(claim.id, "records", facts, tuple(_comparison(case, state.value) for case, state in cases))
 

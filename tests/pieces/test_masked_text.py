@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from benchmarks.backbones import KNOWN, build_tokenizer, locate
+from benchmarks.dry_run import wire_plan
 from benchmarks.encoding import encode
 from benchmarks.federation import build_clients, load_inputs
-from benchmarks.planning import wire_plan
 from benchmarks.runner import run_cell
 from benchmarks.spec import Cell, Training
 from benchmarks.tasks import DataSource, Examples, Task, TaskData

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from benchmarks.cli.derive import derive_for
 from benchmarks.cli.paper import benchmarks_of, published_of
 from benchmarks.registry import claims_of
+from benchmarks.shapes import derive_for
 from benchmarks.spec import Published
 from reports import ReportError
 from reports.audit.checks import Finding, Material

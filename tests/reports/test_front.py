@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarks.claims import Claim
-from benchmarks.cli.derive import derive_for
 from benchmarks.registry import benchmark
+from benchmarks.shapes import derive_for
 from reports.audit.checks import Finding
 from reports.claims.judge import Judgement
 from reports.evidence.records import request_for

@@ -30,6 +30,7 @@ from reports.evidence.inference import (
     tail,
     with_sampling,
 )
+from reports.evidence.sample_size import seeds_needed
 from reports.evidence.statistics import Component, Estimate, exact, t_interval
 
 VALUES = st.lists(st.floats(-50, 50), min_size=2, max_size=10).filter(lambda values: max(values) - min(values) > 1e-3)
@@ -258,3 +259,14 @@ def test_the_smallest_effect_and_margin_have_their_power() -> None:
     assert smallest_margin(found) == pytest.approx(2 * (1.6449 + 1.2816), abs=1e-3)
     assert smallest_effect(Estimate(1.0)) is smallest_margin(Estimate(1.0)) is None
     assert similar(replace(found, value=0.0), smallest_margin(found) or 0.0) is True
+
+
+def test_the_number_of_seeds_by_hand() -> None:
+    """s = 4, splits of 20 %: with 15 seeds t(0.95; 14) = 1.7613 times √(1/15 + 1/4) · 4 = 2.2509 reaches 3.965.
+
+    The error never falls below √¼ · 4 = 2, so an effect of 3 stays open; without overlap 1.9432 · 4/√7 reaches 2.938.
+    """
+    redrawn, central = (resampled([0.0, 4.0, 8.0], ratio) for ratio in (0.25, 0.0))
+    assert [seeds_needed(redrawn, effect) for effect in (3.97, -3.97, 3.96, 3.0)] == [15, 15, 16, None]
+    assert [seeds_needed(central, effect) for effect in (2.94, 2.93)] == [7, 8]
+    assert seeds_needed(resampled([0.0, 4.0], 0.0), 9.0) is seeds_needed(Estimate(1.0), 9.0) is None

@@ -1,4 +1,4 @@
-"""Profiles, probabilities of improvement, the front and what is kept of shapes: on numbers that one can count."""
+"""Profiles, probabilities of improvement and the front: on numbers that one can count."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks import derived
-from benchmarks.cli.derive import costs_of, derive_client, derive_for, plan_of
 from benchmarks.measures import metric
-from benchmarks.registry import benchmark
 from reports.pages.styles import colour_of
 from reports.site.charts import front_chart
 from reports.site.points import Point, with_front
@@ -104,55 +101,3 @@ def test_a_method_has_one_colour() -> None:
     assert colour_of("FedAvg") == colour_of("FedAvg") != colour_of("FedProx")
     assert len({colour_of(f"c = {layer}") for layer in (0, 4, 6, 8, 10, 12)}) == 6
     assert colour_of("a name that nobody knows").startswith("#")
-
-
-# ---- what is kept of shapes ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("table", "row"),
-    [
-        ("fedsplitbert-table3", "fedsplitbert-qat"),
-        ("fedsplitbert-table3", "fedadam"),
-        ("fedbfpt-pretraining", "fedbfpt"),
-        ("fedfreezebert-table4", "fedavg-ordinary"),
-    ],
-)
-def test_kept_plans_are_what_the_code_derives(table: str, row: str) -> None:
-    found = benchmark(table)
-    scale, column = found.scale("paper"), found.columns[0]
-    cell = found.cell(found.row(row), column, scale, 0)
-    assert derived.key_of("plan", cell) in derived._kept(), "stale: run `python tools/derived.py`"
-    kept, fresh = derive_for(found)(found.row(row), column, scale), plan_of(cell, None)
-    assert kept is not None
-    assert fresh is not None
-    assert (kept.total, kept.setup_bytes) == (fresh.total, fresh.setup_bytes)
-    assert (kept.sizes, kept.kinds) == (fresh.sizes, fresh.kinds)
-    assert kept.over(cell.training.rounds) == fresh.over(cell.training.rounds)
-
-
-def test_kept_costs_are_what_the_code_derives() -> None:
-    found = benchmark("fedbfpt-table2")
-    cell = found.costed(found.row("fedbfpt"), found.columns[0], found.scale("paper"))
-    assert cell is not None
-    assert derived.key_of("client", cell) in derived._kept(), "stale: run `python tools/derived.py`"
-    assert derive_client(cell) == costs_of(cell)
-
-
-def test_keys_tell_cells_of_other_shapes_apart() -> None:
-    found = benchmark("fedsplitbert-table3")
-    scale, column = found.scale("paper"), found.columns[0]
-    cells = [found.cell(row, column, scale, 0) for row in found.rows]
-    base = cells[0]
-    longer = replace(base, training=replace(base.training, rounds=base.training.rounds + 1))
-    faster = replace(base, training=replace(base.training, learning_rate=1.0))
-    assert derived.key_of("plan", longer) != derived.key_of("plan", base) == derived.key_of("plan", faster)
-    assert derived.key_of("plan", base, 10) != derived.key_of("plan", base) != derived.key_of("client", base)
-    assert len({derived.key_of("plan", cell) for cell in cells}) > 6
-
-
-def test_without_torch_what_is_not_kept_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(derived, "is_derivable", lambda: False)
-    monkeypatch.setattr(derived, "MISSING", set())
-    assert derived.answered("plan-of-nothing", derived.plan_from, lambda: pytest.fail("asked")) is None
-    assert {"plan-of-nothing"} == derived.MISSING

@@ -86,7 +86,7 @@ def test_one_line_says_what_keeps_a_claim_open(
     )
     seen, _, more = seen.partition("; ")
     assert float(seen) > 3
-    assert more == "by what was run, not even 100 seeds would decide it"  # half of its columns cannot be judged
+    assert more == "5 seeds would decide this comparison at its effect and spread"
     console = Console(file=io.StringIO(), width=2000)
     print_claims(judged, console)
     terminal = console.file.getvalue()  # type: ignore[attr-defined]

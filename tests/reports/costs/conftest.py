@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.cli.derive import derive_for
 from benchmarks.fedfreezebert.table4 import BENCHMARK as TABLE4
 from benchmarks.record import LedgerEntry, RoundRecord, RunRecord
+from benchmarks.shapes import derive_for
 from benchmarks.spec import Benchmark, Row
 from reports.evidence.records import Derive, Request, request_for
 

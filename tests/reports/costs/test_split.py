@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.cli.derive import derive_for
 from benchmarks.costs import Costing
 from benchmarks.fedbert.table2 import BENCHMARK as TABLE2
+from benchmarks.shapes import derive_for
 from reports import ReportError
 from reports.evidence.records import request_for
 from reports.evidence.split import Split

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from benchmarks.costs import WirePlan
+from benchmarks.dry_run import wire_plan
 from benchmarks.fedsplitbert.figure6 import BENCHMARK as FIGURE6
 from benchmarks.fedsplitbert.table6 import BENCHMARK as TABLE6
-from benchmarks.planning import wire_plan
 from benchmarks.record import RunRecord
 from benchmarks.spec import Column, Row, Scale
 from reports.evidence.equations import derive_costs

@@ -9,9 +9,7 @@ from typing import IO, Any, cast
 
 import torch
 
-Shapes = Iterable[tuple[str, Sequence[int]]]  # a tensor's name and its sizes
-
-# What the transformers library's masked language models call the parts of their heads, and the encoder beneath.
+# The names that the transformers library's masked language models give the encoder and the parts of their heads.
 LIBRARY_NAMES: Mapping[str, Mapping[str, str]] = {
     "bert": {
         "encoder": "bert",
@@ -28,11 +26,10 @@ LIBRARY_NAMES: Mapping[str, Mapping[str, str]] = {
 }
 
 
-class _Counter(io.RawIOBase):
-    """A file that keeps nothing of what is written to it but how much it was."""
+class _Discarded(io.RawIOBase):
+    """A file that keeps the number of bytes written to it and nothing else."""
 
-    def __init__(self) -> None:
-        self.count = 0
+    count = 0
 
     def writable(self) -> bool:
         return True
@@ -43,23 +40,23 @@ class _Counter(io.RawIOBase):
         return size
 
 
-def saved_bytes(tensors: Shapes) -> int:
-    """Bytes of the file that `torch.save` makes of a dict of fp32 tensors, in the order in which they are given.
+def saved_bytes(tensors: Iterable[tuple[str, Sequence[int]]]) -> int:
+    """Bytes of the file that `torch.save` makes of a dict of fp32 tensors, given as names and shapes, in their order.
 
-    That is their values, each aligned in an archive, and names; the file is written, and thrown away as it is.
+    That is their values, each aligned in an archive, and names, which some papers print as the cost of communication.
     """
-    return _saved(tuple((name, tuple(sizes)) for name, sizes in tensors))
+    return _saved(tuple((name, tuple(shape)) for name, shape in tensors))
 
 
 @lru_cache
 def _saved(tensors: tuple[tuple[str, tuple[int, ...]], ...]) -> int:
-    file = _Counter()  # zeros that nobody wrote take no memory
-    torch.save({name: torch.zeros(sizes) for name, sizes in tensors}, cast("IO[bytes]", file))
+    file = _Discarded()  # zeros that nobody wrote take no memory
+    torch.save({name: torch.zeros(shape) for name, shape in tensors}, cast("IO[bytes]", file))
     return file.count
 
 
 def library_name(name: str, family: str) -> str:
-    """What the transformers library calls a parameter of a masked language model; its own name in other families.
+    """The transformers library's name of a masked language model's parameter; our name in other families.
 
     family: the model type, such as "bert". Names are part of a saved file.
     """

@@ -1,0 +1,283 @@
+"""Dry runs: a cell's own rounds on `meta` tensors, which have shapes and no values, and the bytes that they send."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from benchmarks.backbones import architecture
+from benchmarks.costs import ModelSizes, WirePlan
+from benchmarks.errors import RoundRefusedError, UserError
+from benchmarks.spec import Cell
+from benchmarks.stand_ins import META, Features, NoStore, OneText, States, Texts
+from benchmarks.tasks import task
+from fedsim.algorithms import Setting, build_algorithm
+from fedsim.data import Batch, Client, ExampleSet, Subset
+from fedsim.engine import FederatedAlgorithm, FederationState, draw_cohort
+from fedsim.errors import FederationError
+from fedsim.feature_cache import FeatureCache
+from fedsim.models.encoder import encoder_from_config
+from fedsim.models.model import Model
+from fedsim.models.sequence import with_head
+from fedsim.objectives import Objective, Vocabulary, build_objective
+from fedsim.plan import ExchangePlan
+from fedsim.precision import Precision
+from fedsim.training import LocalTraining
+from fedsim.wire import Channel
+
+Amounts = Mapping[Hashable, int]  # what is counted -> how much of it; amounts of clients and rounds add up
+aten = torch.ops.aten
+
+# ---- rounds ------------------------------------------------------------------------------------------------------
+
+
+def cohorts(cell: Cell, clients: Sequence[Client]) -> Iterator[list[Client]]:
+    """The clients that take part in each round of a cell, as the engine draws them; UserError without rounds."""
+    if cell.training.rounds < 1:
+        raise UserError(f"training.rounds: expected a number above 0, found {cell.training.rounds}")
+    for number in range(1, cell.training.last_round + 1):
+        yield draw_cohort(clients, cell.training.participation, cell.seed, number)
+
+
+def round_examples(cell: Cell, clients: Sequence[Client], algorithm: FederatedAlgorithm) -> tuple[int, ...]:
+    """Examples that go through the optimiser in each round of a cell, with its local epochs."""
+    drawn = enumerate(cohorts(cell, clients), start=1)
+    epochs = cell.training.local_epochs
+    return tuple(epochs * sum(len(one.train) for one in algorithm.learners(number, cohort)) for number, cohort in drawn)
+
+
+def decisive(plan: ExchangePlan) -> Hashable:
+    """The part of a plan that decides bytes and FLOPs: not which of the server's layers a frozen one stands for."""
+    exchanged = plan.download | plan.upload
+    return (
+        frozenset(plan.view),
+        plan.train,
+        plan.download,
+        plan.upload,
+        frozenset((name, plan.view[name]) for name in exchanged),
+    )
+
+
+# ---- counting ----------------------------------------------------------------------------------------------------
+
+
+class Values(TorchDispatchMode):
+    """Answers code that asks a `meta` tensor for values: true, 1, 1.0; of a mask over tokens, `asked` places."""
+
+    asked = 1
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func is aten._local_scalar_dense.default and args[0].is_meta:
+            return 1.0 if args[0].is_floating_point() else args[0].dtype == torch.bool or 1
+        if func is aten._to_copy.default and args[0].is_meta and torch.device(kwargs.get("device") or META) != META:
+            return torch.zeros(args[0].shape, **kwargs)
+        if func is aten.index.Tensor:
+            args = (args[0], [place for index in args[1] for place in self._places(index)])
+        return func(*args, **kwargs)
+
+    def _places(self, index: Tensor | None) -> list[Tensor | None]:
+        if index is None or not index.is_meta or index.dtype != torch.bool:
+            return [index]
+        return [torch.empty(self.asked, dtype=torch.int64, device=META) for _ in range(index.ndim)]
+
+
+class Meter:
+    """Counts a batch as often as there are batches of its shape: `times`. It is entered while code runs."""
+
+    def __init__(self) -> None:
+        self.values = Values()
+        self.times = 1
+
+    def __enter__(self) -> None:
+        self.values.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self.values.__exit__(*error)
+
+    def repeat(self, times: int) -> None:
+        """Count what follows so many times."""
+        self.times = times
+
+
+class _Repeated(Channel):
+    """A channel on which a batch counts as often as its meter says."""
+
+    def __init__(self, codec: str, meter: Meter) -> None:
+        super().__init__(codec)
+        self._meter = meter
+
+    def _transfer(self, tensor: Tensor) -> tuple[Tensor, int, int]:
+        received, values, size = super()._transfer(tensor)
+        return received, self._meter.times * values, self._meter.times * size
+
+
+@dataclass(frozen=True)
+class Counted(LocalTraining):
+    """Local training that changes nothing.
+
+    A method that reads the batches itself gets one of each size, which counts as often as there are such batches.
+    """
+
+    is_counted: bool = False  # whether the numbers of examples are those of the data
+    meter: Meter = field(default_factory=Meter)
+
+    def run(self, *_: Any, **__: Any) -> float:
+        return 0.0
+
+    def batches(self, subset: Subset, objective: Objective, round: int, client: int) -> Iterator[Batch]:
+        if not self.is_counted or self.width is None:
+            Texts().collate(subset.indices)
+        tokens = self.width or 0
+        text: ExampleSet = OneText(tokens, objective)
+        if isinstance(subset.examples, States):
+            text = States(subset.examples.model, text, is_counted=True)
+        whole, rest = divmod(len(subset), self.batch_size)
+        for count, times in ((self.batch_size, whole), (rest, 1)):
+            if count and times:
+                self.meter.values.asked = count * objective.asked_of(tokens)
+                self.meter.repeat(self.epochs * times)
+                yield text.collate(np.zeros(count, dtype=np.int64))
+        self.meter.repeat(1)
+
+
+def meta_setting(cell: Cell, backbone: str, training: LocalTraining, features: FeatureCache) -> Setting:
+    """The setting of a cell's method, with its model on the `meta` device. UserError without its configuration."""
+    config = {name: value for name, value in architecture(backbone).items() if not name.startswith("_")}
+    of, words = task(cell.task), int(config.get("vocab_size", 30522))
+    vocabulary = Vocabulary(words, np.zeros(1, dtype=np.int64), mask_id=0)
+    objective = build_objective(of.objective, of.classes, vocabulary, of.objective_options)
+
+    def load_model() -> Model:
+        with META:
+            model = with_head(encoder_from_config(config), objective.outputs, cell.seed, head=cell.head)
+        return Model(model, Precision(META, "fp32"), objective)
+
+    return Setting(
+        load_model,
+        training,
+        objective,
+        max_length=cell.training.max_length,
+        features=features,
+        clients=cell.clients,
+        participation=cell.training.participation,
+    )
+
+
+def client_of(number: int, size: int) -> Client:
+    """A client with so many training texts."""
+    return Client(number, Subset(Texts(), np.zeros(size, dtype=np.int64)), {})
+
+
+class DryRun:
+    """The rounds of a cell without values. by_client: whether clients differ in more than their plans and sizes."""
+
+    def __init__(
+        self, cell: Cell, backbone: str, training: Counted, features: FeatureCache, by_client: bool = False
+    ) -> None:
+        self.cell, self.meter, self.by_client = cell, training.meter, by_client
+        self.setting = meta_setting(cell, backbone, training, features)
+        self.algorithm = build_algorithm(cell.algorithm, self.setting, cell.options)
+        self.before = Channel(cell.codec)
+        self.reached: FederationState | None = None  # after the first round that was run
+
+    def rounds(self, clients: Sequence[Client]) -> list[Amounts]:
+        """The amounts of each round.
+
+        A method that shows its plans is measured once for each distinct one, client by client; of others every round
+        is run that is not like an earlier one. RoundRefusedError where the method has fewer rounds.
+        """
+        algorithm, known, rounds = self.algorithm, dict[Hashable, Amounts](), list[Amounts]()
+        state = algorithm.init(clients, self.before, NoStore())
+        for number, cohort in enumerate(cohorts(self.cell, clients)):
+            if algorithm.plan is None:
+                learners = algorithm.learners(number + 1, cohort)
+                sizes = [(len(client.train), client.id if self.by_client else None) for client in learners]
+                key = (algorithm.alike(number + 1) if algorithm.alike else number, *sizes)
+                if key in known:
+                    state = replace(state, round=number + 1)
+                else:
+                    try:
+                        state, known[key] = self.measure(state, cohort)
+                    except FederationError as error:
+                        if number:
+                            raise RoundRefusedError(str(error)) from None
+                        raise
+                rounds.append(known[key])
+                continue
+            total: Counter[Hashable] = Counter()
+            for client in cohort:
+                key = (client.id if self.by_client else None, decisive(algorithm.plan(number + 1, client.id)))
+                if key not in known:
+                    known[key] = self.measure(replace(state, round=number), [client])[1]
+                total.update(known[key])
+            rounds.append(total)
+        return rounds
+
+    def measure(self, state: FederationState, cohort: Sequence[Client]) -> tuple[FederationState, Amounts]:
+        """Run the round after a state: bytes by direction and kind."""
+        channel = _Repeated(self.cell.codec, self.meter)
+        channel.round = state.round + 1
+        with self.meter:
+            after, _ = self.algorithm.round(state, cohort, channel)
+        self.reached = self.reached or after
+        sent: Counter[Hashable] = Counter()
+        for row in channel.ledger.rows:
+            sent[row.direction, row.kind] += row.bytes
+        return after, sent
+
+
+def wire_plan(cell: Cell, backbone: str | None = None, examples: Sequence[int] | None = None) -> WirePlan:
+    """Derive the bytes of a cell's rounds from its encoder's configuration, without weights and data.
+
+    Args:
+        cell: the run.
+        backbone: another encoder, or a folder with one.
+        examples: of each client's training subset, for a method that sends something for each.
+
+    Raises:
+        UserError: where bytes depend on the examples and they are not given, or on the texts' own lengths, or where
+            the method has fewer rounds.
+    """
+    sizes = examples or [1] * cell.clients
+    if len(sizes) != cell.clients:
+        raise UserError(f"examples: expected a number for each of {cell.clients} clients, found {len(sizes)}")
+    budget = cell.training
+    of_one_length = budget.padding == "fixed" or task(cell.task).long_texts == "packed"
+    training = Counted(
+        cell.seed,
+        budget.learning_rate,
+        budget.batch_size,
+        budget.local_epochs,
+        width=budget.max_length if of_one_length else None,
+        rounds=budget.rounds,
+        optimizer=budget.optimizer,
+        is_counted=examples is not None,
+    )
+    dry = DryRun(cell, backbone or cell.backbone, training, Features(examples is not None))
+    rounds: list[Any] = dry.rounds([client_of(number, size) for number, size in enumerate(sizes)])
+    return WirePlan.of_rounds(rounds, dry.before.ledger.setup_bytes, _sizes(dry.setting.model))
+
+
+def _sizes(model: Model) -> ModelSizes:
+    parts, head = model.groups, model.network.head
+
+    def size(names: Iterable[str]) -> int:
+        return sum(model.parameters[name].numel() * model.parameters[name].element_size() for name in names)
+
+    return ModelSizes(
+        embeddings_bytes=size(parts.embeddings),
+        layer_bytes=size(parts.layers[0]),
+        head_bytes=size(parts.head),
+        model_bytes=size(parts.names),
+        width=model.hidden,
+        layers_read=head.states,
+        all_tokens=head.tokens,
+    )

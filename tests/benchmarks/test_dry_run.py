@@ -1,0 +1,255 @@
+"""Dry runs: bytes and FLOPs by hand, and what is planned is what is sent, for every method."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fedsim.algorithms
+from benchmarks.client_costs import FlopRun, cell_flops
+from benchmarks.costs import ModelSizes, Sent, WirePlan
+from benchmarks.dry_run import client_of, cohorts, wire_plan
+from benchmarks.errors import DependsOnTextsError, RoundRefusedError
+from benchmarks.events import CellStarted, Trained
+from benchmarks.registry import benchmark, benchmark_ids
+from benchmarks.runner import run_cell
+from benchmarks.settings import Settings
+from benchmarks.spec import Cell, Paper
+from benchmarks.stand_ins import Texts
+from fedsim.algorithms import Setting, algorithm_names
+from fedsim.algorithms.averaging import averaging
+from fedsim.data import Client, Subset
+from fedsim.engine import FederatedAlgorithm, drawn_places
+from fedsim.plan import ExchangePlan
+
+CellsOf = Callable[..., list[Cell]]
+H, INNER, DEPTH = 64, 128, 4  # of the built-in tiny encoder
+LAYER = 4 * (4 * (H * H + H) + 2 * H + (H * INNER + INNER) + (INNER * H + H) + 2 * H)  # bytes
+HEAD = 4 * ((H * H + H) + (H * 2 + 2))
+
+
+def of_table(table: str, row: str, scale: str = "demo", **training: Any) -> Cell:
+    found = benchmark(table)
+    cell = found.cell(found.row(row), found.columns[0], found.scale(scale), 0)
+    return replace(cell, training=replace(cell.training, **training))
+
+
+# ---- bytes by hand -----------------------------------------------------------------------------------------------
+
+
+def moving(setting: Setting) -> FederatedAlgorithm:
+    """The layer of the round and the head go up, what the last round merged comes down; client 2 trains the head."""
+    parts = setting.model.groups
+
+    def trained(round: int, client: int) -> frozenset[str]:
+        return parts.head if client == 2 else parts.layers[0 if round <= 2 else 1] | parts.head
+
+    def plan(round: int, client: int) -> ExchangePlan:
+        down = trained(round - 1, 0) if round > 1 else frozenset()
+        up = trained(round, client)
+        return ExchangePlan({name: name for name in parts.names}, down, up, up, frozenset())
+
+    return averaging(setting, plan, personal=False)
+
+
+def test_plans_that_change_with_the_round_and_the_client(cells_of: CellsOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fedsim.algorithms, "algorithm_function", lambda name: moving)
+    (cell,) = cells_of(["fedavg"], "training.rounds=4")
+    plan = wire_plan(replace(cell, algorithm="moving", options={}))
+    up, down = 2 * (LAYER + HEAD) + HEAD, 3 * (LAYER + HEAD)
+    assert [(each.up_bytes, each.down_bytes) for each in plan.rounds] == [(up, 0), (up, down), (up, down), (up, down)]
+    assert plan.total.kinds == {("up", "parameters"): 4 * up, ("down", "parameters"): 3 * down}
+    assert not plan.alike
+    assert (plan.up_bytes, plan.down_bytes) == (up, round(3 * down / 4))  # the mean of the rounds
+
+
+def test_fedavg_sends_layers_and_head_of_each_client_that_is_drawn(cells_of: CellsOf) -> None:
+    whole, third = (wire_plan(*cells_of(["fedavg"], f"training.participation={share}")) for share in (1.0, 0.34))
+    assert whole.up_bytes == whole.down_bytes == 3 * (DEPTH * LAYER + HEAD)
+    assert (3 * third.up_bytes, third.setup_bytes) == (whole.up_bytes, whole.setup_bytes)
+    assert third.total.up_bytes == len(third.rounds) * third.up_bytes
+
+
+def test_a_fedbfpt_client_uploads_a_layer_and_the_output_layer() -> None:
+    """29.41 MiB raw; the printed 29.42 has the archive's overhead in it."""
+    plan, h, words = wire_plan(of_table("fedbfpt-pretraining", "fedbfpt", "paper")), 768, 30522
+    layer = 4 * (h * h + h) + 2 * h + (4 * h * h + 4 * h) + (4 * h * h + h) + 2 * h
+    output = (h * h + h) + 2 * h + words  # transform, norm, the decoder's bias; its weight is the frozen embeddings
+    assert [each.up_bytes for each in plan.rounds] == [6 * 4 * (layer + output)] * 5
+    assert [each.down_bytes for each in plan.rounds] == [0] + [6 * 4 * (layer + output)] * 4
+    assert f"{plan.setup_bytes / 6 / 2**20:.2f}" == "417.76"  # the whole model
+
+
+def test_features_are_those_of_the_clients_that_are_drawn() -> None:
+    cell = of_table("fedfreezebert-table3", "c-ordinary", participation=0.4)
+    examples = [10, 20, 40, 80, 160]
+    plan = wire_plan(cell, examples=examples)
+    (cohort,) = cohorts(cell, [client_of(number, size) for number, size in enumerate(examples)])
+    assert len(cohort) == 2
+    assert plan.kinds["up", "features"] == 4 * H * sum(examples[client.id] for client in cohort)
+    with pytest.raises(DependsOnTextsError, match="number of examples"):
+        wire_plan(cell)
+    with pytest.raises(RoundRefusedError, match="expected 1 round"):
+        wire_plan(replace(cell, training=replace(cell.training, rounds=2)), examples=examples)
+
+
+def test_bytes_of_texts_of_any_length_are_not_planned() -> None:
+    cell = of_table("fedbert-table2", "share")
+    for padding, examples in (("fixed", None), ("longest", [5] * cell.clients)):
+        other = replace(cell, task="mrpc", head="pooled", training=replace(cell.training, padding=padding))
+        with pytest.raises(DependsOnTextsError):
+            wire_plan(other, examples=examples)
+
+
+@pytest.mark.parametrize(("directions", "counted"), [(("up",), 3), (("down",), 5), (("up", "down"), 8)])
+def test_a_papers_convention_counts_a_round_and_a_run(directions: tuple[str, ...], counted: int) -> None:
+    paper = Paper("p", "P", "", "", directions=directions)
+    sizes = ModelSizes(0, 0, 0, 0, 1, 1, all_tokens=False)
+    kinds = {("up", "features"): 1, ("up", "labels"): 2, ("down", "parameters"): 5}
+    plan = WirePlan.of_rounds([kinds, kinds], 0, sizes)
+    cell = replace(of_table("fedsplitbert-table3", "fedavg"), clients=4)
+    half = replace(cell, training=replace(cell.training, participation=0.5))
+    assert [paper.counted_bytes(sent, cell) for sent in (plan, plan.total)] == [counted, 2 * counted]
+    of_one = replace(paper, per_client=True)
+    assert [of_one.counted_bytes(plan, each) for each in (cell, half)] == [counted / 4, counted / 2]
+    assert WirePlan(3, 5, 0, kinds, sizes).total == Sent(3, 5, kinds)  # by hand, of one round
+
+
+# ---- planned is sent ---------------------------------------------------------------------------------------------
+
+
+TRAINED = {"fedavg", "fedsplitbert", "fedper", "fedbfpt", "fedbert_parallel", "fedbert_sequential"}  # of all examples
+UNPLANNED = {"local_prior", "unigram"}  # one begins from another run; the other sends what its texts have
+
+
+def demo_cells() -> dict[str, Cell]:
+    """A demo cell of each method that the tables have and whose bytes do not depend on the texts themselves."""
+    found: dict[str, Cell] = {}
+    for table in map(benchmark, benchmark_ids()):
+        for _, _, cell in table.cells(table.scale("demo"), [0]):
+            if cell.initial is None and cell.algorithm not in UNPLANNED:
+                found.setdefault(cell.algorithm, cell)
+    return found
+
+
+CELLS = demo_cells()
+
+
+def test_every_method_is_in_a_table() -> None:
+    assert {*algorithm_names()} == {*CELLS} | UNPLANNED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("participation", [1.0, 0.6])
+@pytest.mark.parametrize("method", sorted(CELLS))
+def test_what_is_planned_is_what_is_sent(method: str, participation: float, settings: Settings, events: Any) -> None:
+    cell = CELLS[method]
+    passes_on = cell.options.get("turns") == "pass"  # all clients take part, one after the other
+    rounds, share = (cell.clients, 1.0) if passes_on else (min(cell.training.rounds, 3), participation)
+    cell = replace(cell, training=replace(cell.training, rounds=rounds, participation=share))
+    record = run_cell(cell, settings, events)
+    plan = wire_plan(cell, examples=[client["train"] for client in record.clients])
+    sent: list[Counter[tuple[str, str]]] = [Counter() for _ in plan.rounds]
+    for row in record.ledger:
+        if row.round:
+            sent[row.round - 1][row.direction, row.kind] += row.bytes
+    assert sent == [each.kinds for each in plan.rounds]
+    assert record.setup_bytes == plan.setup_bytes
+    (started,) = events.of(CellStarted)
+    if method in TRAINED:
+        assert sum(started.train_examples) == sum(event.examples for event in events.of(Trained))
+
+
+def test_cohorts_are_the_engines(cells_of: CellsOf) -> None:
+    (cell,) = cells_of(["fedavg"])
+    for clients, share in product(range(1, 13), (1.0, 0.5, 0.34, 0.25, 0.01)):
+        other = replace(cell, clients=clients, training=replace(cell.training, participation=share))
+        drawn = [[one.id for one in cohort] for cohort in cohorts(other, [client_of(k, 1) for k in range(clients)])]
+        assert drawn == [drawn_places(clients, share, 0, k + 1) for k in range(other.training.last_round)]
+        assert len(drawn[0]) == other.cohort_size
+
+
+# ---- FLOPs by hand -----------------------------------------------------------------------------------------------
+
+S = 32  # tokens of every text
+TOKENS, ATTENTION = S * 2 * (4 * H**2 + 2 * H * INNER), 4 * H * S**2  # of a layer, forwards
+QUERY_KEY_VALUE, POOLED = S * 2 * 3 * H**2, 2 * (H**2 + 2 * H)
+
+
+def trains_layers(layers: Sequence[int], head: bool = True, embeddings: bool = False) -> Any:
+    """A method that trains these layers, counted from 0 at the bottom."""
+
+    def made(setting: Setting) -> FederatedAlgorithm:
+        parts = setting.model.groups
+        own = parts.head if head else frozenset()
+        own = own.union(*(parts.layers[layer] for layer in layers), parts.embeddings if embeddings else ())
+        plan = ExchangePlan({name: name for name in parts.names}, own, own, own, frozenset())
+        return averaging(setting, lambda round, client: plan)
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("layers", "head", "embeddings", "lowest", "passes"),
+    [
+        ([0], True, False, 0, 3),  # frozen layers above
+        ([2], True, False, 2, 3),  # above and below
+        ([1, 3], True, False, 1, 3),  # between
+        ([0], False, False, 0, 2),  # a frozen head as well
+        ([0, 1, 2, 3], True, False, 0, 3),
+        ([], True, True, 0, 3),  # embeddings ask for gradients through all layers
+    ],
+)
+def test_a_backward_pass_goes_down_to_what_is_trained(
+    layers: list[int], head: bool, embeddings: bool, lowest: int, passes: int,
+    cells_of: CellsOf, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """A text costs all layers forwards; gradients of activations down to the lowest trained layer, of weights where
+    they are trained; 2 of attention wherever a gradient goes through; the head as often as it is passed."""
+    monkeypatch.setattr(fedsim.algorithms, "algorithm_function", lambda name: trains_layers(layers, head, embeddings))
+    (cell,) = cells_of(["fedavg"], "training.rounds=2", "training.local_epochs=3", f"training.max_length={S}")
+    run = FlopRun(replace(cell, algorithm="made-up", options={}))
+    amounts = run.rounds([client_of(number, size) for number, size in enumerate((5, 7, 11))])
+    through = DEPTH - lowest
+    text = DEPTH * (TOKENS + ATTENTION) + through * (TOKENS + 2 * ATTENTION) + len(layers) * TOKENS + passes * POOLED
+    text -= 0 if embeddings else QUERY_KEY_VALUE  # nothing is trained below the lowest layer
+    assert [each["flops"] for each in amounts] == [3 * (5 + 7 + 11) * text] * 2
+
+
+def scored(sizes: Sequence[int], tests: Sequence[int]) -> list[Client]:
+    parts = [Subset(Texts(), np.zeros(size, dtype=np.int64)) for size in tests]
+    return [
+        replace(client_of(k, size), evaluation={"test": part})
+        for k, (size, part) in enumerate(zip(sizes, parts, strict=True))
+    ]
+
+
+def test_flops_of_a_cell_add_rounds_and_answers() -> None:
+    cell = of_table("fedsplitbert-table3", "fedavg", rounds=2, local_epochs=3, max_length=S)
+    train, forward = [5, 7, 11], DEPTH * (TOKENS + ATTENTION) + POOLED
+    text = 3 * forward - QUERY_KEY_VALUE  # nothing is trained below the first layer
+    assert cell_flops(cell, scored(train, [2, 3, 4])) == 2 * (3 * 23 * text + 9 * forward)
+    assert cell_flops(of_table("fedsplitbert-table3", "linear"), scored(train, [2, 3, 4])) == 0
+
+
+def test_a_frozen_encoder_reads_each_text_once_and_a_head_in_every_epoch() -> None:
+    cell = of_table("fedfreezebert-table3", "d-fedavg-ordinary", rounds=3, local_epochs=2, max_length=S)
+    encoder, head = DEPTH * (TOKENS + ATTENTION), 2 * 3 * H  # of three outputs
+    clients = scored([5, 7, 11, 2, 2], [4] * 5)
+    # Forwards, and the weights' gradient; the features below are frozen.
+    assert cell_flops(cell, clients) == (27 + 20) * encoder + 3 * 2 * 27 * 2 * head + 3 * 20 * head
+
+
+def test_split_training_costs_what_unsplit_training_costs() -> None:
+    cell = of_table("fedbert-table2", "heavg")
+    clients = scored([20] * cell.clients, [4] * cell.clients)
+    split, whole = (FlopRun(each).rounds(clients)[0]["flops"] for each in (
+        cell, replace(cell, algorithm="central", options={"embeddings": "global"}),
+    ))  # fmt: skip
+    assert split == pytest.approx(whole, rel=0.02)
