@@ -60,9 +60,7 @@ def encode(examples: Examples, tokenizer: Any, max_length: int, task: Task | Non
     return from_batches(batches, len(examples), tokenizer, max_length, task)
 
 
-def record_batches(
-    examples: Examples, tokenizer: Any, max_length: int, task: Task | None
-) -> Iterator[pa.RecordBatch]:
+def record_batches(examples: Examples, tokenizer: Any, max_length: int, task: Task | None) -> Iterator[pa.RecordBatch]:
     """What `encode` makes, a few thousand texts at a time: a row an example, its columns as `from_batches` reads them.
 
     Texts are read in order, and none is held once its batch is there.
@@ -188,9 +186,7 @@ def _own_tokens(
     return targets.astype(np.int64)
 
 
-def _word_tags(
-    tokens: np.ndarray, offsets: np.ndarray, examples: Examples, encoded: Any, tokenizer: Any
-) -> np.ndarray:
+def _word_tags(tokens: np.ndarray, offsets: np.ndarray, examples: Examples, encoded: Any, tokenizer: Any) -> np.ndarray:
     """A word's tag at its first token (Devlin et al. 2019, section 5.3); nothing is asked of its other tokens."""
     targets = np.full(len(tokens), IGNORED, dtype=np.int64)
     rows = range(len(offsets) - 1)
