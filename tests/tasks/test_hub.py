@@ -235,7 +235,9 @@ def test_a_subset_is_random_and_always_the_same(tmp_path):
     assert (len(found.pool), len(whole.pool)) == (CENTRAL_EXAMPLES, len(lines))
     assert found.central["test"].texts == whole.central["test"].texts == (("whole",),)
     assert found.notes == (f"a random subset: {CENTRAL_EXAMPLES} of {len(lines)} training examples",)
-    assert all(int(text.split()[1]) % 2 == label for (text,), label in zip(found.pool.texts, found.pool.labels, strict=True))
+    assert all(
+        int(text.split()[1]) % 2 == label for (text,), label in zip(found.pool.texts, found.pool.labels, strict=True)
+    )
     assert found.digest == load("sst2-central", tmp_path).digest
 
 
