@@ -1,4 +1,4 @@
-"""Texts without labels: passages and articles of files, papers out of S2ORC's release, and the hub's parquet files."""
+"""Passages of text files, papers out of S2ORC's release, and the hub's parquet files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from benchmarks.encoding import record_batches
 from benchmarks.errors import UserError
 from benchmarks.tasks import DataSource, Examples, TaskData, corpora, passages, task
 from benchmarks.tasks.words import VOCABULARY
-from tests.tasks.samples import ARTICLES, write
+from tests.tasks.samples import write
 
 DOMAINS = ("biology", "computer-science", "medicine", "wikipedia")
 
@@ -144,79 +144,6 @@ def test_sentences_of_a_real_corpus_make_up_its_passages(data_dir):
     assert Counter("".join(" ".join(whole).split())) == Counter("".join(" ".join(cut).split()))
 
 
-# ---- articles --------------------------------------------------------------------------------------------------
-
-WIKITEXT = (
-    "\n = One = \n\n The first . \n = x = \n = 1 = \n\n = = Section = = \n\n Goes  on . \n \n = Two = \n\n Ends . \n"
-)
-ONE = "= One =\nThe first .\n= x =\n= 1 =\n= = Section = =\nGoes on ."
-TWO = "= Two =\nEnds ."
-
-
-@pytest.fixture
-def download(tmp_path):
-    contents = {"train": WIKITEXT, "valid": " = V = \n\n v \n", "test": " = T = \n\n t \n"}
-    return write(tmp_path, {f"wikitext-103-raw/wiki.{split}.raw": content for split, content in contents.items()})
-
-
-def test_an_article_goes_from_its_title_to_the_next_one(download):
-    data = load(download, "wikitext")
-    assert texts(data.pool) == [ONE, TWO]
-    central = {name: texts(examples) for name, examples in data.central.items()}
-    assert central == {"test": ["= T =\nt"], "validation": ["= V =\nv"]}
-    assert data.origin == "folder: " + ", ".join(
-        f"wikitext-103-raw/wiki.{part}.raw" for part in ("train", "valid", "test")
-    )
-    articles = data.pool.texts
-    assert (articles[1], articles[-2], tuple(articles[1:])) == ((TWO,), (ONE,), ((TWO,),))
-
-
-def test_a_title_needs_no_empty_line_where_the_first_one_has_none(download):
-    files = {f"corpora/wikipedia.{part}.txt": "\ufeff" + ARTICLES for part in ("train", "valid")}
-    data = load(write(download / "other", files), "wikitext")
-    assert texts(data.pool) == ["= One =\nThe first.\nGoes on.", "= Two =\nEnds."]
-    assert list(data.central) == ["test"]  # the one held-out text is what is scored on
-
-
-def test_whole_text_is_preferred_and_wikitext_2_says_so(download):
-    small = {f"wiki.{split}.tokens": ARTICLES for split in ("train", "test")}
-    write(download / "wikitext-103", small)
-    write(download / "other" / "wikitext-2", small)
-    assert texts(load(download, "wikitext").pool) == [ONE, TWO]
-    assert load(download / "other", "wikitext").notes == ("partial: WikiText-2",)
-
-
-def test_an_article_may_be_long_and_its_lines_longer_than_is_read_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(passages, "LONGEST", 16)
-    line = " ".join(f"wörter{number}" for number in range(30))
-    write(tmp_path, {"wikipedia.valid.txt": ARTICLES})
-    data = read(tmp_path, f" = A =\n{line}\n{line}\n = B =\nend", "wikitext", "wikipedia.train.txt")
-    assert (texts(data.pool), data.notes) == ([f"= A =\n{line}\n{line}", "= B =\nend"], ())
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("just text\n = A =\nmore\n", "found text before the first one"),
-        ("\n = = Section = =\n", "found text before the first one"),
-        ("\n\n", 'headed by a line as " = Title = ", found none'),
-    ],
-)
-def test_text_without_titles_is_refused(tmp_path, content, message):
-    write(tmp_path, {"wikipedia.valid.txt": ARTICLES})
-    with pytest.raises(UserError, match=message):
-        read(tmp_path, content, "wikitext", "wikipedia.train.txt")
-
-
-@pytest.mark.slow
-def test_real_articles_are_as_many_as_are_published(data_dir):
-    data = load(data_dir, "wikitext")
-    assert (len(data.pool), len(data.central["test"])) == (4943, 157)
-    for split in ("valid", "test"):  # Merity et al. (2017), Table 1
-        file = data_dir / "wikitext-2" / f"wikitext-2_{split}.txt"
-        assert len(passages.find_articles(file, file.name, False).passages) == 60
-
-
 # ---- S2ORC's release -------------------------------------------------------------------------------------------
 
 
@@ -272,9 +199,10 @@ def test_papers_are_extracted_once_and_a_damaged_extract_again(release, tmp_path
     found = [load(tmp_path / "data", of, extracts=folder) for of in ("corpus-biology", "corpus-biology-sentences")]
     assert len(calls) == 1
     assert found[0].notes == found[1].notes
+    before = found[0].digest
     (file,) = folder.glob("*.txt")
     file.write_text(file.read_text().replace("Title 1", "Title 9"))
-    assert load(tmp_path / "data", extracts=folder).digest == found[0].digest
+    assert load(tmp_path / "data", extracts=folder).digest == before
     assert len(calls) == 2
     (release / "metadata_10.jsonl").write_text(paper(8))
     assert texts(load(tmp_path / "data", extracts=folder).pool)[-1] == "Title 8. Abstract 8 goes on"
@@ -367,21 +295,3 @@ def test_a_hub_without_the_column_or_out_of_reach_is_an_error(hub):
         hub.read("medicine")
     with pytest.raises(UserError, match=r"cannot load 'ComputerScience,.* from the Hugging Face hub .*or set DATA_DIR"):
         hub.read("computer-science")
-
-
-def test_the_hub_has_the_same_articles(download, tmp_path, monkeypatch):
-    asked = []
-
-    def load_dataset(repository, data_files, split, revision, streaming):
-        asked.append((repository, data_files["all"], revision))
-        name = data_files["all"].split("/")[1].split("-")[0].replace("validation", "valid")
-        lines = (download / "wikitext-103-raw" / f"wiki.{name}.raw").read_text().splitlines(keepends=True)
-        return iter([{"text": "" if line.isspace() else line} for line in lines])
-
-    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    found = [load(None, "wikitext", extracts=tmp_path / "extracts") for _ in range(2)]
-    assert {data.digest for data in found} == {load(download, "wikitext").digest}
-    assert [files for _, files, _ in asked] == [
-        f"wikitext-103-raw-v1/{split}-*.parquet" for split in ("train", "validation", "test")
-    ]
-    assert found[0].origin.startswith("Salesforce/wikitext@b08601e0")
