@@ -1,8 +1,7 @@
-"""What holds for every task: its registry, its schema, its digests, and what a malformed line does."""
+"""What holds for every task: its registry, its schema, and what a malformed line does. Digests: tests/contract."""
 
 from __future__ import annotations
 
-import csv
 import re
 import subprocess
 import sys
@@ -18,8 +17,6 @@ from benchmarks.tasks import DataSource, Task, TaskData, task, tasks
 from benchmarks.tasks.words import VOCABULARY
 from tests.tasks.samples import MALFORMED, files_of, kind_of, write
 
-with (Path(__file__).parent / "digests.csv").open(encoding="utf-8") as file:
-    DIGESTS = {row["task"]: row for row in csv.DictReader(file)}  # the first digits, of real and of generated data
 TASKS = tasks()
 WITH_LABELS = [of for of in TASKS if of.labels or of.objective == "regression"]
 SLOW = {
@@ -41,9 +38,9 @@ def parts_of(data: TaskData):
 
 
 def test_tasks_are_known_by_their_ids():
-    assert [of.id for of in TASKS] == list(DIGESTS)
     assert all(task(of.id) is of for of in TASKS)
-    with pytest.raises(UserError, match=f"unknown task 'MRCP': did you mean 'mrpc'.*{', '.join(DIGESTS)}"):
+    ids = ", ".join(of.id for of in TASKS)
+    with pytest.raises(UserError, match=f"unknown task 'MRCP': did you mean 'mrpc'.* the tasks are {ids}"):
         task("MRCP")
     with pytest.raises(UserError, match="unknown task 'xyz': the tasks are"):
         task("xyz")
@@ -102,8 +99,7 @@ def assert_schema(of: Task, data: TaskData) -> None:
 def test_generated_data_have_the_schema_and_are_those_of_their_seed(of):
     data = of.generate(0)
     assert_schema(of, data)
-    assert data.digest.startswith(DIGESTS[of.id]["generated"])
-    assert data.digest != of.generate(1).digest
+    assert of.generate(0).digest == data.digest != of.generate(1).digest
     words = {word for texts in data.pool.texts for text in texts for word in re.split("[ -]", text)}
     assert words <= set(VOCABULARY)
     assert all(examples.texts != data.pool.texts for examples in parts_of(data)[1:])
@@ -125,16 +121,12 @@ def test_generated_labels_can_be_learnt(of):
 
 
 @pytest.mark.parametrize("of", REAL)
-def test_real_data_have_the_schema_and_their_digest(of, data_dir):
-    expected = DIGESTS[of.id]["real"]
-    if not expected:
-        pytest.skip(f"no digest of the whole {of.name} is known: it was not there when digests were taken")
+def test_real_data_have_the_schema(of, data_dir):
     try:
-        data = of.load(DataSource(data_dir))
+        data = of.load(DataSource(data_dir, lenient=True))
     except NoDataError as error:
         pytest.skip(str(error))
     assert_schema(of, data)
-    assert data.digest.startswith(expected)
     assert not data.skipped
 
 
