@@ -39,19 +39,14 @@ class FeatureCache:
     """
 
     def __init__(self, folder: Path | None = None, encoder: str = "", limit_bytes: int = LIMIT_BYTES) -> None:
-        self._folder = folder
+        if folder is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="features-")  # removed with the cache
+            folder = Path(self._temporary.name)
+        self.folder = folder
         self.encoder = encoder
         self.limit_bytes = limit_bytes
         # By the examples' id, while they live here: what was asked for last, and its answer.
         self._known: dict[int, tuple[Examples, tuple[Any, ...], FeatureExamples]] = {}
-
-    @property
-    def folder(self) -> Path:
-        """Where the files are."""
-        if self._folder is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="features-")  # removed with the cache
-            self._folder = Path(self._temporary.name)
-        return self._folder
 
     def subset(self, model: Model, subset: Subset, batch_size: int, width: int | None) -> Subset:
         """The same subset by the features of the encoder as it now is.

@@ -33,7 +33,7 @@ ENTAILMENT = ("entailment", "not_entailment")
 class Glue:
     """Where the examples of a task stand, in the download and in the hub's repository."""
 
-    id: str  # also the hub's configuration, unless that is named
+    id: str  # begins with the hub's configuration
     name: str  # also the download's folder
     labels: tuple[str, ...] | None
     metrics: tuple[str, ...]
@@ -43,32 +43,15 @@ class Glue:
     header: tuple[str, ...] | None = None  # all columns, where the TSV files do not name them
     hub_texts: tuple[str, ...] = SENTENCES
     parts: tuple[Part, ...] = (Part("train.tsv", "train"), Part("dev.tsv", "validation"))
-    config: str = ""
     subset: int | None = None  # of the pool: so many random examples, always the same, where there are more
 
     @property
     def configuration(self) -> str:
         """The hub's configuration."""
-        return self.config or self.id
+        return self.id.partition("-")[0]
 
-    def files(self) -> Files:
-        """Where the files are: `glue_data/MRPC/train.tsv` or `MRPC/train.tsv` of the download, or
-        `mrpc/train-00000-of-00001.parquet`, also under `glue/`, of a clone.
-        """
-        return Files(
-            self.name,
-            self.parts,
-            self._layouts,
-            self._read_file,
-            self._read_split,
-            wanted="GLUE's files",
-            repository=REPOSITORY,
-            config=self.configuration,
-            revision=REVISION,
-            partial=True,
-        )
-
-    def _layouts(self, folder: Path) -> list[list[Path]]:
+    def layouts(self, folder: Path) -> list[list[Path]]:
+        """`glue_data/MRPC/train.tsv` or `MRPC/train.tsv`; of a clone of the hub's repository, also under `glue/`."""
         downloads = (folder / "glue_data" / self.name, folder / self.name)
         clones = (folder / self.configuration, folder / "glue" / self.configuration)
         return [
@@ -76,13 +59,15 @@ class Glue:
             *([place / f"{part.split}-00000-of-00001.parquet" for part in self.parts] for place in clones),
         ]
 
-    def _read_file(self, path: Path, place: Place, skipped: list[Skipped] | None) -> Examples:
+    def read_file(self, path: Path, place: Place, skipped: list[Skipped] | None) -> Examples:
+        """The examples of a TSV file of the download, or of a parquet file of a clone."""
         if path.suffix != ".tsv":
-            return self._read_split(load_parquet(path), place, skipped)
+            return self.read_split(load_parquet(path), place, skipped)
         rows = read_tsv(path, self.texts, self.label, self.header)
         return to_examples(rows, self.texts, self._parser(self.codes), *place, skipped)
 
-    def _read_split(self, split: Dataset, place: Place, skipped: list[Skipped] | None) -> Examples:
+    def read_split(self, split: Dataset, place: Place, skipped: list[Skipped] | None) -> Examples:
+        """The examples of a split of the hub."""
         rows = read_dataset(split, place.path, self.hub_texts, "label", self.labels)
         return to_examples(rows, self.texts, self._parser(range(len(self.labels or ()))), *place, skipped)
 
@@ -94,10 +79,20 @@ class Glue:
 
 
 def load(glue: Glue, source: DataSource) -> TaskData:
-    """The examples of a task: the same from a folder in the download's layout or in that of a clone of the hub's
-    repository, and from the hub. Where the task is a subset, the pool is a random one.
-    """
-    data = glue.files().load(source)
+    """The examples of a task, or a random subset of its pool."""
+    files = Files(
+        glue.name,
+        glue.parts,
+        glue.layouts,
+        glue.read_file,
+        glue.read_split,
+        wanted="GLUE's files",
+        repository=REPOSITORY,
+        config=glue.configuration,
+        revision=REVISION,
+        partial=True,
+    )
+    data = files.load(source)
     if glue.subset is None or len(data.pool) <= glue.subset:
         return data
     rng = np.random.default_rng([0, *glue.id.encode()])
@@ -203,7 +198,7 @@ def _central(glue: Glue, **changes: Any) -> Glue:
     """The task with the development set as its test set, on which all are scored; MNLI's mismatched one beside it."""
     train, *dev = glue.parts
     parts = (train, *(part._replace(evaluation=part.evaluation or "test", central=True) for part in dev))
-    return replace(glue, id=f"{glue.id}-central", config=glue.id, parts=parts, **changes)
+    return replace(glue, id=f"{glue.id}-central", parts=parts, **changes)
 
 
 _BY_ID = {glue.id: glue for glue in GLUE}

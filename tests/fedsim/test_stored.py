@@ -1,12 +1,12 @@
 """Files that are computed once: whole or absent, checked when they are opened, read without being held."""
 
-import hashlib
 import logging
 import multiprocessing
 import os
 import signal
 import threading
 import time
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -30,13 +30,13 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_file_is_computed_once_and_has_a_checksum_that_other_tools_read(tmp_path):
+def test_a_file_is_computed_once_and_has_its_checksum(tmp_path):
     calls = []
     for _ in range(2):
         assert opened(tmp_path, calls=calls).buffer[:] == CONTENT
     assert calls == ["a"]
-    assert names(tmp_path) == ["a.bin", "a.sha256"]
-    assert (tmp_path / "a.sha256").read_text() == f"{hashlib.sha256(CONTENT).hexdigest()}  a.bin\n"
+    assert names(tmp_path) == ["a.bin", "a.crc32"]
+    assert (tmp_path / "a.crc32").read_text() == f"{zlib.crc32(CONTENT):08x}\n"
 
 
 DAMAGES = {
@@ -64,7 +64,7 @@ def test_a_damaged_file_is_named_and_computed_again(tmp_path, damage, caplog):
 def test_a_checksum_that_is_lost_or_unreadable_counts_as_damage(tmp_path, caplog):
     opened(tmp_path)
     for content in (None, b"\xff\xfe"):
-        (tmp_path / "a.sha256").unlink() if content is None else (tmp_path / "a.sha256").write_bytes(content)
+        (tmp_path / "a.crc32").unlink() if content is None else (tmp_path / "a.crc32").write_bytes(content)
         assert opened(tmp_path).buffer[:] == CONTENT
     assert len(caplog.messages) == 2
 
@@ -90,7 +90,7 @@ def test_the_least_recently_used_go_first(tmp_path):
     for number, name in enumerate("abac"):
         opened(tmp_path, name, limit=limit)
         os.utime(tmp_path / f"{name}.bin", (number, number))
-    assert names(tmp_path) == ["a.bin", "a.sha256", "c.bin", "c.sha256"]
+    assert names(tmp_path) == ["a.bin", "a.crc32", "c.bin", "c.crc32"]
 
 
 def test_two_that_ask_at_once_compute_once(tmp_path):
@@ -121,7 +121,7 @@ def test_what_a_killed_process_left_does_not_count_and_goes(tmp_path):
     os.kill(process.pid, signal.SIGKILL)
     process.join()
     opened(tmp_path, "b")  # another one, which makes room
-    assert names(tmp_path) == ["b.bin", "b.sha256"]
+    assert names(tmp_path) == ["b.bin", "b.crc32"]
     assert opened(tmp_path).buffer[:] == CONTENT
 
 
