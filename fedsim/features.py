@@ -16,7 +16,11 @@ from fedsim.stored import MappedFile, Numbers
 # Shape suffixes: T tokens of all examples, B batch, S tokens, K hidden states, D hidden width.
 
 # How numpy holds values: it has no bfloat16, so those are moved as bits.
-NUMPY_DTYPES = {torch.float32: np.dtype("<f4"), torch.bfloat16: np.dtype("<i2"), torch.float16: np.dtype("<f2")}
+NUMPY_DTYPES: dict[torch.dtype, np.dtype] = {
+    torch.float32: np.dtype("<f4"),
+    torch.bfloat16: np.dtype("<i2"),
+    torch.float16: np.dtype("<f2"),
+}
 FILE_START = 64  # bytes before a store's first row: an empty file cannot be mapped
 
 

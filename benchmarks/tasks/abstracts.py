@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.tasks.base import Task, TaskData
+from benchmarks.tasks.base import Examples, Skipped, Task, TaskData
 from benchmarks.tasks.generated import Recipe, classified
 from benchmarks.tasks.hub import read_dataset
 from benchmarks.tasks.readers import BLANKS, read_lines
 from benchmarks.tasks.rows import Row, class_label, to_examples
-from benchmarks.tasks.sources import official
+from benchmarks.tasks.sources import Place, official
 from benchmarks.tasks.words import AGREEING, BLAME, CORRECT, HEDGING, INCORRECT, NOUNS, OPPOSING, PRAISE
 
 if TYPE_CHECKING:
@@ -65,13 +65,15 @@ def _task(
     task_id: str, labels: tuple[str, ...], shares: tuple[float, ...], name: str, folders: tuple[str, ...], **fields: str
 ) -> Task:
     parse = class_label({label: number for number, label in enumerate(labels)})
+
+    def examples(rows: Iterator[Row], place: Place, skipped: list[Skipped] | None) -> Examples:
+        return to_examples(rows, TEXTS, parse, *place, skipped)
+
     source = official(
         name,
         folders,
-        read_file=lambda path, place, skipped: to_examples(read_abstracts(path), TEXTS, parse, *place, skipped),
-        read_split=lambda split, place, skipped: to_examples(
-            read_split(split, place.path), TEXTS, parse, *place, skipped
-        ),
+        read_file=lambda path, place, skipped: examples(read_abstracts(path), place, skipped),
+        read_split=lambda split, place, skipped: examples(read_split(split, place.path), place, skipped),
         **fields,
     )
     return Task(

@@ -72,8 +72,6 @@ def assert_same(found, expected):
 @pytest.mark.parametrize("case", ["cut", "scored", "blocks", "packed"])
 @pytest.mark.parametrize("at_once", [1, 4, 8192])
 def test_the_cache_gives_the_tokens_of_the_tokenizer(cases, tokenizer, counted, tmp_path, monkeypatch, case, at_once):
-    cases, tokenizer, counted, tmp_path, monkeypatch, case, at_once
-):
     expected = encode(cases[case][0], tokenizer, *cases[case][1:])
     monkeypatch.setattr(encoding, "AT_ONCE", at_once)
     examples, *rest = cases[case]
