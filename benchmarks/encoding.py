@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from benchmarks.tasks.base import Examples, Task
 from fedsim import data
 from fedsim.blocks import Blocks, packed
 from fedsim.data import IGNORED, Subset
 from fedsim.objectives import Vocabulary
-from fedsim.stored import Numbers
+from fedsim.stored import Chunks, MappedFile, Numbers
 
 AT_ONCE = 8192  # texts: a tokenizer's answer takes a hundred times the memory of what is kept of it
 CHARACTERS_AT_ONCE = 10**6
-OF_TOKENS = ("tokens", "types", "targets")  # arrays as long as all texts; the others have a number for each example
 
 
 @dataclass(frozen=True)
@@ -57,86 +56,76 @@ def encode(examples: Examples, tokenizer: Any, max_length: int, task: Task | Non
     examples of its own, of at most that length each, special tokens included. Where it has "packed", texts are kept
     whole, and put end to end, in blocks of exactly that length.
     """
-    pieces: defaultdict[str, list[np.ndarray]] = defaultdict(list)
-    for found in encoded_pieces(examples, tokenizer, max_length, task):
-        for name, piece in found.items():
-            pieces[name].append(piece)
-    return from_arrays({name: np.concatenate(found) for name, found in pieces.items()})
+    batches = list(record_batches(examples, tokenizer, max_length, task))
+    return from_batches(batches, len(examples), tokenizer, max_length, task)
 
 
-def encoded_pieces(
-    examples: Examples, tokenizer: Any, max_length: int, task: Task | None
-) -> Iterator[dict[str, np.ndarray]]:
-    """The arrays of what `encode` makes, a few thousand texts at a time: each name's pieces stand end to end.
+def record_batches(examples: Examples, tokenizer: Any, max_length: int, task: Task | None) -> Iterator[pa.RecordBatch]:
+    """What `encode` makes, a few thousand texts at a time: a row an example, its columns as `from_batches` reads them.
 
-    Texts are read in order, and none is held once its piece is there.
+    Texts are read in order, and none is held once its batch is there.
     """
-    if task is not None and task.long_texts == "packed":
-        yield from _packed_pieces(examples, tokenizer, max_length)
-        return
-    tokens = blocks = 0
-    for number, some in enumerate(_some_at_once(examples)):
-        encoded = _encoded(some, tokenizer, max_length, task)
-        found = encoded.examples
-        assert isinstance(found, data.Examples)
-        pieces = {
-            "tokens": np.asarray(found.tokens),
-            "types": np.asarray(found.types),
-            "offsets": found.offsets[number > 0 :] + tokens,
-            "labels": found.labels,
-        }
-        if found.targets is not None:
-            pieces["targets"] = np.asarray(found.targets)
-        if encoded.starts is not None:
-            pieces["starts"] = encoded.starts[number > 0 :] + blocks
-        if number == 0:
-            pieces["padding_id"] = np.array([found.padding_id])
-        yield pieces
-        tokens, blocks = tokens + len(found.tokens), blocks + len(found)
+    make = _packed if _is_packed(task) else _encoded
+    first = 0
+    for some in _some_at_once(examples):
+        yield make(some, first, tokenizer, max_length, task)
+        first += len(some)
 
 
-def _packed_pieces(examples: Examples, tokenizer: Any, max_length: int) -> Iterator[dict[str, np.ndarray]]:
+def from_batches(
+    batches: Sequence[pa.RecordBatch],
+    texts: int,
+    tokenizer: Any,
+    max_length: int,
+    task: Task | None,
+    file: MappedFile | None = None,
+) -> Encoded:
+    """The examples of all record batches, made of so many texts. file: where their tokens are, and stay.
+
+    Columns: "tokens" and "types", lists of int32; "targets", lists of int64, where the task has some; "labels"; "text",
+    the number of the text that an example is of. Packed texts have tokens alone.
+    """
+
+    def flat(name: str) -> Numbers:
+        chunks = [batch[name].flatten().to_numpy(zero_copy_only=True) for batch in batches]
+        return Chunks(chunks, file) if file is not None else np.concatenate(chunks)
+
+    def column(name: str) -> np.ndarray:
+        return np.concatenate([batch[name].to_numpy() for batch in batches])
+
+    lengths = np.concatenate([np.diff(batch["tokens"].offsets.to_numpy()) for batch in batches])
+    offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    padding_id = tokenizer.pad_token_id or 0
+    if _is_packed(task):
+        return Encoded(packed(flat("tokens"), offsets, max_length, padding_id, tokenizer.cls_token_id))
+    found = data.Examples(
+        tokens=flat("tokens"),
+        types=flat("types"),
+        offsets=offsets,
+        labels=column("labels"),
+        padding_id=padding_id,
+        targets=flat("targets") if "targets" in batches[0].schema.names else None,
+    )
+    in_blocks = task is not None and task.long_texts == "blocks"
+    return Encoded(found, np.searchsorted(column("text"), np.arange(texts + 1)) if in_blocks else None)
+
+
+def _is_packed(task: Task | None) -> bool:
+    return task is not None and task.long_texts == "packed"
+
+
+def _packed(examples: Examples, first: int, tokenizer: Any, max_length: int, task: Task | None) -> pa.RecordBatch:
     """Whole texts, each closed by the separator, or by the end token where there is none.
 
     Blocks open with the tokenizer's [CLS] or <s>, where it has one, as fairseq opens those that a masked LM reads: it
     stands first in fine-tuning, too.
     """
     closing = tokenizer.eos_token_id if tokenizer.sep_token_id is None else tokenizer.sep_token_id
-    opening = tokenizer.cls_token_id
-    tokens = 0
-    for number, some in enumerate(_some_at_once(examples)):
-        texts = [text for (text,) in some.texts]
-        rows = tokenizer(texts, add_special_tokens=False, return_attention_mask=False, verbose=False)["input_ids"]
-        offsets = tokens + np.concatenate([[0], np.cumsum([len(row) + 1 for row in rows])]).astype(np.int64)
-        pieces = {
-            "tokens": _flat([[*row, closing] for row in rows], int(offsets[-1]) - tokens),
-            "offsets": offsets[number > 0 :],
-        }
-        if number == 0:
-            pieces["padding_id"] = np.array([tokenizer.pad_token_id or 0])
-            pieces["block"] = np.array([max_length, -1 if opening is None else opening])
-        yield pieces
-        tokens = int(offsets[-1])
-
-
-def from_arrays(arrays: Mapping[str, Numbers]) -> Encoded:
-    """What `encode` made, from its whole arrays; those OF_TOKENS may be in a file."""
-    in_memory = {name: np.asarray(array) for name, array in arrays.items() if name not in OF_TOKENS}
-    if "block" in in_memory:
-        length, opening = in_memory["block"].tolist()
-        padding_id = int(in_memory["padding_id"][0])
-        return Encoded(
-            packed(arrays["tokens"], in_memory["offsets"], length, padding_id, None if opening < 0 else opening)
-        )
-    examples = data.Examples(
-        tokens=arrays["tokens"],
-        types=arrays["types"],
-        offsets=in_memory["offsets"],
-        labels=in_memory["labels"],
-        padding_id=int(in_memory["padding_id"][0]),
-        targets=arrays.get("targets"),
-    )
-    return Encoded(examples, in_memory.get("starts"))
+    texts = [text for (text,) in examples.texts]
+    rows = tokenizer(texts, add_special_tokens=False, return_attention_mask=False, verbose=False)["input_ids"]
+    rows = [[*row, closing] for row in rows]
+    offsets = _offsets(rows)
+    return pa.record_batch({"tokens": _lists(_flat(rows, int(offsets[-1])), offsets)})
 
 
 def _some_at_once(examples: Examples) -> Iterator[Examples]:
@@ -158,7 +147,8 @@ def _some_at_once(examples: Examples) -> Iterator[Examples]:
     yield some()
 
 
-def _encoded(examples: Examples, tokenizer: Any, max_length: int, task: Task | None) -> Encoded:
+def _encoded(examples: Examples, first: int, tokenizer: Any, max_length: int, task: Task | None) -> pa.RecordBatch:
+    """Texts with special tokens. first: the number of the first of them."""
     blocks = task is not None and task.long_texts == "blocks"
     in_words = examples.tags is not None
     columns = [list(examples.texts)] if in_words else [list(column) for column in zip(*examples.texts, strict=True)]
@@ -172,21 +162,14 @@ def _encoded(examples: Examples, tokenizer: Any, max_length: int, task: Task | N
         return_attention_mask=False,
     )
     ids = encoded["input_ids"]
-    offsets = np.concatenate([[0], np.cumsum([len(row) for row in ids])]).astype(np.int64)
-    found = data.Examples(
-        tokens=_flat(ids, int(offsets[-1])),
-        types=_flat(encoded["token_type_ids"], int(offsets[-1])),
-        offsets=offsets,
-        labels=examples.labels.astype(np.float32 if np.issubdtype(examples.labels.dtype, np.floating) else np.int64),
-        padding_id=tokenizer.pad_token_id or 0,
-    )
+    offsets = _offsets(ids)
+    tokens, types = (_flat(rows, int(offsets[-1])) for rows in (ids, encoded["token_type_ids"]))
+    of_text = np.asarray(encoded.get("overflow_to_sample_mapping", range(len(ids))), dtype=np.int64)
+    labels = examples.labels.astype(np.float32 if np.issubdtype(examples.labels.dtype, np.floating) else np.int64)
+    found = {"tokens": _lists(tokens, offsets), "types": _lists(types, offsets), "labels": labels[of_text]}
     if task is not None and task.objective in TARGETS:
-        found = replace(found, targets=TARGETS[task.objective](found, examples, encoded, tokenizer))
-    if not blocks:
-        return Encoded(found)
-    of_text = np.asarray(encoded["overflow_to_sample_mapping"], dtype=np.int64)
-    starts = np.searchsorted(of_text, np.arange(len(examples) + 1))
-    return Encoded(replace(found, labels=found.labels[of_text]), starts)
+        found["targets"] = _lists(TARGETS[task.objective](tokens, offsets, examples, encoded, tokenizer), offsets)
+    return pa.record_batch({**found, "text": first + of_text})
 
 
 def vocabulary_of(tokenizer: Any, words: int) -> Vocabulary:
@@ -195,20 +178,22 @@ def vocabulary_of(tokenizer: Any, words: int) -> Vocabulary:
     return Vocabulary(words, np.setdiff1d(np.arange(len(tokenizer)), special), tokenizer.mask_token_id)
 
 
-def _own_tokens(found: data.Examples, examples: Examples, encoded: Any, tokenizer: Any) -> np.ndarray:
+def _own_tokens(
+    tokens: np.ndarray, offsets: np.ndarray, examples: Examples, encoded: Any, tokenizer: Any
+) -> np.ndarray:
     """Each token itself; special tokens are not asked for: [CLS] and [SEP] are known, [UNK] is no word."""
-    targets: np.ndarray = np.where(np.isin(found.tokens, tokenizer.all_special_ids), IGNORED, found.tokens)
+    targets: np.ndarray = np.where(np.isin(tokens, tokenizer.all_special_ids), IGNORED, tokens)
     return targets.astype(np.int64)
 
 
-def _word_tags(found: data.Examples, examples: Examples, encoded: Any, tokenizer: Any) -> np.ndarray:
+def _word_tags(tokens: np.ndarray, offsets: np.ndarray, examples: Examples, encoded: Any, tokenizer: Any) -> np.ndarray:
     """A word's tag at its first token (Devlin et al. 2019, section 5.3); nothing is asked of its other tokens."""
-    targets = np.full(len(found.tokens), IGNORED, dtype=np.int64)
-    rows = range(len(found.offsets) - 1)
+    targets = np.full(len(tokens), IGNORED, dtype=np.int64)
+    rows = range(len(offsets) - 1)
     of_text = encoded.get("overflow_to_sample_mapping", rows)  # where texts are in blocks, which may cut a word
     before: tuple[int, int] | None = None
     for row, text in zip(rows, of_text, strict=True):
-        for place, word in enumerate(encoded.word_ids(row), start=int(found.offsets[row])):
+        for place, word in enumerate(encoded.word_ids(row), start=int(offsets[row])):
             if word is not None and (text, word) != before:
                 before = text, word
                 targets[place] = (examples.tags or ())[text][word]
@@ -216,10 +201,18 @@ def _word_tags(found: data.Examples, examples: Examples, encoded: Any, tokenizer
 
 
 # Objectives whose targets stand in the data: the others draw theirs, or follow from the ids.
-TARGETS: Mapping[str, Callable[[data.Examples, Examples, Any, Any], np.ndarray]] = {
+TARGETS: Mapping[str, Callable[[np.ndarray, np.ndarray, Examples, Any, Any], np.ndarray]] = {
     "token_recovery": _own_tokens,
     "token_classification": _word_tags,
 }
+
+
+def _offsets(rows: Sequence[Sequence[int]]) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)])
+
+
+def _lists(values: np.ndarray, offsets: np.ndarray) -> pa.ListArray:
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pa.array(values))
 
 
 def _flat(rows: list[list[int]], total: int) -> np.ndarray:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
-import os
 import platform
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
@@ -23,47 +20,33 @@ from torch import Tensor, nn
 
 from fedsim.data import Examples, Subset
 from fedsim.errors import FederationError
-from fedsim.features import CHECKSUM, FeatureExamples, FeatureStore, Layout, Rows
-from fedsim.files import FileError, MissingFileError, open_file
-from fedsim.leases import TakenError, held
+from fedsim.features import NUMPY_DTYPES, FeatureExamples, FeatureStore, Rows, to_bytes
 from fedsim.models.model import Model
 from fedsim.precision import DTYPES
+from fedsim.stored import FileCache
 
-logger = logging.getLogger(__name__)
 LIMIT_BYTES = 20 * 10**9
-HEADER_BYTES = 4096  # says in JSON what the file holds; the rows behind it begin on a page
-WHOLE, PARTIAL = ".features", ".partial"
-POLL_SECONDS = 1.0
+SUFFIX = ".npy"
 DIGESTED_AT_ONCE = 2**20  # tokens
 SUMMED_BYTES = 256  # of parameters, for one number of their digest
 
 
 class FeatureCache:
-    """A folder of feature files, each named by the digest of all that decides it; the least recently used go first.
-
-    A file gets its name when it is whole and on the disk, so neither a kill nor a power cut leaves anything that is
-    taken for one; each example's features have a checksum, and a damaged file is computed anew. A lease a file keeps
-    processes from computing it twice. The limit holds for the files in the folder, with those being written; one that
-    a running cell still reads keeps its space until that cell ends.
+    """A folder of arrays [T, K, D], each named by the digest of all that decides it, the last bits too.
 
     encoder: identity of the encoder's configuration; its weights are digested as they are when features are asked for.
-    Without a folder: a temporary one.
+    Without a folder: a temporary one. See `FileCache` for what a kill, a damaged file or a limit does.
     """
 
     def __init__(self, folder: Path | None = None, encoder: str = "", limit_bytes: int = LIMIT_BYTES) -> None:
-        self._folder = folder
+        if folder is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="features-")  # removed with the cache
+            folder = Path(self._temporary.name)
+        self.folder = folder
         self.encoder = encoder
         self.limit_bytes = limit_bytes
         # By the examples' id, while they live here: what was asked for last, and its answer.
         self._known: dict[int, tuple[Examples, tuple[Any, ...], FeatureExamples]] = {}
-
-    @property
-    def folder(self) -> Path:
-        """Where the files are."""
-        if self._folder is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="features-")  # removed with the cache
-            self._folder = Path(self._temporary.name)
-        return self._folder
 
     def subset(self, model: Model, subset: Subset, batch_size: int, width: int | None) -> Subset:
         """The same subset by the features of the encoder as it now is.
@@ -93,126 +76,51 @@ class FeatureCache:
     def _features(
         self, model: Model, examples: Examples, batch_size: int, width: int | None, weights: str
     ) -> FeatureExamples:
-        head = model.network.head
+        head, dtype = model.network.head, DTYPES[model.precision.name]
         kept = examples.lengths if head.tokens else np.ones(len(examples), dtype=np.int64)
         offsets = np.concatenate([[0], np.cumsum(kept)])
-        dtype = DTYPES[model.precision.name]
-        layout = Layout(int(offsets[-1]), head.states, model.hidden, dtype, HEADER_BYTES, blocks=len(examples))
-        if layout.file_bytes > self.limit_bytes:
+        shape = (int(offsets[-1]), head.states, model.hidden)
+        row_bytes = head.states * model.hidden * dtype.itemsize
+        if shape[0] * row_bytes > self.limit_bytes:
             raise FederationError(
-                f"features of {len(examples)} examples take {layout.file_bytes / 1e9:.2f} GB, the cache in "
+                f"features of {len(examples)} examples take {shape[0] * row_bytes / 1e9:.2f} GB, the cache in "
                 f"{self.folder} holds at most {self.limit_bytes / 1e9:.2f} GB: compute them anew in every epoch "
                 "(options.cached=false)"
             )
-        header = self._header(model, examples, batch_size, width, layout, weights)
-        name = hashlib.sha256(header).hexdigest()[:24]
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with held(self.folder / f"{name}.lock"):
-            path = self.folder / f"{name}{WHOLE}"
-            file = _open_whole(path, header, layout, kept)
-            if file is None:
-                checksums = np.zeros(len(examples), CHECKSUM)
-                with self._reserved(name, layout.file_bytes) as partial:
-                    partial.write(header)
-                    for indices, features in _computed(model, examples, batch_size, width):
-                        for index, rows in zip(indices, features, strict=True):
-                            checksums[index] = layout.write(partial, int(offsets[index]), rows[: kept[index]])
-                    partial.seek(layout.end)
-                    partial.write(checksums.tobytes())
-                    partial.flush()
-                    os.fsync(partial.fileno())
-                (self.folder / f"{name}{PARTIAL}").replace(path)
-                _sync_folder(self.folder)
-                file = path.open("rb")
-            with file:
-                os.utime(path)
-                rows = Rows(file, layout)
+
+        def write(file: IO[bytes]) -> None:
+            header = {"descr": NUMPY_DTYPES[dtype].str, "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(file, header)
+            start = file.tell()
+            for indices, features in _computed(model, examples, batch_size, width):
+                for index, rows in zip(indices, features, strict=True):
+                    file.seek(start + int(offsets[index]) * row_bytes)
+                    file.write(to_bytes(rows[: kept[index]], dtype))
+
+        key = self._key(model, examples, batch_size, width, weights)
+        file = FileCache(self.folder, SUFFIX, self.limit_bytes).open(key, write)
+        rows = Rows(file, shape, dtype)
         return FeatureExamples(rows, head.tokens, offsets, examples.lengths, examples.labels, examples.targets)
 
-    def _header(
-        self, model: Model, examples: Examples, batch_size: int, width: int | None, layout: Layout, weights: str
-    ) -> bytes:
-        """All that decides the file's content, the last bits too."""
-        device = model.device
+    def _key(self, model: Model, examples: Examples, batch_size: int, width: int | None, weights: str) -> str:
+        """A digest of all that decides the features."""
+        device, head = model.device, model.network.head
         content = {
-            "checksums": "crc32 of each example",
             "encoder": self.encoder,
             "weights": weights,
             "examples": _digest(examples),
-            "rows": layout.rows,
-            "states": layout.states,
-            "hidden": layout.hidden,
-            "tokens": model.network.head.tokens,
+            "states": head.states,
+            "hidden": model.hidden,
+            "tokens": head.tokens,
             "batch_size": batch_size,
             "width": width,
-            "dtype": str(layout.dtype),
             "precision": model.precision.name,
             "device": torch.cuda.get_device_name(device) if device.type == "cuda" else _processor(),
             "threads": torch.get_num_threads(),
             "torch": torch.__version__,
             "transformers": metadata.version("transformers"),
         }
-        return json.dumps(content).encode().ljust(HEADER_BYTES)
-
-    def _reserved(self, name: str, size: int) -> IO[bytes]:
-        """A new file of that size, once there is room for it: used ones go, those being written are waited for."""
-        while True:
-            with held(self.folder / "room.lock"):
-                for path in self.folder.glob(f"*{PARTIAL}"):
-                    self._remove_abandoned(path, name)
-                files = sorted(self.folder.glob(f"*{WHOLE}"), key=lambda path: path.stat().st_mtime_ns)
-                taken = sum(path.stat().st_size for path in (*files, *self.folder.glob(f"*{PARTIAL}")))
-                for path in files:
-                    if taken + size > self.limit_bytes:
-                        taken -= path.stat().st_size
-                        path.unlink()
-                if taken + size <= self.limit_bytes:
-                    file = (self.folder / f"{name}{PARTIAL}").open("w+b")
-                    file.truncate(size)
-                    return file
-            time.sleep(POLL_SECONDS)
-
-    def _remove_abandoned(self, path: Path, own: str) -> None:
-        """Remove what a killed process left half written; who still writes it holds its lease."""
-        if path.stem == own:
-            path.unlink()
-            return
-        with suppress(TakenError), held(self.folder / f"{path.stem}.lock", wait=False):
-            path.unlink(missing_ok=True)
-
-
-def _open_whole(path: Path, header: bytes, layout: Layout, lengths: np.ndarray) -> IO[bytes] | None:
-    """The file, if it holds what its header has to say and each example's rows, so many, have their checksum."""
-    try:
-        file = open_file(path, "features")
-    except MissingFileError:
-        return None
-    except FileError as error:
-        if path.is_dir():  # no file can take its place
-            raise
-        logger.warning("features cannot be read (%s): they are computed anew", error)
-        return None
-    found = os.fstat(file.fileno()).st_size
-    if file.read(HEADER_BYTES) != header:
-        damage = "its header is another's"
-    elif found != layout.file_bytes:
-        damage = f"expected {layout.file_bytes} bytes, found {found}"
-    elif (example := layout.damaged_block(file, lengths)) is not None:
-        damage = f"the features of example {example} do not have their checksum"
-    else:
-        return file
-    file.close()
-    logger.warning("features in %s are damaged (%s): they are computed anew", path, damage)
-    return None
-
-
-def _sync_folder(folder: Path) -> None:
-    """Bring a folder's names to the disk: a file that is there may else have no name after a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:24]
 
 
 def _computed(

@@ -2,109 +2,55 @@
 
 from __future__ import annotations
 
-import mmap
 import tempfile
-import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from fedsim.data import Batch, asked
-from fedsim.stored import Numbers
+from fedsim.stored import MappedFile, Numbers
 
 # Shape suffixes: T tokens of all examples, B batch, S tokens, K hidden states, D hidden width.
 
-CHECKSUM = np.dtype("<u4")  # a CRC-32
-BITS = {2: torch.int16, 4: torch.int32}  # by bytes of a value: numpy knows no bfloat16, so bits are moved
-FORGET_AFTER_BYTES = 2**26  # of rows read: then the pages behind them are given back
+# How numpy holds values: it has no bfloat16, so those are moved as bits.
+NUMPY_DTYPES: dict[torch.dtype, np.dtype] = {
+    torch.float32: np.dtype("<f4"),
+    torch.bfloat16: np.dtype("<i2"),
+    torch.float16: np.dtype("<f2"),
+}
+FILE_START = 64  # bytes before a store's first row: an empty file cannot be mapped
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Where rows lie in a file: behind `start` bytes, `rows` of them, each [K, D] values of one type.
-
-    blocks: how many checksums, each of a run of rows, follow behind them.
-    """
-
-    rows: int
-    states: int
-    hidden: int
-    dtype: torch.dtype
-    start: int = 0
-    blocks: int = 0
-
-    @property
-    def row_bytes(self) -> int:
-        """Bytes of one row."""
-        return self.states * self.hidden * self.dtype.itemsize
-
-    @property
-    def end(self) -> int:
-        """Bytes up to the end of the last row, where checksums begin."""
-        return self.start + self.rows * self.row_bytes
-
-    @property
-    def file_bytes(self) -> int:
-        """Bytes of the whole file."""
-        return self.end + self.blocks * CHECKSUM.itemsize
-
-    def write(self, file: IO[bytes], row: int, values: Tensor) -> int:
-        """Write consecutive rows [T, K, D] from the given one on; returns their CRC-32."""
-        content = values.detach().to("cpu", self.dtype).contiguous().view(torch.uint8).numpy().tobytes()
-        file.seek(self.start + row * self.row_bytes)
-        file.write(content)
-        return zlib.crc32(content)
-
-    def damaged_block(self, file: IO[bytes], lengths: np.ndarray) -> int | None:
-        """The first block of consecutive rows, so many in each, that lacks its checksum; None where all are whole.
-
-        One block at a time is in memory.
-        """
-        file.seek(self.end)
-        expected = np.frombuffer(file.read(self.blocks * CHECKSUM.itemsize), CHECKSUM).tolist()
-        file.seek(self.start)
-        for block, (length, checksum) in enumerate(zip(lengths.tolist(), expected, strict=True)):
-            if zlib.crc32(file.read(length * self.row_bytes)) != checksum:
-                return block
-        return None
+def to_bytes(features_TKD: Tensor, dtype: torch.dtype) -> bytes:
+    """Rows as a file holds them."""
+    return features_TKD.detach().to("cpu", dtype).contiguous().view(torch.uint8).numpy().tobytes()
 
 
 class Rows:
-    """A file's rows, mapped read-only; it stays readable when its name is removed."""
+    """The rows [T, K, D] of a mapped file, up to its end."""
 
-    def __init__(self, file: IO[bytes], layout: Layout) -> None:
-        self.layout = layout
-        raw = np.dtype(f"i{layout.dtype.itemsize}")
-        self._read_bytes = 0
-        shape = (layout.rows, layout.states, layout.hidden)
-        if layout.rows == 0:
-            self._map, self._values = None, np.empty(shape, raw)
-            return
-        self._map = mmap.mmap(file.fileno(), layout.end, access=mmap.ACCESS_READ)
-        self._values = np.frombuffer(self._map, raw, offset=layout.start).reshape(shape)
+    def __init__(self, file: MappedFile, shape: tuple[int, int, int], dtype: torch.dtype) -> None:
+        self.file = file
+        self.dtype = dtype
+        raw = NUMPY_DTYPES[dtype]
+        start = len(file.buffer) - int(np.prod(shape)) * raw.itemsize
+        self.values_TKD = np.frombuffer(file.buffer, raw, offset=start).reshape(shape)
 
     def gather(self, starts: np.ndarray, lengths: np.ndarray, width: int) -> Tensor:
         """Runs of rows as one batch [K, B, width, D], zeros behind each.
 
         A copy in torch's own memory: on some CPUs a matrix product has other last bits where its input is not aligned.
         """
-        gathered = torch.zeros(self.layout.states, len(starts), width, self.layout.hidden, dtype=self.layout.dtype)
-        bits = gathered.view(BITS[self.layout.dtype.itemsize]).numpy()
+        _, states, hidden = self.values_TKD.shape
+        batch = torch.zeros(states, len(starts), width, hidden, dtype=self.dtype)
+        values_KBSD = (batch.view(torch.int16) if self.dtype == torch.bfloat16 else batch).numpy()
         for place, (start, length) in enumerate(zip(starts, lengths, strict=True)):
-            bits[:, place, :length] = self._values[start : start + length].swapaxes(0, 1)
-        self._forget(int(lengths.sum()) * self.layout.row_bytes)
-        return gathered
-
-    def _forget(self, read_bytes: int) -> None:
-        """Give pages back from time to time, or resident memory would grow to the size of the file."""
-        self._read_bytes += read_bytes
-        if self._map is not None and self._read_bytes > FORGET_AFTER_BYTES and hasattr(mmap, "MADV_DONTNEED"):
-            self._map.madvise(mmap.MADV_DONTNEED)
-            self._read_bytes = 0
+            values_KBSD[:, place, :length] = self.values_TKD[start : start + length].swapaxes(0, 1)
+        self.file.has_read(int(lengths.sum()) * states * hidden * self.dtype.itemsize)
+        return batch
 
 
 @dataclass(frozen=True)
@@ -143,7 +89,8 @@ class FeatureStore:
     def __init__(self, folder: Path, states: int, hidden: int, tokens: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - it lives as long as the store
-        self._layout = Layout(0, states, hidden, torch.float32)
+        self._file.write(bytes(FILE_START))
+        self._row = (states, hidden)
         self._tokens = tokens
         self._lengths: list[np.ndarray] = []
         self._labels: list[np.ndarray] = []
@@ -158,16 +105,15 @@ class FeatureStore:
         if features.ndim == 4:
             padded = lengths[:, None] if masks is None else lengths
             features, lengths = features[:, padded.bool()], padded.sum(1)
-        self._layout.write(self._file, self._layout.rows, features.swapaxes(0, 1))
-        self._layout = replace(self._layout, rows=self._layout.rows + features.shape[1])
+        self._file.write(to_bytes(features.swapaxes(0, 1), torch.float32))
         self._lengths.append(lengths.cpu().numpy().astype(np.int64))
         self._labels.append(labels.cpu().numpy())
 
     def examples(self) -> FeatureExamples:
         """All that was added, in its order; nothing is added afterwards."""
-        with self._file:
-            self._file.flush()
-            rows = Rows(self._file, self._layout)
         lengths = np.concatenate(self._lengths)
         offsets = np.concatenate([[0], np.cumsum(lengths)])
+        with self._file:
+            self._file.flush()
+            rows = Rows(MappedFile(self._file), (int(offsets[-1]), *self._row), torch.float32)
         return FeatureExamples(rows, self._tokens, offsets, lengths, np.concatenate(self._labels))

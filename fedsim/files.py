@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, Never
 
 from fedsim.errors import FederationError
-
-_NOTED: ContextVar[list[Path] | None] = ContextVar("files that were read", default=None)
 
 
 class FileError(FederationError):
@@ -21,17 +17,6 @@ class FileError(FederationError):
 
 class MissingFileError(FileError):
     """There is no such file."""
-
-
-@contextmanager
-def noting() -> Iterator[list[Path]]:
-    """Collect the files that this thread opens meanwhile, in order."""
-    opened: list[Path] = []
-    token = _NOTED.set(opened)
-    try:
-        yield opened
-    finally:
-        _NOTED.reset(token)
 
 
 def open_file(path: Path, what: str = "a file") -> BufferedReader:
@@ -53,8 +38,6 @@ def open_file(path: Path, what: str = "a file") -> BufferedReader:
         raise FileError(f"{path}: expected {what}, found a folder") from None
     except (OSError, ValueError) as error:  # ValueError: a path with a null byte
         raise FileError(f"{path}: expected {what}, found one that cannot be read: {_reason(error)}") from None
-    if (noted := _NOTED.get()) is not None:
-        noted.append(path)
     return file
 
 

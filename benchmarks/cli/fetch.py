@@ -8,12 +8,11 @@ import sys
 from pathlib import Path
 
 from benchmarks.cli.select import Selection, selection, tables_of
-from benchmarks.errors import UserError
+from benchmarks.errors import NoDataError, UserError
 from benchmarks.fetched import EXTRACTS, copied, note, places
 from benchmarks.registry import benchmark
 from benchmarks.settings import require_writable
 from benchmarks.spec import Cell
-from fedsim.files import noting
 
 
 def fetch_command(words: argparse.Namespace) -> int:
@@ -36,7 +35,7 @@ def fetch_command(words: argparse.Namespace) -> int:
                 said = _fetch_task(name, words.to, own)
                 held["tasks"].append(name)
             print(f"ok   task {name}: {said}", flush=True)
-        except UserError as error:
+        except ValueError as error:  # of ours, or of the engine's
             print(f"none task {name}: {error}", flush=True)
             lacking += [] if name in stood_in else [f"task {name}"]
     note(words.to, held["tasks"], ())  # a vocabulary may be trained on them
@@ -69,21 +68,18 @@ def _needed(part: Selection) -> list[Cell]:
 def _copy_task(name: str, words: argparse.Namespace) -> tuple[str, str]:
     """Copy the files of a task that the data directory has: what was copied, or why nothing could be, in words.
 
-    UserError where its files are damaged: others of the hub are not put in their place.
+    UserError where its files are damaged or incomplete: the hub's are not put in their place.
     """
     from benchmarks.tasks import DataSource, task
 
     if words.data_dir is None:
         return "", ""
-    with noting() as files:
-        try:
-            data = task(name).load(DataSource(words.data_dir, words.lenient))
-        except ValueError as error:
-            if files:
-                raise UserError(str(error)) from None
-            return "", str(error)
-    size = copied(files, words.data_dir, words.to)
-    return f"{len(data.pool)} examples ({data.origin}: {len(set(files))} files copied, {size / 1e6:.1f} MB)", ""
+    try:
+        data = task(name).load(DataSource(words.data_dir, words.lenient))
+    except NoDataError as error:
+        return "", str(error)
+    size = copied(data.files, words.data_dir, words.to)
+    return f"{len(data.pool)} examples ({data.origin}: {len(data.files)} files copied, {size / 1e6:.1f} MB)", ""
 
 
 def _copy_vocabulary(name: str, data_dir: Path | None, folder: Path) -> None:

@@ -5,7 +5,6 @@ PubMed 20k RCT (Dernoncourt and Lee, 2017), and NICTA-PIBOSO (Kim et al., 2011),
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -16,10 +15,10 @@ import numpy as np
 from benchmarks.tasks.base import Examples, Skipped, Task, TaskData
 from benchmarks.tasks.generated import Recipe, classified
 from benchmarks.tasks.hub import read_dataset
-from benchmarks.tasks.official import Official, Piece
+from benchmarks.tasks.readers import BLANKS, read_lines
 from benchmarks.tasks.rows import Row, class_label, to_examples
+from benchmarks.tasks.sources import Place, official
 from benchmarks.tasks.words import AGREEING, BLAME, CORRECT, HEDGING, INCORRECT, NOUNS, OPPOSING, PRAISE
-from fedsim.files import read_file
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -37,21 +36,13 @@ def read_abstracts(file: Path) -> Iterator[Row]:
     A line "###…" heads an abstract, an empty one ends it; both are passed over, and so is a byte-order mark. Labels are
     taken in lower case: copies of PubMed RCT differ in it.
     """
-    content = read_file(file)
-    for number, line in enumerate(content.removeprefix(codecs.BOM_UTF8).splitlines(), start=1):
-        if line.strip() and not line.startswith(b"###"):
-            yield _row(number, line)
-
-
-def _row(number: int, line: bytes) -> Row:
-    try:
-        fields = line.decode("utf-8").split("\t")
-    except UnicodeDecodeError as error:
-        return Row(number, fault=f"expected UTF-8, found the byte 0x{line[error.start]:02x}")
-    if len(fields) != 2:
-        return Row(number, fault=f"expected a label, a tab and a sentence, found {len(fields)} columns")
-    label, sentence = fields
-    return Row(number, (sentence,), label.lower())
+    for number, line, fault in read_lines(file):
+        if not line.strip(BLANKS) or line.startswith("###"):
+            continue
+        label, *sentences = line.split("\t")
+        if not fault and len(sentences) != 1:
+            fault = f"expected a label, a tab and a sentence, found {1 + len(sentences)} columns"
+        yield Row(number, tuple(sentences), label.lower(), fault)
 
 
 def read_split(split: Dataset, place: str) -> Iterator[Row]:
@@ -62,11 +53,6 @@ def read_split(split: Dataset, place: str) -> Iterator[Row]:
         yield row._replace(label=label.lower() if isinstance(label, str) else label)
 
 
-def _examples(labels: tuple[str, ...], piece: Piece, skipped: list[Skipped] | None) -> Examples:
-    parse = class_label({label: number for number, label in enumerate(labels)})
-    return to_examples(piece.rows, TEXTS, parse, piece.place, piece.name, skipped)
-
-
 def generate(task_id: str, shares: tuple[float, ...], seed: int) -> TaskData:
     """Examples of a task's schema with these shares of the labels, from a seed (>= 0)."""
     rng = np.random.default_rng([seed, *task_id.encode()])
@@ -75,14 +61,28 @@ def generate(task_id: str, shares: tuple[float, ...], seed: int) -> TaskData:
     return TaskData(pool=pool, origin=f"generated from seed {seed}", central={"validation": dev, "test": test})
 
 
-def _task(task_id: str, labels: tuple[str, ...], shares: tuple[float, ...], official: Official) -> Task:
+def _task(
+    task_id: str, labels: tuple[str, ...], shares: tuple[float, ...], name: str, folders: tuple[str, ...], **fields: str
+) -> Task:
+    parse = class_label({label: number for number, label in enumerate(labels)})
+
+    def examples(rows: Iterator[Row], place: Place, skipped: list[Skipped] | None) -> Examples:
+        return to_examples(rows, TEXTS, parse, *place, skipped)
+
+    source = official(
+        name,
+        folders,
+        read_file=lambda path, place, skipped: examples(read_abstracts(path), place, skipped),
+        read_split=lambda split, place, skipped: examples(read_split(split, place.path), place, skipped),
+        **fields,
+    )
     return Task(
         id=task_id,
-        name=official.name,
+        name=name,
         family="scientific",
         labels=labels,
         metrics=("accuracy",),
-        load=official.load,
+        load=source.load,
         generate=partial(generate, task_id, shares),
         evaluations=("test", "validation"),
     )
@@ -93,31 +93,17 @@ TASKS = (
         "rct20k",
         RCT,
         (0.12, 0.08, 0.33, 0.32, 0.15),
-        Official(
-            name="PubMed 20k RCT",
-            folders=("RCT-20k", "PubMed_20k_RCT", "pubmed-rct/PubMed_20k_RCT"),
-            published="github.com/Franck-Dernoncourt/pubmed-rct",
-            # No revision is pinned: the digest of the examples says what was read.
-            repository="armanc/pubmed-rct20k",
-            revision=None,
-            read_file=read_abstracts,
-            read_split=read_split,
-            to_examples=partial(_examples, RCT),
-        ),
+        "PubMed 20k RCT",
+        ("RCT-20k", "PubMed_20k_RCT", "pubmed-rct/PubMed_20k_RCT"),
+        published="github.com/Franck-Dernoncourt/pubmed-rct",
+        repository="armanc/pubmed-rct20k",  # No revision is pinned: the digest of the examples says what was read.
     ),
     _task(
         "nicta-piboso",
         PIBOSO,
         (0.07, 0.04, 0.26, 0.46, 0.01, 0.16),  # of the real training set
-        Official(
-            name="NICTA-PIBOSO",
-            folders=("nicta_piboso",),
-            published="github.com/jind11/HSLN-Joint-Sentence-Classification",
-            repository="",
-            revision=None,
-            read_file=read_abstracts,
-            read_split=read_split,
-            to_examples=partial(_examples, PIBOSO),
-        ),
+        "NICTA-PIBOSO",
+        ("nicta_piboso",),
+        published="github.com/jind11/HSLN-Joint-Sentence-Classification",
     ),
 )

@@ -54,6 +54,7 @@ class TaskData:
     central: Mapping[str, Examples] = field(default_factory=dict)
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()  # such as "partial: dev only"
+    files: tuple[Path, ...] = ()  # of the data directory, that were read
 
     @cached_property
     def digest(self) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import codecs
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -15,9 +14,9 @@ import numpy as np
 from benchmarks.errors import UserError
 from benchmarks.tasks.base import Examples, Skipped, Task, TaskData
 from benchmarks.tasks.generated import tagged
-from benchmarks.tasks.official import FILES, Official, Piece
+from benchmarks.tasks.readers import BLANKS, read_lines
 from benchmarks.tasks.rows import Row, RowError, sound_rows
-from fedsim.files import read_file
+from benchmarks.tasks.sources import OFFICIAL, Place, official
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -40,49 +39,38 @@ def read_columns(tags: tuple[str, ...], file: Path) -> Iterator[Row]:
     Columns stand between tabs, or blanks where the first word's line has no tab, and are as many as on that line.
     A row's texts are the words, its label their tags' ids; its line is that of its first word, or of its first fault.
     """
-    content = read_file(file)
-    lines = enumerate(content.removeprefix(codecs.BOM_UTF8).splitlines(), start=1)
-    read, ids = _Columns(), {tag: number for number, tag in enumerate(tags)}
-    for filled, sentence in groupby(lines, lambda line: bool(line[1].strip()) and not _heads_document(line[1])):
-        if filled:
-            yield _sentence([(number, *read(line, ids)) for number, line in sentence])
+    separator, width = "", 0
+    for filled, lines in groupby(read_lines(file), lambda line: bool(line[1].strip(BLANKS)) and not _is_heading(line)):
+        if not filled:
+            continue
+        words: list[str] = []
+        ids: list[int] = []
+        begin, faults = 0, list[tuple[int, str]]()
+        for number, text, fault in lines:
+            begin = begin or number
+            tabs = (separator or ("\t" if "\t" in text else " ")) == "\t"
+            columns = text.split("\t") if tabs else [column for column in text.split(" ") if column]
+            if not fault and (len(columns) < 2 or len(columns) != (width or len(columns))):
+                fault = f"expected {width or 'a word and its tag in 2 or more'} columns, found {len(columns)}"
+            elif not fault:
+                separator, width = "\t" if tabs else " ", len(columns)
+                fault = _fault(columns[0], columns[-1].strip(), tags)
+            if fault:
+                faults.append((number, fault))
+            else:
+                words.append(columns[0])
+                ids.append(tags.index(columns[-1].strip()))
+        yield Row(faults[0][0], fault=faults[0][1]) if faults else Row(begin, tuple(words), tuple(ids))
 
 
-def _heads_document(line: bytes) -> bool:
-    return line.startswith(DOCUMENT.encode())
+def _is_heading(line: tuple[int, str, str]) -> bool:
+    return line[1].startswith(DOCUMENT)
 
 
-def _sentence(words: list[tuple[int, str, int, str]]) -> Row:
-    """The row of (line, word, tag id, fault) of each word."""
-    faulty = next(((number, fault) for number, *_, fault in words if fault), None)
-    if faulty:
-        return Row(faulty[0], fault=faulty[1])
-    return Row(words[0][0], tuple(word for _, word, _, _ in words), tuple(tag for _, _, tag, _ in words))
-
-
-class _Columns:
-    """Reads a line, as the first one of its file is laid out."""
-
-    def __init__(self) -> None:
-        self.separator, self.width = "", 0
-
-    def __call__(self, line: bytes, ids: Mapping[str, int]) -> tuple[str, int, str]:
-        """The word, its tag's id and what is wrong with the line, if anything is."""
-        try:
-            text = line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            return "", 0, f"expected UTF-8, found the byte 0x{line[error.start]:02x}"
-        separator = self.separator or ("\t" if "\t" in text else " ")
-        columns = text.split("\t") if separator == "\t" else [column for column in text.split(" ") if column]
-        if len(columns) < 2 or len(columns) != (self.width or len(columns)):
-            return "", 0, f"expected {self.width or 'a word and its tag in 2 or more'} columns, found {len(columns)}"
-        self.separator, self.width = separator, len(columns)
-        word, tag = columns[0], columns[-1].strip()
-        if not _is_word(word):
-            return "", 0, f"expected a word, found {word!a}"
-        if tag not in ids:
-            return "", 0, f"expected one of the tags {', '.join(ids)}, found {tag!r}"
-        return word, ids[tag], ""
+def _fault(word: str, tag: str, tags: tuple[str, ...]) -> str:
+    if not _is_word(word):
+        return f"expected a word, found {word!a}"
+    return "" if tag in tags else f"expected one of the tags {', '.join(tags)}, found {tag!r}"
 
 
 def read_split(tags: tuple[str, ...], split: Dataset, place: str) -> Iterator[Row]:
@@ -99,10 +87,10 @@ def read_split(tags: tuple[str, ...], split: Dataset, place: str) -> Iterator[Ro
         yield Row(number, tuple(words or ()), tuple(ids or ()))
 
 
-def _examples(tags: tuple[str, ...], piece: Piece, skipped: list[Skipped] | None) -> Examples:
+def _examples(tags: tuple[str, ...], rows: Iterator[Row], place: Place, skipped: list[Skipped] | None) -> Examples:
     """The sentences as examples; one with a malformed row is malformed as a whole."""
-    found = list(sound_rows(piece.rows, partial(_tag_ids, len(tags)), piece.place, piece.name, skipped))
-    texts, ids = tuple(row.texts for row, _ in found), tuple(own for _, own in found)
+    sound = list(sound_rows(rows, partial(_tag_ids, len(tags)), *place, skipped))
+    texts, ids = tuple(row.texts for row, _ in sound), tuple(row_ids for _, row_ids in sound)
     return Examples(texts, np.zeros(len(texts), dtype=np.int64), ids)
 
 
@@ -126,12 +114,12 @@ def _is_word(word: Any) -> bool:
     )
 
 
-def _notes(found: tuple[Examples, ...]) -> tuple[str, ...]:
+def _notes(parts: list[Examples]) -> tuple[str, ...]:
     """How many entities begin with I-, which is no IOB2: they are counted as entities, as conlleval does."""
-    strays = [sum(map(_strays, examples.tags or ())) for examples in found]
+    strays = [sum(map(_strays, examples.tags or ())) for examples in parts]
     if not any(strays):
         return ()
-    counted = ", ".join(f"{count} in {file}" for file, count in zip(FILES, strays, strict=True) if count)
+    counted = ", ".join(f"{count} in {part.file}" for part, count in zip(OFFICIAL, strays, strict=True) if count)
     return (f"entities that begin with I-: {counted}",)
 
 
@@ -150,15 +138,14 @@ def generate(task_id: str, kinds: int, seed: int) -> TaskData:
 
 def _task(name: str, kinds: tuple[str, ...], published: str, repository: str, revision: str | None) -> Task:
     tags, task_id = iob2(kinds), name.lower()
-    official = Official(
-        name=name,
-        folders=(name,),
-        published=published,
+    source = official(
+        name,
+        (name,),
+        published,
+        read_file=lambda path, place, skipped: _examples(tags, read_columns(tags, path), place, skipped),
+        read_split=lambda split, place, skipped: _examples(tags, read_split(tags, split, place.path), place, skipped),
         repository=repository,
         revision=revision,
-        read_file=partial(read_columns, tags),
-        read_split=partial(read_split, tags),
-        to_examples=partial(_examples, tags),
         notes=_notes,
     )
     return Task(
@@ -167,7 +154,7 @@ def _task(name: str, kinds: tuple[str, ...], published: str, repository: str, re
         family="scientific",
         labels=None,
         metrics=("entity_f1", "entity_f1_concatenated"),
-        load=official.load,
+        load=source.load,
         generate=partial(generate, task_id, len(kinds)),
         evaluations=("test", "validation"),
         objective="token_classification",

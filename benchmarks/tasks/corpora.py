@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.errors import UserError
+from benchmarks.errors import NoDataError, UserError
 from benchmarks.tasks import words
 from benchmarks.tasks.base import DataSource, Examples, Task, TaskData, Texts
 from benchmarks.tasks.extracts import Notes, extract
 from benchmarks.tasks.hub import stream_column
 from benchmarks.tasks.passages import Found, find_passages
 from benchmarks.tasks.s2orc import ENDINGS, FOLDER, metadata_files, papers
+from benchmarks.tasks.sources import require_folder
 
 FILES = "corpora"  # the folder of plain text files, one passage a line
 LIMIT = 1_000_000  # passages taken from S2ORC's files or from the hub, where there are more
@@ -88,8 +89,7 @@ def load(corpus: Corpus, sentences: bool, source: DataSource) -> TaskData:
         pool, origin = _from_hub(corpus, corpus.shards, sentences, source), corpus.repository
         valid = _from_hub(corpus, corpus.valid_shards, sentences, source) if corpus.valid_shards else None
         return _task_data(pool, valid, origin)
-    if not source.folder.is_dir():
-        raise UserError(f"the data directory {source.folder} is no folder; set DATA_DIR to the folder of your data")
+    require_folder(source.folder)
     looked = [folder / corpus.file for folder in (source.folder / FILES, source.folder)]
     for file in looked:
         if file.is_file():
@@ -100,20 +100,21 @@ def load(corpus: Corpus, sentences: bool, source: DataSource) -> TaskData:
                 if corpus.valid_file and other.is_file()
                 else None
             )
-            return _task_data(pool, valid, f"folder: {FILES}/{file.name}")
+            read = (file, other) if valid else (file,)
+            return _task_data(pool, valid, f"folder: {FILES}/{file.name}", read)
     release = source.folder / FOLDER
     files = metadata_files(release) if corpus.field and release.is_dir() else []
     if files:
         origin = f"folder: {FOLDER}, {len(files)} files, field {corpus.field}"
-        return _task_data(_from_release(corpus, release, files, sentences, source), None, origin)
+        return _task_data(_from_release(corpus, release, files, sentences, source), None, origin, tuple(files))
     beside = f", or S2ORC's metadata ({' or '.join('*' + ending for ending in ENDINGS)}) in {release}"
-    raise UserError(
+    raise NoDataError(
         f"no corpus of {corpus.name}: looked for {', '.join(map(str, looked))}{beside if corpus.field else ''}; put a "
         "text there, one passage a line, or leave DATA_DIR unset to read the Hugging Face hub"
     )
 
 
-def _task_data(pool: Found, valid: Found | None, origin: str) -> TaskData:
+def _task_data(pool: Found, valid: Found | None, origin: str, files: tuple[Path, ...] = ()) -> TaskData:
     parts = [pool, valid] if valid else [pool]
     examples = [unlabelled(part.passages) for part in parts]
     return TaskData(
@@ -122,6 +123,7 @@ def _task_data(pool: Found, valid: Found | None, origin: str) -> TaskData:
         central={VALID: examples[1]} if valid else {},
         skipped=tuple(row for part in parts for row in part.skipped),
         notes=pool.notes,
+        files=files,
     )
 
 

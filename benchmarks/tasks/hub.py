@@ -68,7 +68,7 @@ def _out_of_reach(repository: str, what: str | None, revision: str | None, error
 def load_parquet(file: Path) -> Dataset:
     """The dataset in one parquet file; UserError where it is not one. Writes no cache."""
     import datasets
-    import pyarrow.parquet  # type: ignore[import-untyped]
+    import pyarrow.parquet
 
     open_file(file, "a parquet file").close()  # a pipe would be waited for
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -62,16 +61,6 @@ def score_label(low: float, high: float) -> ParseLabel:
         return float(np.float32(score))  # the hub keeps scores in single precision
 
     return parse
-
-
-def column_positions(file: Path, header: tuple[str, ...], columns: tuple[str, ...]) -> list[int]:
-    """Where the columns stand in a file's header; UserError where one is missing or stands there twice."""
-    if any(header.count(column) != 1 for column in columns):
-        raise UserError(
-            f"{file}:1: expected a header with each of the columns {', '.join(columns)} once, "
-            f"found {', '.join(map(repr, header))}; get the file again"
-        )
-    return [header.index(column) for column in columns]
 
 
 def sound_rows(

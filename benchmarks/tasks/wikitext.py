@@ -18,6 +18,7 @@ from benchmarks.tasks.corpora import FILES, GENERATED, WIKIPEDIA, generated_text
 from benchmarks.tasks.extracts import Notes, extract
 from benchmarks.tasks.hub import stream_column
 from benchmarks.tasks.passages import Found, find_articles
+from benchmarks.tasks.sources import require_folder
 
 TEST = "test"
 SPLITS = ("train", "valid", "test")
@@ -43,8 +44,7 @@ def load(source: DataSource) -> TaskData:
     if source.folder is None:
         found = {split: _from_hub(split, source) for split in SPLITS}
         return _task_data(found, f"{WIKIPEDIA.repository}@{WIKIPEDIA.revision}, wikitext-103-raw-v1")
-    if not source.folder.is_dir():
-        raise UserError(f"the data directory {source.folder} is no folder; set DATA_DIR to the folder of your data")
+    require_folder(source.folder)
     for files in _places(source.folder):
         if files["train"].is_file():
             here = {split: file for split, file in files.items() if file.is_file()}
@@ -54,7 +54,8 @@ def load(source: DataSource) -> TaskData:
                 others = ", ".join(str(file) for split, file in files.items() if split != "train")
                 raise UserError(f"{files['train']}: expected a text to be scored on beside it, found none of {others}")
             small = files["train"].parent.name.startswith(SMALL)
-            return _task_data(found, f"folder: {', '.join(names.values())}", ("partial: WikiText-2",) if small else ())
+            data = _task_data(found, f"folder: {', '.join(names.values())}")
+            return replace(data, files=tuple(here.values()), notes=("partial: WikiText-2",) if small else ())
     looked_for = ", ".join(str(files["train"]) for files in _places(source.folder))
     raise NoDataError(
         f"no articles of Wikipedia: looked for {looked_for}; put WikiText-103 there, or another text whose articles "
@@ -71,7 +72,7 @@ def _places(folder: Path) -> Iterator[dict[str, Path]]:
         yield {"train": place / WIKIPEDIA.file, "valid": place / WIKIPEDIA.valid_file}
 
 
-def _task_data(found: dict[str, Found], origin: str, notes: tuple[str, ...] = ()) -> TaskData:
+def _task_data(found: dict[str, Found], origin: str) -> TaskData:
     examples = {split: unlabelled(part.passages) for split, part in found.items()}
     held_out = [examples[split] for split in ("test", "valid") if split in examples]
     return TaskData(
@@ -79,7 +80,6 @@ def _task_data(found: dict[str, Found], origin: str, notes: tuple[str, ...] = ()
         origin=origin,
         central=dict(zip((TEST, VALIDATION), held_out, strict=False)),
         skipped=tuple(row for part in found.values() for row in part.skipped),
-        notes=notes,
     )
 
 

@@ -7,14 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks import array_file
 from benchmarks.backbones import KNOWN
+from benchmarks.encoding import encode
 from benchmarks.errors import UserError
 from benchmarks.federation import build_clients, load_inputs
 from benchmarks.runner import run_cell
 from benchmarks.spec import Cell, Training
 from benchmarks.tasks import task
-from fedsim.stored import Stored
+from benchmarks.token_cache import TokenCache
+from fedsim.stored import Chunks
 from partitions import PartitionError
 
 WORDS = KNOWN["tiny"].config["vocab_size"]
@@ -72,13 +73,14 @@ def test_a_file_is_read_and_its_notes_are_in_the_record(settings):
 
 def test_tokens_in_a_file_train_to_the_same_bits(settings, monkeypatch):
     cell = replace(CELL, clients=2, training=replace(CELL.training, rounds=1))
-    in_memory = run_cell(cell, settings, lambda event: None)
-    monkeypatch.setattr(array_file, "LARGE_BYTES", 0)
+    clients, _ = build_clients(cell, load_inputs(cell, settings), settings)
+    assert isinstance(clients[0].train.examples.tokens, Chunks)
+    stored = run_cell(cell, settings, lambda event: None)
+    monkeypatch.setattr(TokenCache, "encode", lambda cache, *words: encode(*words))
     other = replace(settings, results_dir=settings.results_dir / "other")
     clients, _ = build_clients(cell, load_inputs(cell, other), other)
-    assert isinstance(clients[0].train.examples.tokens, Stored)
-    stored = run_cell(cell, other, lambda event: None)
-    assert stored.rounds == in_memory.rounds
+    assert isinstance(clients[0].train.examples.tokens, np.ndarray)
+    assert run_cell(cell, other, lambda event: None).rounds == stored.rounds
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks import array_file, encoding
 from benchmarks.backbones import build_tokenizer, locate, word_tokenizer
-from benchmarks.encoding import encode, encoded_pieces
+from benchmarks.encoding import encode
 from benchmarks.federation import build_clients, load_inputs, training_examples
 from benchmarks.runner import run_cell
 from benchmarks.spec import Cell, Training
 from benchmarks.tasks import Examples, task
-from benchmarks.token_cache import TokenCache, key_of
-from fedsim.stored import Stored
 
 WORDS = ("one", "two", "three", "four", "five")
 TASK = task("wikitext")
@@ -73,28 +70,6 @@ def test_gpt2s_blocks_are_opened_by_nothing_and_closed_by_the_end(articles, data
     ids = found.examples.collate(found.indices)["input_ids"].numpy().ravel().tolist()
     whole = [*tokenizer(*articles.texts[2]).input_ids, 50256]
     assert ids == whole[: len(whole) // 8 * 8]
-
-
-@pytest.mark.parametrize("at_once", [1, 4])
-def test_articles_are_tokenised_in_parts_as_they_are_at_once(articles, tokenizer, monkeypatch, at_once):
-    order = [np.array([8, 0, 3]), np.array([1, 2])]
-    whole = encode(articles, tokenizer, 7, TASK).subsets(order)
-    monkeypatch.setattr(encoding, "AT_ONCE", at_once)
-    assert len(list(encoded_pieces(articles, tokenizer, 7, TASK))) == -(-9 // at_once)
-    parts = encode(articles, tokenizer, 7, TASK).subsets(order)
-    assert list(map(tokens_of, parts)) == list(map(tokens_of, whole))
-
-
-def test_tokens_are_kept_on_the_disk_and_read_from_there(articles, tokenizer, tmp_path, monkeypatch):
-    monkeypatch.setattr(array_file, "LARGE_BYTES", 0)
-    expected = encode(articles, tokenizer, 7, TASK).subset(np.arange(9))
-    for _ in range(2):
-        found = TokenCache(tmp_path).encode(articles, tokenizer, 7, TASK).subset(np.arange(9))
-        assert isinstance(found.examples.tokens, Stored)
-        assert tokens_of(found) == tokens_of(expected)
-    assert len(list(tmp_path.glob("*.tokens"))) == 1
-    keys = {key_of(articles, tokenizer, 7, replace(TASK, long_texts=kind)) for kind in ("packed", "blocks", "cut")}
-    assert len(keys) == 3
 
 
 @pytest.mark.parametrize("cell", [CELL, CAUSAL], ids=["masked", "causal"])

@@ -1,25 +1,25 @@
-"""The cache of tokenised examples: the same tokens, whatever happened to the files."""
+"""Tokenised examples: from the cache as from the tokenizer, whatever happened to the files."""
 
-import logging
-import os
+from __future__ import annotations
+
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
-import safetensors.numpy
 import torch
 
-from benchmarks import array_file, encoding, token_cache
+from benchmarks import encoding, token_cache
 from benchmarks.backbones import word_tokenizer
-from benchmarks.encoding import encode, encoded_pieces
+from benchmarks.encoding import encode, record_batches
 from benchmarks.tasks import task
 from benchmarks.tasks.base import Examples
 from benchmarks.token_cache import TokenCache, key_of
-from fedsim.errors import FederationError
-from fedsim.stored import Stored
+from fedsim.stored import Chunks
 
 WORDS = ("one", "two", "three", "four", "five")
 TAGGED = replace(task("arsarcasm-texts"), id="tagged", objective="token_classification", long_texts="blocks")
+PACKED = task("wikitext")
 
 
 @pytest.fixture
@@ -35,64 +35,72 @@ def pairs():
 
 
 @pytest.fixture
-def tagged():
+def cases(pairs):
+    """Examples, the most tokens of one, and the task, for each form that tokens take."""
     texts = tuple(WORDS[: 1 + number % 5] * 3 for number in range(11))
-    tags = tuple(tuple(range(len(words))) for words in texts)
-    return Examples(texts, np.zeros(11, dtype=np.int64), tags)
+    zeros = np.zeros(11, dtype=np.int64)
+    tagged = Examples(texts, zeros, tuple(tuple(range(len(words))) for words in texts))
+    articles = Examples(tuple(("\n".join(words),) for words in texts), zeros)
+    scored = replace(pairs, labels=np.linspace(0, 5, 11))
+    return {"cut": (pairs, 12, None), "scored": (scored, 12, None), "blocks": (tagged, 6, TAGGED)} | {
+        "packed": (articles, 7, PACKED)
+    }
 
 
 @pytest.fixture
 def counted(monkeypatch):
-    """Lengths of what was tokenised."""
+    """What was tokenised."""
     calls = []
-
-    def counting(examples, *arguments):
-        calls.append(len(examples))
-        return encoded_pieces(examples, *arguments)
-
-    monkeypatch.setattr(token_cache, "encoded_pieces", counting)
+    monkeypatch.setattr(token_cache, "record_batches", lambda *words: calls.append(1) or record_batches(*words))
     return calls
 
 
 def assert_same(found, expected):
-    for name in ("tokens", "types", "offsets", "labels", "targets"):
-        one, other = getattr(found.examples, name), getattr(expected.examples, name)
-        assert (one is None) == (other is None)
-        assert one is None or (one.dtype == other.dtype and np.array_equal(one, other))
-    assert found.examples.padding_id == expected.examples.padding_id
-    assert (found.starts is None) == (expected.starts is None)
-    assert found.starts is None or np.array_equal(found.starts, expected.starts)
+    one, other = found.examples, expected.examples
+    for name in ("tokens", "types", "offsets", "labels", "targets", "spans", "places", "cuts"):
+        array = getattr(other, name, None)
+        assert (array is None) == (getattr(one, name, None) is None)
+        assert array is None or (getattr(one, name).dtype == array.dtype and np.array_equal(getattr(one, name), array))
+    assert one.padding_id == other.padding_id
+    assert np.array_equal(found.starts, expected.starts) if expected.starts is not None else found.starts is None
+    for width in (None, 20):
+        batch, same = (each.collate(np.array([3, 1]), width) for each in (one, other))
+        assert all(torch.equal(batch[name], same[name]) for name in same)
+        assert all(tensor.data_ptr() % 16 == 0 for tensor in batch.values())  # copies, in aligned memory
 
 
-def files(folder):
-    return sorted(folder.glob("*.tokens"))
-
-
-def test_tokens_from_the_cache_are_those_of_the_tokenizer(pairs, tagged, tokenizer, counted, tmp_path):
-    for examples, length, of in ((pairs, 12, None), (tagged, 6, TAGGED)):
-        expected = encode(examples, tokenizer, length, of)
-        for _ in range(2):
-            assert_same(TokenCache(tmp_path).encode(examples, tokenizer, length, of), expected)
-    assert counted == [11, 11]
-
-
-@pytest.mark.parametrize("at_once", [1, 4, 11])
-def test_texts_are_tokenised_in_parts_as_they_are_at_once(pairs, tagged, tokenizer, monkeypatch, at_once):
-    whole = encode(pairs, tokenizer, 12), encode(tagged, tokenizer, 6, TAGGED)
+@pytest.mark.parametrize("case", ["cut", "scored", "blocks", "packed"])
+@pytest.mark.parametrize("at_once", [1, 4, 8192])
+def test_the_cache_gives_the_tokens_of_the_tokenizer(cases, tokenizer, counted, tmp_path, monkeypatch, case, at_once):
+    expected = encode(cases[case][0], tokenizer, *cases[case][1:])
     monkeypatch.setattr(encoding, "AT_ONCE", at_once)
-    assert_same(encode(pairs, tokenizer, 12), whole[0])
-    assert_same(encode(tagged, tokenizer, 6, TAGGED), whole[1])
-
-
-def test_scores_to_be_regressed_come_back_as_they_are(pairs, tokenizer, tmp_path):
-    scored = replace(pairs, labels=np.linspace(0, 5, 11))
+    examples, *rest = cases[case]
+    assert_same(encode(examples, tokenizer, *rest), expected)
     for _ in range(2):
-        found = TokenCache(tmp_path).encode(scored, tokenizer, 12)
-        assert found.examples.labels.dtype == np.float32
-        assert found.examples.labels.tolist() == scored.labels.astype(np.float32).tolist()
+        found = TokenCache(tmp_path).encode(examples, tokenizer, *rest)
+        assert isinstance(found.examples.tokens, Chunks)
+        assert_same(found, expected)
+    assert counted == [1]
 
 
-def test_whatever_decides_the_tokens_decides_the_key(pairs, tagged, tokenizer):
+def test_long_texts_are_tokenised_fewer_at_a_time(pairs, tokenizer, monkeypatch):
+    whole = encode(pairs, tokenizer, 12)
+    monkeypatch.setattr(encoding, "CHARACTERS_AT_ONCE", 60)
+    assert len(list(record_batches(pairs, tokenizer, 12, None))) == 11
+    assert_same(encode(pairs, tokenizer, 12), whole)
+
+
+def test_files_are_arrow_and_a_row_is_an_example(pairs, tokenizer, tmp_path):
+    TokenCache(tmp_path).encode(pairs, tokenizer, 12)
+    (path,) = tmp_path.glob("*.arrow")
+    rows = pa.ipc.open_file(path).read_all().to_pylist()
+    assert [row["tokens"] for row in rows] == tokenizer(*map(list, zip(*pairs.texts, strict=True)), max_length=12,
+                                                        truncation=True)["input_ids"]  # fmt: skip
+    assert [row["labels"] for row in rows] == pairs.labels.tolist()
+
+
+def test_whatever_decides_the_tokens_decides_the_key(cases, tokenizer):
+    pairs, tagged = cases["cut"][0], cases["blocks"][0]
     changed = (("two one", *pairs.texts[0][1:]), *pairs.texts[1:])
     keys = [
         key_of(pairs, tokenizer, 12, None),
@@ -103,112 +111,46 @@ def test_whatever_decides_the_tokens_decides_the_key(pairs, tagged, tokenizer):
         key_of(tagged, tokenizer, 12, None),
         key_of(tagged, tokenizer, 12, TAGGED),
         key_of(tagged, tokenizer, 12, replace(TAGGED, long_texts="cut")),
+        key_of(tagged, tokenizer, 12, replace(TAGGED, long_texts="packed")),
         key_of(replace(tagged, tags=tuple(row[::-1] for row in tagged.tags)), tokenizer, 12, TAGGED),
     ]
     assert len(set(keys)) == len(keys)
-
-
-def test_the_key_does_not_depend_on_what_the_tokenizer_did_before(pairs, tokenizer):
-    before = key_of(pairs, tokenizer, 12, None)
     encode(pairs, tokenizer, 7)
-    assert key_of(pairs, tokenizer, 12, None) == before
+    assert key_of(pairs, tokenizer, 12, None) == keys[0]  # whatever the tokenizer did before
 
 
-def test_a_damaged_file_is_computed_anew(pairs, tokenizer, counted, tmp_path, caplog):
-    expected = TokenCache(tmp_path).encode(pairs, tokenizer, 12)
-    (path,) = files(tmp_path)
+def test_a_damaged_file_is_named_and_its_tokens_are_never_used(pairs, tokenizer, counted, tmp_path, caplog):
+    expected = encode(pairs, tokenizer, 12)
+    TokenCache(tmp_path).encode(pairs, tokenizer, 12)
+    (path,) = tmp_path.glob("*.arrow")
     content = path.read_bytes()
-    flipped = [content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :] for at in (0, 64, 65, 80, len(content) - 1)]
-    for damaged in (b"", content[:40], content[:-1], content + b"\0", *flipped):
+    middle = content.find(np.asarray(expected.examples.tokens[:4]).tobytes())
+    for damaged in (content[:-9], content[:middle] + b"\1" + content[middle + 1 :]):
         path.write_bytes(damaged)
-        counted.clear()
-        with caplog.at_level(logging.WARNING):
-            assert_same(TokenCache(tmp_path).encode(pairs, tokenizer, 12), expected)
-        assert counted == [11]
-        assert "damaged" in caplog.text
+        assert_same(TokenCache(tmp_path).encode(pairs, tokenizer, 12), expected)
+        assert f"{path} is damaged" in caplog.text
         assert path.read_bytes() == content
+    assert counted == [1, 1, 1]
 
 
-def test_large_arrays_stay_on_the_disk_and_batches_are_the_same(pairs, tagged, tokenizer, tmp_path, monkeypatch):
-    monkeypatch.setattr(array_file, "LARGE_BYTES", 0)
-    for examples, length, of in ((pairs, 12, None), (tagged, 6, TAGGED)):
-        expected = encode(examples, tokenizer, length, of)
-        cold, cached = (TokenCache(tmp_path).encode(examples, tokenizer, length, of) for _ in range(2))
-        for found in (cold, cached):
-            assert_same(found, expected)
-            assert isinstance(found.examples.tokens, Stored)
-            for width in (None, 20):
-                batch, same = (each.examples.collate(np.array([3, 1]), width) for each in (found, expected))
-                assert all(torch.equal(batch[name], same[name]) for name in same)
-                assert all(tensor.data_ptr() % 16 == 0 for tensor in batch.values())  # copies, in aligned memory
+@pytest.mark.parametrize("limit", [10, 10**9])
+def test_a_file_that_goes_while_it_is_read_stays_for_its_readers(pairs, tokenizer, tmp_path, limit):
+    expected = encode(pairs, tokenizer, 12)
+    found = TokenCache(tmp_path, limit).encode(pairs, tokenizer, 12)
+    TokenCache(tmp_path, limit).encode(pairs, tokenizer, 11)
+    assert len(list(tmp_path.glob("*.arrow"))) == (1 if limit == 10 else 2)
+    assert_same(found, expected)
 
 
-def test_a_file_that_goes_while_it_is_read_stays_for_its_readers(pairs, tokenizer, tmp_path, monkeypatch):
-    monkeypatch.setattr(array_file, "LARGE_BYTES", 0)
-    found = TokenCache(tmp_path).encode(pairs, tokenizer, 12)
-    (path,) = files(tmp_path)
-    path.unlink()
-    assert_same(found, encode(pairs, tokenizer, 12))
-    assert_same(TokenCache(tmp_path, limit_bytes=10).encode(pairs, tokenizer, 12), found)
-    assert files(tmp_path) == []
+def test_a_disk_that_is_full_or_read_only_costs_the_cache_alone(pairs, tokenizer, tmp_path, monkeypatch, caplog):
+    (tmp_path / "file").write_text("in the way")
+    expected = encode(pairs, tokenizer, 12)
+    assert_same(TokenCache(tmp_path / "file" / "tokens").encode(pairs, tokenizer, 12), expected)
 
-
-def test_a_file_that_loses_its_end_while_it_is_read_is_an_error(pairs, tokenizer, tmp_path, monkeypatch):
-    monkeypatch.setattr(array_file, "LARGE_BYTES", 0)
-    found = TokenCache(tmp_path).encode(pairs, tokenizer, 12)
-    (path,) = files(tmp_path)
-    os.truncate(path, path.stat().st_size // 2)
-    with pytest.raises(FederationError, match=r"expected \d+ bytes .* found \d+; run again"):
-        found.examples.types[:], found.examples.tokens[:]
-
-
-def test_files_are_safetensors_behind_their_digest(pairs, tokenizer, tmp_path):
-    TokenCache(tmp_path).encode(pairs, tokenizer, 12)
-    (path,) = files(tmp_path)
-    arrays = safetensors.numpy.load(path.read_bytes()[token_cache.DIGEST_BYTES :])
-    assert np.array_equal(arrays["tokens"], encode(pairs, tokenizer, 12).examples.tokens)
-
-
-@pytest.mark.parametrize("characters", [1, 60, 100_000])
-def test_long_texts_are_tokenised_fewer_at_a_time(pairs, tagged, tokenizer, monkeypatch, characters):
-    whole = encode(pairs, tokenizer, 12), encode(tagged, tokenizer, 6, TAGGED)
-    monkeypatch.setattr(encoding, "CHARACTERS_AT_ONCE", characters)
-    assert len(list(encoded_pieces(pairs, tokenizer, 12, None))) == (1 if characters == 100_000 else 11)
-    assert_same(encode(pairs, tokenizer, 12), whole[0])
-    assert_same(encode(tagged, tokenizer, 6, TAGGED), whole[1])
-
-
-def test_the_least_recently_used_go_first(pairs, tokenizer, counted, tmp_path):
-    TokenCache(tmp_path).encode(pairs, tokenizer, 12)
-    size = files(tmp_path)[0].stat().st_size
-    cache = TokenCache(tmp_path, limit_bytes=2 * size + size // 2)
-    for length in (12, 11, 12, 10):  # that of 11 is used least recently when the third comes
-        cache.encode(pairs, tokenizer, length)
-    assert len(files(tmp_path)) == 2
-    counted.clear()
-    cache.encode(pairs, tokenizer, 12)
-    cache.encode(pairs, tokenizer, 11)
-    assert counted == [11]
-
-
-def test_what_is_larger_than_the_limit_is_not_kept(pairs, tokenizer, tmp_path):
-    TokenCache(tmp_path, limit_bytes=10).encode(pairs, tokenizer, 12)
-    assert files(tmp_path) == []
-
-
-def test_a_full_disk_costs_the_cache_alone(pairs, tokenizer, tmp_path, monkeypatch, caplog):
-    def full(file, pieces, folder):
-        next(iter(pieces))
+    def full(*words):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(token_cache, "write_arrays", full)
-    found = TokenCache(tmp_path).encode(pairs, tokenizer, 12)
-    assert_same(found, encode(pairs, tokenizer, 12))
+    monkeypatch.setattr(token_cache.pa.ipc, "new_file", full)
+    assert_same(TokenCache(tmp_path / "tokens").encode(pairs, tokenizer, 12), expected)
     assert "No space left" in caplog.text
-    assert list(tmp_path.iterdir()) == []  # nothing half written stays
-
-
-def test_a_folder_that_cannot_be_written_costs_the_cache_alone(pairs, tokenizer, tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    found = TokenCache(tmp_path / "file" / "tokens").encode(pairs, tokenizer, 12)
-    assert_same(found, encode(pairs, tokenizer, 12))
+    assert list((tmp_path / "tokens").iterdir()) == []

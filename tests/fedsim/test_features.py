@@ -1,9 +1,6 @@
-"""Features: what the encoder computes, once for each example, whole or absent, and never in memory whole."""
+"""Features: what the encoder computes, once for each example, of the encoder as it is, to the bit."""
 
-import json
-import multiprocessing
-import os
-import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +10,10 @@ import torch
 from fedsim import feature_cache
 from fedsim.data import Subset
 from fedsim.errors import FederationError
-from fedsim.feature_cache import HEADER_BYTES, FeatureCache
-from fedsim.features import FeatureExamples, FeatureStore, Layout, Rows
-from fedsim.leases import Lease
+from fedsim.feature_cache import FeatureCache
+from fedsim.features import FeatureStore
 from fedsim.models.heads import HEADS
+from fedsim.training import LocalTraining
 
 WIDTH = 16
 ROUNDING = 1e-5  # of hidden states and logits in fp32, which are about 1
@@ -32,13 +29,16 @@ def computed(cache, deep, head="average", width=None, precision="fp32", examples
     return cache.subset(deep.load(head=head, precision=precision), everything(examples or deep.examples), 64, width)
 
 
-def file_bytes(deep, value_bytes=4):
-    """Bytes of a file of all tokens' last hidden states: header, values, a checksum an example."""
-    return HEADER_BYTES + len(deep.examples.tokens) * deep.hidden * value_bytes + len(deep.examples) * 4
-
-
 def files(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+    return sorted(path.name for path in folder.glob("*.npy"))
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What was computed."""
+    calls, original = [], feature_cache._computed
+    monkeypatch.setattr(feature_cache, "_computed", lambda *words: calls.append(words) or original(*words))
+    return calls
 
 
 # ---- what they are ---------------------------------------------------------------------------------------------
@@ -99,15 +99,6 @@ def test_an_example_is_read_as_the_same_bits_in_every_batch(deep, head, precisio
             assert torch.equal(found, whole[:, index, : found.shape[1]])
 
 
-def test_features_computed_again_are_the_same_file(deep, tmp_path):
-    contents = []
-    for name in ("one", "two"):
-        computed(FeatureCache(tmp_path / name), deep, "psum")
-        (file,) = (tmp_path / name).glob("*.features")
-        contents.append((file.name, file.read_bytes()))
-    assert contents[0] == contents[1]
-
-
 def test_batches_lie_aligned_in_memory(deep):
     """Where they do not, a matrix product has other last bits on some CPUs; a file's rows lie anywhere."""
     subset = computed(FeatureCache(), deep, "psum")
@@ -126,12 +117,20 @@ def test_a_model_answers_the_same_to_features_and_to_tokens(deep, head):
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_values_are_kept_in_the_precision_of_the_arithmetic(deep, precision, tmp_path):
-    subset = computed(FeatureCache(tmp_path), deep, precision=precision)
-    assert subset.examples.rows.layout.dtype == {"fp32": torch.float32, "bf16": torch.bfloat16}[precision]
-    (file,) = tmp_path.glob("*.features")
-    assert file.stat().st_size == file_bytes(deep, 2 if precision == "bf16" else 4)
-    assert json.loads(file.read_bytes()[:HEADER_BYTES])["rows"] == len(deep.examples.tokens)
+def test_a_file_is_an_array_in_the_precision_of_the_arithmetic(deep, precision, tmp_path):
+    subset = computed(FeatureCache(tmp_path), deep, "psum", precision=precision)
+    (file,) = tmp_path.glob("*.npy")
+    values_TKD = np.load(file, mmap_mode="r")
+    assert values_TKD.shape == (len(deep.examples.tokens), 4, deep.hidden)
+    assert values_TKD.dtype.itemsize == {"fp32": 4, "bf16": 2}[precision]
+    batch = subset.examples.collate(np.array([3]))["features"]
+    assert batch.dtype == {"fp32": torch.float32, "bf16": torch.bfloat16}[precision]
+    begin, end = deep.examples.offsets[3:5]
+    bits = values_TKD[begin:end].swapaxes(0, 1).tobytes()
+    assert batch[:, 0].contiguous().view(torch.uint8).numpy().tobytes() == bits
+    other = tmp_path / "other"
+    computed(FeatureCache(other), deep, "psum", precision=precision)
+    assert (other / file.name).read_bytes() == file.read_bytes()
 
 
 def test_lengths_are_the_texts_so_that_batches_are_the_same(deep):
@@ -141,111 +140,83 @@ def test_lengths_are_the_texts_so_that_batches_are_the_same(deep):
         np.testing.assert_array_equal(subset.labels, deep.examples.labels)
 
 
-# ---- bounded ---------------------------------------------------------------------------------------------------
+# ---- once, and of the encoder as it is -----------------------------------------------------------------------
 
 
-def test_the_least_recently_used_file_goes_first(deep, tmp_path):
-    def ask(encoder):
-        computed(FeatureCache(tmp_path, encoder, limit), deep)
-        return {json.loads((tmp_path / name).read_bytes()[:HEADER_BYTES])["encoder"] for name in files(tmp_path)}
-
-    size = file_bytes(deep)
-    limit = 2 * size
-    assert ask("a") == {"a"}
-    assert ask("b") == {"a", "b"}
-    assert ask("a") == {"a", "b"}
-    assert ask("c") == {"a", "c"}
-    assert sum(path.stat().st_size for path in tmp_path.glob("*.features")) <= limit
-
-
-def test_a_file_that_goes_stays_readable_for_who_has_it(deep, tmp_path):
-    size = file_bytes(deep)
-    subset = computed(FeatureCache(tmp_path, "a", size), deep)
-    before = subset.examples.collate(subset.indices)["features"]
-    computed(FeatureCache(tmp_path, "b", size), deep)
-    assert len(files(tmp_path)) == 1
-    assert torch.equal(subset.examples.collate(subset.indices)["features"], before)
+def test_features_are_computed_once_and_for_each_thing_that_decides_them(deep, tmp_path, asked):
+    others = replace(deep.examples, tokens=deep.examples.tokens[::-1].copy())
+    relabelled = replace(deep.examples, labels=1 - deep.examples.labels)
+    changes = [
+        {}, {"head": "ordinary"}, {"head": "psum"}, {"width": WIDTH}, {"precision": "bf16"}, {"examples": others},
+        {"cache": FeatureCache(tmp_path, "another encoder")},
+    ]  # fmt: skip
+    for _ in range(2):  # the second time by another cache, as in another run
+        for change in changes:
+            computed(**{"cache": FeatureCache(tmp_path, "encoder"), "deep": deep} | change)
+        for change in ({"head": "hsum"}, {"head": "psum-copied"}, {"examples": relabelled}):  # decide nothing
+            computed(FeatureCache(tmp_path, "encoder"), deep, **change)
+    assert len(asked) == len(files(tmp_path)) == len(changes)
+    for size in (7, 9):
+        FeatureCache(tmp_path, "encoder").subset(deep.load(head="average"), everything(deep.examples), size, None)
+    assert len(asked) == len(changes) + 2
 
 
-def test_a_set_larger_than_the_limit_is_refused(deep, tmp_path):
-    with pytest.raises(
-        FederationError, match=r"features of 45 examples take .* GB, .* at most 0.00 GB: .*cached=false"
-    ):
-        computed(FeatureCache(tmp_path, "a", 4096), deep)
-    assert not files(tmp_path)
+def test_a_damaged_file_is_named_and_its_features_are_never_used(deep, tmp_path, asked, caplog):
+    good = computed(FeatureCache(tmp_path), deep)
+    (file,) = tmp_path.glob("*.npy")
+    content = file.read_bytes()
+    file.unlink()  # the rows above stay readable
+    file.write_bytes(content[:5000] + bytes([content[5000] ^ 4]) + content[5001:])
+    found = computed(FeatureCache(tmp_path), deep)
+    assert len(asked) == 2
+    assert f"{file} is damaged" in caplog.text
+    batches = [each.examples.collate(each.indices)["features"] for each in (good, found)]
+    assert torch.equal(*batches)
 
 
-def test_what_another_process_writes_is_neither_removed_nor_ignored(deep, tmp_path, monkeypatch):
-    size = file_bytes(deep)
-    written = tmp_path / "other.partial"
-    written.write_bytes(bytes(size))
-    lease = Lease(tmp_path / "other.lock")
-    lease.take()
-    waits = []
-
-    def finish(seconds):
-        assert written.exists()
-        waits.append(seconds)
-        written.unlink()
-        lease.release()
-
-    monkeypatch.setattr(feature_cache.time, "sleep", finish)
-    computed(FeatureCache(tmp_path, "a", size), deep)
-    assert waits == [feature_cache.POLL_SECONDS]
+def test_a_task_whose_features_are_larger_than_the_limit_is_an_error_that_names_the_option(deep, tmp_path):
+    size = len(deep.examples.tokens) * deep.hidden * 4
+    with pytest.raises(FederationError, match=r"features of \d+ examples take .* GB.*options\.cached=false"):
+        computed(FeatureCache(tmp_path, limit_bytes=size - 1), deep)
+    computed(FeatureCache(tmp_path, limit_bytes=size), deep)
 
 
-def _resident_bytes() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+@pytest.mark.parametrize("how", ["written", "trained"])
+def test_an_encoder_that_was_trained_since_has_other_features(deep, tmp_path, how):
+    """In one process, and under the name of the same backbone."""
+    cache = FeatureCache(tmp_path, "one encoder")
+    model = deep.load(head="average")
+    subset = everything(deep.examples)
+    before = cache.subset(model, subset, 64, WIDTH)
+    assert cache.subset(model, subset, 64, WIDTH).examples is before.examples
+    original = model.snapshot(model.parameters)
+    if how == "written":
+        name = min(model.groups.up_to(1))
+        model.write({name: model.parameters[name] + 0.1})
+    else:
+        layer = sorted(model.groups.up_to(1))
+        LocalTraining(seed=0, learning_rate=1e-3, batch_size=16).run(model, subset, layer, 1, 0, {}, 0.0)
+    after = cache.subset(model, subset, 64, WIDTH)
+    fresh = FeatureCache().subset(model, subset, 64, WIDTH)
+    indices = subset.indices
+    found, expected, old = (one.examples.collate(indices)["features"] for one in (after, fresh, before))
+    assert torch.equal(found, expected)
+    assert not torch.equal(found, old)
+    model.write(original)
+    assert torch.equal(cache.subset(model, subset, 64, WIDTH).examples.collate(indices)["features"], old)
+    assert len(files(tmp_path)) == 2
 
 
-def _grown(path: Path, rows: int, queue) -> None:
-    """How far resident memory grows while a file is checked and every example of it read once."""
-    offsets = np.arange(0, rows + 1, 64)
-    lengths = np.diff(offsets)
-    layout = Layout(rows, 4, 256, torch.float32, blocks=len(lengths))
-    before = peak = _resident_bytes()
-    with path.open("rb") as file:
-        assert layout.damaged_block(file, lengths) is None
-        examples = FeatureExamples(Rows(file, layout), True, offsets, lengths, np.zeros(len(lengths)))
-    peak = max(peak, _resident_bytes())
-    for start in range(0, len(lengths), 16):
-        assert not examples.collate(np.arange(start, min(start + 16, len(lengths))))["features"].any()
-        peak = max(peak, _resident_bytes())
-    queue.put(peak - before)
-
-
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
-def test_memory_stays_flat_however_large_the_file(tmp_path):
-    """Half a GiB (of holes) is read, and resident memory grows by less than a quarter of that."""
-    rows = 2**17
-    path = tmp_path / "large"
-    with path.open("wb") as file:
-        file.truncate(rows * 4 * 256 * 4)
-        file.seek(0, os.SEEK_END)
-        file.write(zlib.crc32(bytes(64 * 4 * 256 * 4)).to_bytes(4, "little") * (rows // 64))
-    context = multiprocessing.get_context("spawn")
-    queue = context.Queue()
-    process = context.Process(target=_grown, args=(path, rows, queue))
-    process.start()
-    grown = queue.get(timeout=120)
-    process.join()
-    assert grown < 2**27
-
-
-def test_a_batch_reads_its_own_rows_alone(deep):
-    examples = computed(FeatureCache(), deep).examples
-    asked = []
-
-    class Watched(np.ndarray):
-        def __getitem__(self, key):
-            asked.append(key)
-            return np.asarray(self)[key]
-
-    examples.rows._values = examples.rows._values.view(Watched)
-    examples.collate(np.array([3, 11]))
-    assert [(rows.start, rows.stop) for rows in asked] == [
-        tuple(deep.examples.offsets[index : index + 2]) for index in (3, 11)
-    ]
+def test_every_tensor_and_every_bit_of_the_encoder_counts(deep):
+    encoder = deep.load().network.encoder
+    digests = {feature_cache.digest_of(encoder)}
+    tensors = [tensor.detach() for tensor in encoder.parameters()]
+    for tensor in tensors:
+        bits = tensor.view(-1).view(torch.int32)
+        for place in (0, len(bits) // 2, len(bits) - 1):
+            bits[place] ^= 1
+            digests.add(feature_cache.digest_of(encoder))
+    assert len(digests) == 1 + 3 * len(tensors)
 
 
 # ---- what a server keeps ---------------------------------------------------------------------------------------
@@ -265,8 +236,14 @@ def test_a_store_gives_back_what_it_was_given_in_each_form(tmp_path):
     assert batch["labels"].tolist() == [2, 0, 1, 2, 0, 1]
     assert torch.equal(batch["features"], torch.cat([states * mask[None, :, :, None]] * 2, dim=1))
     assert torch.equal(batch["attention_mask"].bool(), torch.cat([mask, mask]))
-    assert not files(tmp_path)  # it has no name, and a kill leaves nothing
+    assert not list(tmp_path.iterdir())  # it has no name, and a kill leaves nothing
 
     first = FeatureStore(tmp_path, 2, 5, tokens=False)
     first.add(states[:, :, :1], None, labels)
     assert torch.equal(first.examples().collate(np.array([2, 0]), width=9)["features"], states[:, [2, 0], :1])
+
+
+def test_a_store_of_no_rows_holds_no_examples(tmp_path):
+    store = FeatureStore(tmp_path, 2, 5, tokens=True)
+    store.add(torch.zeros(2, 0, 5), torch.zeros(0, dtype=torch.int64), torch.zeros(0, dtype=torch.int64))
+    assert len(store.examples()) == 0

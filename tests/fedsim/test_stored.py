@@ -1,62 +1,179 @@
-"""Numbers in a file: the same as in memory, slice by slice."""
+"""Files that are computed once: whole or absent, checked when they are opened, read without being held."""
 
-from __future__ import annotations
-
+import logging
+import multiprocessing
 import os
+import signal
+import threading
+import time
+import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from fedsim.stored import Stored
+from fedsim.errors import FederationError
+from fedsim.stored import Chunks, FileCache, MappedFile
 
-ENDS = st.none() | st.integers(-12, 12)
-
-
-@pytest.fixture
-def values():
-    return np.random.default_rng(0).integers(0, 1000, 10).astype(np.int32)
+CONTENT = bytes(range(256)) * 64
 
 
-@pytest.fixture
-def stored(values, tmp_path):
-    path = tmp_path / "numbers"
-    path.write_bytes(b"abc" + values.tobytes() + b"d")
+def opened(folder, name="a", content=CONTENT, limit=10**9, calls=None):
+    def write(file):
+        (calls if calls is not None else []).append(name)
+        file.write(content)
+
+    return FileCache(folder, ".bin", limit).open(name, write)
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_is_computed_once_and_has_its_checksum(tmp_path):
+    calls = []
+    for _ in range(2):
+        assert opened(tmp_path, calls=calls).buffer[:] == CONTENT
+    assert calls == ["a"]
+    assert names(tmp_path) == ["a.bin", "a.crc32"]
+    assert (tmp_path / "a.crc32").read_text() == f"{zlib.crc32(CONTENT):08x}\n"
+
+
+DAMAGES = {
+    "empty": lambda content: b"",
+    "cut": lambda content: content[:-1],
+    "longer": lambda content: content + b"x",
+    "a bit": lambda content: content[:5000] + bytes([content[5000] ^ 4]) + content[5001:],
+    "a page lost": lambda content: content[:4096] + bytes(4096) + content[8192:],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_is_named_and_computed_again(tmp_path, damage, caplog):
+    before = opened(tmp_path)
+    path = tmp_path / "a.bin"
+    path.unlink()  # who has it open keeps what was read
+    path.write_bytes(DAMAGES[damage](CONTENT))
+    for _ in range(2):
+        assert opened(tmp_path).buffer[:] == CONTENT
+    (message,) = caplog.messages
+    assert message == f"{path} is damaged (it does not have its checksum): it is computed again"
+    assert before.buffer[:] == CONTENT
+
+
+def test_a_checksum_that_is_lost_or_unreadable_counts_as_damage(tmp_path, caplog):
+    opened(tmp_path)
+    for content in (None, b"\xff\xfe"):
+        (tmp_path / "a.crc32").unlink() if content is None else (tmp_path / "a.crc32").write_bytes(content)
+        assert opened(tmp_path).buffer[:] == CONTENT
+    assert len(caplog.messages) == 2
+
+
+def test_a_folder_in_the_way_is_an_error(tmp_path):
+    (tmp_path / "a.bin").mkdir()
+    with pytest.raises(FederationError, match=r"a\.bin: expected a file, found a folder"):
+        opened(tmp_path)
+
+
+def test_a_full_disk_leaves_nothing(tmp_path):
+    def full(file):
+        file.write(CONTENT)
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        FileCache(tmp_path, ".bin", 10**9).open("a", full)
+    assert names(tmp_path) == []
+
+
+def test_the_least_recently_used_go_first(tmp_path):
+    limit = 2 * len(CONTENT)
+    for number, name in enumerate("abac"):
+        opened(tmp_path, name, limit=limit)
+        os.utime(tmp_path / f"{name}.bin", (number, number))
+    assert names(tmp_path) == ["a.bin", "a.crc32", "c.bin", "c.crc32"]
+
+
+def test_two_that_ask_at_once_compute_once(tmp_path):
+    calls = []
+    threads = [threading.Thread(target=opened, args=(tmp_path,), kwargs={"calls": calls}) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert calls == ["a"]
+
+
+def _write_forever(folder):
+    def write(file):
+        file.write(CONTENT)
+        file.flush()
+        time.sleep(600)
+
+    FileCache(folder, ".bin", 10**9).open("a", write)
+
+
+def test_what_a_killed_process_left_does_not_count_and_goes(tmp_path):
+    process = multiprocessing.get_context("fork").Process(target=_write_forever, args=(tmp_path,))
+    process.start()
+    partial = tmp_path / "a.partial"
+    while not (partial.exists() and partial.stat().st_size):
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    opened(tmp_path, "b")  # another one, which makes room
+    assert names(tmp_path) == ["b.bin", "b.crc32"]
+    assert opened(tmp_path).buffer[:] == CONTENT
+
+
+def test_a_slice_of_chunks_is_that_of_the_whole_array(tmp_path):
+    whole = np.arange(17, dtype=np.int32)
+    path = tmp_path / "file"
+    path.write_bytes(whole.tobytes())
     with path.open("rb") as file:
-        found = Stored(file, values.dtype, 3, len(values))
-    path.unlink()  # stays readable
-    return found
+        mapped = MappedFile(file)
+    stored = np.frombuffer(mapped.buffer, np.int32)
+    chunks = Chunks(np.split(stored, [3, 3, 10, 16]), mapped)
+    assert len(chunks) == 17
+    assert np.array_equal(np.asarray(chunks), whole)
+    for begin in range(-3, 18):
+        for end in range(-3, 19):
+            found = chunks[begin:end]
+            assert found.dtype == np.int32
+            assert np.array_equal(found, whole[begin:end])
+            assert found.base is None  # a copy
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(ENDS, ENDS)
-def test_slices_are_those_of_the_array(values, stored, begin, end):
-    found = stored[begin:end]
-    assert found.dtype == values.dtype
-    assert found.tolist() == values[begin:end].tolist()
-    assert found.flags.aligned
+def _growth(path, queue):
+    """How far resident memory grows while every byte of a file is read."""
 
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
-def test_the_whole_is_an_array(values, stored):
-    assert np.array_equal(np.asarray(stored), values)
-    assert np.asarray(stored, dtype=np.int64).dtype == np.int64
-    assert np.concatenate([stored, stored]).tolist() == [*values, *values]
-    assert len(stored) == len(values)
-
-
-def test_a_step_is_refused(stored):
-    with pytest.raises(IndexError, match="without a step"):
-        stored[::2]
-
-
-def test_the_file_is_closed_with_its_last_reader(tmp_path):
-    path = tmp_path / "numbers"
-    path.write_bytes(bytes(8))
     with path.open("rb") as file:
-        stored = Stored(file, np.dtype(np.int64), 0, 1)
-    descriptor = stored._descriptor
-    assert os.fstat(descriptor).st_size == 8
-    del stored
-    with pytest.raises(OSError, match="Bad file descriptor"):
-        os.fstat(descriptor)
+        mapped = MappedFile(file)
+    chunks = Chunks([np.frombuffer(mapped.buffer, np.int64)], mapped)
+    before = peak = resident()
+    for start in range(0, len(chunks), 2**17):
+        assert not chunks[start : start + 2**17].any()
+        peak = max(peak, resident())
+    queue.put(peak - before)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+def test_memory_stays_flat_however_large_the_file(tmp_path):
+    """A quarter of a GiB (of holes) is read, and resident memory grows by less than half of that."""
+    path = tmp_path / "large"
+    with path.open("wb") as file:
+        file.truncate(2**28)
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    process = context.Process(target=_growth, args=(path, queue))
+    process.start()
+    grown = queue.get(timeout=120)
+    process.join()
+    assert grown < 2**27
+
+
+@pytest.fixture(autouse=True)
+def warnings_alone(caplog):
+    caplog.set_level(logging.WARNING)

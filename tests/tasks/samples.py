@@ -1,0 +1,111 @@
+"""Small files of every dataset in its download's layout, and the rows of its hub copy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchmarks.tasks import Task
+
+# Whatever might be taken for a quote, a blank to strip or the end of a line, and is text.
+ODD = ('He said " nothing .', '"quoted"', "it ended . ", "one\u2028line", "still\u0085one\x0cline\x1c", "naïve ''")
+CORPUS = "\ufeffOne passage. It goes on.\n\n  two  words \r\nthe last: ß\n"
+ARTICLES = " = One =\nThe first.\nGoes on.\n = Two =\nEnds.\n"
+TWEET = ("NEG", "POS", "NEU", "NEG", "NEU", "POS")
+TWEETS = "tweet,sentiment,dialect\n{}\n"
+CONLL = "-DOCSTART- X O\n\nIL-2 NN B-{0}\ngene NN I-{0}\n, , O\n\nit PRP O\n"
+NAMES = {"cola": "CoLA", "sst2": "SST-2", "stsb": "STS-B"}  # the others' folders are their ids in capitals
+COLUMNS = {  # of GLUE's download: header, and a row with the texts {0} and {1} and the code {2} of the label
+    "cola": ("", "gj04|{2}|*|{0}"),
+    "sst2": ("sentence|label", "{0}|{2}"),
+    "mrpc": ("Quality|#1 ID|#2 ID|#1 String|#2 String", "{2}|7|8|{0}|{1}"),
+    "qqp": ("id|qid1|qid2|question1|question2|is_duplicate", "1|2|3|{0}|{1}|{2}"),
+    "stsb": ("index|genre|sentence1|sentence2|score", "0|main|{0}|{1}|{2}"),
+    "mnli": ("index|sentence1|sentence2|label1|gold_label", "0|{0}|{1}|neutral|{2}"),
+    "rte": ("index|sentence1|sentence2|label", "0|{0}|{1}|{2}"),
+    "qnli": ("index|question|sentence|label", "0|{0}|{1}|{2}"),
+    "wnli": ("index|sentence1|sentence2|label", "0|{0}|{1}|{2}"),
+}
+CODES = {
+    "mnli": ("entailment", "neutral", "contradiction"),
+    "rte": ("entailment", "not_entailment"),
+    "qnli": ("entailment", "not_entailment"),
+    "stsb": ("0.000", "3.800", "5.000"),
+}
+
+
+def glue_id(task: Task) -> str:
+    """The id of the GLUE dataset that a task reads."""
+    return task.id.partition("-")[0]
+
+
+def glue_rows(dataset: str, part: int) -> list[tuple[str, str, str]]:
+    """Rows (text, other text, code) of a part: every odd text and every label occurs, and no two parts are alike."""
+    codes = CODES.get(dataset, ("0", "1"))
+    return [
+        (ODD[(place + part) % len(ODD)], ODD[(place + part + 1) % len(ODD)], codes[place % len(codes)])
+        for place in range(6 + part)
+    ]
+
+
+def glue_files(dataset: str) -> dict[str, str]:
+    """File -> content of a GLUE dataset."""
+    dev = ("dev_matched.tsv", "dev_mismatched.tsv") if dataset == "mnli" else ("dev.tsv",)
+    header, row = COLUMNS[dataset]
+    files = {}
+    for part, name in enumerate(("train.tsv", *dev)):
+        lines = [header] if header else []
+        lines += [row.format(*values) for values in glue_rows(dataset, part)]
+        place = f"glue_data/{NAMES.get(dataset, dataset.upper())}/{name}"
+        files[place] = "".join(line.replace("|", "\t") + "\n" for line in lines)
+    return files
+
+
+def files_of(task: Task) -> dict[str, str]:
+    """File -> content of a task's small dataset; the first file is the training set."""
+    if task.family == "glue":
+        return glue_files(glue_id(task))
+    if task.family == "arsarcasm":
+        rows = "\n".join(f'"{ODD[place].replace(chr(34), chr(34) * 2)}",{code},msa' for place, code in enumerate(TWEET))
+        return {
+            "ArSarcasm-v2/training_data.csv": TWEETS.format(rows),
+            "ArSarcasm-v2/testing_data.csv": TWEETS.format("a,NEG,msa\nb,POS,gulf"),
+        }
+    if task.family == "wikitext":
+        return {"corpora/wikipedia.train.txt": ARTICLES, "corpora/wikipedia.valid.txt": ARTICLES.replace("One", "V")}
+    if task.id.startswith("corpus-"):
+        name = task.id.removeprefix("corpus-").removesuffix("-sentences").replace("-", "_")
+        return {f"corpora/{'wikipedia.train' if name == 'wikipedia' else name}.txt": CORPUS}
+    if task.tags:
+        content = CONLL.format(task.tags[1][2:])
+        return {f"{task.name}/{part}.txt": content + f"{part} NN O\n" for part in ("train", "dev", "test")}
+    assert task.labels
+    content = "".join(f"{label.upper()}\t{ODD[place]}\n" for place, label in enumerate(task.labels))
+    folder = {"rct20k": "PubMed_20k_RCT", "nicta-piboso": "nicta_piboso"}[task.id]
+    return {f"{folder}/{part}.txt": f"###24\n{content}\n###1\n{content}" for part in ("train", "dev", "test")}
+
+
+# A line that cannot be an example of the task's family, and what is said of it.
+MALFORMED = {
+    "glue": ("x", "expected .* columns, found 1"),
+    "arsarcasm": ("x,MIXED,msa", "expected one of the labels NEG, NEU, POS, found 'MIXED'"),
+    "wikitext": ("br\udcfccken", "expected UTF-8, found the byte 0xfc"),
+    "corpus": ("br\udcfccken", "expected UTF-8, found the byte 0xfc"),
+    "conll": ("x NN B-lipid", "expected one of the tags O, B-.*, found 'B-lipid'"),
+    "abstracts": ("nobody\ta", "expected one of the labels .*, found 'nobody'"),
+}
+
+
+def kind_of(task: Task) -> str:
+    """Which of MALFORMED is a task's."""
+    if task.family != "scientific":
+        return task.family
+    return "corpus" if task.id.startswith("corpus-") else "conll" if task.tags else "abstracts"
+
+
+def write(folder: Path, files: Mapping[str, str]) -> Path:
+    """Write files below a folder; a surrogate stands for a byte that is no UTF-8. Returns the folder."""
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content.encode("utf-8", "surrogateescape"))
+    return folder

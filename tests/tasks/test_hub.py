@@ -1,0 +1,271 @@
+"""The hub's repositories: as folders on disk, and through the same call that reaches the hub."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import datasets
+import pytest
+
+from benchmarks.errors import UserError
+from benchmarks.tasks import DataSource, sources, task
+from benchmarks.tasks.glue import CENTRAL_EXAMPLES, FINE_TUNED, GLUE, REPOSITORY, REVISION
+from tests.tasks.samples import COLUMNS, files_of, glue_id, glue_rows, write
+
+OF = {glue.id: glue for glue in GLUE}
+
+
+def load(task_id, folder=None, lenient=False):
+    return task(task_id).load(DataSource(folder, lenient))
+
+
+def columns_of(dataset, part):
+    """A split of GLUE as the hub has it."""
+    glue, rows = OF[dataset], glue_rows(dataset, part)
+    label = float if glue.labels is None else glue.codes.index
+    texts = {name: [row[place] for row in rows] for place, name in enumerate(glue.hub_texts)}
+    return {**texts, "label": [label(row[2]) for row in rows], "idx": list(range(len(rows)))}
+
+
+def clone(folder, dataset):
+    """A folder in the layout of the hub's repository."""
+    (folder / dataset).mkdir(parents=True)
+    listed = ""
+    for number, part in enumerate(OF[dataset].parts):
+        table = datasets.Dataset.from_dict(columns_of(dataset, number))
+        if dataset == "stsb":
+            table = table.cast_column("label", datasets.Value("float32"))
+        table.to_parquet(folder / dataset / f"{part.split}-00000-of-00001.parquet")
+        listed += f"  - split: {part.split}\n    path: {dataset}/{part.split}-*\n"
+    (folder / "README.md").write_text(f"---\nconfigs:\n- config_name: {dataset}\n  data_files:\n{listed}---\n")
+    return folder
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """Has the hub hold splits, or a folder in a repository's layout; returns what was asked of it."""
+    asked = []
+
+    def use(splits=None, folder=None):
+        real = sources.load_config
+
+        def load_config(*words):
+            asked.append(words)
+            if splits is not None:
+                return datasets.DatasetDict(splits)
+            return real(str(folder), words[1], words[2])
+
+        monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+        monkeypatch.setattr(sources, "load_config", load_config)
+        return asked
+
+    return use
+
+
+@pytest.mark.parametrize("dataset", COLUMNS)
+def test_a_clone_and_the_hub_have_the_same_examples_as_the_download(dataset, tmp_path, hub):
+    folder, download = clone(tmp_path / "hub", dataset), write(tmp_path, files_of(task(dataset)))
+    expected = load(dataset, download)
+    rows = [row for part in (0, 1) for row in glue_rows(dataset, part)]
+    width = len(OF[dataset].texts)
+    assert expected.pool.texts == tuple(row[:width] for row in rows)
+    found = load(dataset, folder)
+    assert found.digest == expected.digest
+    assert found.origin == "folder: " + ", ".join(
+        f"{dataset}/{part.split}-00000-of-00001.parquet" for part in OF[dataset].parts
+    )
+    assert hub(folder=folder) == []
+    found = load(dataset)
+    assert found.digest == expected.digest
+    assert found.origin == f"{REPOSITORY}@{REVISION}, {dataset}"
+
+
+def test_a_clone_may_be_in_a_folder_glue_and_the_download_is_preferred(tmp_path):
+    clone(tmp_path / "data" / "glue", "rte")
+    expected = load("rte", tmp_path / "data")
+    assert expected.digest == load("rte", tmp_path / "data" / "glue").digest
+    write(tmp_path / "data", files_of(task("rte")))
+    assert "RTE/train.tsv" in load("rte", tmp_path / "data").origin
+    assert load("rte", tmp_path / "data" / "glue_data").digest == expected.digest
+    shutil.rmtree(tmp_path / "data" / "glue_data")
+    assert load("rte", tmp_path / "data").origin == expected.origin
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "reason"),
+    [
+        (None, 0, "expected a text in column 'sentence1', found None"),
+        ("", 0, "expected a text in column 'sentence1', found ''"),
+        ("a", -1, "expected one of the labels 0, 1, found -1"),
+        ("a", None, "expected one of the labels 0, 1, found None"),
+    ],
+)
+def test_a_malformed_row_is_an_error_unless_lenient(hub, text, label, reason):
+    split = datasets.Dataset.from_dict({"sentence1": ["a", text], "sentence2": ["b", "b"], "label": [1, label]})
+    hub({"train": split, "validation": split})
+    with pytest.raises(UserError, match=f"^nyu-mll/glue/rte/train:2: {reason}; .*--lenient"):
+        load("rte")
+    data = load("rte", lenient=True)
+    assert [(row.file, row.line, row.reason) for row in data.skipped] == [
+        (f"nyu-mll/glue/rte/{split}", 2, reason) for split in ("train", "validation")
+    ]
+    assert len(data.pool) == 2
+
+
+def test_labels_in_another_order_and_missing_columns_are_errors(hub):
+    names = datasets.ClassLabel(names=["not_entailment", "entailment"])
+    columns = {"sentence1": ["a"], "sentence2": ["b"], "label": [0]}
+    split = datasets.Dataset.from_dict(columns).cast_column("label", names)
+    hub({"train": split, "validation": split})
+    with pytest.raises(UserError, match="in the order entailment, not_entailment, found not_entailment, entail"):
+        load("rte")
+    hub({"train": split.remove_columns("sentence1"), "validation": split})
+    with pytest.raises(UserError, match="expected the columns sentence1, sentence2, label, found sentence2, label"):
+        load("rte")
+
+
+@pytest.mark.parametrize(
+    ("task_id", "repository"), [("rte", "nyu-mll/glue/rte"), ("rct20k", "armanc/pubmed-rct20k"), ("arsarcasm", "arbml")]
+)
+def test_a_missing_split_and_a_hub_out_of_reach_are_errors(task_id, repository, hub):
+    with pytest.raises(UserError, match=r"cannot load .* from the Hugging Face hub .*HF_HUB_OFFLINE.*set DATA_DIR"):
+        load(task_id)  # tests/conftest.py sets HF_HUB_OFFLINE
+    hub({"train": datasets.Dataset.from_dict({"text": ["a"]})})
+    with pytest.raises(UserError, match=rf"{repository}.*: expected the splits train, .*, found train; set DATA_DIR"):
+        load(task_id, lenient=True)
+
+
+@pytest.mark.parametrize("task_id", ["nicta-piboso", "scierc"])
+def test_a_dataset_without_a_copy_says_where_it_is_published(task_id):
+    with pytest.raises(UserError, match=r"no copy on the .* hub .*set DATA_DIR .*github.com/.*with train.txt"):
+        load(task_id)
+
+
+def test_abstracts_of_the_hub(tmp_path, hub):
+    """Its loading script is not run: the files are JSON lines."""
+    expected = load("rct20k", write(tmp_path, files_of(task("rct20k"))))
+    parts = {"train": expected.pool, "dev": expected.central["validation"], "test": expected.central["test"]}
+    (tmp_path / "hub").mkdir()
+    for name, part in parts.items():
+        labels = [task("rct20k").labels[label].upper() for label in part.labels]
+        rows = [{"label": label, "text": text} for label, (text,) in zip(labels, part.texts, strict=True)]
+        (tmp_path / "hub" / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    asked = hub(folder=tmp_path / "hub")
+    assert load("rct20k").digest == expected.digest
+    assert asked == [("armanc/pubmed-rct20k", None, None)]
+
+
+def test_labels_of_abstracts_may_be_ids_of_names(hub):
+    names = datasets.ClassLabel(names=["METHODS", "RESULTS", "NONE"])
+    split = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [1, 0]}).cast_column("label", names)
+    hub({"train": split, "validation": split, "test": split})
+    assert load("rct20k").pool.labels.tolist() == [3, 2]
+    wrong = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [1, 2]}).cast_column("label", names)
+    hub({"train": wrong, "validation": split, "test": split})
+    with pytest.raises(UserError, match=r"rct20k/train:2: expected one of the labels background, .*, found 'none'"):
+        load("rct20k")
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_entities_of_the_hub(tmp_path, hub, named):
+    tags = task("jnlpba").tags
+    expected = load("jnlpba", write(tmp_path, files_of(task("jnlpba"))))
+    kind = datasets.ClassLabel(names=list(tags)) if named else datasets.Value("int32")
+    splits = {
+        name: datasets.Dataset.from_dict({"tokens": list(part.texts), "tags": list(part.tags)}).cast_column(
+            "tags", datasets.List(kind)
+        )
+        for name, part in {"train": expected.pool, **expected.central}.items()
+    }
+    asked = hub(splits)
+    assert load("jnlpba").digest == expected.digest
+    assert asked == [("tner/bionlp2004", None, "refs/convert/parquet")]
+    if named:
+        other = datasets.ClassLabel(names=list(reversed(tags)))
+        hub({**splits, "train": splits["train"].cast_column("tags", datasets.List(other))})
+        with pytest.raises(
+            UserError, match=r"bionlp2004/train: expected the tags in the order O, B-DNA, .*found I-RNA"
+        ):
+            load("jnlpba")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "tags", "reason"),
+    [
+        (["a", "b"], [0], "expected words and as many tags, found 2 words and 1 tags"),
+        ([], [], "expected words and as many tags, found 0 words and 0 tags"),
+        (["a"], [11], "expected tags from 0 to 10, found 11"),
+        (["a", None], [0, 0], "expected a word, found None"),
+    ],
+)
+def test_a_malformed_sentence_of_the_hub(hub, tokens, tags, reason):
+    split = datasets.Dataset.from_dict({"tokens": [["a"], tokens], "tags": [[0], tags]})
+    hub({"train": split, "validation": split, "test": split})
+    with pytest.raises(UserError, match=f"tner/bionlp2004/train:2: {reason}; mend"):
+        load("jnlpba")
+    assert [row.line for row in load("jnlpba", lenient=True).skipped] == [2] * 3
+    hub({name: split.rename_column("tags", "ner_tags") for name in ("train", "validation", "test")})
+    with pytest.raises(UserError, match="expected the columns tokens, tags, found tokens, ner_tags"):
+        load("jnlpba")
+
+
+# ---- what becomes of the parts ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task_id", [f"{dataset}-central" for dataset in FINE_TUNED])
+def test_the_development_set_is_central_and_the_training_set_the_pool(task_id, tmp_path):
+    dataset = glue_id(task(task_id))
+    folder = write(tmp_path, files_of(task(dataset)))
+    found, merged = load(task_id, folder), load(dataset, folder)
+    train = len(glue_rows(dataset, 0))
+    assert found.pool.texts == merged.pool.texts[:train]
+    assert found.central["test"].texts == merged.pool.texts[train:]
+    assert {name: part.texts for name, part in merged.held_out.items()} == {
+        name: part.texts for name, part in found.central.items() if name != "test"
+    }
+    assert (found.held_out, found.notes) == ({}, ())
+
+
+def test_a_subset_is_random_and_always_the_same(tmp_path):
+    lines = [f"phrase {number}\t{number % 2}" for number in range(CENTRAL_EXAMPLES + 5)]
+    files = {"train.tsv": "\n".join(["sentence\tlabel", *lines]), "dev.tsv": "sentence\tlabel\nwhole\t1\n"}
+    write(tmp_path / "SST-2", files)
+    found, whole = load("sst2-central", tmp_path), load("sst2-whole-central", tmp_path)
+    assert (len(found.pool), len(whole.pool)) == (CENTRAL_EXAMPLES, len(lines))
+    assert found.central["test"].texts == whole.central["test"].texts == (("whole",),)
+    assert found.notes == (f"a random subset: {CENTRAL_EXAMPLES} of {len(lines)} training examples",)
+    assert all(
+        int(text.split()[1]) % 2 == label for (text,), label in zip(found.pool.texts, found.pool.labels, strict=True)
+    )
+    assert found.digest == load("sst2-central", tmp_path).digest
+
+
+def test_tweets_are_taken_as_they_stand_and_masked_ones_once(tmp_path):
+    files = files_of(task("arsarcasm"))
+    name = next(iter(files))
+    data = load(
+        "arsarcasm", write(tmp_path, {**files, name: files[name] + '"سطر\nوآخر",NEU,\n"",NEU,\n"",POS,\nb,NEG,\n'})
+    )
+    assert data.notes == ("empty texts: 2",)
+    assert data.pool.texts[6:8] == (("سطر\nوآخر",), ("",))
+    masked = load("arsarcasm-masked", tmp_path)
+    assert masked.pool.texts == tuple(texts for texts in data.pool.texts if texts != ("",))
+    assert not masked.central  # no test tweet
+
+
+def test_an_entity_that_begins_with_i_is_kept_and_noted(tmp_path):
+    """As the official test set of SciERC has one; every kind of beginning that IOB2 does not know."""
+    strays = "a I-DNA\nb O\nc I-DNA\nd I-RNA\ne I-RNA\nf B-DNA\ng I-RNA\n"
+    files = files_of(task("jnlpba"))
+    write(tmp_path, {name: content.replace(" NN ", " ") for name, content in files.items()})
+    text = strays + "\n" + "x O\n"
+    write(tmp_path, {"JNLPBA/train.txt": text, "JNLPBA/test.txt": "a I-DNA\n", "JNLPBA/dev.txt": "a O\n"})
+    assert load("jnlpba", tmp_path).notes == ("entities that begin with I-: 4 in train.txt, 1 in test.txt",)
+
+
+def test_the_other_task_of_a_format_is_not_found_in_its_folder(tmp_path):
+    write(tmp_path, files_of(task("jnlpba")))
+    assert load("jnlpba", tmp_path / "JNLPBA").digest == load("jnlpba", tmp_path).digest
+    with pytest.raises(UserError, match="no data of SciERC"):  # the files there are called the same
+        load("scierc", tmp_path / "JNLPBA")
