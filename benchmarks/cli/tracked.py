@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import product
 
 from benchmarks.cli.select import Selection
+from benchmarks.errors import UserError
 from benchmarks.record import RunRecord
 from benchmarks.settings import Settings
-from benchmarks.spec import Column, Row, canonical_json, digest
+from benchmarks.spec import Cell, Column, Row, canonical_json, digest
 from benchmarks.tracking import Table, TableCell
 
 
@@ -67,9 +69,17 @@ def _cells(chosen: Selection, made: Settings) -> dict[str, TableCell]:
     """definition_id of a run -> how the table shows it."""
     published, command = _published(chosen), _command(chosen, made)
     places: dict[str, list[tuple[Row, Column, int]]] = {}
-    for row, column, cell in replace(chosen, rows=(), columns=()).cells():  # all of the table's
+    for row, column, cell in chosen.cells() if _is_sweep(chosen) else _whole(chosen):
         places.setdefault(cell.definition_id, []).append((row, column, cell.seed))
     return {name: _shown(found, published, command, _is_sweep(chosen)) for name, found in places.items()}
+
+
+def _whole(chosen: Selection) -> Iterator[tuple[Row, Column, Cell]]:
+    """Every cell of a table, whatever part of it is chosen."""
+    benchmark, scale = chosen.benchmark, chosen.scale
+    for row, column, seed in product(benchmark.rows_at(scale), benchmark.columns_at(scale), chosen.seeds):
+        with suppress(UserError):  # settings that other methods do not have
+            yield row, column, benchmark.cell(row, column, scale, seed)
 
 
 def _shown(

@@ -90,9 +90,10 @@ class Mirror:
             action()
         except Exception as error:  # noqa: BLE001 - MLflow raises what its stores raise; no run is lost to it
             self._run = None
-            reason = cut(" ".join(str(error).split()) or type(error).__name__, 400)
+            uri = without_password(self._uri)
+            reason = cut(" ".join(str(error).replace(self._uri, uri).split()) or type(error).__name__, 400)
             self._warn(
-                f"MLflow tracking at {without_password(self._uri)} is off from here on ({reason}). Nothing is lost: "
+                f"MLflow tracking at {uri} is off from here on ({reason}). Nothing is lost: "
                 "results are kept as records, and the same command or `python -m benchmarks import` brings them into "
                 "MLflow later."
             )

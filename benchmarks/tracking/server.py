@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -38,7 +39,7 @@ def serve(uri: str, results_dir: Path, host: str = "127.0.0.1", port: int = PORT
     """Run MLflow's web interface until Ctrl-C; returns the exit status.
 
     Where a tracking server keeps the runs, only says so: that server has the interface.
-    Raises UserError where there is nothing to show or the address cannot be used.
+    Raises UserError where there is nothing to show, the address cannot be used, or MLflow ends by itself.
     """
     if is_server(uri):
         _show("A tracking server keeps the runs", uri, address_of(uri, results_dir))
@@ -56,11 +57,12 @@ def serve(uri: str, results_dir: Path, host: str = "127.0.0.1", port: int = PORT
     artifacts = ["--artifacts-destination", str(results_dir.resolve() / ARTIFACTS)]
     # one worker for one reader: each takes half a gigabyte
     options = ["--host", host, "--port", str(port), "--workers", "1", "--uvicorn-opts", "--log-level warning"]
-    environment = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_LOGGING_LEVEL": "WARNING"}
-    with interrupted_by("SIGTERM", "SIGHUP"):
+    with tempfile.TemporaryFile("w+") as log, interrupted_by("SIGTERM", "SIGHUP"):
         server = subprocess.Popen(
             [sys.executable, "-m", "mlflow", "server", *stores, *artifacts, *options],
-            env={**environment, **ENVIRONMENT, **os.environ},
+            env={"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", **ENVIRONMENT, **os.environ},
+            stdout=log,
+            stderr=log,
             start_new_session=True,  # all of its processes end with this one
         )
         try:
@@ -69,7 +71,9 @@ def serve(uri: str, results_dir: Path, host: str = "127.0.0.1", port: int = PORT
             if server.poll() is None:
                 (results_dir / RUNNING).write_text(json.dumps({"address": address}), encoding="utf-8")
                 _show("MLflow (Ctrl-C ends it)", uri, address)
-            return server.wait()
+            status = server.wait()
+            log.seek(0)
+            raise UserError(f"MLflow ended with status {status}. The last it said:\n{''.join(log.readlines()[-12:])}")
         except KeyboardInterrupt:
             return 0
         finally:
