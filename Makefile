@@ -1,7 +1,7 @@
 # Every target sets up what it needs; `make` alone explains them.
 
 PYTHON ?= python3
-PORT ?= 5000
+PORT ?= 5055
 
 # VENV=none: the environment that PYTHON is of, as it is; nothing is installed into it.
 VENV := .venv
@@ -73,7 +73,7 @@ help:
 	@echo '  SCALE=demo|lite|literal|paper   TASKS=mrpc,rte   METHODS=fedavg,fedsplitbert   SEEDS=3 (how many) or 5-10'
 	@echo '  DATA_DIR=folder   RESULTS_DIR=folder   BACKBONE=folder or hub name   WORKERS=2 (side by side)'
 	@echo '  EXECUTOR=serial|processes|slurm|ray   RAY_ADDRESS=head-node:6379 (docs/clusters.md)'
-	@echo '  ARGS="more for the command line"   PORT=5000 (ui)   PYTHON=python3.12 (for the first set-up)'
+	@echo '  ARGS="more for the command line"   PORT=5055 (ui)   PYTHON=python3.12 (for the first set-up)'
 	@echo '  VENV=none (your own environment, that of PYTHON, into which nothing is installed)'
 	@echo
 	@echo 'All benchmarks: $(CLI) list (after set-up). MLFLOW_TRACKING_URI is respected.'

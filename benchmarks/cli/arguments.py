@@ -137,7 +137,7 @@ def build_parser() -> Parser:
     _lenient(command)
 
     command = commands.add_parser("ui", help="look at the runs in MLflow")
-    command.add_argument("--port", type=positive, default=5000)
+    command.add_argument("--port", type=positive, default=5055)
     command.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine alone)")
     _places(command)
 

@@ -185,6 +185,6 @@ def import_command(words: argparse.Namespace) -> int:
         print(f"without the predictions beside them, which were not found in {words.folder}: {', '.join(alone)}")
     for part in _with_records(words, records):
         own = _belonging(part, records)
-        with open_mirror(part, made, sorted({record.cell.task for record in own})) as mirror:
+        with open_mirror(part, made) as mirror:
             mirror.sync([*_stages_of(part, records), *own])
     return 0

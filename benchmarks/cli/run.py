@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -117,7 +117,6 @@ def compute(
     from benchmarks.found import Found
     from benchmarks.progress import ProgressDisplay
     from benchmarks.timings import Timings, taken_in
-    from benchmarks.tracking import is_server
 
     records: list[RunRecord] = []
     failures: list[CellFailed] = []
@@ -148,36 +147,19 @@ def compute(
         files = show(records)
         if mirror:
             mirror.log_report(files)
-            if mirror.link:
-                print(f"Its runs in MLflow{'' if is_server(mirror.uri) else ', while `make ui` runs'}: {mirror.link}")
+            if mirror.links:
+                print("In MLflow (`make ui` serves it), the runs and the score by round:", *mirror.links, sep="\n")
     return records, failures
 
 
-@contextmanager
-def open_mirror(chosen: Selection, made: Settings, tasks: Sequence[str] = ()) -> Iterator[Mirror]:
-    """The MLflow mirror of a selection: a parent run for it, a child for each cell.
-
-    tasks: those that get a view of their own; all of the selection where none is given.
-    """
-    from benchmarks.cli.tracked import about, group_tags, shown_cells
-    from benchmarks.tracking import Mirror, default_tracking_uri, require_uri, written_from_here
+def open_mirror(chosen: Selection, made: Settings) -> Mirror:
+    """The sink that shows a selection in MLflow: a run for its table, and one below it for each cell."""
+    from benchmarks.cli.tracked import tracked_table
+    from benchmarks.tracking import Mirror, default_tracking_uri, require_uri
 
     uri = default_tracking_uri(made.results_dir)
     require_uri(uri)
-    with written_from_here(uri):
-        mirror = Mirror(
-            uri,
-            made.results_dir,
-            chosen.title,
-            group_tags(chosen),
-            experiment=chosen.benchmark.paper.id,
-            warn=warn,
-            shown=shown_cells(chosen),
-            about=about(chosen),
-            tasks=tasks or [column.task for column in chosen.columns],
-        )
-        with mirror:
-            yield mirror
+    return Mirror(uri, made.results_dir, chosen.benchmark.paper.id, tracked_table(chosen, made), warn)
 
 
 def summary(failures: Sequence[CellFailed], cells: Sequence[Cell], chosen: Selection) -> str:

@@ -47,7 +47,7 @@ def _findings(words: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
     from benchmarks.backbones import KNOWN, locate
     from benchmarks.environment import describe_environment
     from benchmarks.tracking import default_tracking_uri
-    from benchmarks.tracking.store import shown
+    from benchmarks.tracking.store import without_password
     from fedsim.precision import resolve_precision
 
     precision = resolve_precision()
@@ -67,7 +67,7 @@ def _findings(words: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
         yield "results", True, f"{words.results_dir} is writable, {free:.0f} GiB free"
     except UserError as error:
         yield "results", False, str(error)
-    yield "tracking", True, shown(default_tracking_uri(words.results_dir))
+    yield "tracking", True, without_password(default_tracking_uri(words.results_dir))
     for backbone, known in KNOWN.items():
         try:
             found = locate(backbone, True, words.data_dir, words.results_dir)

@@ -1,18 +1,8 @@
-"""MLflow mirror of the run records: live while cells run, and rebuilt from the records where it missed something."""
+"""MLflow as a sink of events: it shows runs while they compute, and can be filled from their records at any time."""
 
 from benchmarks.tracking.mirror import Mirror
 from benchmarks.tracking.server import serve
-from benchmarks.tracking.shown import About, Shown
-from benchmarks.tracking.store import default_tracking_uri, is_server, prepare, require_uri, written_from_here
+from benchmarks.tracking.store import default_tracking_uri, is_server, require_uri
+from benchmarks.tracking.table import Table, TableCell
 
-__all__ = [
-    "About",
-    "Mirror",
-    "Shown",
-    "default_tracking_uri",
-    "is_server",
-    "prepare",
-    "require_uri",
-    "serve",
-    "written_from_here",
-]
+__all__ = ["Mirror", "Table", "TableCell", "default_tracking_uri", "is_server", "require_uri", "serve"]

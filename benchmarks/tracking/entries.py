@@ -1,4 +1,4 @@
-"""What MLflow is told of a cell: parameters, tags and metrics, as plain values cut to MLflow's limits."""
+"""What MLflow is told of a run: parameters, tags and metrics, as plain values within MLflow's limits."""
 
 from __future__ import annotations
 
@@ -6,117 +6,129 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
+from benchmarks.measures import metric
 from benchmarks.record import POOLED, RoundRecord, RunRecord
+from benchmarks.run_bytes import RunBytes
 from benchmarks.spec import JSON, Cell, canonical_json
-from benchmarks.tracking.shown import About, Shown, table_values
-from benchmarks.tracking.views import REFERENCE
+from benchmarks.tracking.table import Table
 
-# Limits of MLflow's REST API; longer texts are refused, not cut, by some of its servers.
-MAX_KEY_LENGTH = 250
-MAX_PARAM_LENGTH = 6000
-MAX_TAG_LENGTH = 8000
+# Limits of MLflow's REST API; some of its servers refuse longer texts.
+MAX_KEY_LENGTH, MAX_PARAM_LENGTH, MAX_TAG_LENGTH = 250, 6000, 5000
+NOTE = "mlflow.note.content"  # the description that MLflow's pages show
+SOURCE, COMMIT = "mlflow.source.name", "mlflow.source.git.commit"  # the pages show the commit next to a source only
 
-Scores = Mapping[str, Mapping[str, float | None]]
 Points = dict[tuple[str, int], float]  # (metric, step) -> value; the step is the round
 
 
-def params(cell: Cell, shown: Shown) -> dict[str, str]:
-    """The method, and all fields of a cell, nested ones with dots: `training.rounds`, `options.critical_layer`."""
-    fields = {key(name): cut(_text(value), MAX_PARAM_LENGTH) for name, value in _flat(cell.to_json())}
-    return {"method": cut(method(cell, shown), MAX_PARAM_LENGTH), **fields}
+def params(cell: Cell, table: Table) -> dict[str, str]:
+    """The method, a user's changes, and all fields of a run, nested ones with dots: `training.rounds`."""
+    named = {"method": table.shown(cell).method} | ({"changes": table.changes} if table.changes else {})
+    texts = {name: value if isinstance(value, str) else canonical_json(value) for name, value in _flat(cell.to_json())}
+    return {key(name): cut(text, MAX_PARAM_LENGTH) for name, text in {**named, **texts}.items()}
 
 
-def method(cell: Cell, shown: Shown) -> str:
-    """How people call what a cell runs."""
-    return shown.method or cell.algorithm
+def run_name(cell: Cell, table: Table) -> str:
+    """Name of a run among others of its table: `mrpc fedavg-fp16 s0`, and a user's changes in brackets."""
+    rows = "/".join(table.shown(cell).rows) or cell.algorithm
+    return cut(f"{cell.task} {rows} s{cell.seed}{f' ({table.changes})' if table.changes else ''}", MAX_KEY_LENGTH)
 
 
-def cell_tags(cell: Cell, cell_id: str, table: str, shown: Shown) -> dict[str, str]:
-    """What one searches cells by."""
-    tags = {
-        "kind": "cell",
-        "table": table,
-        "cell_id": cell_id,
-        "spec_id": cell.spec_id,
+def start_tags(cell: Cell, cell_id: str, table: Table) -> dict[str, str]:
+    """What people search runs by; names that only this program reads begin with an underscore."""
+    shown = table.shown(cell)
+    return {
+        **table_tags(table, "run"),
         "task": cell.task,
-        "method": method(cell, shown),
+        "method": shown.method,
         "algorithm": cell.algorithm,
         "seed": str(cell.seed),
         "scale": cell.scale,
-        REFERENCE: "yes" if shown.is_reference else "no",
+        "status": "running",
+        "published": shown.published_text,
+        "_cell_id": cell_id,
+        "_spec_id": cell.spec_id,
+        "_rows": ",".join(shown.rows),
+        "_reference": "yes" if shown.is_reference else "no",
+        SOURCE: shown.command,
+        NOTE: f"**{shown.method}** on **{cell.task}**, seed {cell.seed}, of {table.name}. The score is "
+        f"{shown.score or 'not defined'}{' on validation data' if cell.holdout != 'test' else ''}.",
     }
-    return tags | ({"rows": ",".join(shown.rows)} if shown.rows else {})
 
 
-def run_name(cell: Cell, shown: Shown) -> str:
-    """Name of a cell beside others of its table, such as `mrpc fedavg-fp16 s0`."""
-    return f"{cell.task} {'/'.join(shown.rows) or cell.algorithm} s{cell.seed}"
+def table_tags(table: Table, kind: str) -> dict[str, str]:
+    """What a table's run and the runs below it have in common."""
+    return {"table": table.name, "changes": table.changes, "_table": table.id, "_kind": kind}
 
 
-def description(cell: Cell, table: str, shown: Shown, stage: str = "") -> str:
-    """A cell in a sentence or two, as Markdown; stage: the page of the run from which it begins."""
-    data = "" if cell.holdout == "test" else " on validation data"
-    score = f" The score is {shown.score}{data} at the chosen round." if shown.score else ""
-    begins = f" It begins from [the outcome of an earlier run]({stage})." if stage else ""
-    what = f"**{method(cell, shown)}** on **{cell.task}**, seed {cell.seed}, scale {cell.scale}, of {table}."
-    return f"{what}{score}{begins} Bytes are summed over rounds and clients; the record is among the artifacts."
+def end_tags(record: RunRecord, table: Table) -> dict[str, str]:
+    """What is known at the end: digests of the inputs, the code's commit, and how the run ended."""
+    shown, code = table.shown(record.cell), record.environment
+    return {
+        **{f"_{name}_digest": str(entry["digest"]) for name, entry in record.inputs.items()},
+        COMMIT: str(code.get("revision") or ""),
+        "code_modified": str(bool(code.get("modified"))).lower() if code.get("revision") else "",
+        "diverged": f"{record.divergence}: {record.diverged['reason']}" if record.diverged else "",
+        "published": shown.published_text and shown.published_text + table.comparability(record),
+        "status": record.divergence or "finished",
+    }
 
 
-def end_tags(record: RunRecord) -> dict[str, str]:
-    """What is known at the end: full digests of what went in, the code's commit, and how it ended."""
-    tags = {f"{name}_digest": str(entry["digest"]) for name, entry in record.inputs.items()}
-    if record.environment.get("revision"):
-        tags["mlflow.source.git.commit"] = str(record.environment["revision"])
-        tags["code_modified"] = str(bool(record.environment.get("modified"))).lower()
-    return {**tags, "status": record.divergence or "finished"}
+def round_points(rounds: Iterable[RoundRecord], before: RunBytes | None, up: int = 0, down: int = 0) -> Points:
+    """Metrics of rounds.
 
-
-def round_points(rounds: Iterable[RoundRecord], up: int = 0, down: int = 0) -> Points:
-    """Metrics of rounds; up, down: the bytes that crossed the wire before them."""
+    Args:
+        rounds: The rounds, in order.
+        before: Bytes of the earlier runs from which the run begins; None where they are not known yet.
+        up: Uplink bytes of this stage before these rounds.
+        down: The same of the downlink.
+    """
     points: Points = {}
     for entry in rounds:
         up, down = up + entry.up_bytes, down + entry.down_bytes
         values: dict[str, float | None] = {
             "train_loss": entry.train_loss,
-            "bytes/uplink": up,
-            "bytes/downlink": down,
-            "bytes/total": up + down,
+            "bytes/uplink_stage": up,
+            "bytes/downlink_stage": down,
             "bytes/uplink_per_round": entry.up_bytes,
             "bytes/downlink_per_round": entry.down_bytes,
             **_by_name(entry.scores),
             **_by_name({POOLED: entry.pooled_scores.get("test", {})}),
         }
+        if before is not None:
+            values |= {"bytes/uplink": before.up + up, "bytes/downlink": before.down + down}
         digits = len(str(max(len(entry.client_scores) - 1, 0)))
-        for client, scores in enumerate(entry.client_scores):
-            # one group that stands behind all others, as pages sort metrics by name
-            values |= {
-                f"z_clients/{name.replace('/', '.')}.client{client:0{digits}}": value
-                for name, value in _by_name(scores).items()
-            }
+        for client, scores in enumerate(entry.client_scores):  # pages sort metrics by name: clients come last
+            own = {name.replace("/", "."): value for name, value in _by_name(scores).items()}
+            values |= {f"z_clients/{name}.client{client:0{digits}}": value for name, value in own.items()}
         points |= _at(entry.round, values)
     return points
 
 
-def record_points(record: RunRecord, shown: Shown, about: About) -> Points:
-    """Metrics of a finished cell: those of its rounds, then what is known only at the end."""
-    last = record.rounds[-1].round if record.rounds else 0
-    final: dict[str, float | None] = {
-        **table_values(record, shown, about),
+def final_points(record: RunRecord, table: Table, whole: RunBytes | None) -> Points:
+    """Metrics that are known at the end. whole: the bytes of the run with all earlier runs, None where unknown."""
+    shown = table.shown(record.cell)
+    try:
+        score = record.score(shown.score, "chosen") if shown.score and record.rounds else None
+    except KeyError:  # an old record, from before its table had this score
+        score = None
+    values: dict[str, float | None] = {
+        "score": score,
         "bytes/one_time_distribution": record.setup_bytes,
-        **_by_name(record.sampling_errors, "sampling_error/"),
+        **_by_name({f"sampling_error/{name}": errors for name, errors in record.sampling_errors.items()}),
         **{f"timing/{name}": value for name, value in record.timing.items()},
     }
-    return round_points(record.rounds) | _at(last, final)
-
-
-def data_profile(record: RunRecord) -> str:
-    """What is known of a run's data whoever reads them, as JSON: examples, held-out sets, skipped rows, notes."""
-    data: Mapping[str, JSON] = record.inputs["data"]
-    return canonical_json({name: value for name, value in data.items() if name not in ("digest", "origin")})
+    if whole is not None:
+        values |= {"uplink_MB": _megabytes(whole.up), "downlink_MB": _megabytes(whole.down)}
+    if score is not None:
+        in_unit = metric(shown.score).shown(score)
+        values["score_percent"] = round(in_unit, 2) if metric(shown.score).unit == "%" else None
+        if shown.published is not None and table.is_comparable(record):
+            values["difference_to_published"] = round(in_unit - shown.published, 4)
+    return _at(record.rounds[-1].round if record.rounds else 0, values)
 
 
 def period(record: RunRecord) -> tuple[int, int]:
-    """Start and end of a record's computation, in milliseconds since 1970."""
+    """Start and end of a run's computation, in milliseconds since 1970."""
     end = round(datetime.fromisoformat(record.finished).replace(tzinfo=UTC).timestamp() * 1000)
     seconds = sum(value for name, value in record.timing.items() if name.endswith("_seconds"))
     return end - round(seconds * 1000), end
@@ -132,12 +144,12 @@ def cut(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-def _by_name(scores: Scores, prefix: str = "") -> dict[str, float | None]:
-    return {
-        f"{prefix}{evaluation}/{metric}": value
-        for evaluation, values in scores.items()
-        for metric, value in values.items()
-    }
+def _megabytes(size: int) -> float:
+    return float(f"{size / 10**6:.4g}")
+
+
+def _by_name(scores: Mapping[str, Mapping[str, float | None]]) -> dict[str, float | None]:
+    return {f"{part}/{name}": value for part, values in scores.items() for name, value in values.items()}
 
 
 def _at(step: int, values: Mapping[str, float | None]) -> Points:
@@ -150,7 +162,3 @@ def _flat(values: Mapping[str, JSON], prefix: str = "") -> Iterator[tuple[str, J
             yield from _flat(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value
-
-
-def _text(value: JSON) -> str:
-    return value if isinstance(value, str) else canonical_json(value)

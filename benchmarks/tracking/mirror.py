@@ -1,72 +1,60 @@
-"""A sink that mirrors events into MLflow, and never costs a cell: the first failure switches it off, with a warning."""
+"""A sink that shows events in MLflow and never costs a run: the first failure switches it off, with one warning."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 
-from benchmarks.events import CellFailed, CellFinished, CellStarted, Event, RoundFinished, Trained
+from benchmarks.events import CellFailed, CellFinished, CellStarted, Event, RoundFinished
 from benchmarks.record import RunRecord
 from benchmarks.tracking.entries import cut
-from benchmarks.tracking.group import Group
-from benchmarks.tracking.patience import Courier, Patience
-from benchmarks.tracking.shown import About, Shown
-from benchmarks.tracking.store import connect, is_server
-from benchmarks.tracking.store import shown as shown_uri
+from benchmarks.tracking.server import address_of
+from benchmarks.tracking.store import connect, creating, open_experiment, without_password
+from benchmarks.tracking.table import Table
+from benchmarks.tracking.table_run import TableRun
+from benchmarks.tracking.views import link
 
 
 class Mirror:
-    """Mirror of one table's cells in MLflow: the experiment is the paper, a parent run the table, a child each cell.
+    """One table's runs in MLflow: the experiment is the paper, a parent run the table, a child each cell.
 
-    Made in the main process, before workers start, since it may have to create the database (seconds).
-    Nothing here raises for what MLflow or its store cannot do: `warn` says once that tracking is off, and the
-    records, which are the truth, are mirrored by the next run or by `sync`. A server is waited for some seconds in all
-    (`patience.py`).
+    Make it in the main process before workers start, since it may have to create the database (seconds).
 
-    uri: MLflow's tracking URI; see `default_tracking_uri`.
-    group: name of the table's run, such as "fedsplitbert-table3 @ lite"; a run of that name goes on.
-    shown: definition_id of a cell -> how the table shows it. about: the table and its paper in words.
-    tasks: those of the table that get a view of their own.
+    Args:
+        uri: MLflow's tracking URI; see `default_tracking_uri`.
+        results_dir: Where records are kept, and what the lock and a database's artifacts lie in.
+        experiment: Name of the experiment.
+        table: The table's definition.
+        warn: Says once why tracking is off; the records are kept whatever MLflow does.
     """
 
-    def __init__(
-        self,
-        uri: str,
-        results_dir: Path,
-        group: str,
-        group_tags: Mapping[str, str],
-        *,
-        experiment: str,
-        warn: Callable[[str], None],
-        shown: Mapping[str, Shown] | None = None,
-        about: About | None = None,
-        tasks: Sequence[str] = (),
-    ) -> None:
-        self.uri = uri
-        self._warn = warn
-        self._group: Group | None = None
-        self._patience = Patience()
-        self._courier: Courier | None = None
-        told = shown or {}, about or About(), tasks
+    def __init__(self, uri: str, results_dir: Path, experiment: str, table: Table, warn: Callable[[str], None]) -> None:
+        self._uri, self._results_dir, self._table, self._warn = uri, results_dir, table, warn
+        self._run: TableRun | None = None
+        self._experiment_id = ""
+        self._attempt(lambda: self._open(experiment))
 
-        def build() -> None:
-            self._group = Group(uri, results_dir, experiment, group, group_tags, *told, watched)
-
-        try:
-            watched = connect(uri)
-            if is_server(uri):
-                watched = self._patience.watched(watched)
-                self._courier = Courier(self._patience)
-            self._do(build)
-        except Exception as error:  # noqa: BLE001 - as in _attempt
-            self._switch_off(error)
+    def _open(self, experiment: str) -> None:
+        with creating(self._results_dir):
+            client = connect(self._uri)
+            self._experiment_id = open_experiment(client, self._uri, self._results_dir, experiment)
+        self._run = TableRun(client, self._experiment_id, self._table, self._results_dir)
 
     def __call__(self, event: Event) -> None:
-        """Mirror an event."""
-        if isinstance(event, Trained):  # many a second, and nothing to keep
+        """Show an event."""
+        run = self._run
+        if run is None:
             return
-        self._attempt(lambda group: _mirror(group, event))
+        match event:
+            case CellStarted(cell, cell_id, finished):
+                self._attempt(lambda: run.start(cell, cell_id, finished))
+            case RoundFinished(cell_id, entry):
+                self._attempt(lambda: run.add_round(cell_id, entry))
+            case CellFinished(record):
+                self._attempt(lambda: run.finish(record))
+            case CellFailed(cell, message):
+                self._attempt(lambda: run.fail(cell, message))
 
     def __enter__(self) -> Mirror:
         return self
@@ -74,60 +62,38 @@ class Mirror:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._attempt(lambda group: group.close(was_stopped=kind is not None))
-        if self._courier is not None:
-            self._courier.close()
+        if (run := self._run) is not None:
+            self._attempt(run.close)
 
     def sync(self, records: Iterable[RunRecord]) -> None:
-        """Bring every record into MLflow that it does not show completely, from the record alone.
-
-        Nothing else is held up by it, so a slow server is waited for at each record anew.
-        """
+        """Bring records into MLflow; nothing changes for those that it shows completely."""
         for record in records:
-            self._patience.renew()
-            self._attempt(lambda group, record=record: group.finish(record))  # type: ignore[misc]
-        self._patience.renew()
+            self(CellFinished(record, reused=True))
 
     def log_report(self, paths: Iterable[Path]) -> None:
         """Keep rendered tables and plots as artifacts of the table's run."""
-        self._attempt(lambda group: group.log_report(paths))
+        if (run := self._run) is not None:
+            self._attempt(lambda: run.log_files(paths))
 
     @property
-    def link(self) -> str | None:
-        """The page that shows the table's runs; None where tracking is off."""
-        return self._group.link if self._group is not None else None
+    def links(self) -> list[str]:
+        """The pages with the table's runs and its curves, of one task if this process has seen results of one only."""
+        tasks = self._run.tasks if self._run is not None else []
+        if not tasks:
+            return []
+        place = f"{self._table.id}-{tasks[0]}" if len(tasks) == 1 and tasks[0] in self._table.scores else self._table.id
+        keys = [place, f"{place}-curves"] if place != self._table.id else [place]
+        return [link(address_of(self._uri, self._results_dir), self._experiment_id, key) for key in keys]
 
-    def _attempt(self, action: Callable[[Group], None]) -> None:
-        group = self._group
-        if group is None:
-            return
+    def _attempt(self, action: Callable[[], None]) -> None:
         try:
-            self._do(lambda: action(group))
-        except Exception as error:  # noqa: BLE001 - MLflow raises what its stores raise; no cell is lost to it
-            self._switch_off(error)
-
-    def _do(self, action: Callable[[], None]) -> None:
-        if self._courier is None:
             action()
-        else:
-            self._courier(action)
-
-    def _switch_off(self, error: Exception) -> None:
-        self._group = None
-        reason = cut(" ".join(str(error).split()) or type(error).__name__, 300)
-        self._warn(
-            f"MLflow tracking at {shown_uri(self.uri)} is off from here on ({reason}). Nothing is lost: results are "
-            f"kept as records, and the next run or `python -m benchmarks import` brings them into MLflow."
-        )
-
-
-def _mirror(group: Group, event: Event) -> None:
-    match event:
-        case CellStarted(cell, cell_id, finished):
-            group.start(cell, cell_id, finished)
-        case RoundFinished(cell_id, entry):
-            group.add_round(cell_id, entry)
-        case CellFinished(record):
-            group.finish(record)
-        case CellFailed(cell, message):
-            group.fail(cell, message)
+        except Exception as error:  # noqa: BLE001 - MLflow raises what its stores raise; no run is lost to it
+            self._run = None
+            uri = without_password(self._uri)
+            reason = cut(" ".join(str(error).replace(self._uri, uri).split()) or type(error).__name__, 400)
+            self._warn(
+                f"MLflow tracking at {uri} is off from here on ({reason}). Nothing is lost: "
+                "results are kept as records, and the same command or `python -m benchmarks import` brings them into "
+                "MLflow later."
+            )

@@ -1,24 +1,23 @@
-"""Where MLflow keeps runs, and how it is reached: at once, quietly, and without long waits for what is down."""
+"""Where MLflow keeps runs, and how it is reached: quietly, and without long waits for a server that is down."""
 
 from __future__ import annotations
 
 import logging
 import os
 import re
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from filelock import FileLock
+
 from benchmarks.errors import UserError
-from fedsim.leases import TakenError, alone_on_this_machine, held
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 ARTIFACTS = "mlartifacts"
-# Unless the user has set them. MLflow's own patience with a server that is down is many minutes.
+# Unless the user has set them. By default MLflow retries for many minutes where a server is down.
 ENVIRONMENT = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
@@ -30,12 +29,12 @@ ENVIRONMENT = {
 def default_tracking_uri(results_dir: Path) -> str:
     """MLFLOW_TRACKING_URI where it is set, else a SQLite database in the results folder."""
     path = str(results_dir.resolve() / "mlflow.db")
-    # Only what would be read as something else: MLflow itself takes the rest, spaces too, as it stands.
+    # MLflow takes the rest as it stands, spaces too.
     return os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///" + path.replace("%", "%25").replace("?", "%3F")
 
 
 def require_uri(uri: str) -> None:
-    """UserError where a tracking URI can be none, so that no run waits to find out."""
+    """UserError where the address of a tracking server is malformed, before anything waits for it."""
     try:
         parts = urlsplit(uri)
         good = parts.scheme not in ("http", "https") or (bool(parts.hostname) and parts.port != 0)
@@ -43,40 +42,49 @@ def require_uri(uri: str) -> None:
         good = False
     if not good:
         raise UserError(
-            f"MLFLOW_TRACKING_URI: expected http://host:port, or another URI that MLflow knows, found {shown(uri)!r}. "
-            "Set it to that of your tracking server, unset it for a database in the results folder, or run without "
-            "tracking (--no-tracking)."
+            f"MLFLOW_TRACKING_URI: expected http://host:port, or another URI that MLflow knows, found "
+            f"{without_password(uri)!r}. Set it to that of your tracking server, unset it for a database in the "
+            "results folder, or run without tracking (--no-tracking)."
         )
 
 
-def prepare(uri: str, results_dir: Path, experiment: str, client: MlflowClient | None = None) -> str:
-    """Create what is missing, schema and experiment; returns the experiment's id.
-
-    Creating the schema takes seconds and two processes must not do it at once: the second one waits.
-    Raises what MLflow raises where the store cannot be reached or written.
-    """
-    with locked(uri):
-        client = client or connect(uri)
-        found = client.get_experiment_by_name(experiment)
-        if found is not None:
-            return str(found.experiment_id)
-        # a server has its own place for artifacts
-        location = None if is_server(uri) else (results_dir.resolve() / ARTIFACTS / experiment).as_uri()
-        return str(client.create_experiment(experiment, artifact_location=location))
+def creating(results_dir: Path) -> FileLock:
+    """The lock under which anything is created in MLflow, so that two processes never create the same twice."""
+    folder = results_dir / "locks"
+    folder.mkdir(parents=True, exist_ok=True)
+    return FileLock(folder / "mlflow.lock", is_singleton=True)  # which one process may take again while it holds it
 
 
 def connect(uri: str) -> MlflowClient:
-    """A client of the store; raises what MLflow raises where it cannot be reached."""
+    """A client of the store, which creates a database's schema at its first request (seconds)."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     from mlflow import MlflowClient
     from mlflow.store.db import utils
 
-    utils.MAX_RETRY_COUNT = 2  # its ten attempts to open a database that is not there take 100 seconds
+    utils.MAX_RETRY_COUNT = 2  # ten attempts to open a missing database take 100 seconds
     if "MLFLOW_LOGGING_LEVEL" not in os.environ:
-        logging.getLogger("mlflow").setLevel(logging.CRITICAL)  # what fails is raised too, and said once by us
-    logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)  # a line for each retry
+        logging.getLogger("mlflow").setLevel(logging.CRITICAL)  # its errors are raised, too
+    logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
     return MlflowClient(uri)
+
+
+def open_experiment(client: MlflowClient, uri: str, results_dir: Path, name: str) -> str:
+    """The id of the experiment of that name, which is created if necessary.
+
+    UserError where it was deleted; raises what MLflow raises where the store cannot be used.
+    """
+    experiment = client.get_experiment_by_name(name)
+    if experiment is None:
+        # a server has its own place for artifacts
+        location = None if is_server(uri) else (results_dir.resolve() / ARTIFACTS / name).as_uri()
+        return str(client.create_experiment(name, artifact_location=location))
+    if experiment.lifecycle_stage == "deleted":
+        raise UserError(
+            f"the experiment {name!r} was deleted; to restore it: MLFLOW_TRACKING_URI='{without_password(uri)}' "
+            f"python -m mlflow experiments restore --experiment-id {experiment.experiment_id}"
+        )
+    return str(experiment.experiment_id)
 
 
 def is_server(uri: str) -> bool:
@@ -86,49 +94,10 @@ def is_server(uri: str) -> bool:
 
 def sqlite_path(uri: str) -> Path | None:
     """File of a SQLite database; None for every other store."""
-    if not uri.startswith("sqlite:///"):
-        return None
-    path = unquote(uri.removeprefix("sqlite:///").partition("?")[0])
-    return None if path in ("", ":memory:") or path.startswith("file:") else Path(path)
+    return Path(unquote(uri.removeprefix("sqlite:///"))) if uri.startswith("sqlite:////") else None
 
 
-@contextmanager
-def locked(uri: str) -> Iterator[None]:
-    """Hold a SQLite database's lock file; a server or another database minds such things itself."""
-    path = sqlite_path(uri)
-    if path is None:
-        yield
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with held(path.with_name(f"{path.name}.lock")):  # a kill releases it
-        yield
-
-
-@contextmanager
-def written_from_here(uri: str) -> Iterator[None]:
-    """Write to a store for a block; UserError where that is a SQLite database that another machine writes, too.
-
-    Its locks hold on one machine: over a network file system they may not, and the database be damaged.
-    """
-    path = sqlite_path(uri)
-    if path is None:
-        yield
-        return
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(alone_on_this_machine(path.with_name(f"{path.name}.writers")))
-        except TakenError as holder:
-            raise UserError(
-                f"MLflow's database {path} is written by {holder}, and SQLite is for one machine. Set "
-                "MLFLOW_TRACKING_URI to a tracking server, or run without tracking (--no-tracking): the records are "
-                "shared all the same, and `python -m benchmarks import` brings them into MLflow."
-            ) from None
-        except OSError:
-            pass  # where it cannot be written, the mirror says so
-        yield
-
-
-def shown(uri: str) -> str:
+def without_password(uri: str) -> str:
     """A URI without its user name and password."""
     place = re.split("[/?#]", uri.partition("//")[2], maxsplit=1)[0]
     return uri.replace(f"{place.rpartition('@')[0]}@", "", 1) if "@" in place else uri

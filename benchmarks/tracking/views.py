@@ -1,87 +1,86 @@
-"""Links that open an experiment as a table of runs: views that MLflow's web interface keeps as experiment tags."""
+"""Links that open an experiment as a table of runs or as curves: views that MLflow keeps as experiment tags."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+from benchmarks.measures import metric
 from benchmarks.plain import canonical_json
-from benchmarks.tracking.store import is_server, shown
+from benchmarks.tracking.table import Table
 
 PREFIX = "mlflow.sharedViewState."  # of the tags, before a view's key
 ALL_RUNS = "all-runs"  # key of the view of everything in an experiment
 KIND = {"mlflow.experimentKind": "custom_model_development"}  # no traces of language models
-REFERENCE = "reference"  # tag: "yes" of what is no method of the paper, such as the majority class
-LOCAL = "http://127.0.0.1:5000"  # where `make ui` serves
-# In points: narrow enough for method, score and bytes on a laptop's first screen, beside the side bars.
-COLUMNS = {
-    "tags.`method`": 155,
-    "tags.`task`": 62,
-    "metrics.`score`": 78,
-    "metrics.`bytes/uplink`": 98,
-    "metrics.`bytes/downlink`": 120,
-    "metrics.`reported`": 90,
-    "metrics.`difference_to_reported`": 160,
-    "tags.`scale`": 70,
-    "tags.`seed`": 60,
-    "tags.`status`": 90,
-}
+# Column -> width in points, so narrow that method, score and bytes stand on a laptop's first screen.
+_FIRST = {"tags.`method`": 155, "tags.`task`": 62}
+_BYTES = {"metrics.`uplink_MB`": 105, "metrics.`downlink_MB`": 120}
+_PAPER = {"tags.`published`": 150, "metrics.`difference_to_published`": 160}
+_RUN = {"tags.`scale`": 70, "tags.`seed`": 60, "tags.`status`": 90, "tags.`changes`": 160}
 
 
-def views(table: str, tasks: Sequence[str], has_methods: bool = True) -> Iterator[tuple[str, str]]:
-    """Name and search condition of the views that a table adds: its cells, and each task's without references.
+def table_views(table: Table, task: str, created: int) -> dict[str, str]:
+    """Experiment tags: the views in which a result on a task appears. They follow from the table's definition alone.
 
-    So the first row of a task is its winner: a reference, such as central training, competes with no method.
-    has_methods: whether the table shows anything but references; if not, a task's view has them.
+    A task's view leaves out references, so that its first row is the winner; views of several tasks are sorted by task.
+
+    Args:
+        table: The table.
+        task: A task that has a result.
+        created: When the experiment was created, in milliseconds since 1970; writing a view again changes nothing.
     """
-    of_table = f"tags.`table` = '{table}'"
-    competing = f" and tags.`{REFERENCE}` = 'no'" if has_methods else ""
-    yield table, of_table
-    for task in tasks:
-        yield f"{table}, {task}", f"{of_table} and tags.`task` = '{task}'{competing}"
-
-
-def view_tags(named: Mapping[str, str], lower_is_better: bool, created: int) -> dict[str, str]:
-    """Experiment tags of views, the best score first; where all runs are shown, the highest.
-
-    named: name of a view -> its condition. created: when the experiment was made, in milliseconds since 1970, so that
-    writing a view again changes nothing.
-    """
-    every = {PREFIX + ALL_RUNS: _view("All runs", "tags.`kind` = 'cell'", False, created)}
-    return every | {PREFIX + key_of(name): _view(name, text, lower_is_better, created) for name, text in named.items()}
-
-
-def key_of(name: str) -> str:
-    """The key of a view: its name in letters, digits and hyphens."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-
-
-def web_address(uri: str) -> str:
-    """Where a browser finds a store: a tracking server itself, or `make ui` on this machine."""
-    return shown(uri).rstrip("/") if is_server(uri) else LOCAL
+    of_table = f"tags.`_table` = '{table.id}'"
+    of_task = f"{of_table} and tags.`task` = '{task}'"
+    states = {
+        (ALL_RUNS, "All runs"): _state("tags.`_kind` = 'run'"),
+        (table.id, table.name): _state(f"{of_table} and tags.`_kind` = 'run'"),
+    }
+    if score := table.scores.get(task):
+        competing = " and tags.`_reference` = 'no'" if table.has_methods else ""
+        name = f"{table.name}, {task}"
+        states[f"{table.id}-{task}", name] = _state(of_task + competing, score)
+        states[f"{table.id}-{task}-curves", f"{name}: score by round"] = {**_state(of_task, score), **_curves(score)}
+    return {
+        # MLflow 3.17 reads the state as a text, earlier versions the fields themselves
+        PREFIX + key: canonical_json({**state, "name": name, "createdAt": created, "state": canonical_json(state)})
+        for (key, name), state in states.items()
+    }
 
 
 def link(address: str, experiment_id: str, key: str = ALL_RUNS) -> str:
     """The page that shows a view."""
+    mode = "&compareRunsMode=CHART" if key.endswith("-curves") else ""
     # without the type of work, MLflow's side bar is that of language models' traces
-    return f"{address}/#/experiments/{experiment_id}/runs?viewStateShareKey={key}&workflowType=machine_learning"
+    return f"{address}/#/experiments/{experiment_id}/runs?viewStateShareKey={key}{mode}&workflowType=machine_learning"
 
 
-def _view(name: str, condition: str, lower_is_better: bool, created: int) -> str:
-    """A named view as MLflow 3.17 keeps it; older versions read the same state from the object itself."""
-    state = {
+def _state(condition: str, score: str = "") -> dict[str, Any]:
+    """A table of runs: those with the best score first, or by task where no one score counts."""
+    shown = "score" if score and metric(score).unit != "%" else "score_percent"
+    columns = {**_FIRST, f"metrics.`{shown}`": 110, **_BYTES, **_PAPER, **_RUN}
+    return {
         "searchFilter": condition,
-        "orderByKey": "metrics.`score`",
-        "orderByAsc": lower_is_better,
+        "orderByKey": "metrics.`score`" if score else "tags.`task`",
+        "orderByAsc": not (score and metric(score).higher_is_better),
         "startTime": "ALL",
         "lifecycleFilter": "Active",
         "modelVersionFilter": "All Runs",
         "datasetsFilter": [],
-        "selectedColumns": list(COLUMNS),
-        "columnOrder": list(COLUMNS),
-        "columnWidths": COLUMNS,
+        "selectedColumns": list(columns),
+        "columnOrder": list(columns),
+        "columnWidths": columns,
         "runsExpanded": {},
         "runsPinned": [],
         "runsHidden": [],
     }
-    return canonical_json({**state, "name": name, "createdAt": created, "state": canonical_json(state)})
+
+
+def _curves(score: str) -> dict[str, Any]:
+    """One chart of a score by round: a line for each method, the mean over its seeds."""
+    chart = {"uuid": "score", "type": "LINE", "metricSectionId": "scores", "runsCountToCompare": 100, "range": {}}
+    x_axis = {"xAxisKey": "step", "xAxisScaleType": "linear", "selectedXAxisMetricKey": "", "useGlobalXaxisKey": True}
+    y_axis = {"yAxisKey": "metric", "yAxisExpressions": [], "scaleType": "linear", "useGlobalLineSmoothing": True}
+    return {
+        "compareRunCharts": [{**chart, **x_axis, **y_axis, "metricKey": score, "selectedMetricKeys": [score]}],
+        "compareRunSections": [{"uuid": "scores", "name": "Score by round", "display": True, "isReordered": False}],
+        "groupBy": {"aggregateFunction": "average", "groupByKeys": [{"mode": "tag", "groupByData": "method"}]},
+    }

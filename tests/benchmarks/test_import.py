@@ -21,6 +21,8 @@ from benchmarks.errors import UserError
 from benchmarks.predictions import Predictions, read_predictions, write_predictions
 from benchmarks.record import CHECKSUM, checksum, read_record, read_records
 from benchmarks.spec import Cell, digest
+from benchmarks.tracking import default_tracking_uri
+from benchmarks.tracking.store import connect
 
 Refusal = Callable[..., str]
 
@@ -76,6 +78,24 @@ def test_a_name_that_leads_elsewhere_is_refused_and_nothing_is_written(
 def test_no_cell_has_such_a_name(record: dict[str, Any]) -> None:
     with pytest.raises(UserError, match=r"task: expected a name of at most 64 .*, found '\.\./mrpc'"):
         Cell.from_json({**record["cell"], "task": "../mrpc"})
+
+
+@pytest.mark.slow
+def test_import_fills_mlflow_and_a_second_time_changes_nothing(tmp_path: Path) -> None:
+    given, results, seen = tmp_path / "given", tmp_path / "results", []
+    given.mkdir()
+    committed = Path(report.__file__).parents[1] / "fedsplitbert" / "records"
+    shutil.copy(min(committed.glob("lite-mrpc-fedavg-s0-*.json")), given)
+    for _ in range(2):
+        assert main(["import", str(given), "--results-dir", str(results)]) == 0
+        client = connect(default_tracking_uri(results))
+        (experiment,) = [found for found in client.search_experiments() if found.name != "Default"]
+        runs = client.search_runs([experiment.experiment_id], "tags.`_kind` = 'run'")
+        seen.append((experiment.tags, {run.info.run_id: run.to_dictionary() for run in runs}))
+    assert seen[0] == seen[1]
+    assert {run["data"]["tags"]["status"] for run in seen[0][1].values()} == {"finished"}
+    artifacts = (results / "mlartifacts" / experiment.name).rglob("clients.csv")
+    assert len(list(artifacts)) == len(seen[0][1]) > 0
 
 
 # ---- what a record's cell answered comes along ---------------------------------------------------------------------

@@ -53,7 +53,7 @@ def test_import_takes_in_records_and_mirrors_them(
     experiment = client.get_experiment_by_name("fedsplitbert")
     assert experiment is not None
     (record,) = read_records(table / "records")
-    children = client.search_runs([experiment.experiment_id], f"tags.cell_id = '{record.cell_id}'")
+    children = client.search_runs([experiment.experiment_id], f"tags.`_cell_id` = '{record.cell_id}'")
     # a child in the run of every table and figure that shows the local majority on MRPC, Tables III and IV among them
     demos = ((found, found.scale("demo")) for found in map(benchmark, benchmark_ids()))
     shows = [t.id for t, demo in demos if record.cell.spec_id in {cell.spec_id for *_, cell in t.cells(demo, [0])}]

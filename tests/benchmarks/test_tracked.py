@@ -1,4 +1,4 @@
-"""What MLflow is told of a real table, and the link at the end of a run."""
+"""What MLflow is told of a real table: it follows from the definition, and a user's changes make it another table."""
 
 from __future__ import annotations
 
@@ -8,52 +8,65 @@ import pytest
 
 from benchmarks.cli.arguments import build_parser
 from benchmarks.cli.main import main
-from benchmarks.cli.select import Selection, selection
-from benchmarks.cli.tracked import about, group_tags, shown_cells
-from benchmarks.tracking import Shown
+from benchmarks.cli.select import selection
+from benchmarks.cli.tracked import tracked_table
+from benchmarks.settings import Settings
+from benchmarks.tracking import Table, TableCell
+from benchmarks.tracking.views import PREFIX, table_views
 
 
-def chosen(scale: str, *words: str, table: str = "fedsplitbert-table3") -> Selection:
-    """What the words of a run choose."""
-    return selection(build_parser().parse_args(["run", table, "--scale", scale, "--tasks", "mrpc", *words]))
+def table(scale: str, *words: str, id: str = "fedsplitbert-table3") -> Table:
+    """The table of the words of a run."""
+    part = selection(build_parser().parse_args(["run", id, "--scale", scale, *words]))
+    return tracked_table(part, Settings(data_dir=Path("/data")))
 
 
-def shown(part: Selection) -> dict[str, Shown]:
-    """Row id -> how the table shows its cell."""
-    found = shown_cells(part)
-    return {row.id: found[cell.definition_id] for row, _, cell in part.cells()}
+def test_methods_have_their_names_what_the_paper_reports_and_the_command_that_repeats_them() -> None:
+    found = {shown.rows[0]: shown for shown in table("lite").cells.values() if "--tasks mrpc" in shown.command}
+    command = (
+        "python -m benchmarks run fedsplitbert-table3 --scale lite --data-dir /data --methods {} --tasks mrpc --seed 0"
+    )
+    assert found["fedprox"] == TableCell(("fedprox",), "FedProx", "test/f1", 76.67, command=command.format("fedprox"))
+    name = "Centralised training †"
+    assert found["central"] == TableCell(("central",), name, "test/f1", None, True, command.format("central"))
+    figure = table("lite", id="fedsplitbert-figure5")  # has the numbers of its table
+    assert [shown for shown in figure.cells.values() if shown.published is not None]
 
 
-def test_methods_have_their_names_and_what_the_paper_reports_of_them() -> None:
-    found = shown(chosen("lite", "--methods", "fedprox,central"))
-    assert found["fedprox"] == Shown(("fedprox",), "FedProx", "test/f1", 0.7667)
-    assert found["central"] == Shown(("central",), "Centralised training †", "test/f1", None, is_reference=True)
-    assert shown(chosen("demo", "--methods", "fedprox"))["fedprox"].reported is None
+def test_the_chosen_part_changes_neither_views_nor_what_is_complete() -> None:
+    whole, part = table("lite"), table("lite", "--methods", "linear", "--tasks", "mrpc")
+    assert table_views(part, "rte", 0) == table_views(whole, "rte", 0)
+    assert "tags.`_reference` = 'no'" in table_views(part, "mrpc", 0)[f"{PREFIX}fedsplitbert-table3-lite-mrpc"]
+    assert (part.id, part.places, part.command) == (whole.id, 15 * 9, whole.command)
+    assert part.cells == whole.cells
 
 
-def test_a_figure_that_prints_no_numbers_has_those_of_its_table() -> None:
-    reported = [one.reported for one in shown(chosen("lite", table="fedsplitbert-figure5")).values()]
-    assert [value for value in reported if value is not None]
+def test_a_changed_table_is_another_table_that_says_what_changed() -> None:
+    words = ("--set", "training.rounds=10", "--set", "training.learning_rate=1e-3")
+    plain, changed = table("demo"), table("demo", *words)
+    assert plain.changes == ""
+    assert changed.changes == "training.rounds=10, training.learning_rate=1e-3"
+    assert changed.name == f"fedsplitbert-table3 @ demo, {changed.changes}"
+    assert changed.id.startswith(f"{plain.id}-changed-")
+    assert "--set training.rounds=10 --set training.learning_rate=0.001" in changed.command
+    shared = {"mlflow.sharedViewState.all-runs"}
+    assert table_views(plain, "sst2", 0).keys() & table_views(changed, "sst2", 0).keys() == shared
 
 
-def test_the_table_and_its_paper_are_described() -> None:
-    part = chosen("lite", "--seeds", "2")
-    words = about(part)
-    assert "Zhengyang Li" in words.paper
-    assert words.table.startswith("FedSplitBERT, Table III: ")
-    assert words.params == {
-        "benchmark": "fedsplitbert-table3",
-        "paper": "fedsplitbert",
-        "place": "Table III",
-        "scale": "lite",
-    }
-    assert group_tags(part).items() >= {"tasks": "mrpc", "seeds": "0,1"}.items()
-    assert group_tags(chosen("lite", "--seeds", "5-7"))["seeds"] == "5,6,7"
+def test_settings_that_some_methods_lack_leave_these_out() -> None:
+    assert table("demo", "--methods", "fedsplitbert", "--set", "options.critical_layer=3").cells
 
 
-def test_a_run_ends_with_the_link_to_its_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_scores_of_which_less_is_better_are_sorted_so() -> None:
+    falling = Table("t", "t", scores={"wikitext": "test/perplexity"})
+    view = table_views(falling, "wikitext", 0)[f"{PREFIX}t-wikitext"]
+    assert '"orderByAsc":true' in view
+    assert "metrics.`score_percent`" not in view
+
+
+def test_a_run_ends_with_links_on_lines_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["run", "fedsplitbert-table3", "--tasks", "mrpc", "--methods", "local-majority", "--workers", "1"]
     assert main([*words, "--results-dir", str(tmp_path)]) == 0
-    last = capsys.readouterr().out.splitlines()[-1]
-    assert last.startswith("Its runs in MLflow, while `make ui` runs: http://127.0.0.1:5000/#/experiments/")
-    assert "viewStateShareKey=fedsplitbert-table3-demo-mrpc" in last
+    for line, key in zip(capsys.readouterr().out.splitlines()[-2:], ("mrpc&", "mrpc-curves&"), strict=True):
+        assert line.startswith("http://127.0.0.1:5055/#/experiments/")
+        assert f"viewStateShareKey=fedsplitbert-table3-demo-{key}" in line

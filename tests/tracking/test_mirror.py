@@ -1,0 +1,245 @@
+"""What MLflow shows of a table's runs, whatever was interrupted, failed or imported."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+from mlflow import MlflowClient
+
+from benchmarks.events import CellFailed, CellFinished, RoundFinished
+from benchmarks.predictions import write_predictions
+from benchmarks.record import RunRecord, write_record
+from benchmarks.run_bytes import RunBytes, among, in_folder, run_bytes, stage_bytes
+from benchmarks.tracking.artifacts import clients_csv, confusion_csv
+from benchmarks.tracking.server import PORT
+from benchmarks.tracking.views import PREFIX
+from tests.tracking.conftest import play, record_of
+
+SECONDS_OF_AN_OUTAGE = 25  # MLflow's own patience is minutes
+
+
+def test_a_run_shows_its_method_changes_command_and_rounds(store: Any) -> None:
+    record = record_of()
+    with store.mirror(store.table(record, changes="training.rounds=2", is_comparable=lambda record: True)) as mirror:
+        play(mirror, record)
+    (run,) = store.runs()
+    assert (run.info.run_name, run.info.status) == ("mrpc fedsplitbert s0 (training.rounds=2)", "FINISHED")
+    shown = {name: text for name, text in run.data.tags.items() if not name.startswith(("_", "mlflow.note"))}
+    assert shown.keys() - {"mlflow.user", "mlflow.parentRunId", "mlflow.runName"} == {
+        *("table", "changes", "task", "method", "algorithm", "seed", "scale", "status", "published", "code_modified"),
+        *("mlflow.source.name", "mlflow.source.type", "mlflow.source.git.commit"),
+    }
+    assert (shown["method"], shown["published"], shown["changes"]) == ("FEDSPLITBERT", "76.65 %", "training.rounds=2")
+    assert (shown["mlflow.source.name"], shown["mlflow.source.type"]) == ("python -m benchmarks run", "LOCAL")
+    assert (run.data.params["options.server.tau"], run.data.params["changes"]) == ("0.001", "training.rounds=2")
+    assert run.data.params["partition.shares"] == "[[0.9,0.1],[0.5,0.5]]"
+    points = store.points(run)
+    assert {name: points.pop(name) for name in list(points) if not name.startswith(("z_", "timing"))} == {
+        "train_loss": [(1, 1.0), (2, 0.5)],
+        "test/f1": [(1, 0.1), (2, 0.2)],
+        **{f"bytes/uplink{stage}": [(1, 100), (2, 300)] for stage in ("", "_stage")},
+        **{f"bytes/downlink{stage}": [(1, 10), (2, 20)] for stage in ("", "_stage")},
+        "bytes/uplink_per_round": [(1, 100), (2, 200)],
+        "bytes/downlink_per_round": [(1, 10), (2, 10)],
+        "bytes/one_time_distribution": [(2, 7000)],
+        "sampling_error/test/f1": [(2, 0.02)],
+        "score": [(2, 0.2)],
+        "score_percent": [(2, 20.0)],
+        "difference_to_published": [(2, -56.65)],
+        "uplink_MB": [(2, 0.0003)],
+        "downlink_MB": [(2, 2e-05)],
+    }
+    assert points["z_clients/test.f1.client1"] == [(1, 0.225), (2, 0.325)]
+    (parent,) = store.search("tags.`_kind` = 'table'")
+    assert (run.data.tags["mlflow.parentRunId"], parent.data.metrics) == (parent.info.run_id, {})
+    assert (parent.info.status, parent.data.tags["results"]) == ("FINISHED", "1 of 2 cells")
+
+
+def test_bytes_of_earlier_runs_count_and_the_stage_alone_is_beside_them(store: Any) -> None:
+    first = record_of(algorithm="fedavg")
+    second = record_of(begins_from=first)
+    write_record(store.folder / "records", first)
+    with store.mirror(store.table(second)) as mirror:
+        play(mirror, second)
+    (run,) = store.runs()
+    points = store.points(run)
+    assert (points["bytes/uplink"], points["bytes/uplink_stage"]) == ([(1, 400), (2, 600)], [(1, 100), (2, 300)])
+    assert (points["uplink_MB"], points["bytes/downlink"][-1]) == ([(2, 0.0006)], (2, 40))
+    third = record_of(begins_from=second, seed=3)
+    assert run_bytes(third, among([first, second])) == RunBytes(900, 60)
+    assert (run_bytes(second, in_folder(store.folder / "records")), stage_bytes(second)) == ((600, 40), (300, 20))
+    assert run_bytes(third, among([second])) is None  # FedAvg's bytes are unknown, so the sum is
+
+
+@pytest.mark.parametrize("logged", [0, 1, 2])
+def test_a_killed_run_starts_again_with_every_round_once(store: Any, logged: int) -> None:
+    record = record_of()
+    play(store.mirror(store.table(record)), record, stopped_after=logged)
+    with store.mirror(store.table(record)) as mirror:
+        play(mirror, record, finished=1)
+    (run,) = store.runs()
+    assert (run.info.status, store.points(run)["bytes/uplink"]) == ("FINISHED", [(1, 100), (2, 300)])
+    assert store.status() == "FINISHED"
+
+
+def test_records_are_brought_in_once_however_often(store: Any) -> None:
+    records = [record_of(), record_of(algorithm="fedavg"), record_of(seed=1)]
+    play(store.mirror(store.table(*records)), records[0], stopped_after=1)  # killed
+    seen = []
+    for _ in range(2):
+        with store.mirror(store.table(*records)) as mirror:
+            mirror.sync([*records, *records])
+        seen.append({run.info.run_id: (run.to_dictionary(), store.points(run)) for run in store.runs()})
+    assert len(seen[0]) == 3
+    assert seen[0] == seen[1]
+    assert len(store.search("tags.`_kind` = 'table'")) == 1
+
+
+def test_a_call_that_is_interrupted_leaves_a_finished_table_finished(store: Any) -> None:
+    record, other = record_of(), record_of(seed=1)
+    with store.mirror(store.table(record)) as mirror:
+        play(mirror, record)
+    with store.mirror(store.table(record)) as mirror:
+        play(mirror, other, stopped_after=1)
+    assert store.status() == "FINISHED"
+    assert {run.info.status for run in store.runs()} == {"FINISHED", "KILLED"}
+
+
+def test_a_call_that_fails_leaves_a_table_running_while_another_process_computes(store: Any) -> None:
+    record, other = record_of(), record_of(seed=1)
+    computing = store.mirror(store.table(record))
+    play(computing, record, stopped_after=1)
+    with store.mirror(store.table(record)) as mirror:
+        play(mirror, other, stopped_after=1)
+        mirror(CellFailed(other.cell, "client 1 has no examples"))
+    assert store.status() == "RUNNING"
+    assert {run.data.tags.get("failure") for run in store.runs()} == {None, "client 1 has no examples"}
+    with computing:
+        pass
+    assert store.status() == "FAILED"  # it has no result
+    with store.mirror(store.table(record)) as mirror:
+        play(mirror, other, finished=1)
+    assert store.status() == "FINISHED"
+
+
+def test_nothing_is_shown_before_there_is_a_result(store: Any) -> None:
+    with store.mirror(store.table(record_of())) as mirror:
+        assert store.search() == []
+        play(mirror, record_of(), stopped_after=1)
+        assert not [name for name in store.experiment.tags if name.startswith(PREFIX)]
+        assert mirror.links == []
+        mirror(CellFinished(record_of()))
+        assert {name.removeprefix(PREFIX) for name in store.experiment.tags if name.startswith(PREFIX)} == {
+            *("all-runs", "t", "t-mrpc", "t-mrpc-curves")
+        }
+        runs, curves = mirror.links
+    address = f"http://127.0.0.1:{PORT}/#/experiments/{store.experiment.experiment_id}/runs?viewStateShareKey=t-mrpc"
+    assert runs == f"{address}&workflowType=machine_learning"
+    assert curves == f"{address}-curves&compareRunsMode=CHART&workflowType=machine_learning"
+
+
+def first_row(store: Any, key: str) -> Any:
+    """The first row of a view, with its columns' filter and order as MLflow's pages read them."""
+    view = json.loads(store.experiment.tags[PREFIX + key])
+    state = json.loads(view["state"])
+    assert len(store.experiment.tags[PREFIX + key]) <= 5000  # MLflow's limit
+    return store.search(state["searchFilter"], f"{state['orderByKey']} {'ASC' if state['orderByAsc'] else 'DESC'}")[0]
+
+
+def test_a_changed_run_has_its_own_table_and_the_first_row_of_each_view_is_its_winner(store: Any) -> None:
+    better, worse, central = record_of(0.3), record_of(0.25, algorithm="fedavg"), record_of(0.9, algorithm="central")
+    changed = [record_of(0.15, codec="fp32"), record_of(0.18, codec="fp32", algorithm="fedavg")]
+    with store.mirror(store.table(worse, better, central)) as mirror:
+        mirror.sync([worse, better, central])
+    own = {"id": "t-changed-1", "name": "t @ lite, codec=fp32", "changes": "codec=fp32"}
+    with store.mirror(store.table(*changed, **own)) as mirror:
+        mirror.sync(changed)
+    assert first_row(store, "t-mrpc").data.metrics["score"] == 0.3
+    assert first_row(store, "t-changed-1-mrpc").data.metrics["score"] == 0.18
+    assert [run.data.tags["changes"] for run in store.search("tags.`table` = 't @ lite, codec=fp32'")] == [
+        "codec=fp32"
+    ] * 3  # the table's run and the two below it
+    curves = json.loads(json.loads(store.experiment.tags[f"{PREFIX}t-mrpc-curves"])["state"])
+    assert (curves["compareRunCharts"][0]["metricKey"], curves["groupBy"]["groupByKeys"][0]["groupByData"]) == (
+        *("test/f1", "method"),
+    )
+
+
+def test_each_clients_scores_and_a_confusion_matrix(tmp_path: Path) -> None:
+    gold, logits = np.array([0, 1, 1]), np.array([[2, 1], [2, 1], [0, 1]], dtype=np.float32)
+    arrays = {"indices": np.arange(3), "gold": gold, "last": logits}
+    content = safetensors.numpy.save(
+        {f"{client}/test/{name}": value for client in (0, 1) for name, value in arrays.items()}
+    )
+    record = dataclasses.replace(record_of(), predictions={"sha256": hashlib.sha256(content).hexdigest()})
+    write_predictions(tmp_path, record, content)
+    assert clients_csv(record) == "client,train,test,test/f1,test/pearson\n0,8,2,0.2,\n1,8,2,0.325,\n"
+    answers = tmp_path / record.predictions_name
+    assert confusion_csv(record, answers).splitlines()[1:] == ["not_equivalent,2,0", "equivalent,2,2"]
+
+
+# ---- outages ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def down() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"http://me:secret@127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_a_server_that_is_down_is_said_once_and_the_run_goes_on(store: Any, down: str) -> None:
+    record, started = record_of(), time.monotonic()
+    with store.mirror(store.table(record), down) as mirror:
+        play(mirror, record)
+        mirror.log_report([store.folder / "table.md"])
+    assert time.monotonic() - started < SECONDS_OF_AN_OUTAGE
+    (warning,) = store.warnings
+    assert f"at {down.replace('me:secret@', '')} is off" in warning
+    assert "python -m benchmarks import" in warning
+    store.warnings.clear()
+
+
+def test_a_store_that_fails_midway_is_caught_up_later(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object, **__: object) -> None:
+        raise ConnectionError("the store is gone")
+
+    record = record_of()
+    mirror = store.mirror(store.table(record))
+    play(mirror, record, stopped_after=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(MlflowClient, "log_batch", gone)
+        mirror(RoundFinished(record.cell_id, record.rounds[1]))
+    mirror(CellFinished(record))
+    (warning,) = store.warnings
+    assert "(the store is gone)" in warning
+    store.warnings.clear()
+    with store.mirror(store.table(record)) as mirror:
+        mirror.sync([record])
+    (run,) = store.runs()
+    assert store.points(run)["bytes/uplink"] == [(1, 100), (2, 300)]
+
+
+def test_a_deleted_experiment_is_restored_by_the_command_that_is_named(store: Any) -> None:
+    def sync(record: RunRecord) -> None:
+        with store.mirror(store.table(record)) as mirror:
+            mirror.sync([record])
+
+    sync(record_of())
+    number = store.experiment.experiment_id
+    store.client.delete_experiment(number)
+    sync(record_of(seed=1))
+    (warning,) = store.warnings
+    assert f"python -m mlflow experiments restore --experiment-id {number}" in warning
+    store.warnings.clear()
+    store.client.restore_experiment(number)
+    sync(record_of(seed=1))
+    assert {run.data.tags["seed"] for run in store.runs()} == {"0", "1"}
