@@ -20,7 +20,7 @@ from benchmarks.tracking.store import locked, prepare
 from benchmarks.tracking.store import shown as shown_uri
 from benchmarks.tracking.summary import Summary, note
 from benchmarks.tracking.views import KIND, key_of, link, view_tags, views, web_address
-from fedsim.leases import TakenError, held
+from fedsim.locks import TakenError, held
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

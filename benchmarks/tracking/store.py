@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import platform
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from benchmarks.errors import UserError
-from fedsim.leases import TakenError, alone_on_this_machine, held
+from fedsim.locks import TakenError, held
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -116,13 +117,15 @@ def written_from_here(uri: str) -> Iterator[None]:
         return
     with ExitStack() as stack:
         try:
-            stack.enter_context(alone_on_this_machine(path.with_name(f"{path.name}.writers")))
+            stack.enter_context(held(path.with_name(f"{path.name}.writer"), wait=False))
         except TakenError as holder:
-            raise UserError(
-                f"MLflow's database {path} is written by {holder}, and SQLite is for one machine. Set "
-                "MLFLOW_TRACKING_URI to a tracking server, or run without tracking (--no-tracking): the records are "
-                "shared all the same, and `python -m benchmarks import` brings them into MLflow."
-            ) from None
+            if holder.host != platform.node():
+                raise UserError(
+                    f"MLflow's database {path} is written by {holder}, and SQLite is for one machine. Set "
+                    "MLFLOW_TRACKING_URI to a tracking server, or run without tracking (--no-tracking): the records "
+                    "are shared all the same, and `python -m benchmarks import` brings them into MLflow. If that "
+                    f"process no longer runs, remove {path}.writer."
+                ) from None
         except OSError:
             pass  # where it cannot be written, the mirror says so
         yield

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 
 from benchmarks.errors import UserError
 from benchmarks.tracking import default_tracking_uri, written_from_here
-from fedsim import leases
+from fedsim.locks import LEASE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -55,47 +54,17 @@ def test_two_processes_prepare_one_database_quietly(tmp_path: Path) -> None:
 # ---- several machines ------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def writer_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What a process of another machine leaves beside the database."""
-    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.5)
-    monkeypatch.setattr(leases, "POLL_SECONDS", 0.02)
-    claim = tmp_path / f"mlflow.db.writers.{'0' * 12}-7-99-{'0' * 16}"
-    claim.write_text(f"{1:>12} process 7 on far-away\n")
-    return claim
-
-
-def test_a_database_that_another_machine_writes_is_refused(tmp_path: Path, writer_elsewhere: Path) -> None:
-    stop = threading.Event()
-
-    def renew() -> None:
-        count = 1
-        while not stop.wait(0.05):
-            count += 1
-            with writer_elsewhere.open("r+b") as file:
-                file.write(f"{count:>12}".encode())
-
-    thread = threading.Thread(target=renew)
-    thread.start()
-    try:
-        with (
-            pytest.raises(
-                UserError, match=r"is written by process 7 on far-away.*Set MLFLOW_TRACKING_URI to a tracking"
-            ),
-            written_from_here(default_tracking_uri(tmp_path)),
-        ):
-            pass
-        with written_from_here("http://example.org"):
-            pass
-    finally:
-        stop.set()
-        thread.join()
-    assert list(tmp_path.iterdir()) == [writer_elsewhere]
-
-
-def test_a_writer_elsewhere_that_died_is_none(tmp_path: Path, writer_elsewhere: Path) -> None:
+def test_a_database_that_another_machine_writes_is_refused(tmp_path: Path) -> None:
     uri = default_tracking_uri(tmp_path)
     with written_from_here(uri), written_from_here(uri):  # two of this machine
-        assert not writer_elsewhere.exists()
-        assert len(list(tmp_path.iterdir())) == 2
-    assert list(tmp_path.iterdir()) == []
+        assert [path.name for path in tmp_path.iterdir()] == ["mlflow.db.writer"]
+    marker = tmp_path / "mlflow.db.writer"
+    marker.write_text(f"filelock/2\npid=7\nhost=far-away\nmode=lease\ntoken={'0' * 32}\nduration={LEASE_SECONDS}\n")
+    with (
+        pytest.raises(UserError, match=r"is written by process 7 on far-away.*Set MLFLOW_TRACKING_URI to a tracking"),
+        written_from_here(uri),
+    ):
+        pass
+    with written_from_here("http://example.org"):
+        pass
+    assert list(tmp_path.iterdir()) == [marker]
