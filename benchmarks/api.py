@@ -90,7 +90,7 @@ def settings(
 ) -> Settings:
     """Places and machine, checked. workers: as many as there are cores, or places on GPUs, where none is given.
 
-    client_workers: processes that train the clients of one cell side by side, where a method's clients train apart.
+    client_workers: clients of one cell that train at once, in tasks of Ray, where a method's clients train apart.
     backbone: as in `select`, where one is named there.
     """
     require_machine(device, threads, 1 if workers is None else workers, None, client_workers)

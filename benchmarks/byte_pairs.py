@@ -12,7 +12,7 @@ from benchmarks.known_backbones import MINI_WORDS
 from benchmarks.plain import digest
 from benchmarks.record import write_text
 from fedsim.files import read_json, read_text
-from fedsim.leases import held
+from fedsim.locks import held
 
 FILES = (("encoder.json", "vocab.bpe"), ("vocab.json", "merges.txt"))  # as GPT-2 was released, and as the hub has it
 END = "<|endoftext|>"

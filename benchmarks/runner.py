@@ -1,17 +1,17 @@
-"""One cell, from its definition to its record: found if it is finished, gone on with if it was begun."""
+"""Run one cell: reuse its finished record, resume it where it is unfinished, or compute it from the start."""
 
 from __future__ import annotations
 
 import ctypes
-import gc
 import hashlib
 import logging
 import platform
 import sys
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,26 +20,25 @@ from benchmarks.dry_run import round_examples
 from benchmarks.environment import describe_environment
 from benchmarks.errors import UserError
 from benchmarks.events import CellFinished, CellStarted, CellWaits, RoundFinished, Sink, Trained
-from benchmarks.executors.clients import ClientWorkers, Work, spread_of
+from benchmarks.executors.clients import ClientTasks, Work, spread_of
 from benchmarks.federation import Federation, Inputs, build_clients, build_federation, load_inputs
 from benchmarks.found import cell_id_of, finished_record
-from benchmarks.measures import metric
 from benchmarks.predictions import pack_predictions, write_predictions
-from benchmarks.record import LedgerEntry, RoundRecord, RunRecord, chosen_round, write_record
-from benchmarks.scoring import combine_errors, mean_error, sampling_error, scores
+from benchmarks.record import LedgerEntry, RunRecord, write_record
+from benchmarks.scoring import is_chosen, round_record, sampling_errors, scores
 from benchmarks.settings import Settings
 from benchmarks.spec import JSON, Cell
 from benchmarks.stages import Outcome, find_outcome, initial_of, keep_outcome, stopped_by
-from benchmarks.tasks import Task
 from fedsim.algorithms import trains
 from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client
-from fedsim.engine import Answers, RoundResult, Run, Scores, part_name, run_federation
+from fedsim.engine import Run, run_federation
 from fedsim.errors import DivergedError
-from fedsim.leases import Lease, LostError, held, refresh
-from fedsim.rng import numpy_generator
+from fedsim.locks import Lock, LostError, held, refresh
 from fedsim.store import ClientStore
-from fedsim.wire import Channel, Ledger, Params
+from fedsim.turns import Spread
+from fedsim.wire import Channel, Params
+from partitions import PartitionReport
 
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # as glibc's malloc.h numbers mallopt's options
 MANY_CLIENTS = 32  # beyond this, what stays with clients is kept on disk
@@ -83,8 +82,8 @@ def _run(
     """keeps, needs: whether the weights are kept, and whether a record without them is not enough."""
     quiet_libraries()
     cell_id = cell_id_of(cell, settings)
-    claim = settings.results_dir / "locks" / cell_id
-    with held(claim, wait, lambda holder: sink(CellWaits(cell, holder))) as lease:
+    path = settings.results_dir / "locks" / cell_id
+    with held(path, wait, lambda holder: sink(CellWaits(cell, holder))) as lock:
         for folder in (settings.records_dir, settings.results_dir / "weights", settings.checkpoints_dir):
             refresh(folder)  # another machine may have written there
         for folder in settings.checkpoint_dirs(cell_id):
@@ -95,14 +94,10 @@ def _run(
         if record is None or not reused:
             before = initial_of(cell)
             begun = run_stage(before, settings, _only_news(sink), wait) if before else None
-            inputs = load_inputs(cell, settings, begun)
-            work = Work(cell, cell_id, settings, begun)
-            with spread_of(work, lambda examples: sink(Trained(cell_id, examples))) as spread:
-                computed, predictions, parameters = _compute(work, inputs, sink, keeps, lease, spread)
-            lease.check()
+            computed, predictions, parameters = _compute(Work(cell, cell_id, settings, begun), sink, keeps, lock)
+            lock.check()
             if keeps and not computed.diverged:
                 outcome = keep_outcome(settings, cell, cell_id, parameters)
-            release_memory()
             if record is None:  # one that was found keeps the predictions that it names
                 if computed.predictions:
                     write_predictions(settings.records_dir, computed, predictions)
@@ -119,150 +114,138 @@ def _only_news(sink: Sink) -> Sink:
     return lambda event: None if isinstance(event, CellFinished) and event.reused else sink(event)
 
 
-def _compute(
-    work: Work, inputs: Inputs, sink: Sink, keeps: bool, lease: Lease, spread: ClientWorkers | None
-) -> tuple[RunRecord, bytes, Params]:
+@dataclass(frozen=True)
+class _Prepared:
+    """What a cell is computed with. chosen_by: the score by which a round is chosen, or ""."""
+
+    inputs: Inputs
+    clients: Sequence[Client]
+    partition: PartitionReport
+    federation: Federation
+    chosen_by: str
+
+
+@dataclass(frozen=True)
+class _Trained:
+    """What training came to. started, ended: its first and last moment in this process, in seconds."""
+
+    run: Run
+    diverged: dict[str, JSON]
+    started: float
+    ended: float
+
+
+def _compute(work: Work, sink: Sink, keeps: bool, lock: Lock) -> tuple[RunRecord, bytes, Params]:
     """A cell's record, what it answered, and the parameters of the server's model at its end, where they are kept."""
     import torch
 
-    cell, cell_id, settings = work.cell, work.cell_id, work.settings
-    torch.set_num_threads(settings.threads)
-    started = time.perf_counter()
-    clients, partition = build_clients(cell, inputs, settings)
-    federation = build_federation(cell, inputs, settings, lambda n: sink(Trained(cell_id, n)), spread or map)
-    server = federation.algorithm.server
-    if keeps and server is None:
-        raise UserError(f"{cell.label}: {cell.algorithm} leaves no server's model, so that nothing can begin from it")
+    torch.set_num_threads(work.settings.threads)
+    began = time.perf_counter()
+    on_batch = lambda examples: sink(Trained(work.cell_id, examples))  # noqa: E731
+    with spread_of(work, on_batch) as spread:
+        prepared = _prepare(work, on_batch, spread or map)
+        server = prepared.federation.algorithm.server
+        if keeps and server is None:
+            raise UserError(
+                f"{work.cell.label}: {work.cell.algorithm} leaves no server's model, so that nothing can begin from it"
+            )
+        trained = _train(work, prepared, sink, lock)
+        record, predictions = _record(work, prepared, trained, spread, began)
+    return record, predictions, server(trained.run.state) if keeps and server and not trained.diverged else {}
+
+
+def _prepare(work: Work, on_batch: Callable[[int], None], spread: Spread) -> _Prepared:
+    """Load a cell's data and model, and build its federation."""
+    inputs = load_inputs(work.cell, work.settings, work.initial)
+    clients, partition = build_clients(work.cell, inputs, work.settings)
+    federation = build_federation(work.cell, inputs, work.settings, on_batch, spread)
     if not federation.setting.objective.own_words:
         hold_freed_memory()
-    # Weights that were made anew elsewhere are others: what was trained on the old ones does not go on from them.
-    folder = settings.checkpoint_dir(cell_id, work.initial.sha256 if work.initial else "")
-    channel = Channel(cell.codec)
     chosen_by = f"{VALIDATION}/{inputs.task.metrics[0]}" if VALIDATION in clients[0].evaluation else ""
+    return _Prepared(inputs, clients, partition, federation, chosen_by)
+
+
+def _train(work: Work, prepared: _Prepared, sink: Sink, lock: Lock) -> _Trained:
+    """Compute the rounds that are left, with a checkpoint after each, and tell the sink of them."""
+    cell, clients, algorithm = work.cell, prepared.clients, prepared.federation.algorithm
+    objective, metrics = prepared.federation.setting.objective, prepared.inputs.task.metrics
+    # Weights that were made anew elsewhere are others: what was trained on the old ones does not go on from them.
+    folder = work.settings.checkpoint_dir(work.cell_id, work.initial.sha256 if work.initial else "")
+    channel = Channel(cell.codec)
     begun: list[tuple[float, Run]] = []
     diverged: dict[str, JSON] = {}
 
     def on_start(run: Run) -> None:
         begun.append((time.perf_counter(), run))
         done = tuple(round_record(result, channel.ledger) for result in run.results)
-        whole = spread is not None and federation.algorithm.turn is None and trains(cell.algorithm)
+        whole = work.settings.client_workers > 1 and algorithm.turn is None and trains(cell.algorithm)
         note = f"{cell.algorithm}: its rounds are one piece each, --client-workers is without effect" if whole else ""
-        sink(CellStarted(cell, cell_id, done, round_examples(cell, clients, federation.algorithm), note))
-
-    def on_round(run: Run) -> None:
-        sink(RoundFinished(cell_id, round_record(run.results[-1], channel.ledger)))
+        sink(CellStarted(cell, work.cell_id, done, round_examples(cell, clients, algorithm), note))
 
     try:
         run_federation(
-            federation.algorithm,
+            algorithm,
             clients,
             channel,
-            lambda answers, part: scores(inputs.task.metrics, federation.setting.objective, answers, part),
+            lambda answers, part: scores(metrics, objective, answers, part),
             rounds=cell.training.last_round,
             seed=cell.seed,
-            is_best=lambda results: is_chosen(results, chosen_by),
+            is_best=lambda results: is_chosen(results, prepared.chosen_by),
             participation=cell.training.participation,
-            checkpoint=Checkpoint(folder, cell_id, lease.check),
+            checkpoint=Checkpoint(folder, work.cell_id, lock.check),
             store=ClientStore(folder, in_memory=len(clients) <= MANY_CLIENTS),
             on_start=on_start,
-            on_round=on_round,
+            on_round=lambda run: sink(RoundFinished(work.cell_id, round_record(run.results[-1], channel.ledger))),
         )
     except DivergedError as error:
         if not begun:
             raise
         diverged = {"round": len(begun[0][1].results) + 1, "reason": str(error)}
-    ended = time.perf_counter()
-    ((start, run),) = begun
+    ((started, run),) = begun
+    return _Trained(run, diverged, started, time.perf_counter())
+
+
+def _record(
+    work: Work, prepared: _Prepared, trained: _Trained, spread: ClientTasks | None, began: float
+) -> tuple[RunRecord, bytes]:
+    """The record of what was computed, and what the models answered. began: when loading began, in seconds."""
+    cell, clients, federation, run = work.cell, prepared.clients, prepared.federation, trained.run
+    ledger = run.channel.ledger
+    used = spread if spread and spread.peak_bytes else None
     predictions, errors = b"", {}
-    if not diverged:
+    if not trained.diverged:
         chosen = run.best or run.state.round
         predictions = pack_predictions(clients, run.answers, chosen)
-        errors = sampling_errors(federation, chosen, run.answers[chosen], clients, inputs.task, cell.seed)
+        errors = sampling_errors(federation, chosen, run.answers[chosen], clients, prepared.inputs.task, cell.seed)
     record = RunRecord(
         cell=cell,
-        cell_id=cell_id,
-        inputs=inputs.to_json(),
-        partition=partition.to_json(),
+        cell_id=work.cell_id,
+        inputs=prepared.inputs.to_json(),
+        partition=prepared.partition.to_json(),
         clients=tuple(
             {"client": client.id, "train": len(client.train)}
             | {name: len(part) for name, part in client.evaluation.items()}
             for client in clients
         ),
-        rounds=tuple(round_record(result, channel.ledger) for result in run.results),
+        rounds=tuple(round_record(result, ledger) for result in run.results),
         sampling_errors=errors,
-        setup_bytes=channel.ledger.setup_bytes,
+        setup_bytes=ledger.setup_bytes,
         # What a round that did not end had sent is in no round's bytes either.
-        ledger=tuple(entry for row in channel.ledger.rows if (entry := LedgerEntry(*row)).round <= len(run.results)),
-        environment=describe_environment(federation.precision, settings.threads)
+        ledger=tuple(entry for row in ledger.rows if (entry := LedgerEntry(*row)).round <= len(run.results)),
+        environment=describe_environment(federation.precision, work.settings.threads)
         | {"kernels": federation.kernels}
-        | ({"client_workers": len(spread.workers)} if spread and spread.workers else {}),
+        | ({"client_workers": used.count} if used else {}),
         timing={
-            "setup_seconds": round(start - started, 3),
-            "train_seconds": round(ended - start, 3),  # of the last start, with scoring and checkpoints
-            "peak_memory_bytes": peak_memory_bytes() + (spread.peak_bytes if spread else 0),
+            "setup_seconds": round(trained.started - began, 3),
+            "train_seconds": round(trained.ended - trained.started, 3),  # of the last start, with its checkpoints
+            "peak_memory_bytes": peak_memory_bytes() + (used.peak_bytes if used else 0),
         },
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
-        chosen_by=chosen_by,
+        chosen_by=prepared.chosen_by,
         predictions={"sha256": hashlib.sha256(predictions).hexdigest()} if predictions else {},
-        diverged=diverged,
+        diverged=trained.diverged,
     )
-    return record, predictions, server(run.state) if keeps and server is not None and not diverged else {}
-
-
-def round_record(result: RoundResult, ledger: Ledger) -> RoundRecord:
-    """A round as a record keeps it: scores are means over clients, None where a client's is undefined."""
-    return RoundRecord(
-        round=result.round,
-        cohort=result.cohort,
-        train_loss=result.metrics.train_loss,
-        client_losses=result.metrics.client_losses,
-        scores=mean_scores(result.client_scores),
-        client_scores=result.client_scores,
-        up_bytes=ledger.total_bytes("up", result.round),
-        down_bytes=ledger.total_bytes("down", result.round),
-        pooled_scores=result.pooled_scores,
-    )
-
-
-def is_chosen(results: Sequence[RoundResult], by: str) -> bool:
-    """Whether the last of some rounds is the best of them by a score; none is without one."""
-    return bool(by) and chosen_round([mean_scores(result.client_scores) for result in results], by) == len(results)
-
-
-def mean_scores(client_scores: Sequence[Mapping[str, Scores]]) -> dict[str, dict[str, float | None]]:
-    """Evaluation -> metric -> the clients' scores as one, in the metric's own way."""
-    return {
-        evaluation: {
-            name: metric(name).combined([scores[evaluation][name] for scores in client_scores]) for name in metrics
-        }
-        for evaluation, metrics in client_scores[0].items()
-    }
-
-
-def sampling_errors(
-    federation: Federation, round: int, answers: Answers, clients: Sequence[Client], of: Task, seed: int
-) -> dict[str, dict[str, float | None]]:
-    """Standard errors of a round's mean scores that come from the finite test sets.
-
-    Clients' own test sets are independent. One on which all are scored is the same for all, so that its error does not
-    shrink with their number: the mean over clients, which is the error itself where all clients have one model.
-    answers: what was answered after it.
-    """
-    algorithm, objective = federation.algorithm, federation.setting.objective
-    found: dict[str, dict[str, float | None]] = {}
-    for name in clients[0].evaluation:
-        common = len(clients) > 1 and len({id(client.evaluation[name]) for client in clients}) == 1
-        asked = clients[:1] if common and not algorithm.personal else clients
-        errors: dict[str, list[float | None]] = {}
-        for client in asked:
-            part = client.evaluation[name]
-            outputs = answers[part_name(client, name)]
-            generator = numpy_generator(seed, round, client.id, f"bootstrap-{name}")
-            for each in of.metrics:
-                errors.setdefault(each, []).append(sampling_error(each, objective, outputs, part, generator))
-        combine = mean_error if common else combine_errors
-        found[name] = {each: combine(values) for each, values in errors.items()}
-    return found
+    return record, predictions
 
 
 def peak_memory_bytes() -> int:
@@ -290,13 +273,6 @@ def hold_freed_memory() -> None:
         libc = ctypes.CDLL("libc.so.6")
         for option, value in ((M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, 2**31 - 1)):
             libc.mallopt(option, value)
-
-
-def release_memory() -> None:
-    """Give freed memory back to the system: batches of many widths leave glibc's heap in pieces, cell after cell."""
-    gc.collect()
-    if sys.platform == "linux" and platform.libc_ver()[0] == "glibc":
-        ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def quiet_libraries() -> None:

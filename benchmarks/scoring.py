@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedsim.data import Subset
+from benchmarks.measures import metric
+from benchmarks.record import RoundRecord, chosen_round
+from fedsim.data import Client, Subset
+from fedsim.engine import Answers, RoundResult, Scores, part_name
 from fedsim.errors import DivergedError
 from fedsim.objectives import Objective
+from fedsim.rng import numpy_generator
+from fedsim.wire import Ledger
+
+if TYPE_CHECKING:
+    from benchmarks.federation import Federation
+    from benchmarks.tasks import Task
 
 METRICS = Path(__file__).parent / "metrics"
 RESAMPLES = 100
@@ -77,6 +86,62 @@ def mean_error(errors: Sequence[float | None]) -> float | None:
     """Standard error of the plain mean over clients of scores on one test set; None where one is None."""
     known = [error for error in errors if error is not None]
     return sum(known) / len(known) if known and len(known) == len(errors) else None
+
+
+def round_record(result: RoundResult, ledger: Ledger) -> RoundRecord:
+    """A round as a record keeps it: scores are means over clients, None where a client's is undefined."""
+    return RoundRecord(
+        round=result.round,
+        cohort=result.cohort,
+        train_loss=result.metrics.train_loss,
+        client_losses=result.metrics.client_losses,
+        scores=mean_scores(result.client_scores),
+        client_scores=result.client_scores,
+        up_bytes=ledger.total_bytes("up", result.round),
+        down_bytes=ledger.total_bytes("down", result.round),
+        pooled_scores=result.pooled_scores,
+    )
+
+
+def is_chosen(results: Sequence[RoundResult], by: str) -> bool:
+    """Whether the last of some rounds is the best of them by a score; none is without one."""
+    return bool(by) and chosen_round([mean_scores(result.client_scores) for result in results], by) == len(results)
+
+
+def mean_scores(client_scores: Sequence[Mapping[str, Scores]]) -> dict[str, dict[str, float | None]]:
+    """Evaluation -> metric -> the clients' scores as one, in the metric's own way."""
+    return {
+        evaluation: {
+            name: metric(name).combined([scores[evaluation][name] for scores in client_scores]) for name in metrics
+        }
+        for evaluation, metrics in client_scores[0].items()
+    }
+
+
+def sampling_errors(
+    federation: Federation, round: int, answers: Answers, clients: Sequence[Client], of: Task, seed: int
+) -> dict[str, dict[str, float | None]]:
+    """Standard errors of a round's mean scores that come from the finite test sets.
+
+    Clients' own test sets are independent. One on which all are scored is the same for all, so that its error does not
+    shrink with their number: the mean over clients, which is the error itself where all clients have one model.
+    answers: what was answered after it.
+    """
+    algorithm, objective = federation.algorithm, federation.setting.objective
+    found: dict[str, dict[str, float | None]] = {}
+    for name in clients[0].evaluation:
+        common = len(clients) > 1 and len({id(client.evaluation[name]) for client in clients}) == 1
+        asked = clients[:1] if common and not algorithm.personal else clients
+        errors: dict[str, list[float | None]] = {}
+        for client in asked:
+            part = client.evaluation[name]
+            outputs = answers[part_name(client, name)]
+            generator = numpy_generator(seed, round, client.id, f"bootstrap-{name}")
+            for each in of.metrics:
+                errors.setdefault(each, []).append(sampling_error(each, objective, outputs, part, generator))
+        combine = mean_error if common else combine_errors
+        found[name] = {each: combine(values) for each, values in errors.items()}
+    return found
 
 
 def _value(metric: str, predictions: np.ndarray, references: np.ndarray) -> float:

@@ -6,6 +6,7 @@ import os
 import re
 import tempfile
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.errors import UserError
@@ -25,10 +26,10 @@ class Settings:
     lenient: bool = False
     threads: int = 1
     workers: int = 1
-    client_workers: int = 1  # processes that compute the turns of a cell's clients; 1: the cell's own
+    client_workers: int = 1  # clients of a cell that train at once, in tasks of Ray; 1: in the cell's own process
     device: str | None = None
     executor: str = ""  # a name of benchmarks.executors; "": processes
-    ray_address: str | None = None  # of a Ray cluster that runs; None: one is started here
+    ray_address: str | None = None  # of a Ray cluster that runs; None: one is started on this machine
     slurm: tuple[str, ...] = ()  # what SLURM is asked for, "partition=gpu" for each
 
     @property
@@ -89,6 +90,8 @@ def require_machine(
     require_at_most("--threads", MOST_THREADS, threads)
     require_at_most("--workers", MOST_WORKERS, workers)
     require_at_most("--client-workers", MOST_WORKERS, client_workers)
+    if client_workers > 1 and find_spec("ray") is None:
+        raise UserError("--client-workers: expected Ray, found none installed. Run: pip install 'fedbert-bench[ray]'")
     if device is None or device == "cpu":
         return
     named = re.fullmatch(r"cuda(?::(0|[1-9][0-9]{0,3}))?", device, re.ASCII)

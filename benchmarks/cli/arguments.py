@@ -58,13 +58,6 @@ def build_parser() -> Parser:
     _from_sweep(command)
     _machine(command)
 
-    command = commands.add_parser(
-        "work", help="compute what is not finished, beside others that do: one of many workers"
-    )
-    _selection(command, required=True)
-    _from_sweep(command)
-    _machine(command)
-
     command = commands.add_parser("sweep", help="tune settings on validation data")
     _selection(command, required=True)
     _machine(command)
@@ -253,7 +246,7 @@ def _machine(command: argparse.ArgumentParser) -> None:
         type=positive,
         default=1,
         metavar="N",
-        help="processes that train the clients of one cell side by side, where a method's clients train apart "
+        help="clients of one cell that train at once, as tasks of Ray, where a method's clients train apart "
         "(default: 1; results are the same bits)",
     )
     command.add_argument(

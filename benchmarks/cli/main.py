@@ -21,7 +21,6 @@ MODULES = {
     "show": "look",
     "plan": "plan",
     "run": "run",
-    "work": "run",
     "sweep": "sweep",
     "pretrain": "pretrain",
     "campaign": "campaign",
@@ -35,7 +34,7 @@ MODULES = {
     "data": "services",
     "bench": "services",
 }
-COMPUTING = ("run", "work", "sweep", "pretrain", "import", "campaign")  # what goes on where the terminal goes away
+COMPUTING = ("run", "sweep", "pretrain", "import", "campaign")  # what goes on where the terminal goes away
 DERIVING = ("plan", "report", "site")  # what keeps bytes and FLOPs by shapes in the results folder
 INTERRUPTED = 130
 # Of files and folders that a user can mend: full, forbidden, or something else than what belongs there.

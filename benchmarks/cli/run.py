@@ -7,12 +7,15 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.cli.select import Selection, selection, settings, tables_of
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.events import CellFailed, CellFinished, Event, Sink
+from benchmarks.executors import run_cells
+from benchmarks.executors.jobs import staged_jobs
 from benchmarks.fetched import source_of
 from benchmarks.record import RunRecord, read_records
 from benchmarks.registry import benchmark, folder_of
@@ -47,7 +50,11 @@ def run_command(words: argparse.Namespace) -> int:
 def _run_table(words: argparse.Namespace) -> None:
     from benchmarks.cli.report import show_report
 
-    chosen, cells, made = _chosen(words)
+    chosen = selection(words)
+    if not words.tasks:
+        chosen = at_hand(chosen, words.data_dir, words.lenient)
+    cells = list({cell.spec_id: cell for _, _, cell in chosen.cells()}.values())
+    made = settings(words, len(cells))
 
     def show(records: Sequence[RunRecord]) -> Sequence[Path]:
         every = list(read_records(made.records_dir)) if records else []
@@ -56,23 +63,6 @@ def _run_table(words: argparse.Namespace) -> None:
     _, failures = compute(chosen, cells, made, tracking=not words.no_tracking, show=show)
     if failures:
         raise UserError(summary(failures, cells, chosen))
-
-
-def work_command(words: argparse.Namespace) -> int:
-    """Compute what is not finished, as one of many that share the results folder; no table, no tracking."""
-    chosen, cells, made = _chosen(words)
-    _, failures = compute(chosen, cells, made, tracking=False)
-    if failures:
-        raise UserError(summary(failures, cells, chosen))
-    return 0
-
-
-def _chosen(words: argparse.Namespace) -> tuple[Selection, list[Cell], Settings]:
-    chosen = selection(words)
-    if not words.tasks:
-        chosen = at_hand(chosen, words.data_dir, words.lenient)
-    cells = list({cell.spec_id: cell for _, _, cell in chosen.cells()}.values())
-    return chosen, cells, settings(words, len(cells))
 
 
 def at_hand(chosen: Selection, data_dir: Path | None = None, lenient: bool = False) -> Selection:
@@ -112,8 +102,6 @@ def compute(
 
     The files that `show` writes become artifacts of the table's run in MLflow.
     """
-    from benchmarks.executors import run_cells
-    from benchmarks.executors.board import Board
     from benchmarks.found import Found
     from benchmarks.progress import ProgressDisplay
     from benchmarks.timings import Timings, taken_in
@@ -128,7 +116,7 @@ def compute(
             failures.append(event)
 
     found = Found(made)
-    jobs = Board.of(cells, chosen.benchmark.keeps_weights, found).jobs
+    jobs = list(chain(*staged_jobs(cells, chosen.benchmark.keeps_weights, found)))
     again = {job.cell.spec_id for job in jobs if job.needs_weights and not found(job.cell, with_weights=True)}
     cells = [job.cell for job in jobs]
     with ExitStack() as stack:

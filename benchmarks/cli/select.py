@@ -102,11 +102,15 @@ def _from_sweep(chosen: Selection, results_dir: Path) -> Selection:
 def settings(words: argparse.Namespace, cells: int = 1) -> Settings:
     """The settings in the words, checked."""
     executor, address, slurm = (getattr(words, name, None) for name in ("executor", "ray_address", "slurm"))
-    for flag, given, only in (("--ray-address", address, "ray"), ("--slurm", slurm, "slurm")):
-        if given and executor != only:
-            raise UserError(f"{flag}: expected with --executor {only}, found {executor or 'processes'}")
     device, threads, workers = (getattr(words, name, None) for name in ("device", "threads", "workers"))
     client_workers = getattr(words, "client_workers", 1)
+    uses_ray = executor == "ray" or client_workers > 1
+    for flag, given, only, is_used in (
+        ("--ray-address", address, "ray", uses_ray),
+        ("--slurm", slurm, "slurm", executor == "slurm"),
+    ):
+        if given and not is_used:
+            raise UserError(f"{flag}: expected with --executor {only}, found {executor or 'processes'}")
     require_machine(device, threads or 1, workers or 1, executor, client_workers)
     made = Settings(
         results_dir=words.results_dir,

@@ -24,7 +24,7 @@ from benchmarks.errors import UserError
 from benchmarks.plain import JSON
 from benchmarks.sweeps.plan import Tuning
 from benchmarks.tuning import KEPT, Range, Space, Values
-from fedsim.leases import held
+from fedsim.locks import held
 
 ORDER_SEED = 0  # of the order in which a grid's points are tried
 UPLINK = "uplink bytes"

@@ -24,7 +24,7 @@ from benchmarks.sweeps.plan import Tuning
 from benchmarks.sweeps.pool import workers
 from benchmarks.sweeps.trial import Job, run_trial
 from benchmarks.tuning import Values
-from fedsim.leases import POLL_SECONDS
+from fedsim.locks import POLL_SECONDS
 
 Place = tuple[str, int]  # a study's name and a trial's number
 

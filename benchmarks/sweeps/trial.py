@@ -19,7 +19,7 @@ from benchmarks.sweeps.journal import Journal
 from benchmarks.sweeps.plan import scored_at
 from benchmarks.sweeps.pool import tell
 from benchmarks.tuning import KEPT
-from fedsim.leases import TakenError
+from fedsim.locks import TakenError
 
 
 @dataclass(frozen=True)

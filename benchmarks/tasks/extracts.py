@@ -17,7 +17,7 @@ from benchmarks.errors import UserError
 from benchmarks.plain import JSON, digest
 from benchmarks.tasks.base import Skipped
 from fedsim.files import open_file, read_json
-from fedsim.leases import held
+from fedsim.locks import held
 
 VERSION = 2  # of what is written of the same sources
 

@@ -1,11 +1,13 @@
-"""Where cells run decides nothing: the same records by every executor, with workers and nodes that are lost."""
+"""Every executor gives the same results, also where processes and nodes are lost."""
 
 from __future__ import annotations
 
 import os
+import random
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,25 +18,24 @@ from benchmarks.cli.main import main
 from benchmarks.errors import UserError
 from benchmarks.events import CellFailed, CellFinished, CellStarted, CellWaits, RoundFinished
 from benchmarks.executors import on_slurm, run_cells
-from benchmarks.executors.board import Board
-from benchmarks.executors.queue import Queue
+from benchmarks.executors.jobs import Job, compute_elsewhere
 from benchmarks.executors.slots import environments
 from benchmarks.record import read_records
 from benchmarks.runner import run_cell
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
-from fedsim.leases import _is_dead, claims, held
+from fedsim.locks import LEASE_SECONDS, Lock, held
+from tests.conftest import ROOT
 
 CellsOf = Callable[..., list[Cell]]
-ROOT = Path(__file__).resolve().parents[2]
-METHODS = ("fedavg", "fedsplitbert")
 SHORT = ("training.rounds=2", "training.local_epochs=1")
+LOCAL_SLURM = {"executor": "slurm", "slurm": ("cluster=local",)}
 
 
 @pytest.fixture(scope="module")
 def cells(cells_of: CellsOf) -> list[Cell]:
     """Three cells, the last of which begins from the first."""
-    first, other = cells_of(METHODS, *SHORT)
+    first, other = cells_of(("fedavg", "fedsplitbert"), *SHORT)
     return [first, other, replace(first, seed=1, initial=first)]
 
 
@@ -46,31 +47,95 @@ def one_by_one(cells: list[Cell], tmp_path_factory: pytest.TempPathFactory) -> d
 
 
 @pytest.fixture(autouse=True)
-def found_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs are processes of their own, which import this checkout."""
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+def importable_by_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs and tasks are processes that import this checkout."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
+
+
+def needs_library(name: str) -> None:
+    if name in ("slurm", "ray"):
+        pytest.importorskip({"slurm": "submitit", "ray": "ray"}[name])
 
 
 def outcomes(settings: Settings) -> dict[str, Any]:
     return {record.cell_id: record.outcome for record in read_records(settings.records_dir)}
 
 
+def holder_of(lock: Path) -> int | None:
+    return Lock(lock, lease_duration=LEASE_SECONDS).pid
+
+
+def kill_holder(settings: Settings, cell_id: str, number: int = signal.SIGKILL) -> None:
+    pid = holder_of(settings.results_dir / "locks" / cell_id)
+    assert pid is not None
+    os.kill(pid, number)
+
+
 def assert_nothing_left(settings: Settings) -> None:
     assert list((settings.results_dir / "locks").iterdir()) == []
-    assert not (settings.results_dir / "queues").exists()
     assert not list(settings.results_dir.glob("checkpoints/*"))
 
 
-def assert_all_told(events: Any, cells: list[Cell]) -> None:
-    assert not events.of(CellFailed)
-    assert sorted(event.record.cell.spec_id for event in events.of(CellFinished)) == sorted(c.spec_id for c in cells)
-    assert sorted(event.cell.spec_id for event in events.of(CellStarted)) == sorted(c.spec_id for c in cells)
-    assert len(events.of(RoundFinished)) == sum(cell.training.rounds for cell in cells)
+# ---- the same results ------------------------------------------------------------------------------------------------
 
 
-# ---- the same records ------------------------------------------------------------------------------------------------
+def test_processes_tell_what_happens_in_them(
+    cells: list[Cell], one_by_one: Any, settings: Settings, events: Any
+) -> None:
+    ids = sorted(cell.spec_id for cell in cells)
+    for is_reused in (False, True):
+        events.clear()
+        assert run_cells([*cells, cells[0]], replace(settings, workers=2), events) == 0
+        assert outcomes(settings) == one_by_one
+        assert not events.of(CellFailed)
+        assert sorted(event.record.cell.spec_id for event in events.of(CellFinished)) == ids
+        assert {event.reused for event in events.of(CellFinished)} == {is_reused}
+        assert sorted(event.cell.spec_id for event in events.of(CellStarted)) == ([] if is_reused else ids)
+        assert len(events.of(RoundFinished)) == (0 if is_reused else 2 * len(cells))
+    assert_nothing_left(settings)
 
 
+@contextmanager
+def killer(settings: Settings, kills: int, seconds: float) -> Iterator[list[int]]:
+    """Kill processes that hold a run's lock, at random moments."""
+    draw, stop, killed = random.Random(0), threading.Event(), list[int]()
+
+    def strike() -> None:
+        while len(killed) < kills and not stop.wait(draw.uniform(0, seconds)):
+            locks = sorted((settings.results_dir / "locks").glob("*"))
+            pid = holder_of(draw.choice(locks)) if locks else None
+            if pid not in (None, os.getpid(), *killed):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                    killed.append(pid)
+
+    thread = threading.Thread(target=strike)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("executor", ["processes", "slurm", "ray"])
+def test_a_table_whose_processes_are_killed_at_random_ends_the_same(
+    executor: str, cells: list[Cell], one_by_one: Any, settings: Settings, events: Any
+) -> None:
+    needs_library(executor)
+    slurm = ("cluster=local",) if executor == "slurm" else ()
+    settings = replace(settings, executor=executor, workers=2, slurm=slurm)
+    with killer(settings, int(os.environ.get("KILLS", "4")), 2.0) as killed:
+        while run_cells(cells, settings, events):  # a run that was killed three times goes on with the next start
+            assert "its process died 3 times" in events.of(CellFailed)[0].message
+    assert killed
+    assert outcomes(settings) == one_by_one
+    assert run_cells(cells, settings, events) == 0
+    assert_nothing_left(settings)
+
+
+@pytest.mark.slow
 def test_ray_with_two_nodes_of_which_one_is_lost(
     cells: list[Cell], one_by_one: Any, settings: Settings, events: Any
 ) -> None:
@@ -81,7 +146,7 @@ def test_ray_with_two_nodes_of_which_one_is_lost(
 
     def lose(event: Any) -> None:
         events(event)
-        if isinstance(event, RoundFinished) and other in cluster.list_all_nodes():
+        if isinstance(event, CellFinished) and other in cluster.list_all_nodes():
             cluster.remove_node(other)
 
     try:
@@ -91,116 +156,60 @@ def test_ray_with_two_nodes_of_which_one_is_lost(
         ray.shutdown()
         cluster.shutdown()
     assert outcomes(settings) == one_by_one
-    assert not events.of(CellFailed)
-    assert len(events.of(CellFinished)) == len(cells)
-    assert_nothing_left(settings)
 
 
-def test_ray_started_here(cells: list[Cell], one_by_one: Any, settings: Settings, events: Any) -> None:
-    pytest.importorskip("ray")
-    settings = replace(settings, executor="ray", workers=2)
-    assert run_cells(cells, settings, events) == 0
-    assert outcomes(settings) == one_by_one
-    assert_all_told(events, cells)
-    assert_nothing_left(settings)
+# ---- processes that are lost -----------------------------------------------------------------------------------------
 
 
-# ---- workers that are lost -------------------------------------------------------------------------------------------
-
-
-def kill_holder(settings: Settings, cell_id: str, number: int = signal.SIGKILL) -> None:
-    """A signal to the process that holds a cell."""
-    for claim in claims(settings.results_dir / "locks" / cell_id):
-        if not _is_dead(claim):
-            os.kill(int(claim.name.rpartition(".")[2].split("-")[1]), number)
-
-
-def test_a_worker_that_is_killed_is_replaced(
-    cells: list[Cell], one_by_one: Any, settings: Settings, events: Any
-) -> None:
-    def kill_once(event: Any) -> None:
-        events(event)
-        if isinstance(event, CellStarted) and len(events.of(CellStarted)) in (1, 2):
-            kill_holder(settings, event.cell_id)
-
-    settings = replace(settings, workers=2)
-    assert run_cells(cells, settings, kill_once) == 0
-    assert outcomes(settings) == one_by_one
-    assert len(events.of(CellFinished)) == len(cells)
-    assert_nothing_left(settings)
-
-
-def test_a_cell_that_kills_its_workers_fails_alone(
-    cells: list[Cell], one_by_one: Any, settings: Settings, events: Any
+@pytest.mark.slow
+def test_a_run_whose_process_dies_three_times_fails_alone_and_is_named(
+    cells: list[Cell], settings: Settings, events: Any
 ) -> None:
     def kill(event: Any) -> None:
         events(event)
-        if isinstance(event, CellStarted) and event.cell.spec_id == cells[1].spec_id:
+        if isinstance(event, CellStarted) and event.cell.spec_id == cells[0].spec_id:
             kill_holder(settings, event.cell_id)
 
-    settings = replace(settings, workers=2)
-    assert run_cells(cells, settings, kill) == 1
-    (failed,) = events.of(CellFailed)
-    assert failed.cell == cells[1]
-    assert "3 worker processes were killed while they computed it, perhaps for want of memory" in failed.message
-    assert len(outcomes(settings)) == len(cells) - 1
+    assert run_cells(cells, replace(settings, workers=2), kill) == 2
+    first, then = events.of(CellFailed)
+    assert first.cell == cells[0]
+    assert "its process died 3 times, possibly out of memory; finished rounds are saved" in first.message
+    assert then.message == f"{cells[0].label}, from which it begins, could not be computed"
+    assert [event.record.cell.spec_id for event in events.of(CellFinished)] == [cells[1].spec_id]
 
 
-def test_a_job_that_is_killed_stops_no_other(
-    cells: list[Cell], one_by_one: Any, settings: Settings, events: Any
-) -> None:
-    pytest.importorskip("submitit")
-
-    def kill_once(event: Any) -> None:
-        events(event)
-        if isinstance(event, CellStarted) and len(events.of(CellStarted)) == 1:
-            kill_holder(settings, event.cell_id)
-
-    settings = replace(settings, executor="slurm", workers=2, slurm=("cluster=local",))
-    assert run_cells(cells, settings, kill_once) == 0
-    assert outcomes(settings) == one_by_one
-    assert not events.of(CellFailed)
-    assert len(events.of(CellFinished)) == len(cells)
-    assert_nothing_left(settings)
-
-
-def test_a_job_that_is_preempted_is_done_again_from_the_last_round(
-    cells: list[Cell], one_by_one: Any, settings: Settings, events: Any
-) -> None:
-    pytest.importorskip("submitit")
-
-    def preempt(event: Any) -> None:
-        events(event)
-        if isinstance(event, RoundFinished) and len(events.of(RoundFinished)) == 1:
-            kill_holder(settings, event.cell_id, signal.SIGUSR2)  # as SLURM does, some time before it kills
-
+@pytest.mark.slow
+def test_a_job_that_is_preempted_goes_on_from_the_last_round(cells: list[Cell], settings: Settings) -> None:
+    """SLURM sends a signal some time before it kills."""
+    needs_library("slurm")
     cell = replace(cells[0], training=replace(cells[0].training, rounds=8))
-    settings = replace(settings, executor="slurm", workers=1, slurm=("cluster=local",))
-    assert run_cells([cell], settings, preempt) == 0
-    again = [len(event.finished) for event in events.of(CellStarted)]
-    assert len(again) == 2
-    assert again[1] >= 1
-    assert_nothing_left(settings)
+    settings = replace(settings, workers=1, **LOCAL_SLURM)
+    states = settings.results_dir / "checkpoints"
+    begun: list[float] = []
 
+    def preempt() -> None:
+        while not (saved := list(states.glob("*/state.json"))):
+            if ended.wait(0.01):
+                return
+        begun.append(saved[0].stat().st_mtime)
+        kill_holder(settings, saved[0].parent.name, signal.SIGUSR2)
 
-def test_jobs_that_are_all_killed_are_said(cells: list[Cell], settings: Settings, events: Any) -> None:
-    pytest.importorskip("submitit")
-
-    def kill(event: Any) -> None:
-        events(event)
-        if isinstance(event, CellStarted):
-            kill_holder(settings, event.cell_id)
-
-    settings = replace(settings, executor="slurm", workers=1, slurm=("cluster=local",))
-    assert run_cells(cells[:1], settings, kill) == 1
-    assert "no worker is left that could compute it" in events.of(CellFailed)[0].message
+    ended = threading.Event()
+    thread = threading.Thread(target=preempt)
+    thread.start()
+    assert run_cells([cell], settings, lambda _: None) == 0
+    ended.set()
+    thread.join()
+    assert begun
+    (log,) = settings.results_dir.glob("slurm/*/*_log.out")
+    assert "Requeued job" in log.read_text()
+    assert len(outcomes(settings)) == 1
 
 
 def test_a_cell_that_cannot_be_computed_stops_what_begins_from_it_alone(
     cells: list[Cell], settings: Settings, events: Any
 ) -> None:
     bad = replace(cells[0], head="no-such-head")
-    settings = replace(settings, executor="processes", workers=2)
     assert run_cells([bad, replace(cells[0], initial=bad), cells[1]], settings, events) == 2
     first, then = events.of(CellFailed)
     assert "no-such-head" in first.message
@@ -215,7 +224,6 @@ def test_what_another_invocation_computes_is_left_to_it_and_waited_for(
     cells: list[Cell], one_by_one: Any, settings: Settings, events: Any
 ) -> None:
     ids = {Cell.from_json(outcome["cell"]).spec_id: name for name, outcome in one_by_one.items()}
-    cell_id = ids[cells[1].spec_id]
     said = threading.Event()
 
     def listen(event: Any) -> None:
@@ -223,25 +231,25 @@ def test_what_another_invocation_computes_is_left_to_it_and_waited_for(
         if isinstance(event, CellWaits):
             said.set()
 
-    thread = threading.Thread(target=run_cells, args=(cells, settings, listen))
-    with held(settings.results_dir / "locks" / cell_id):
+    thread = threading.Thread(target=run_cells, args=(cells[:2], settings, listen))
+    with held(settings.results_dir / "locks" / ids[cells[0].spec_id]):
         thread.start()
         assert said.wait(300)
-        assert len(events.of(CellFinished)) == len(cells) - 1
+        assert [event.record.cell.spec_id for event in events.of(CellFinished)] == [cells[1].spec_id]
     thread.join()
     (waits,) = events.of(CellWaits)
-    assert (waits.cell, f"process {os.getpid()} on " in waits.holder) == (cells[1], True)
-    assert outcomes(settings) == one_by_one
+    assert (waits.cell, f"process {os.getpid()} on " in waits.holder) == (cells[0], True)
+    assert len(outcomes(settings)) == 2
 
 
-def test_who_lost_a_cell_while_it_slept_goes_on_from_the_last_round(
+def test_a_lock_that_was_lost_while_the_machine_slept(
     cells: list[Cell], one_by_one: Any, settings: Settings, events: Any
 ) -> None:
     def lose(event: Any) -> None:
         events(event)
         if isinstance(event, RoundFinished) and event.round.round == 1 and len(events.of(CellStarted)) == 1:
-            (claim,) = (settings.results_dir / "locks").iterdir()
-            claim.unlink()  # as another machine does that has not seen it renewed
+            (lock,) = (settings.results_dir / "locks").iterdir()
+            lock.unlink()  # as another machine does that has not seen it renewed
 
     record = run_cell(cells[1], settings, lose)
     assert record.outcome == one_by_one[record.cell_id]
@@ -249,11 +257,11 @@ def test_who_lost_a_cell_while_it_slept_goes_on_from_the_last_round(
     assert_nothing_left(settings)
 
 
-def test_two_invocations_share_the_cells(cells: list[Cell], one_by_one: Any, settings: Settings, events: Any) -> None:
-    threads = [
-        threading.Thread(target=run_cells, args=(cells, replace(settings, executor="processes", workers=2), events))
-        for _ in range(2)
-    ]
+def test_two_invocations_compute_each_run_once(
+    cells: list[Cell], one_by_one: Any, settings: Settings, events: Any
+) -> None:
+    two = replace(settings, workers=2)
+    threads = [threading.Thread(target=run_cells, args=(cells, two, events)) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -263,13 +271,9 @@ def test_two_invocations_share_the_cells(cells: list[Cell], one_by_one: Any, set
     assert sorted(event.reused for event in events.of(CellFinished)) == [False] * len(cells) + [True] * len(cells)
 
 
-def test_the_command_that_works_leaves_the_table_to_the_one_that_runs(
-    settings: Settings, run_words: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = run_words(settings.results_dir, "local-majority", "training.rounds=1")
-    assert main(["work", *words[1:]]) == 0
-    assert len(list(settings.records_dir.glob("*.json"))) == 1
-    assert not (settings.results_dir / "reports").exists()
+def test_one_of_many_workers_as_a_command(settings: Settings, run_words: Callable[..., list[str]], capsys: Any) -> None:
+    words = run_words(settings.results_dir, "local-majority", "training.rounds=1")  # with --no-tracking
+    assert main([*words, "--executor", "serial"]) == 0
     assert main(words) == 0
     assert capsys.readouterr().err.endswith("MRPC · Majority-class baseline, by client · seed 0: found\n")
 
@@ -277,53 +281,43 @@ def test_the_command_that_works_leaves_the_table_to_the_one_that_runs(
 # ---- what cannot work ------------------------------------------------------------------------------------------------
 
 
-def test_workers_that_do_not_share_the_results_folder(cells: list[Cell], settings: Settings, tmp_path: Path) -> None:
-    board = Board.of(cells, False, lambda cell, with_weights: False)
-    queue = Queue.made(board, settings)
-    assert Board(Queue.opened(queue.folder).jobs).open.keys() == board.open.keys()
-    assert Queue.opened(queue.folder).settings == queue.settings
-    queue.remove()
-    with pytest.raises(UserError, match="set RESULTS_DIR to a folder that all of them see under the same name"):
-        Queue.opened(queue.folder)
+def test_a_machine_that_does_not_see_the_results_folder(cells: list[Cell], settings: Settings) -> None:
+    end = compute_elsewhere(Job(cells[0], False), settings, False, {})
+    assert isinstance(end, CellFailed)
+    assert "set RESULTS_DIR to a folder that all of them see under the same name" in end.message
 
 
-@pytest.mark.parametrize("word", ["partition", "=gpu", "partition=", "two words=1"])
-def test_words_for_slurm(word: str) -> None:
+@pytest.mark.parametrize("text", ["partition", "=gpu", "partition=", "two words=1"])
+def test_texts_for_slurm(text: str) -> None:
     with pytest.raises(UserError, match="--slurm: expected NAME=VALUE"):
-        on_slurm.parameters([word])
+        on_slurm.parameters([text])
 
 
 def test_slurm_where_there_is_none(cells: list[Cell], settings: Settings) -> None:
-    pytest.importorskip("submitit")
+    needs_library("slurm")
     with pytest.raises(UserError, match="--slurm cluster=local"):
         run_cells(cells, replace(settings, executor="slurm", slurm=("cluster=nowhere",)), lambda _: None)
 
 
-@pytest.mark.parametrize("address", ["head-node", "head-node:", ":6379x", "a:99999"])
-def test_words_for_ray(address: str, cells: list[Cell], settings: Settings) -> None:
-    pytest.importorskip("ray")
-    with pytest.raises(UserError, match=r"expected auto or a host and port, such as head-node:6379"):
+@pytest.mark.parametrize("address", ["head-node", "head-node:", ":6379x", "a:99999", "127.0.0.1:1"])
+def test_addresses_where_no_ray_cluster_answers(address: str, cells: list[Cell], settings: Settings) -> None:
+    needs_library("ray")
+    with pytest.raises(UserError, match=f"no Ray cluster answers at {address} .* such as head-node:6379"):
         run_cells(cells, replace(settings, executor="ray", ray_address=address), lambda _: None)
-
-
-def test_a_ray_cluster_that_does_not_answer(cells: list[Cell], settings: Settings) -> None:
-    pytest.importorskip("ray")
-    with pytest.raises(UserError, match=r"no Ray cluster answers at 127\.0\.0\.1:1 "):
-        run_cells(cells, replace(settings, executor="ray", ray_address="127.0.0.1:1"), lambda _: None)
 
 
 # ---- slots -----------------------------------------------------------------------------------------------------------
 
 
-def test_each_worker_has_its_gpu_and_as_many_threads_as_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_process_has_its_gpu_and_as_many_threads_as_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
     def seen(device: str | None) -> list[str | None]:
-        found = environments(Settings(device=device, threads=3), 3)
-        assert {entry["OMP_NUM_THREADS"] for entry in found} == {"3"}
-        return [entry.get("CUDA_VISIBLE_DEVICES") for entry in found]
+        given = environments(Settings(device=device, threads=3), 3)
+        assert {entry["OMP_NUM_THREADS"] for entry in given} == {"3"}
+        return [entry.get("CUDA_VISIBLE_DEVICES") for entry in given]
 
     assert seen(None) == seen("cuda") == ["0", "1", "0"]
     assert seen("cuda:1") == seen("cpu") == [None] * 3  # the first of these is what all of them use

@@ -95,6 +95,7 @@ def start(run_words: Words) -> Callable[[Settings], Any]:
     return begin
 
 
+@pytest.mark.slow
 def test_sigkill_at_any_moment(
     start: Callable[[Settings], Any], cells: list[Cell], uninterrupted: Outcomes, settings: Settings, events: Any
 ) -> None:
@@ -153,8 +154,12 @@ def words_of(settings: Settings, run_words: Words) -> list[str]:
     return [*run_words(settings.results_dir, ",".join(METHODS), *SHORT), "--workers", "2"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "a scheduler's SIGTERM"])
-@pytest.mark.parametrize("send", [os.killpg, os.kill], ids=["to the group, as a terminal", "to the command alone"])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "send"),
+    [(signal.SIGINT, os.killpg), (signal.SIGTERM, os.kill)],
+    ids=["Ctrl-C to the group, as a terminal", "a scheduler's SIGTERM to the command alone"],
+)
 def test_a_signal_ends_a_command_and_its_workers_with_one_line(
     send: Callable[[int, int], None], number: int, settings: Settings, run_words: Words
 ) -> None:
@@ -167,11 +172,12 @@ def test_a_signal_ends_a_command_and_its_workers_with_one_line(
     assert "Traceback" not in stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
 def test_sigkill_of_a_command_ends_its_workers_too(settings: Settings, run_words: Words) -> None:
     """Or they would hold memory and the cells' locks for ever."""
     with command(*words_of(settings, run_words)) as process:
-        wait_for(lambda: running(process.pid) >= 4 or process.poll() is not None)  # itself, two workers, a helper
+        wait_for(lambda: running(process.pid) >= 5 or process.poll() is not None)  # itself, two workers, two helpers
         process.kill()
         process.wait()
         wait_for(lambda: running(process.pid) == 0, 20)

@@ -30,8 +30,8 @@ from benchmarks.predictions import (
     write_predictions,
 )
 from benchmarks.record import RoundRecord, RunRecord, chosen_round, read_records
-from benchmarks.runner import is_chosen, run_cell, run_stage
-from benchmarks.scoring import scores
+from benchmarks.runner import run_cell, run_stage
+from benchmarks.scoring import is_chosen, scores
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell, Training
 from benchmarks.tasks import task

@@ -31,7 +31,7 @@ from benchmarks.sweeps.loop import Trials, run_trials
 from benchmarks.sweeps.plan import Tuning
 from benchmarks.sweeps.results import keep, result_of
 from benchmarks.tuning import Range, Space, read_sweep
-from fedsim.leases import TakenError
+from fedsim.locks import TakenError
 
 TABLE = table3.BENCHMARK
 DEMO, LITE, PAPER = (scale_of(TABLE, name) for name in ("demo", "lite", "paper"))

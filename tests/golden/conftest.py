@@ -16,8 +16,8 @@ import pytest
 import torch
 
 from benchmarks.federation import build_clients, build_federation, load_inputs
-from benchmarks.runner import mean_scores, quiet_libraries, run_stage
-from benchmarks.scoring import scores
+from benchmarks.runner import quiet_libraries, run_stage
+from benchmarks.scoring import mean_scores, scores
 from benchmarks.settings import Settings
 from benchmarks.spec import ENGINE_VERSION, Cell, Training
 from benchmarks.stages import initial_of

@@ -1,0 +1,71 @@
+"""Locks on files that several processes, on one machine or on several that share a folder, take one at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from filelock import SoftFileLease, Timeout
+
+LEASE_SECONDS = 60.0  # after which a holder on another machine that no longer renews its lock counts as dead
+POLL_SECONDS = 0.2
+
+
+class TakenError(Exception):
+    """Another process holds the lock; the message names the process. host: its machine, where that is known."""
+
+    def __init__(self, holder: str, host: str = "") -> None:
+        super().__init__(holder)
+        self.host = host
+
+
+class LostError(Exception):
+    """This process did not renew its lock for so long that another one may hold it by now."""
+
+
+class Lock(SoftFileLease):
+    """A lock that this process holds: a file, which names the holder and is renewed by a thread."""
+
+    def check(self) -> None:
+        """Raise LostError unless this process still holds the lock."""
+        owner = self.owner
+        if self.compromise is not None or owner is None or owner.token != self.token:
+            raise LostError(f"{self.lock_file}: the lock expired, and another process may have taken it")
+
+
+@contextmanager
+def held(path: Path, wait: bool = True, on_wait: Callable[[str], None] = lambda _: None) -> Iterator[Lock]:
+    """Hold a lock for a block. The lock of a process of this machine that has ended is taken over at once.
+
+    Args:
+        path: The lock's file, which is removed afterwards.
+        wait: Whether to wait while another process holds the lock.
+        on_wait: Told once which process that is.
+
+    Raises:
+        TakenError: Another process holds the lock, and `wait` is False.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = Lock(path, lease_duration=LEASE_SECONDS, poll_interval=POLL_SECONDS, thread_local=False)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        owner = lock.owner
+        host = owner.hostname.partition("?")[0] if owner else ""
+        holder = f"process {owner.pid} on {host}" if owner else "another process"
+        if not wait:
+            raise TakenError(holder, host) from None
+        on_wait(holder)
+        lock.acquire()
+    try:
+        yield lock
+    finally:
+        lock.release()
+
+
+def refresh(folder: Path) -> None:
+    """Have a network file system ask its server what is in a folder, before a name there is looked up."""
+    with suppress(OSError):
+        os.close(os.open(folder, os.O_RDONLY))
