@@ -73,8 +73,9 @@ class LayerUnit:
         """Both units in words, "c = 6 of 12 (3 of 6 layers)", or one where the encoder is as deep as the paper's."""
         if isinstance(value, Mapping):
             return f"{self.symbol} of {self.of} by task: " + ", ".join(f"{task} {c}" for task, c in value.items())
-        inner = "" if depth in (None, self.of) else f" ({_listed(self.in_cell(value, '', depth or 0))} of {depth} layers)"
-        return f"{self.symbol} = {_listed(value)} of {self.of}{inner}"
+        paper = f"{self.symbol} = {_listed(value)} of {self.of}"
+        same = depth is None or depth == self.of
+        return paper if same else f"{paper} ({_listed(self.in_cell(value, '', depth))} of {depth} layers)"
 
 
 def _listed(value: JSON) -> str:

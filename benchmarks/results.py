@@ -11,7 +11,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
@@ -33,7 +33,7 @@ class LedgerEntry(NamedTuple):
 
     round: Count
     client: Annotated[int, Field(ge=-1)]
-    direction: Literal["up", "down"]
+    direction: Annotated[str, Field(pattern="^(up|down)$")]
     kind: str
     values: Count
     bytes: Count
@@ -243,6 +243,7 @@ def _problems(record: RunRecord) -> Iterator[str]:
 
 
 def _ledger(record: RunRecord) -> Iterator[str]:
+    clients = record.cell.clients
     sums: Counter[tuple[int, str]] = Counter()
     for row in record.ledger:
         if row.round > len(record.rounds) or row.client >= clients:

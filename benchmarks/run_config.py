@@ -1,4 +1,4 @@
-"""The configuration of one run: everything that, with the data and the weights, decides its result; and its identity."""
+"""The configuration of one run: everything that, with data and weights, decides its result; and its identity."""
 
 from __future__ import annotations
 

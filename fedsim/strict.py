@@ -22,6 +22,7 @@ EXPECTED = {  # pydantic's kind of error -> the expected value; {…}: what pyda
     "tuple_type": "a list",
     "dataclass_type": "a group of fields",
     "dataclass_exact_type": "a {class_name}",
+    "string_pattern_mismatch": "a text like {pattern}",
     "literal_error": "{expected}",
     "greater_than": "a number above {gt:g}",
     "greater_than_equal": "a number of at least {ge:g}",
@@ -80,7 +81,7 @@ def first_problem(wrong: ValidationError, kind: type) -> str:
 
 
 @cache
-def _adapter(kind: type[T]) -> TypeAdapter[T]:
+def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
@@ -92,6 +93,6 @@ def to_plain(value: Any) -> Any:
 def from_json(kind: type[T], text: str | bytes) -> T:
     """The strict dataclass that a JSON text holds; raises ValueError with one sentence where it does not."""
     try:
-        return _adapter(kind).validate_json(text)
+        return cast(T, _adapter(kind).validate_json(text))
     except ValidationError as wrong:
         raise ValueError(first_problem(wrong, kind)) from None

@@ -10,6 +10,7 @@ from fedsim.errors import FederationError
 from fedsim.strict import later, strict
 
 Positive = Annotated[int, Field(gt=0)]
+Kernels = Literal["packed", "reference"]
 
 
 @strict(FederationError)
@@ -19,7 +20,7 @@ class Training:
     rounds: Positive  # of the whole run, over which the schedule goes
     learning_rate: Annotated[float, Field(gt=0)]
     batch_size: Positive
-    local_epochs: Positive = 1
+    local_epochs: Annotated[int, Field(ge=0)] = 1
     weight_decay: float = Field(default=0.01, ge=0)
     max_length: Positive = 128  # tokens of a text
     padding: Literal["longest", "fixed"] = "longest"  # to the longest of a batch, or to `max_length` as in the papers
@@ -33,7 +34,7 @@ class Training:
     decay: float = later(1.0, gt=0)  # factor of the learning rate after each round, on top of the schedule
     beta2: float = later(0.999, ge=0, lt=1)  # AdamW's (Loshchilov and Hutter 2019); its beta1 is 0.9
     epsilon: float = later(1e-8, gt=0)  # AdamW's
-    kernels: Literal["packed", "reference"] = later("packed")  # texts without padding on CPUs, or padded
+    kernels: Kernels = later("packed")  # texts without padding on CPUs, or padded
     stop: Positive | None = later(None)  # the run ends after this round; the schedule stays that of `rounds`
 
     @property
