@@ -74,8 +74,9 @@ class LayerUnit:
         if isinstance(value, Mapping):
             return f"{self.symbol} of {self.of} by task: " + ", ".join(f"{task} {c}" for task, c in value.items())
         paper = f"{self.symbol} = {_listed(value)} of {self.of}"
-        same = depth is None or depth == self.of
-        return paper if same else f"{paper} ({_listed(self.in_cell(value, '', depth))} of {depth} layers)"
+        if depth is None or depth == self.of:
+            return paper
+        return f"{paper} ({_listed(self.in_cell(value, '', depth))} of {depth} layers)"
 
 
 def _listed(value: JSON) -> str:

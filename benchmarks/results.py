@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import json
 import operator
@@ -85,7 +84,7 @@ class RunRecord:
     setup_bytes: Count
     ledger: tuple[LedgerEntry, ...]
     environment: Mapping[str, JSON]  # versions, device, precision, threads, git revision: never part of identity
-    timing: Mapping[str, float]  # seconds, measured
+    timing: Mapping[str, int | float]  # seconds and bytes, measured
     finished: str  # UTC, ISO 8601
     chosen_by: str = later("")  # the score by which a round is chosen, "validation/f1"; "" where the last one counts
     predictions: Mapping[str, JSON] = _absent(dict)  # {"sha256"} of the file of benchmarks.predictions
@@ -151,7 +150,7 @@ class RunRecord:
 
     def at_last_round(self) -> RunRecord:
         """The same run, scored at its last round; finite test sets' errors stay those of the round that was chosen."""
-        return _with(self, chosen_by="")
+        return dataclasses.replace(self, chosen_by="")
 
     def sampling_error(self, name: str) -> float | None:
         """Of the chosen round's score, from the finite test set; None where it is unknown, 0 of a training loss."""
@@ -303,20 +302,12 @@ def read_record(path: Path) -> RunRecord:
         if checksum(value) != expected:
             raise ValueError("its content does not have its checksum: it was changed after the run")
         require_sense(record)
-        return _with(record, folder=path.parent)
+        return dataclasses.replace(record, folder=path.parent)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"{path}: expected a record of a finished cell, found a damaged one ({type(error).__name__}: {error}). "
             f"Restore the file, or move it away to compute the cell again; other records are not touched."
         ) from None
-
-
-def _with(record: RunRecord, **fields: JSON) -> RunRecord:
-    """A copy with other fields, not checked once more: thousands of ledger rows take their time."""
-    copied = copy.copy(record)
-    for name, value in fields.items():
-        object.__setattr__(copied, name, value)
-    return copied
 
 
 def read_records(folder: Path) -> Iterator[RunRecord]:

@@ -87,12 +87,12 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 def to_plain(value: Any) -> Any:
     """A strict dataclass as plain JSON values, without the later fields that have their default."""
-    return _adapter(type(value)).dump_python(value, mode="json")
+    return _adapter(cast(Any, type(value))).dump_python(value, mode="json")
 
 
 def from_json(kind: type[T], text: str | bytes) -> T:
     """The strict dataclass that a JSON text holds; raises ValueError with one sentence where it does not."""
     try:
-        return cast(T, _adapter(kind).validate_json(text))
+        return cast(T, _adapter(cast(Any, kind)).validate_json(text))
     except ValidationError as wrong:
         raise ValueError(first_problem(wrong, kind)) from None
