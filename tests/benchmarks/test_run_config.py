@@ -97,7 +97,6 @@ def test_places_are_the_same_for_all_seeds_and_engines_of_earlier_runs_too() -> 
 @pytest.mark.parametrize("hash_seed", ["0", "1"])
 def test_ids_are_the_same_in_every_process(hash_seed: str) -> None:
     code = "import json, sys, benchmarks.run_config as it; print(it.Cell.from_json(json.load(sys.stdin)).spec_id)"
-    )
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
     given = json.dumps(CELL.to_json())
     ended = subprocess.run(
