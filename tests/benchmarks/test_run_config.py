@@ -123,7 +123,7 @@ def test_ids_are_the_same_in_every_process(hash_seed: str) -> None:
         ("central_share", 0.0, "central_share: expected a number above 0"),
         ("grouped", 1, "grouped: expected true or false, found 1"),
         ("holdout", "dev", "holdout: expected 'test' or 'validation', found 'dev'"),
-        ("training", {"rounds": 1}, "training: expected a Training, found"),
+        ("training", {"rounds": 1}, "training: expected a Train.*, found"),
         ("options", [1], r"options: expected a group of fields, found \[1\]"),
         ("codec", None, "codec: expected a text, found None"),
     ],
