@@ -17,7 +17,7 @@ from pydantic import Field
 from benchmarks.errors import UserError
 from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.run_config import JSON, VALIDATION, Cell, digest
-from fedsim.files import MOST_JSON_BYTES, parse_json, read_text
+from fedsim.files import parse_json, read_text
 from fedsim.strict import from_json, later, strict, to_plain
 
 SCHEMA = 1
@@ -296,7 +296,7 @@ def write_record(folder: Path, record: RunRecord) -> Path:
 def read_record(path: Path) -> RunRecord:
     """The result in a file; raises UserError, which names the file, where it is damaged."""
     try:
-        value = parse_json(read_text(path, "a record", MOST_JSON_BYTES), path, "a record")
+        value = parse_json(read_text(path, "a record"), path, "a record")
         expected = value.pop(CHECKSUM, None)
         record = record_from_json(value)
         if checksum(value) != expected:
