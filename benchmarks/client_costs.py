@@ -27,6 +27,7 @@ from fedsim.data import Batch, Client, Subset
 from fedsim.engine import FederationState
 from fedsim.models.model import Model
 from fedsim.objectives import Objective
+from fedsim.train_config import Training
 from fedsim.training import LocalTraining
 
 MOMENTS = 2  # that AdamW keeps of each parameter, next to a step of a few bytes
@@ -91,10 +92,10 @@ class Trained(Counted):
 
     def run(self, model: Model, subset: Subset, names: list[str], *where: Any, **options: Any) -> float:
         assert isinstance(self.meter, FlopMeter)
-        one, text = replace(self, epochs=1), Subset(subset.examples, ONE)
+        one, text = replace(self, config=replace(self.config, local_epochs=1)), Subset(subset.examples, ONE)
         key = "training", frozenset(names), isinstance(subset.examples, States), self.width, architecture_of(model)
         flops = self.meter.of(key, lambda: LocalTraining.run(one, model, text, names, *where, **options))
-        self.meter.flops += self.epochs * len(subset) * flops
+        self.meter.flops += self.config.local_epochs * len(subset) * flops
         self.watch(model, frozenset(names), len(subset), flops)
         return 0.0
 
@@ -117,13 +118,10 @@ class FlopRun(DryRun):
 
     def __init__(self, cell: Cell, by_client: bool = True) -> None:
         self.flops, budget = FlopMeter(), cell.training
+        plain = Training(budget.rounds, budget.learning_rate, budget.batch_size, budget.local_epochs)
         training = Trained(
+            replace(plain, max_length=budget.max_length, padding="fixed"),
             cell.seed,
-            budget.learning_rate,
-            budget.batch_size,
-            budget.local_epochs,
-            width=budget.max_length,
-            rounds=budget.rounds,
             is_counted=True,
             meter=self.flops,
             watch=self.watch,

@@ -139,11 +139,11 @@ class Counted(LocalTraining):
         text: ExampleSet = OneText(tokens, objective)
         if isinstance(subset.examples, States):
             text = States(subset.examples.model, text, is_counted=True)
-        whole, rest = divmod(len(subset), self.batch_size)
-        for count, times in ((self.batch_size, whole), (rest, 1)):
+        whole, rest = divmod(len(subset), self.config.batch_size)
+        for count, times in ((self.config.batch_size, whole), (rest, 1)):
             if count and times:
                 self.meter.values.asked = count * objective.asked_of(tokens)
-                self.meter.repeat(self.epochs * times)
+                self.meter.repeat(self.config.local_epochs * times)
                 yield text.collate(np.zeros(count, dtype=np.int64))
         self.meter.repeat(1)
 
@@ -251,16 +251,8 @@ def wire_plan(cell: Cell, backbone: str | None = None, examples: Sequence[int] |
         raise UserError(f"examples: expected a number for each of {cell.clients} clients, found {len(sizes)}")
     budget = cell.training
     of_one_length = budget.padding == "fixed" or task(cell.task).long_texts == "packed"
-    training = Counted(
-        cell.seed,
-        budget.learning_rate,
-        budget.batch_size,
-        budget.local_epochs,
-        width=budget.max_length if of_one_length else None,
-        rounds=budget.rounds,
-        optimizer=budget.optimizer,
-        is_counted=examples is not None,
-    )
+    padded = replace(budget, padding="fixed" if of_one_length else "longest")
+    training = Counted(padded, cell.seed, is_counted=examples is not None)
     dry = DryRun(cell, backbone or cell.backbone, training, Features(examples is not None))
     rounds: list[Any] = dry.rounds([client_of(number, size) for number, size in enumerate(sizes)])
     return WirePlan.of_rounds(rounds, dry.before.ledger.setup_bytes, _sizes(dry.setting.model))

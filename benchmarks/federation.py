@@ -150,36 +150,6 @@ def training_examples(cell: Cell, settings: Settings) -> list[int]:
     return [len(client.train) for client in counted_clients(cell, settings)]
 
 
-def local_training(cell: Cell, on_batch: Callable[[int], None]) -> LocalTraining:
-    """The cell's local training, in the engine's terms."""
-    training = cell.training
-    if training.padding not in ("longest", "fixed"):
-        raise UserError(f"training.padding: expected longest or fixed, found {training.padding!r}")
-    for name in ("learning_rate", "batch_size", "local_epochs", "rounds", "max_length"):
-        if getattr(training, name) <= 0:
-            raise UserError(f"training.{name}: expected a number above 0, found {getattr(training, name)}")
-    if training.weight_decay < 0:
-        raise UserError(f"training.weight_decay: expected a number >= 0, found {training.weight_decay}")
-    return LocalTraining(
-        seed=cell.seed,
-        learning_rate=training.learning_rate,
-        batch_size=training.batch_size,
-        epochs=training.local_epochs,
-        weight_decay=training.weight_decay,
-        schedule=training.schedule,
-        warmup=training.warmup,
-        clip_norm=training.clip_norm,
-        decayed=training.decayed,
-        optimizer=training.optimizer,
-        rounds=training.rounds,
-        decay=training.decay,
-        beta2=training.beta2,
-        epsilon=training.epsilon,
-        width=training.max_length if training.padding == "fixed" else None,
-        on_batch=on_batch,
-    )
-
-
 def longest_text(config: Mapping[str, JSON]) -> int:
     """Tokens that an encoder has positions for; RoBERTa's family counts them from behind its padding id."""
     positions = int(config.get("max_position_embeddings", config.get("n_positions", 512)))  # the latter of GPT-2
@@ -233,6 +203,8 @@ def build_federation(
             f"training.max_length: expected {SHORTEST_TEXT} to {longest}, the positions of {inputs.backbone.id}, "
             f"found {cell.training.max_length}"
         )
+    if not cell.training.local_epochs:
+        raise UserError("training.local_epochs: expected a number above 0, found 0")
     precision = resolve_precision(cell.training.precision, settings.device)
     words = int(inputs.backbone.config["vocab_size"])
     objective = objective_of(inputs.task, words, lambda: build_tokenizer(inputs.backbone))
@@ -248,7 +220,7 @@ def build_federation(
 
     setting = Setting(
         load_model,
-        local_training(cell, on_batch),
+        LocalTraining(cell.training, cell.seed, on_batch),
         objective,
         max_length=cell.training.max_length,
         features=FeatureCache(settings.results_dir / "features", inputs.backbone.digest),

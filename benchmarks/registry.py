@@ -8,12 +8,14 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from benchmarks.backbones import backbone_name, depth
 from benchmarks.claims import Claim
 from benchmarks.errors import UserError
-from benchmarks.spec import Benchmark, Column, Row, Scale
+from benchmarks.experiment import Benchmark, Column, Row, Scale
 
 T = TypeVar("T")
 _ROOT = Path(__file__).parent
@@ -101,6 +103,14 @@ def scale_of(chosen: Benchmark, scale_id: str) -> Scale:
     if scale_id not in known:
         raise UserError(_unknown("scale", scale_id, list(known)))
     return known[scale_id]
+
+
+def with_backbone(scale: Scale, requested: str | None) -> Scale:
+    """The scale on another encoder, labelled so."""
+    if requested is None or backbone_name(requested) == scale.backbone:
+        return scale
+    name = backbone_name(requested)
+    return replace(scale, backbone=name, depth=depth(requested), changes=(*scale.changes, f"on {name}"))
 
 
 def rows_of(chosen: Benchmark, ids: list[str], scale: Scale | None = None) -> list[Row]:

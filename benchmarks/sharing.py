@@ -126,21 +126,13 @@ def _overlap(
 
 
 def _check(cell: Cell, loaded: TaskData) -> None:
-    """UserError where a cell's options of what is kept back are none."""
-    if not 0 <= cell.validation_share < 1:
-        raise UserError(f"validation_share: expected a share in [0, 1), found {cell.validation_share}")
-    if not 0 < cell.central_share <= 1:
-        raise UserError(f"central_share: expected a share in (0, 1], found {cell.central_share}")
+    """UserError where the shares that clients keep back do not suit the task's central sets."""
     if cell.validation_share and VALIDATION in loaded.central:
         raise UserError(
             f"validation_share: expected 0, as the validation set is central for the task {cell.task}, "
             f"found {cell.validation_share}"
         )
-    if cell.data_seed is not None and not 0 <= cell.data_seed < 2**63:
-        raise UserError(f"data_seed: expected a whole number from 0 on, or null, found {cell.data_seed}")
-    if cell.holdout not in ("test", "validation"):
-        raise UserError(f"holdout: expected test or validation, found {cell.holdout!r}")
-    if not 0 <= cell.test_share < 1 or (cell.test_share == 0) != (TEST in loaded.central):
+    if (cell.test_share == 0) != (TEST in loaded.central):
         expected = "0, as the test set is central" if TEST in loaded.central else "a share in (0, 1)"
         raise UserError(f"test_share: expected {expected} for the task {cell.task}, found {cell.test_share}")
 

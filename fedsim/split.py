@@ -48,15 +48,15 @@ def side(setting: Setting, values: Params, moments: Moments, done: int, steps: i
     """
     model, training = setting.model, setting.training
     parameters = {name: model.parameters[name] for name in sorted(values)}
-    optimizer = Optimizer(parameters, training, model.precision, done, steps)
-    if training.optimizer == "kept":
+    optimizer = Optimizer(parameters, training.config, model.precision, done, steps)
+    if training.config.optimizer == "kept":
         optimizer.load(moments)
     return Side({name: value.detach().to(model.device, copy=True) for name, value in values.items()}, optimizer)
 
 
 def kept_moments(setting: Setting, own: Side) -> Moments:
     """The moments that a party keeps for the next round: all, or none where each has an optimiser of its own."""
-    return own.optimizer.moments if setting.training.optimizer == "kept" else {}
+    return own.optimizer.moments if setting.training.config.optimizer == "kept" else {}
 
 
 def part(moments: Moments, names: Iterable[str]) -> Moments:
@@ -131,7 +131,9 @@ class Turn:
     def loss(self) -> float:
         """The mean loss of all batches so far; DivergedError where training diverged."""
         where = f"in round {self.number} on client {self.client.id}"
-        return self._losses.mean(self.own.values | self.server.values, where, self.setting.training.learning_rate)
+        return self._losses.mean(
+            self.own.values | self.server.values, where, self.setting.training.config.learning_rate
+        )
 
 
 def in_turn(turns: Iterable[Turn]) -> None:

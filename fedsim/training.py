@@ -22,6 +22,7 @@ from fedsim.objectives import Objective
 from fedsim.precision import Precision
 from fedsim.rng import numpy_generator, torch_seeded
 from fedsim.server import Moments
+from fedsim.train_config import Training
 from fedsim.wire import Params
 
 ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps of each parameter
@@ -43,8 +44,6 @@ def linear(step: int, steps: int, warmup: int) -> float:
 
 # From a step of a run, counted from 0, the run's steps and those that warm up, to a share of the peak rate.
 SCHEDULES: Mapping[str, Callable[[int, int, int], float]] = {"constant": constant, "linear": linear}
-DECAYED = ("all", "matrices")
-OPTIMIZERS = ("fresh", "kept")
 BETA1 = 0.9  # AdamW's, as every paper has it
 
 
@@ -54,24 +53,24 @@ class Optimizer:
     def __init__(
         self,
         parameters: Mapping[str, nn.Parameter],
-        training: LocalTraining,
+        config: Training,
         precision: Precision,
         first: int,
         total: int,
     ) -> None:
         """parameters: by name; precision: for loss scaling; first, total: steps done before, and of the run."""
-        self.parameters, self._training = parameters, training
+        self.parameters, self._config = parameters, config
         self.done, self._total = first, total
-        decay = training.weight_decay
+        decay = config.weight_decay
         groups = [{"params": list(parameters.values()), "weight_decay": decay}]
-        if training.decayed == "matrices":
+        if config.decayed == "matrices":
             by_decay: dict[bool, list[nn.Parameter]] = {True: [], False: []}
             for parameter in parameters.values():
                 by_decay[parameter.ndim > 1].append(parameter)  # biases and LayerNorm's parameters are vectors
             groups = [{"params": own, "weight_decay": decay if kind else 0.0} for kind, own in by_decay.items() if own]
         fused = precision.device.type != "meta"  # where nothing is computed, there is no fused kernel
         self._adamw = torch.optim.AdamW(
-            groups, lr=training.learning_rate, betas=(BETA1, training.beta2), eps=training.epsilon, fused=fused
+            groups, lr=config.learning_rate, betas=(BETA1, config.beta2), eps=config.epsilon, fused=fused
         )
         self._scaler = precision.scaler()
 
@@ -90,17 +89,17 @@ class Optimizer:
 
     def step(self, adjust: Callable[[], None] | None = None) -> None:
         """Move by the gradients, then clear them; adjust: changes them before, such as by FedProx's term."""
-        training = self._training
-        share = SCHEDULES[training.schedule](self.done, self._total, round(training.warmup * self._total))
-        share *= training.decay ** (self.done * training.rounds // self._total)  # the rounds done before this one
+        config = self._config
+        share = SCHEDULES[config.schedule](self.done, self._total, round(config.warmup * self._total))
+        share *= config.decay ** (self.done * config.rounds // self._total)  # the rounds done before this one
         for group in self._adamw.param_groups:
-            group["lr"] = training.learning_rate * share
-        if adjust is not None or training.clip_norm is not None:
+            group["lr"] = config.learning_rate * share
+        if adjust is not None or config.clip_norm is not None:
             self._scaler.unscale_(self._adamw)
         if adjust is not None:
             adjust()
-        if training.clip_norm is not None:
-            torch.nn.utils.clip_grad_norm_(self.parameters.values(), training.clip_norm)
+        if config.clip_norm is not None:
+            torch.nn.utils.clip_grad_norm_(self.parameters.values(), config.clip_norm)
         self._scaler.step(self._adamw)
         self._scaler.update()
         self._adamw.zero_grad(set_to_none=True)
@@ -153,65 +152,37 @@ class Losses:
 
 @dataclass(frozen=True)
 class LocalTraining:
-    """What every client does with its examples in a round.
+    """Training of every client on its examples in a round.
 
-    width: tokens to which texts are padded; None pads to the longest of a batch. schedule: of SCHEDULES, over all steps
-    of the run, `rounds` times those of a round; warmup: the share of them that warms up. clip_norm: gradients longer
-    than it are shortened to it. decayed: "all" parameters, or "matrices", without biases and LayerNorm. optimizer:
-    "fresh" in every round, or its state "kept" from round to round by whoever trains. decay: what the learning rate is
-    multiplied with after each round, on top of the schedule. beta2, epsilon: AdamW's (Loshchilov and Hutter 2019).
+    seed: of the order, dropout and targets. on_batch: called with the number of examples after each step.
     """
 
-    seed: int
-    learning_rate: float
-    batch_size: int
-    epochs: int = 1
-    weight_decay: float = 0.01
-    width: int | None = None
-    schedule: str = "constant"
-    warmup: float = 0.0
-    clip_norm: float | None = None
-    decayed: str = "all"
-    optimizer: str = "fresh"
-    rounds: int = 1
-    decay: float = 1.0
-    beta2: float = 0.999
-    epsilon: float = 1e-8
-    on_batch: Callable[[int], None] = _ignore  # told the number of examples after each step
+    config: Training
+    seed: int = 0
+    on_batch: Callable[[int], None] = _ignore
 
-    def __post_init__(self) -> None:
-        choices = {"schedule": tuple(SCHEDULES), "decayed": DECAYED, "optimizer": OPTIMIZERS}
-        for name, known in choices.items():
-            if getattr(self, name) not in known:
-                raise FederationError(f"{name}: expected one of {', '.join(known)}, found {getattr(self, name)!r}")
-        if not 0 <= self.warmup <= 1:
-            raise FederationError(f"warmup: expected a share of the steps in [0, 1], found {self.warmup}")
-        if self.clip_norm is not None and not self.clip_norm > 0:
-            raise FederationError(f"clip_norm: expected a length above 0, or none, found {self.clip_norm}")
-        if not 0 < self.decay < math.inf:
-            raise FederationError(f"decay: expected a factor above 0, found {self.decay}")
-        if not 0 <= self.beta2 < 1:
-            raise FederationError(f"beta2: expected a number in [0, 1), found {self.beta2}")
-        if not 0 < self.epsilon < math.inf:
-            raise FederationError(f"epsilon: expected a number above 0, found {self.epsilon}")
+    @property
+    def width(self) -> int | None:
+        """Tokens to which texts are padded; None pads to the longest of a batch."""
+        return self.config.max_length if self.config.padding == "fixed" else None
 
     def steps(self, subset: Subset) -> int:
         """Optimiser steps of a round on a subset."""
-        return self.epochs * math.ceil(len(subset) / self.batch_size)
+        return self.config.local_epochs * math.ceil(len(subset) / self.config.batch_size)
 
     def batches(self, subset: Subset, objective: Objective, round: int, client: int) -> Iterator[Batch]:
         """The batches of a round's epochs, with the objective's targets in them."""
-        for epoch in range(self.epochs):
+        for epoch in range(self.config.local_epochs):
             order = numpy_generator(self.seed, round, client, f"shuffle-{epoch}")
             drawn = numpy_generator(self.seed, round, client, f"targets-{epoch}")
-            for batch in training_batches(subset, self.batch_size, self.width, order):
+            for batch in training_batches(subset, self.config.batch_size, self.width, order):
                 yield objective.prepare(batch, drawn)
 
     def optimizer_of(self, model: Model, names: list[str], subset: Subset, round: int) -> Optimizer:
         """The optimiser of the named parameters, whose gradients are on, for a round's steps on a subset."""
         parameters = {name: model.parameters[name] for name in names}
         steps = self.steps(subset)
-        return Optimizer(parameters, self, model.precision, (round - 1) * steps, self.rounds * steps)
+        return Optimizer(parameters, self.config, model.precision, (round - 1) * steps, self.config.rounds * steps)
 
     def run(
         self,
@@ -226,12 +197,12 @@ class LocalTraining:
     ) -> float:
         """Train the named parameters of the resident model in place; returns the mean loss a text (a token of a LM).
 
-        subset: examples to train on, for `epochs` epochs. round, client: by which order, dropout and targets are drawn.
+        subset: examples to train on, for `local_epochs` epochs. round, client: they decide order, dropout and targets.
         anchor, proximal: FedProx's term, proximal / 2 * ||w - anchor||² over the anchor's parameters (Li et al. 2020,
         equation 2); the returned loss is the objective's alone, so that methods can be compared.
         moments: the optimiser's, where they are kept: taken up, and replaced by those after the last step.
         """
-        kept = moments if self.optimizer == "kept" else None
+        kept = moments if self.config.optimizer == "kept" else None
         with self._words(model, subset, names) as words:
             model.set_trained(names)
             optimizer = self.optimizer_of(model, names, subset, round)
@@ -254,13 +225,14 @@ class LocalTraining:
         if kept is not None:
             kept.clear()
             kept.update(optimizer.moments)
-        return losses.mean(optimizer.parameters, f"in round {round} on client {client}", self.learning_rate)
+        return losses.mean(optimizer.parameters, f"in round {round} on client {client}", self.config.learning_rate)
 
     def _words(self, model: Model, subset: Subset, names: list[str]) -> AbstractContextManager[Words | None]:
         """The words to train embeddings of: the subset's own, where that is exact."""
-        exact = model.objective.own_words and self.weight_decay == 0 and self.optimizer == "fresh"
+        config = self.config
+        exact = model.objective.own_words and config.weight_decay == 0 and config.optimizer == "fresh"
         trained = model.word_embeddings in names
-        return only_words_of(subset, model) if trained and exact and self.clip_norm is None else nullcontext()
+        return only_words_of(subset, model) if trained and exact and config.clip_norm is None else nullcontext()
 
 
 def add_proximal_gradient(parameters: Mapping[str, Tensor], anchor: Params, proximal: float) -> None:

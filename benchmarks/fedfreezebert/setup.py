@@ -131,8 +131,8 @@ def training_of(algorithm: str, scale: Scale) -> Training:
     training = replace(training, learning_rate=LEARNING_RATES.get(algorithm, 1e-5))
     if not is_lite:
         return training
-    kept = "kept" if algorithm == "central" else "fresh"
-    return replace(training, learning_rate=1e-4, warmup=0.1, clip_norm=1.0, optimizer=kept)
+    tuned = replace(training, learning_rate=1e-4, warmup=0.1, clip_norm=1.0)
+    return replace(tuned, optimizer="kept") if algorithm == "central" else tuned
 
 
 # Rows that put the others' scores in their place.

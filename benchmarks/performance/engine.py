@@ -28,7 +28,7 @@ def measure(bench: Bench) -> Section:
     That is: exchange, codec, ledger, averaging, private tensors, checkpoint.
     """
     setting = setting_of()
-    examples = CLIENTS * (BATCHES * setting.training.batch_size + TESTED)
+    examples = CLIENTS * (BATCHES * setting.training.config.batch_size + TESTED)
     clients = clients_of(texts(examples), CLIENTS, tested=TESTED)
     start = setting.initial
 
@@ -68,16 +68,16 @@ def one_round(setting: Setting, clients: Sequence[Client]) -> None:
 
 def bare_loop(setting: Setting, clients: Sequence[Client]) -> None:
     """What anyone would write without a harness: an optimiser, a loop over batches, then the scores."""
-    model, training = setting.model, setting.training
+    model, training, config = setting.model, setting.training, setting.training.config
     names = sorted(model.groups.names - model.groups.embeddings)
     for client in clients:
         model.set_trained(names)
         chosen = [model.parameters[name] for name in names]
-        optimizer = torch.optim.AdamW(chosen, lr=training.learning_rate, weight_decay=training.weight_decay, fused=True)
+        optimizer = torch.optim.AdamW(chosen, lr=config.learning_rate, weight_decay=config.weight_decay, fused=True)
         model.network.train()
         with torch_seeded(0, 1, client.id, "dropout"):
             order = numpy_generator(0, 1, client.id, "shuffle-0")
-            for batch in training_batches(client.train, training.batch_size, training.width, order):
+            for batch in training_batches(client.train, config.batch_size, training.width, order):
                 model.loss(batch).backward()
                 optimizer.step()
                 optimizer.zero_grad(set_to_none=True)

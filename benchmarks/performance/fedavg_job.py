@@ -22,6 +22,7 @@ from fedsim.engine import FederatedAlgorithm, run_federation
 from fedsim.models.model import Model
 from fedsim.rng import torch_seeded
 from fedsim.store import ClientStore
+from fedsim.train_config import Kernels
 from fedsim.training import LocalTraining
 from fedsim.wire import Channel, Params
 
@@ -70,7 +71,7 @@ class Ready:
         return sorted(model.groups.names - model.groups.embeddings)
 
 
-def prepare(job: Job, literal: bool = False, kernels: str = "packed") -> Ready:
+def prepare(job: Job, literal: bool = False, kernels: Kernels = "packed") -> Ready:
     """Set a job up. literal: as the papers' code is, the library's layers on texts of a fixed width, in fp32."""
     torch.set_num_threads(job.settings.threads)
     if job.real:
@@ -84,7 +85,7 @@ def prepare(job: Job, literal: bool = False, kernels: str = "packed") -> Ready:
         clients = clients_of(texts(count, seed=job.seed), CLIENTS)
         values: dict[str, JSON] = {"kernels": kernels}
         if literal:
-            values = {"kernels": "reference", "precision": "fp32", "width": job.width}
+            values = {"kernels": "reference", "precision": "fp32", "padding": "fixed", "max_length": job.width}
         setting = setting_of(job.encoder, device="cpu", batch_size=BATCH_SIZE, seed=job.seed, **values)
         algorithm = build_algorithm("fedavg", setting, {})
     if job.batches is not None:
@@ -93,7 +94,7 @@ def prepare(job: Job, literal: bool = False, kernels: str = "packed") -> Ready:
     return Ready(clients, setting, algorithm)
 
 
-def mrpc_cell(seed: int, literal: bool = False, kernels: str = "packed") -> Cell:
+def mrpc_cell(seed: int, literal: bool = False, kernels: Kernels = "packed") -> Cell:
     """FedAvg on MRPC as Table III has it at the literal scale."""
     table = benchmark("fedsplitbert-table3")
     row = next(row for row in table.rows if row.id == "fedavg")
@@ -150,7 +151,9 @@ def plain_round(ready: Ready, shared: Params, number: int) -> Params:
 def plain_training(model: Model, training: LocalTraining, client: Client, names: Sequence[str], number: int) -> None:
     """One client's epoch over its batches."""
     model.set_trained(names)
-    optimizer = torch.optim.AdamW([model.parameters[name] for name in names], lr=training.learning_rate, fused=True)
+    optimizer = torch.optim.AdamW(
+        [model.parameters[name] for name in names], lr=training.config.learning_rate, fused=True
+    )
     model.network.train()
     with torch_seeded(training.seed, number, client.id, "dropout"):
         for batch in training.batches(client.train, model.objective, number, client.id):

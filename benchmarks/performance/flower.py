@@ -78,7 +78,7 @@ def run_flower(python: Path, job: Job, ready: Ready, rounds: int, cpus_per_clien
 
 def write_job(folder: Path, job: Job, ready: Ready, words: dict[str, JSON]) -> Path:
     """Write what flower_job.py reads: job.json, the clients' tokens, and the model as all begin with it."""
-    training = ready.setting.training
+    config = ready.setting.training.config
     save_classifier(ready, job, folder / "encoder")
     np.savez(folder / "clients.npz", **client_arrays(ready.clients))  # type: ignore[arg-type]
     value = {
@@ -86,8 +86,8 @@ def write_job(folder: Path, job: Job, ready: Ready, words: dict[str, JSON]) -> P
         "data": str(folder / "clients.npz"),
         "result": str(folder / "result.json"),
         "clients": len(ready.clients),
-        "batch_size": training.batch_size,
-        "learning_rate": training.learning_rate,
+        "batch_size": config.batch_size,
+        "learning_rate": config.learning_rate,
         "seed": job.seed,
         **words,
     }

@@ -62,7 +62,7 @@ def _reuse(bench: Bench, method: str, head: str) -> dict[str, JSON]:
     """A round without and with reuse of features."""
     clients = clients_of(texts(EXAMPLES), CLIENTS)
     with tempfile.TemporaryDirectory() as folder:
-        setting = setting_of(head=head, folder=Path(folder), weight_decay=0.0, epochs=EPOCHS)
+        setting = setting_of(head=head, folder=Path(folder), weight_decay=0.0, local_epochs=EPOCHS)
         names = setting.model.groups.head
 
         def reused() -> None:

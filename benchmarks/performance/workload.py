@@ -20,6 +20,7 @@ from fedsim.models.model import Model
 from fedsim.models.sequence import with_head
 from fedsim.objectives import Classification, Objective
 from fedsim.precision import resolve_precision
+from fedsim.train_config import Training
 from fedsim.training import LocalTraining
 
 BACKBONE = "all-MiniLM-L6-v2"
@@ -64,17 +65,18 @@ def setting_of(
     folder: Path | None = None,
     config: Mapping[str, JSON] | None = None,
     objective: Objective = LABELS,
+    seed: int = 0,
     **training: JSON,
 ) -> Setting:
     """A client's local training, batches of 16; the backbone has fresh weights. folder: of cached features.
 
     config: changes to the encoder's configuration. objective: what it is trained for; two labels, where none is said.
     """
-    values = {"seed": 0, "learning_rate": LEARNING_RATE, "batch_size": 16, **training}
+    local = Training(**{"rounds": 1, "learning_rate": LEARNING_RATE, "batch_size": 16, **training})
 
     def load() -> Model:
         encoder = encoder_from_config({**architecture(backbone), **(config or {})})
         network = with_head(encoder, objective.outputs, seed=0, head=head)
         return Model(network, resolve_precision(precision, device), objective, kernels)
 
-    return Setting(load, LocalTraining(**values), objective, max_length=MAX_LENGTH, features=FeatureCache(folder))
+    return Setting(load, LocalTraining(local, seed), objective, max_length=MAX_LENGTH, features=FeatureCache(folder))

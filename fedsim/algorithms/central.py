@@ -28,7 +28,7 @@ def central(
 ) -> FederatedAlgorithm:
     """One model trained on the clients' examples together; train: "model", or "head", over a frozen encoder.
 
-    A round is `training.epochs` epochs with an optimiser of its own, as a client's is: a run of one round and five
+    A round is `local_epochs` epochs with an optimiser of its own, as a client's is: a run of one round and five
     epochs has one optimiser throughout, and so has any whose optimiser is "kept". Order and dropout are drawn as the
     first client's, so that with one client this is FedAvg (or D-FedFreezeBERT). Embeddings are "frozen" or "global",
     which is trained. cached: a frozen encoder sees each example once. of: whose examples, "all" clients' or the "first"

@@ -116,7 +116,7 @@ class _Parallel:
         self, values: Params, names: frozenset[str], state: FederationState, steps: int, moments: dict[str, Params]
     ) -> Side:
         """The party that trains these parameters, by so many steps a round."""
-        rounds = self.setting.training.rounds
+        rounds = self.setting.training.config.rounds
         return side(self.setting, {name: values[name] for name in names}, moments, state.round * steps, rounds * steps)
 
     def _given(self, turn: Turn, channel: Channel) -> Params:

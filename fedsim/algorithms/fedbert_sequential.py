@@ -45,7 +45,7 @@ def fedbert_sequential(setting: Setting, turns: str = "pass", handed_on: str = "
 
 def turns_by_round(setting: Setting, turns: str) -> list[list[ClientId]]:
     """Whose turn it is in each round of a run, one after the other; FederationError where that does not come out."""
-    rounds, clients = setting.training.rounds, len(setting.members)
+    rounds, clients = setting.training.config.rounds, len(setting.members)
     if turns == "round":
         return [setting.cohort(number) for number in range(1, rounds + 1)]
     if rounds % clients or setting.participation < 1:

@@ -55,7 +55,7 @@ def fedbfpt(
             raise FederationError(f"{name}: expected one of {', '.join(CHOICES[name])}, found {value!r}")
     model, seed = setting.model.groups, setting.training.seed
     depths = _depths(local_layers, setting, model.depth)
-    layer_of = layers_by_round(setting.training.rounds, min(depths), schedule)
+    layer_of = layers_by_round(setting.training.config.rounds, min(depths), schedule)
 
     def layers(round: int, client: ClientId) -> tuple[int, ...]:
         """Which of the server's layers stand in the client's model, from the bottom."""

@@ -25,7 +25,7 @@ def fedfreezebert_central(setting: Setting, features: str = "padded") -> Federat
     channel's codec does to them is what the server trains on. A head that reads [CLS] alone is sent that alone, and no
     mask. Masks are a byte a token; of trimmed texts, four bytes that say how many tokens each has.
 
-    The server trains for `training.epochs` epochs, with one optimiser: the paper's Adam is AdamW with
+    The server trains for `training.local_epochs` epochs, with one optimiser: the paper's Adam is AdamW with
     `training.weight_decay` 0. It draws order and dropout as the first client does, so that on the same features it is
     central training of the head.
     """

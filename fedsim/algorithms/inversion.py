@@ -31,7 +31,7 @@ def inversion(
 ) -> FederatedAlgorithm:
     """A curious server, which has the pre-trained encoder as everyone has, learns to turn features back into tokens.
 
-    Its one round trains an inverter for `training.epochs` epochs on the texts that it knows (`known_texts`) and their
+    Its one round trains an inverter for `local_epochs` epochs on the texts that it knows (`known_texts`) and their
     features. `predict` inverts the features of texts that it does not know: what C-FedFreezeBERT's clients would send
     for the same head, rounded to the element type `sent`. Which hidden states these are is the head's choice; one that
     reads [CLS] alone sends no token a row of its own, and is refused. With a `layer` they are those that leave it

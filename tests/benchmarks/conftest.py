@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import federation, record, scoring
+import benchmarks.results
+from benchmarks import federation, scoring
 from benchmarks.cli.main import main
 from benchmarks.customise import with_settings
 from benchmarks.events import Event
@@ -207,7 +208,7 @@ def choose(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
         def chosen(scores: Sequence[Any], by: str) -> int:
             return min(number, len(scores)) if by else len(scores)
 
-        for module in (record, scoring):
+        for module in (benchmarks.results, scoring):
             monkeypatch.setattr(module, "chosen_round", chosen)
 
     return choose

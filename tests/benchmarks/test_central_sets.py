@@ -52,9 +52,6 @@ def test_a_part_of_the_test_set_is_the_same_for_all_cells() -> None:
     assert found[0] == found[1] == sorted(set(found[0]))
     assert len(found[0]) == round(0.25 * len(inputs.data.central["test"]))
     assert found[0] != list(range(len(found[0])))
-    for share in (0.0, 1.5, math.nan):
-        with pytest.raises(UserError, match=r"central_share: expected a share in \(0, 1\]"):
-            build_clients(replace(cell, central_share=share), inputs, settings)
 
 
 def test_validation_is_a_share_of_the_training_part_and_leaves_the_test_set_alone() -> None:
@@ -66,9 +63,8 @@ def test_validation_is_a_share_of_the_training_part_and_leaves_the_test_set_alon
         assert not set(client.evaluation["test"].indices) & set(client.train.indices)
 
 
-@pytest.mark.parametrize("share", [0.2, 1.0, math.nan])
-def test_a_share_beside_a_central_test_set_is_refused(share: float) -> None:
-    cell = replace(CELL, test_share=share)
+def test_a_share_beside_a_central_test_set_is_refused() -> None:
+    cell = replace(CELL, test_share=0.2)
     with pytest.raises(UserError, match="test_share: expected 0, as the test set is central for the task arsarcasm"):
         build_clients(cell, load_inputs(cell, Settings()), Settings())
 

@@ -21,8 +21,8 @@ from fedsim.models.sequence import with_head
 from fedsim.objectives import Classification, Objective, Regression
 from fedsim.precision import resolve_precision
 from fedsim.store import ClientStore
-from fedsim.training import LocalTraining
 from fedsim.wire import Channel, Params
+from tests.local_training import local_training
 
 # Weights are drawn ten times wider than BERT's, so that so narrow a model answers differently to different texts.
 CONFIG: Mapping[str, Any] = {
@@ -131,7 +131,7 @@ class Small:
         values = {"seed": 0, "learning_rate": 5e-3, "batch_size": 16, **training}
         return Setting(
             load or (lambda: self.load(outputs, head=head, objective=objective)),
-            LocalTraining(**values),
+            local_training(**values),
             objective or _objective(outputs),
             max_length=CONFIG["max_position_embeddings"],
             features=features or FeatureCache(),

@@ -10,7 +10,8 @@ from fedsim.models.model import Model
 from fedsim.models.sequence import with_head
 from fedsim.objectives import Classification, Vocabulary, build_objective
 from fedsim.precision import Precision, resolve_precision
-from fedsim.training import LocalTraining, Optimizer
+from fedsim.train_config import Training
+from fedsim.training import Optimizer
 
 BERT = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
 CONFIGS = {
@@ -114,7 +115,7 @@ def test_loss_scaling_stays_on_its_own_side():
     def moved(precision: Precision):
         torch.manual_seed(0)
         below, above = torch.nn.Linear(4, 4), torch.nn.Linear(4, 1)
-        training = LocalTraining(seed=0, learning_rate=1e-2, batch_size=2, clip_norm=0.1)
+        training = Training(rounds=1, learning_rate=1e-2, batch_size=2, clip_norm=0.1)
         sides = [Optimizer(dict(part.named_parameters()), training, precision, 0, 1) for part in (below, above)]
         cut = Cut()
         sides[1].backward(above(cut(below(torch.ones(2, 4)))).square().mean())

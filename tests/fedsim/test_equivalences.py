@@ -28,14 +28,16 @@ def central_training(small, training: LocalTraining, rounds, trained, proximal=0
     for number in range(1, rounds + 1):
         anchor = {name: parameters[name].detach().clone() for name in sorted(anchored)}
         chosen = [parameters[name] for name in sorted(trained)]
-        optimizer = torch.optim.AdamW(chosen, lr=training.learning_rate, weight_decay=training.weight_decay, fused=True)
+        optimizer = torch.optim.AdamW(
+            chosen, lr=training.config.learning_rate, weight_decay=training.config.weight_decay, fused=True
+        )
         total = torch.zeros(())
         model.train()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(derive_seed(training.seed, number, 1, "dropout"))
-            for epoch in range(training.epochs):
+            for epoch in range(training.config.local_epochs):
                 order = np.random.default_rng(derive_seed(training.seed, number, 1, f"shuffle-{epoch}"))
-                for batch in training_batches(part, training.batch_size, training.width, order):
+                for batch in training_batches(part, training.config.batch_size, training.width, order):
                     (logits,) = loaded.path_logits(batch)  # one path
                     task_loss = functional.cross_entropy(logits, batch["labels"])
                     loss = task_loss
@@ -45,7 +47,7 @@ def central_training(small, training: LocalTraining, rounds, trained, proximal=0
                     optimizer.step()
                     optimizer.zero_grad(set_to_none=True)
                     total += task_loss.detach() * len(batch["labels"])
-        losses.append(total.item() / (training.epochs * len(part)))
+        losses.append(total.item() / (training.config.local_epochs * len(part)))
     return {name: parameter.detach() for name, parameter in parameters.items()}, losses
 
 

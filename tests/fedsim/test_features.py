@@ -13,7 +13,7 @@ from fedsim.errors import FederationError
 from fedsim.feature_cache import FeatureCache
 from fedsim.features import FeatureStore
 from fedsim.models.heads import HEADS
-from fedsim.training import LocalTraining
+from tests.local_training import local_training
 
 WIDTH = 16
 ROUNDING = 1e-5  # of hidden states and logits in fp32, which are about 1
@@ -195,7 +195,7 @@ def test_an_encoder_that_was_trained_since_has_other_features(deep, tmp_path, ho
         model.write({name: model.parameters[name] + 0.1})
     else:
         layer = sorted(model.groups.up_to(1))
-        LocalTraining(seed=0, learning_rate=1e-3, batch_size=16).run(model, subset, layer, 1, 0, {}, 0.0)
+        local_training(seed=0, learning_rate=1e-3, batch_size=16).run(model, subset, layer, 1, 0, {}, 0.0)
     after = cache.subset(model, subset, 64, WIDTH)
     fresh = FeatureCache().subset(model, subset, 64, WIDTH)
     indices = subset.indices

@@ -49,7 +49,7 @@ def causal(small, clients=3, **training):
 
 def run(small, setting, name, clients=None, codec="fp32", **options):
     algorithm = small.algorithm(name, setting, **options)
-    return small.run(algorithm, codec=codec, clients=clients, rounds=setting.training.rounds)
+    return small.run(algorithm, codec=codec, clients=clients, rounds=setting.training.config.rounds)
 
 
 def tensors(found):

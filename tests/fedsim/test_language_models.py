@@ -14,7 +14,7 @@ from fedsim import objectives
 from fedsim.data import IGNORED, Subset
 from fedsim.errors import FederationError
 from fedsim.objectives import CausalLM, Classification, MaskedLM, Vocabulary, language
-from fedsim.training import LocalTraining
+from tests.local_training import local_training
 
 NO = IGNORED
 WORDS, SPECIAL, MASK = 60, 10, 3  # the small encoder's; ids below SPECIAL are special
@@ -74,7 +74,7 @@ def test_the_share_is_an_option():
 @pytest.mark.parametrize("other", [{"seed": 1}, {"round": 2}, {"client": 1}])
 def test_training_hides_others_for_each_seed_round_and_client(small, other):
     def hidden(seed=0, round=1, client=0):
-        training = LocalTraining(seed=seed, learning_rate=1.0, batch_size=4, epochs=2)
+        training = local_training(seed=seed, learning_rate=1.0, batch_size=4, epochs=2)
         drawn = training.batches(small.clients[0].train, MASKED, round, client)
         return [batch["input_ids"].tolist() for batch in drawn]
 
@@ -140,7 +140,7 @@ def test_a_part_that_asks_nothing_has_no_loss(small):
     tokens = small.examples.tokens[:3]
     examples = type(small.examples)(tokens, np.zeros_like(tokens), np.arange(4), np.zeros(3, np.int64), 0)
     model = small.load(objective=CAUSAL, head="causal-lm")
-    training = LocalTraining(seed=0, learning_rate=1e-3, batch_size=2)
+    training = local_training(seed=0, learning_rate=1e-3, batch_size=2)
     loss = training.run(model, Subset(examples, np.arange(3)), sorted(model.groups.names), 1, 0)
     assert loss == 0
 

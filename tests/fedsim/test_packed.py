@@ -20,7 +20,7 @@ from fedsim.models.sequence import with_head
 from fedsim.objectives import Classification, TokenClassification
 from fedsim.precision import resolve_precision
 from fedsim.rng import torch_seeded
-from fedsim.training import LocalTraining
+from tests.local_training import local_training
 
 NARROW = {"hidden_size": 16, "num_hidden_layers": 4, "num_attention_heads": 2, "intermediate_size": 24}
 VOCABULARY = {"vocab_size": 60, "max_position_embeddings": 20, "initializer_range": 0.2}
@@ -117,7 +117,7 @@ def test_every_step_computes_with_the_weights_of_the_step_before(small, precisio
     losses = []
     for kernels in ("packed", "reference"):
         model = without_dropout(small.load(precision=precision, kernels=kernels))
-        training = LocalTraining(seed=0, learning_rate=5e-3, batch_size=8, epochs=4)
+        training = local_training(seed=0, learning_rate=5e-3, batch_size=8, epochs=4)
         names = sorted(model.groups.names - model.groups.embeddings)
         losses.append([training.run(model, small.clients[0].train, names, number, 0) for number in (1, 2)])
         answers = model.predict(small.clients[0].train, 3, None)
@@ -169,7 +169,7 @@ def test_dropout_trains_as_the_librarys_does(small):
         losses = []
         for seed in range(8):
             model = small.load(kernels=kernels)
-            training = LocalTraining(seed=seed, learning_rate=2e-3, batch_size=4, epochs=3)
+            training = local_training(seed=seed, learning_rate=2e-3, batch_size=4, epochs=3)
             names = sorted(model.groups.names - model.groups.embeddings)
             losses.append(training.run(model, small.clients[0].train, names, 1, 0))
         means.append((np.mean(losses), np.std(losses, ddof=1) / len(losses) ** 0.5))

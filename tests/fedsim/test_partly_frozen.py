@@ -12,7 +12,7 @@ from fedsim.models.model import Model
 from fedsim.models.sequence import with_head
 from fedsim.objectives import Classification
 from fedsim.precision import resolve_precision
-from fedsim.training import LocalTraining
+from tests.local_training import local_training
 
 L, D, F, C = 4, 16, 24, 3
 CONFIG = {
@@ -77,9 +77,9 @@ def test_only_the_trained_layers_weights_are_cast_in_each_step(resident, batch):
     model = resident("bf16")
     names = sorted(model.groups.layers[1] | model.groups.head)
     model.set_trained(names)
-    training = LocalTraining(seed=0, learning_rate=1e-2, batch_size=4)
+    training = local_training(seed=0, learning_rate=1e-2, batch_size=4)
     parameters = {name: model.parameters[name] for name in names}
-    optimizer = torch.optim.AdamW(parameters.values(), lr=training.learning_rate, fused=True)
+    optimizer = torch.optim.AdamW(parameters.values(), lr=training.config.learning_rate, fused=True)
     model.network.train()
     written = []
     for _ in range(3):

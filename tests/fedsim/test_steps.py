@@ -14,13 +14,14 @@ from fedsim.data import Client, Subset
 from fedsim.errors import FederationError
 from fedsim.precision import resolve_precision
 from fedsim.store import ClientStore
-from fedsim.training import ADAM_STATE, SCHEDULES, LocalTraining, Optimizer
+from fedsim.train_config import Training
+from fedsim.training import ADAM_STATE, SCHEDULES, Optimizer
 
 FP32 = resolve_precision("fp32", "cpu")
 
 
-def training_of(**changes) -> LocalTraining:
-    return LocalTraining(**{"seed": 0, "learning_rate": 0.5, "batch_size": 4, "weight_decay": 0.0, **changes})
+def training_of(**changes) -> Training:
+    return Training(**{"rounds": 1, "learning_rate": 0.5, "batch_size": 4, "weight_decay": 0.0, **changes})
 
 
 def optimizer_of(parameters, first=0, total=8, **changes) -> Optimizer:
@@ -93,7 +94,7 @@ def test_decay_is_of_the_round_whoever_trains(small, rates):
 
 @pytest.mark.parametrize("decay", [0.0, -0.7, float("inf"), float("nan")])
 def test_a_decay_that_is_no_factor_is_refused(decay):
-    with pytest.raises(FederationError, match="decay: expected a factor above 0, found"):
+    with pytest.raises(FederationError, match=r"decay: expected a .*number.*, found"):
         training_of(decay=decay)
 
 
@@ -271,13 +272,13 @@ def test_a_fresh_optimiser_leaves_nothing_with_clients(small):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"schedule": "cosine"}, "schedule: expected one of constant, linear, found 'cosine'"),
-        ({"decayed": "some"}, "decayed: expected one of all, matrices, found 'some'"),
-        ({"optimizer": "shared"}, "optimizer: expected one of fresh, kept, found 'shared'"),
-        ({"warmup": 1.5}, r"warmup: expected a share of the steps in \[0, 1\], found 1.5"),
-        ({"warmup": -0.1}, r"warmup: expected a share .*found -0.1"),
-        ({"clip_norm": 0.0}, "clip_norm: expected a length above 0, or none, found 0.0"),
-        ({"clip_norm": float("nan")}, "clip_norm: expected a length above 0, or none, found nan"),
+        ({"schedule": "cosine"}, "schedule: expected 'constant' or 'linear', found 'cosine'"),
+        ({"decayed": "some"}, "decayed: expected 'all' or 'matrices', found 'some'"),
+        ({"optimizer": "shared"}, "optimizer: expected 'fresh' or 'kept', found 'shared'"),
+        ({"warmup": 1.5}, "warmup: expected a number of at most 1, found 1.5"),
+        ({"warmup": -0.1}, "warmup: expected a number of at least 0, found -0.1"),
+        ({"clip_norm": 0.0}, "clip_norm: expected a number above 0, found 0.0"),
+        ({"clip_norm": float("nan")}, "clip_norm: expected a finite number, found nan"),
     ],
 )
 def test_wrong_settings_are_refused(change, message):

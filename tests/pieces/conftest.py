@@ -22,8 +22,8 @@ from fedsim.models.model import Model
 from fedsim.models.sequence import with_head
 from fedsim.objectives import Classification, Objective
 from fedsim.precision import resolve_precision
-from fedsim.training import LocalTraining
 from fedsim.wire import Channel, Params
+from tests.local_training import local_training
 
 # V words, S positions, D wide, F wide inside a layer, L layers, C classes, n examples of each client
 V, S, D, F, L, C, N = 60, 16, 16, 24, 3, 2, (14, 10, 6)
@@ -100,7 +100,7 @@ class Small:
             )
 
         values = {"seed": 0, "learning_rate": 5e-3, "batch_size": 4, **training}
-        return Setting(load, LocalTraining(**values), asked, max_length=S)
+        return Setting(load, local_training(**values), asked, max_length=S)
 
     def run(
         self,

@@ -52,7 +52,7 @@ def split_learning(setting: Setting, cut: int = 1) -> FederatedAlgorithm:
             for batch in training.batches(client.train, model.objective, number, client.id):
                 total += step(client.id, batch, a, b, channel) * len(batch["labels"])
         model.write(channel.to_server(client.id, model.read(f_a)))
-        return total / (training.epochs * len(client.train))
+        return total / (training.config.local_epochs * len(client.train))
 
     def step(client: int, batch: Batch, a: Optimizer, b: Optimizer, channel: Channel) -> float:
         crossed: dict[str, Tensor] = {}

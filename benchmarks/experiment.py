@@ -1,0 +1,333 @@
+"""A table or figure as data: rows, columns, scales, and the configuration of every run behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.costs import ClosedForm, Costing
+from benchmarks.overrides import ByScale, ByTask, LayerUnit, expanded, options_in, read_assignment, with_changes
+from benchmarks.publication import LEARNING, PLAIN_SCORES, SCALES, Deviation, Elsewhere, Paper, View, Yardstick
+from benchmarks.run_config import JSON, Cell
+from benchmarks.tuning import Grid, Search
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a table: a method as the paper names it, by its changes to the table's base configuration.
+
+    changes: field -> value, as --set has them: {"algorithm": "fedavg", "options.proximal": 0.01, "codec": "fp16",
+    "head": "psum", "training.learning_rate": 3e-5}. A value may be a `ByScale` or a `ByTask`.
+    begins: the id of another row of the table; each run starts from the outcome of that row's run of the same task,
+    scale and seed, with the same --set. "" for none.
+    """
+
+    id: str
+    name: str
+    changes: Mapping[str, JSON]
+    printed: bool = True  # False: a row that no paper prints
+    note: str = ""
+    tuned_as: str = ""  # the row whose tuned settings it takes over, where it has no tuning of its own
+    fixed: tuple[str, ...] = ()  # fields that no --set reaches, as they make the row what it is
+    begins: str = ""
+    backbone: str = ""  # the row's encoder, which `base` reads; "" for the scale's
+    scales: tuple[str, ...] = SCALES  # at which the row exists
+
+    def changed(self, changes: Mapping[str, JSON], **fields: Any) -> Row:
+        """The row with further changes, which replace those of the same fields, and with other attributes."""
+        kept = {
+            name: value
+            for name, value in self.changes.items()
+            if not any(f"{name}.".startswith(f"{changed}.") for changed in changes)
+        }
+        return replace(self, changes={**kept, **changes}, **fields)
+
+    @property
+    def algorithm(self) -> str:
+        """The method."""
+        return str(self.changes["algorithm"])
+
+    @property
+    def options(self) -> dict[str, JSON]:
+        """The method's options, as they are written: a critical layer counts the paper's layers."""
+        return options_in(self.changes)
+
+    def is_fixed(self, name: str) -> bool:
+        """Whether no --set reaches a field."""
+        return any(f"{name}.".startswith(f"{fixed}.") for fixed in self.fixed)
+
+    @property
+    def codec(self) -> str:
+        """The element type on the wire."""
+        return str(self.changes.get("codec", "fp32"))
+
+    @property
+    def head(self) -> str:
+        """The head on the encoder."""
+        return str(self.changes.get("head", "pooled"))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A budget at which a benchmark runs, and the words that label its results."""
+
+    id: str
+    backbone: str
+    depth: int  # encoder layers of the backbone
+    source: str
+    material: str  # data and encoder, in words
+    changes: tuple[str, ...] = ()  # a user's other backbone or settings, in words
+    search: Search | None = None  # how settings are chosen; None: as the paper tuned
+    elsewhere: Elsewhere | None = None
+
+    @property
+    def label(self) -> str:
+        """The label of every result."""
+        return "; ".join((self.material, *self.changes))
+
+    @property
+    def changed(self) -> bool:
+        """Whether a user changed it."""
+        return bool(self.changes)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: a task and its scores.
+
+    evaluations: evaluation -> suffix of a metric's label where it was measured there; "" for none.
+    beside: scores that are shown where results hold them, but that no paper prints and no claim or average takes.
+    leak: what a random split lets test examples share with training examples, so that the scores are not evidence;
+    "" for nothing. Splitting by group mends it.
+    instead_of: the task that this one replaces where that has no results: claims about it are judged on this column,
+    which tables show separately; "" for none.
+    """
+
+    task: str
+    name: str
+    scores: tuple[str, ...]  # "<evaluation>/<metric>", such as "test/f1"
+    averaged: str  # the score that enters the average
+    evaluations: Mapping[str, str] = field(default_factory=lambda: {"test": ""})
+    beside: tuple[str, ...] = ()
+    leak: str = ""
+    scales: tuple[str, ...] = SCALES  # at which the column exists
+    own: Mapping[str, Scale] = field(default_factory=dict)  # scale id -> the column's encoder and data there
+    instead_of: str = ""
+
+    def at(self, scale: Scale, table: Scale) -> Scale:
+        """The scale of the column's runs: its own, but with the encoder that a user named instead.
+
+        table: the scale of that id as the benchmark defines it.
+        """
+        own = self.own.get(scale.id)
+        if own is None:
+            return scale
+        named = own if scale.backbone == table.backbone else scale
+        return replace(own, backbone=named.backbone, depth=named.depth, changes=scale.changes)
+
+    @property
+    def evaluation(self) -> str:
+        """The evaluation of the averaged score."""
+        return self.averaged.partition("/")[0]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The benchmark from whose runs those of another start: the run of the row of the same id, at the same scale.
+
+    A row that the earlier benchmark does not have starts from the scale's backbone.
+    """
+
+    benchmark: Benchmark
+    tasks: Mapping[str, str]  # task -> the earlier benchmark's task
+    seed: int = 0  # of all earlier runs, whatever the seed of those that start from them
+
+    def cell(self, row: Row, column: Column, scale: Scale) -> Cell | None:
+        """The earlier run of a row and column; None where the earlier benchmark has no such row."""
+        earlier = self._row(row)
+        if earlier is None:
+            return None
+        same_encoder = replace(self.benchmark.scale(scale.id), backbone=scale.backbone, depth=scale.depth)
+        return self.benchmark.cell(earlier, self._column(column), same_encoder, self.seed)
+
+    def is_untuned(self, row: Row, column: Column, scale: Scale) -> bool:
+        """Whether settings of the earlier run have still to be chosen."""
+        open_rows = self.benchmark.untuned(self._column(column), self.benchmark.scale(scale.id))
+        return self._row(row) in open_rows
+
+    def _row(self, row: Row) -> Row | None:
+        return {each.id: each for each in self.benchmark.rows}.get(row.id)
+
+    def _column(self, column: Column) -> Column:
+        return {each.task: each for each in self.benchmark.columns}[self.tasks[column.task]]
+
+
+BaseFn = Callable[[Row, Column, Scale, int], Cell]
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A table or figure of a paper: its rows and columns, the runs behind them and the published numbers."""
+
+    id: str
+    paper: Paper
+    place: str  # such as "Table III"
+    title: str
+    rows: tuple[Row, ...]
+    columns: tuple[Column, ...]
+    scales: tuple[Scale, ...]
+    base: BaseFn  # the configuration of a row, column, scale and seed before the row's changes
+    published_csv: Path
+    deviations: tuple[Deviation, ...] = ()
+    tuned: Mapping[str, Grid] = field(default_factory=dict)  # row -> what the paper tunes of it
+    view: View = PLAIN_SCORES
+    closed_forms: Mapping[str, ClosedForm] = field(default_factory=dict)  # row -> the paper's equation of its cost
+    costing: Costing | None = None  # how it shows the cost of one client's training; None: not at all
+    keeps_weights: bool = False  # whether its runs keep their weights, as other runs start from them
+    average: str = "truncate"  # the paper's rule for its average column: "truncate" or "round" to two decimals, or ""
+    gate: Benchmark | None = None  # whose reference rows say which columns are evidence; None: its own, if any
+    yardstick: Yardstick = LEARNING  # these reference rows
+    stage: Stage | None = None  # the runs from which its own start
+    version: int = 1
+    overrides: tuple[tuple[str, JSON], ...] = ()  # a user's changes to every run
+
+    @property
+    def is_printed(self) -> bool:
+        """Whether it is a table or figure of the paper, not a study beside them."""
+        return self.place.removeprefix("Appendix ").startswith(("Table ", "Figure "))
+
+    @property
+    def units(self) -> Mapping[str, LayerUnit]:
+        """Field of a run -> the unit in which rows, sweeps and users write it."""
+        return self.paper.units
+
+    def row(self, row_id: str) -> Row:
+        """The row of that id; raises KeyError where there is none."""
+        return {row.id: row for row in self.rows}[row_id]
+
+    def scale(self, scale_id: str) -> Scale:
+        """The scale of that id; raises KeyError where there is none."""
+        return {scale.id: scale for scale in self.scales}[scale_id]
+
+    def rows_at(self, scale: Scale) -> tuple[Row, ...]:
+        """The rows that exist at a scale."""
+        return tuple(row for row in self.rows if scale.id in row.scales)
+
+    def columns_at(self, scale: Scale) -> tuple[Column, ...]:
+        """The columns that exist at a scale."""
+        return tuple(column for column in self.columns if scale.id in column.scales)
+
+    def narrowed(self, scale: Scale) -> Benchmark:
+        """The benchmark with only the columns that exist at a scale."""
+        return replace(self, columns=self.columns_at(scale))
+
+    def search(self, scale: Scale) -> Search:
+        """How settings are chosen at a scale: as the scale says, or as the paper did."""
+        return scale.search or Search(self.tuned)
+
+    def untuned(self, column: Column, scale: Scale) -> tuple[Row, ...]:
+        """The rows for which a scale's search has still to choose settings on a task."""
+        search = self.search(scale)
+        return tuple(
+            row
+            for row in self.rows_at(scale)
+            if search.is_open(column.task, row.tuned_as or row.id)
+            or (self.stage is not None and self.stage.is_untuned(row, column, scale))
+        )
+
+    def changes(self, row: Row, column: Column, scale: Scale) -> tuple[tuple[str, JSON], ...]:
+        """All changes of a row to the base configuration: its own, its tuned settings, then the user's.
+
+        Settings that were tuned for another row give way to a row's own changes; what a user swept of the row does not.
+        """
+        search = self.search(scale)
+        chosen = search.settings(column.task, row.tuned_as or row.id).items()
+        tuned = (*chosen, *row.changes.items()) if row.tuned_as else (*row.changes.items(), *chosen)
+        if row.tuned_as:
+            tuned = (*tuned, *search.swept.get((column.task, row.id), {}).items())
+        return (*tuned, *((name, value) for name, value in self.overrides if not row.is_fixed(name)))
+
+    def lineage(self, row: Row) -> tuple[Row, ...]:
+        """The rows of this table from whose outcomes a row's runs start, the first one first, and the row."""
+        return (*(self.lineage(self.row(row.begins)) if row.begins else ()), row)
+
+    def cell(self, row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+        """The configuration of a row, column, scale and seed; KeyError if a row starts from one that is missing."""
+        changes, at = expanded(self.changes(row, column, scale)), column.at(scale, self.scale(scale.id))
+        in_cell = ((name, self._in_cell(name, value, column, at)) for name, value in changes)
+        base = self.base(row, column, at, seed)
+        if self.stage is not None:
+            base = replace(base, initial=self.stage.cell(row, column, at))
+        config = with_changes(base, in_cell)
+        if not row.begins:
+            return config
+        # What a user swept of a row reaches the run from which it starts, as --set does.
+        swept = self.search(scale).swept.get((column.task, row.id), {}).items()
+        earlier = replace(self, overrides=(*swept, *self.overrides))
+        return replace(config, initial=earlier.cell(self.row(row.begins), column, scale, seed))
+
+    def _in_cell(self, name: str, value: JSON, column: Column, scale: Scale) -> JSON:
+        """The value of a change in a run: the one place where units are converted."""
+        if isinstance(value, ByScale):
+            value = value.of(scale.id)
+        if isinstance(value, ByTask):
+            value = value.of(column.task)
+        unit = self.units.get(name)
+        return unit.in_cell(value, column.task, scale.depth) if unit else value
+
+    def cells(
+        self, scale: Scale, seeds: Sequence[int], rows: Sequence[Row] = (), columns: Sequence[Column] = ()
+    ) -> list[tuple[Row, Column, Cell]]:
+        """Every (row, column, run) of the chosen part, column by column so that a task is loaded once."""
+        return [
+            (row, column, self.cell(row, column, scale, seed))
+            for column in (columns or self.columns_at(scale))
+            for seed in seeds
+            for row in (rows or self.rows_at(scale))
+        ]
+
+    def costed(self, row: Row, column: Column, scale: Scale) -> Cell | None:
+        """The run whose training `costing` is about: that of the stage, where a row starts from one, or its own."""
+        return self.stage.cell(row, column, scale) if self.stage else self.cell(row, column, scale, 0)
+
+    @property
+    def costed_rows(self) -> tuple[Row, ...]:
+        """The rows among which that of `costing.baseline` is: the stage's, or its own."""
+        return self.stage.benchmark.rows if self.stage else self.rows
+
+    def label(self, scale: Scale, columns: Iterable[Column]) -> str:
+        """A scale in words for these columns, separately for those on other data or encoders."""
+        names: dict[str, list[str]] = {}
+        for column in columns:
+            names.setdefault(column.at(scale, self.scale(scale.id)).label, []).append(column.name)
+        if len(names) < 2:
+            return next(iter(names), scale.label)
+        return "; ".join(f"{', '.join(columns)}: {label}" for label, columns in names.items())
+
+    def shown(self, name: str, value: JSON, scale: Scale | None = None) -> str:
+        """A change in words, in the unit in which it is written, and at a scale in the encoder's own too."""
+        value = value.of(scale.id) if isinstance(value, ByScale) and scale else value
+        unit = None if isinstance(value, ByScale) else self.units.get(name)
+        if unit:
+            return unit.shown(value, scale.depth if scale else None)
+        inner = name.removeprefix("initial.")
+        short = inner.removeprefix("options.").removeprefix("training.")
+        return f"{'initial ' if inner != name else ''}{short}={value.label if isinstance(value, Cell) else value}"
+
+
+def with_settings(benchmark: Benchmark, assignments: Sequence[str]) -> Benchmark:
+    """The benchmark with "field=value" applied to every run; its scales are labelled with the changes."""
+    if not assignments:
+        return benchmark
+    changes = [read_assignment(assignment) for assignment in assignments]
+
+    def label(scale: Scale) -> str:
+        return ", ".join(
+            f"{text} ({benchmark.shown(*change, scale)})" if change[0] in benchmark.units else text
+            for text, change in zip(assignments, changes, strict=True)
+        )
+
+    scales = tuple(replace(scale, changes=(*scale.changes, f"changed: {label(scale)}")) for scale in benchmark.scales)
+    return replace(benchmark, overrides=(*benchmark.overrides, *changes), scales=scales)

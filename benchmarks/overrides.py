@@ -1,0 +1,208 @@
+"""Changes to fields of a run's configuration, the same for rows, sweeps and a user's --set."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from benchmarks.errors import UserError
+from benchmarks.run_config import JSON, Cell, canonical_json
+
+FIXED = frozenset({"scale", "task", "source", "backbone"})  # they make a run one of its table: no change reaches them
+DEEPEST = 20  # levels of lists and groups in a value on the command line
+_OPTIONS = re.compile(r"(initial\.)*options")  # the options of a run, or of one from which it begins
+
+
+@dataclasses.dataclass(frozen=True)
+class ByScale:
+    """A value that differs between scales. at: scale -> value; other scales take `otherwise`."""
+
+    at: Mapping[str, JSON]
+    otherwise: JSON
+
+    def of(self, scale: str) -> JSON:
+        """The value at a scale."""
+        return self.at.get(scale, self.otherwise)
+
+    def __str__(self) -> str:
+        return f"{self.otherwise} ({', '.join(f'{value} at {scale}' for scale, value in self.at.items())})"
+
+
+@dataclasses.dataclass(frozen=True)
+class ByTask:
+    """A value that differs between tasks. at: task -> value."""
+
+    at: Mapping[str, JSON]
+
+    def of(self, task: str) -> JSON:
+        """The value for a task; raises KeyError where there is none."""
+        return self.at[task]
+
+    def __str__(self) -> str:
+        return "by task"
+
+
+@dataclasses.dataclass(frozen=True)
+class LayerUnit:
+    """The unit of an option that counts encoder layers: tables count the paper's, a run counts its encoder's.
+
+    Another encoder takes the layer at the same share of its depth.
+    """
+
+    name: str  # in words, such as "critical layer"
+    of: int  # layers of the paper's encoder
+    symbol: str = "c"
+    least: int = 0  # the smallest number, in either unit
+
+    def in_cell(self, value: JSON, task: str, depth: int) -> JSON:
+        """The number, or each of a list, in the encoder's layers; a mapping is read at the task; UserError if wrong."""
+        layer = value[task] if isinstance(value, Mapping) and task in value else value
+        if isinstance(layer, list | tuple):
+            return [self.in_cell(each, task, depth) for each in layer]
+        if not isinstance(layer, int) or isinstance(layer, bool) or not self.least <= layer <= self.of:
+            raise UserError(
+                f"{self.name} {layer!r}: expected {self.least} to {self.of}, of the paper's {self.of} layers"
+            )
+        return max(self.least, (2 * layer * depth + self.of) // (2 * self.of))  # nearest, a half goes up
+
+    def shown(self, value: JSON, depth: int | None = None) -> str:
+        """Both units in words, "c = 6 of 12 (3 of 6 layers)", or one where the encoder is as deep as the paper's."""
+        if isinstance(value, Mapping):
+            return f"{self.symbol} of {self.of} by task: " + ", ".join(f"{task} {c}" for task, c in value.items())
+        paper = f"{self.symbol} = {_listed(value)} of {self.of}"
+        if depth is None or depth == self.of:
+            return paper
+        return f"{paper} ({_listed(self.in_cell(value, '', depth))} of {depth} layers)"
+
+
+def _listed(value: JSON) -> str:
+    return ", ".join(str(each) for each in value) if isinstance(value, list | tuple) else str(value)
+
+
+def expanded(changes: Iterable[tuple[str, JSON]]) -> list[tuple[str, JSON]]:
+    """Changes with {"options": {…}} or {"initial.options": {…}} written as a change for each option."""
+    single: list[tuple[str, JSON]] = []
+    for name, value in changes:
+        if _OPTIONS.fullmatch(name) and isinstance(value, Mapping):
+            single += [(name, {}), *((f"{name}.{key}", inner) for key, inner in value.items())]
+        else:
+            single.append((name, value))
+    return single
+
+
+def options_in(changes: Mapping[str, JSON], group: str = "options") -> dict[str, JSON]:
+    """The options that changes set. group: "initial.options" for those of the earlier run."""
+    options: dict[str, JSON] = {}
+    for name, value in expanded(changes.items()):
+        if name == group:
+            options = {}
+        elif name.startswith(f"{group}."):
+            options = with_option(options, name.removeprefix(f"{group}."), value, group)
+    return options
+
+
+def with_option(options: Mapping[str, JSON], name: str, value: JSON, group: str = "options") -> dict[str, JSON]:
+    """The options with one set; "server.learning_rate" sets it inside its group, which is made where it is missing."""
+    key, _, inner = name.partition(".")
+    if not inner:
+        return {**options, key: value}
+    current = options.get(key, {})
+    if not isinstance(current, Mapping):
+        raise UserError(f"--set {group}: {name}: expected a group of options at {key}, found {current!r}")
+    return {**options, key: with_option(current, inner, value, group)}
+
+
+def with_changes(config: Cell, changes: Iterable[tuple[str, JSON]]) -> Cell:
+    """The configuration with each field set; raises UserError where there is no such field or the value is wrong."""
+    for name, value in changes:
+        try:
+            config = _changed(config, name, value, name)
+        except KeyError:
+            names = changeable(config)
+            near = difflib.get_close_matches(name, names, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise UserError(f"--set {name}: unknown field; expected one of {', '.join(names)}.{hint}") from None
+    return config
+
+
+def _changed(group: Any, path: str, value: JSON, name: str) -> Any:
+    """A strict dataclass with the field at a path set. name: the whole path, for messages. KeyError: no such field."""
+    key, dot, inner = path.partition(".")
+    if key in FIXED or key not in {field.name for field in dataclasses.fields(group)}:
+        raise KeyError(name)
+    current = getattr(group, key)
+    if dot and isinstance(current, Mapping) and inner:
+        value = with_option(current, inner, value, key)
+    elif dot and dataclasses.is_dataclass(current):
+        value = _changed(current, inner, value, name)
+    elif dot and key == "initial":
+        raise UserError(
+            f"--set {name}: expected a cell with {key}, whose fields can be changed, found one without it: "
+            f"choose rows that have it (--methods)"
+        )
+    elif dot or key == "training":
+        raise KeyError(name)
+    try:
+        return dataclasses.replace(group, **{key: value})
+    except ValueError as error:
+        raise UserError(f"--set {name}: {str(error).partition(': ')[2]}") from None
+
+
+def field_value(config: Any, name: str) -> JSON:
+    """The value of a field of `with_changes`; raises KeyError where the configuration has none."""
+    value = config
+    for key in name.split("."):
+        value = vars(value)[key] if dataclasses.is_dataclass(value) else (value or {})[key]
+    return value
+
+
+def changeable(config: Any, prefix: str = "") -> list[str]:
+    """The names of all fields that can be changed."""
+    names: list[str] = []
+    for field in dataclasses.fields(config):
+        value, name = getattr(config, field.name), f"{prefix}{field.name}"
+        if dataclasses.is_dataclass(value):
+            names += changeable(value, f"{name}.")
+        elif field.name not in FIXED:
+            names.append(f"{name}.<name>" if field.name == "options" else name)
+    return names
+
+
+def read_assignment(assignment: str) -> tuple[str, JSON]:
+    """Field and value of --set's "field=value"; raises UserError where it is malformed."""
+    name, equals, text = assignment.partition("=")
+    if not equals or not name:
+        raise UserError(f"--set {assignment}: expected field=value, such as training.learning_rate=3e-5")
+    return name, read_value("--set", name, text)
+
+
+def read_value(flag: str, name: str, text: str) -> JSON:
+    """A value on the command line: JSON, or else the text itself; raises UserError where it is not finite."""
+    value = parsed(flag, name, text, text)
+    try:
+        canonical_json(value)
+    except ValueError:
+        raise UserError(f"{flag} {name}: expected a finite number, found {text}") from None
+    return value
+
+
+def parsed(flag: str, name: str, text: str, otherwise: JSON) -> JSON:
+    """A text on the command line as JSON, or `otherwise` where it is not JSON."""
+    try:
+        value = json.loads(text)
+        if _depth(value) <= DEEPEST:
+            return value
+    except ValueError:
+        return otherwise
+    except RecursionError:
+        pass
+    raise UserError(f"{flag} {name}: expected at most {DEEPEST} levels of lists and groups, found more")
+
+
+def _depth(value: JSON) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if inner is None else 1 + max(map(_depth, inner), default=0)

@@ -1,0 +1,117 @@
+"""The configuration of one run: everything that, with data and weights, decides its result; and its identity."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Mapping
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from benchmarks.errors import UserError
+from fedsim.strict import from_json, later, strict, to_plain
+from fedsim.train_config import Training as Training
+
+JSON = Any
+# Raised whenever the engine's arithmetic changes meaning: results of other versions belong to other configurations.
+# 1: the transformers library's layers. 2: layers over packed tokens, dropout of their own, precision by measurement.
+ENGINE_VERSION = 2
+VALIDATION = "validation"  # the evaluation by which a round is chosen
+# What a scale, a task or an algorithm may be called: these enter file names, and results come from elsewhere, too.
+NAME = re.compile(r"\w[\w.-]{0,63}", re.ASCII)
+
+
+def canonical_json(value: JSON) -> str:
+    """One text for one value: sorted keys, no spaces, no NaN."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def digest(value: JSON, length: int = 16) -> str:
+    """Hexadecimal SHA-256 of the canonical JSON, cut to `length` digits."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:length]
+
+
+def _require_name(value: str) -> str:
+    if not NAME.fullmatch(value):
+        raise ValueError("a name of at most 64 letters, digits, '_', '.' and '-', as it enters file names")
+    return value
+
+
+Name = Annotated[str, AfterValidator(_require_name)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+@strict(UserError)
+class Cell:
+    """One run."""
+
+    scale: Name
+    task: Name
+    task_version: int
+    source: str  # "generated", or the family of the real dataset, such as "glue"
+    backbone: str
+    clients: Annotated[int, Field(gt=0)]
+    partition: Mapping[str, JSON]  # as `partitions.describe` gives it
+    algorithm: Name
+    options: Mapping[str, JSON]  # the algorithm's
+    training: Training
+    seed: Seed
+    codec: str = "fp32"
+    test_share: float = Field(default=0.2, ge=0, lt=1)  # of each client's examples
+    holdout: Literal["test", "validation"] = "test"  # is scored; for tuning a share of the training part
+    engine_version: int = ENGINE_VERSION
+    head: str = later("pooled")  # on the encoder: a name of fedsim.models.heads
+    validation_share: float = later(0.0, ge=0, lt=1)  # of a client's training part, to choose a round by
+    data_seed: Seed | None = later(None)  # which client holds which examples; None: `seed`
+    grouped: bool = later(False)  # no first text is both trained on and held back
+    central_share: float = later(1.0, gt=0, le=1)  # of each central set, a random part that is scored
+    initial: Cell | None = later(None)  # the run from whose outcome the model starts
+
+    def to_json(self) -> dict[str, JSON]:
+        """The configuration as plain JSON values, without later fields that have their default."""
+        value: dict[str, JSON] = json.loads(canonical_json(to_plain(self)))
+        return value
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, JSON]) -> Cell:
+        """The configuration that `to_json` wrote; raises ValueError where it is not one."""
+        return from_json(cls, json.dumps(value))
+
+    @cached_property  # tables, claims and gates ask every record for it, and for the next
+    def spec_id(self) -> str:
+        """Identity of the definition, without the inputs' digests: what a report joins on."""
+        return digest(to_plain(self))
+
+    @cached_property
+    def definition_id(self) -> str:
+        """Identity of the definition, whatever the engine's version: by which a report finds older records, too."""
+        return digest(_without(to_plain(self), ("engine_version",)))
+
+    @property
+    def place_id(self) -> str:
+        """Identity of the definition, whatever the engine's version and the seed."""
+        return digest(_without(to_plain(self), ("engine_version", "seed")))
+
+    def cell_id(self, inputs: Mapping[str, str]) -> str:
+        """Identity of the run: the definition with the digests of its inputs (data, backbone)."""
+        return digest({"cell": to_plain(self), "inputs": dict(inputs)})
+
+    @property
+    def cohort_size(self) -> int:
+        """How many clients take part in a round, as the engine draws them (`fedsim.engine.drawn_places`)."""
+        return max(1, int(self.training.participation * self.clients + 0.5))
+
+    @property
+    def label(self) -> str:
+        """Short readable name, for files and progress lines."""
+        return f"{self.scale}-{self.task}-{self.algorithm}-s{self.seed}"
+
+
+def _without(value: JSON, names: Collection[str]) -> JSON:
+    """A plain value without these names, in nested groups too."""
+    if isinstance(value, Mapping):
+        return {key: _without(inner, names) for key, inner in value.items() if key not in names}
+    return [_without(inner, names) for inner in value] if isinstance(value, list) else value

@@ -1,0 +1,98 @@
+"""Frozen data classes that check their fields: pydantic's strict types and limits, and one plain sentence on error."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any, TypeVar, cast, dataclass_transform
+
+import pydantic.dataclasses
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+T = TypeVar("T")
+EXPECTED = {  # pydantic's kind of error -> the expected value; {…}: what pydantic says of the limit
+    "missing": "a value",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "string_type": "a text",
+    "bool_type": "true or false",
+    "dict_type": "a group of fields",
+    "tuple_type": "a list",
+    "dataclass_type": "a group of fields",
+    "dataclass_exact_type": "a {class_name}",
+    "string_pattern_mismatch": "a text like {pattern}",
+    "literal_error": "{expected}",
+    "greater_than": "a number above {gt:g}",
+    "greater_than_equal": "a number of at least {ge:g}",
+    "less_than": "a number below {lt:g}",
+    "less_than_equal": "a number of at most {le:g}",
+}
+LONGEST = 80  # characters of a wrong value in a message
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field, Field))
+def strict(error: type[Exception]) -> Callable[[type[T]], type[T]]:
+    """Make a frozen dataclass whose fields are checked whenever one is built, by `dataclasses.replace` too.
+
+    A whole number may stand for a float; no other value is converted, and NaN and infinities are refused.
+
+    Args:
+        error: Raised with one sentence where a field is wrong.
+    """
+
+    def decorate(kind: type[T]) -> type[T]:
+        config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+        made: Any = pydantic.dataclasses.dataclass(frozen=True, config=config)(kind)
+        check = made.__init__
+
+        @wraps(check)
+        def init(self: Any, *values: Any, **fields: Any) -> None:
+            try:
+                check(self, *values, **fields)
+            except ValidationError as wrong:
+                raise error(first_problem(wrong, made)) from None
+
+        made.__init__ = init
+        return cast(type[T], made)
+
+    return decorate
+
+
+def later(default: Any, **limits: Any) -> Any:
+    """A field that came later: `to_plain` leaves it out at its default, so that earlier identities stay."""
+    return Field(default=default, exclude_if=lambda value: value == default, **limits)
+
+
+def first_problem(wrong: ValidationError, kind: type) -> str:
+    """The first problem of a value as one sentence: its place, what was expected, and what was found."""
+    problem = wrong.errors(include_url=False)[0]
+    names = [field.name for field in dataclasses.fields(kind)]
+    first, *rest = problem["loc"] or ("the whole",)
+    place = ".".join(map(str, (names[first] if isinstance(first, int) else first, *rest)))
+    if problem["type"] == "unexpected_keyword_argument":
+        return f"{place}: expected one of {', '.join(names)}, found an unknown field"
+    default = problem["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+    expected = EXPECTED.get(problem["type"], default).format(**problem.get("ctx", {}))
+    value = repr(problem["input"])
+    shown = value if len(value) <= LONGEST else f"{value[:LONGEST]}…"
+    return f"{place}: expected {expected}, found {'nothing' if problem['type'] == 'missing' else shown}"
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def to_plain(value: Any) -> Any:
+    """A strict dataclass as plain JSON values, without the later fields that have their default."""
+    return _adapter(cast(Any, type(value))).dump_python(value, mode="json")
+
+
+def from_json(kind: type[T], text: str | bytes) -> T:
+    """The strict dataclass that a JSON text holds; raises ValueError with one sentence where it does not."""
+    try:
+        return cast(T, _adapter(cast(Any, kind)).validate_json(text))
+    except ValidationError as wrong:
+        raise ValueError(first_problem(wrong, kind)) from None

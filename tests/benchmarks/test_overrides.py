@@ -1,0 +1,266 @@
+"""Rows, sweeps and --set change a run through one function, which reaches every field; units are converted once."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.cli.main import main
+from benchmarks.errors import UserError
+from benchmarks.experiment import Benchmark, Column, Row, Scale, with_settings
+from benchmarks.federation import load_inputs
+from benchmarks.fedsplitbert.setup import FEDAVG, FEDSPLITBERT, LAYERS_IN_PRINT
+from benchmarks.overrides import ByScale, LayerUnit, field_value, options_in
+from benchmarks.registry import benchmark, benchmark_ids, with_backbone
+from benchmarks.results import read_records
+from benchmarks.run_config import Cell
+from benchmarks.settings import Settings
+
+pytestmark = pytest.mark.usefixtures("untuned")
+
+TABLE = benchmark("fedsplitbert-table3")
+LITE = TABLE.scale("lite")
+UNIT = LayerUnit("local layers", of=12, symbol="m^L", least=1)
+CellsOf = Callable[..., list[Cell]]
+Words = Callable[..., list[str]]
+
+
+def cell_of(row: Row, table: Benchmark = TABLE, scale: Scale = LITE) -> Cell:
+    return table.cell(row, table.columns[0], scale, 0)
+
+
+def staged() -> Benchmark:
+    """The table with runs that start from FedSplitBERT's."""
+
+    def base(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+        first = TABLE.cell(FEDSPLITBERT, column, scale, 7)
+        return dataclasses.replace(TABLE.base(row, column, scale, seed), initial=first)
+
+    units = {"initial.options.critical_layer": UNIT}
+    return dataclasses.replace(TABLE, base=base, paper=dataclasses.replace(TABLE.paper, units=units))
+
+
+# ---- fields ----------------------------------------------------------------------------------------------------
+
+CHANGES: dict[str, Any] = {
+    "task_version": 2,
+    "clients": 7,
+    "partition": {"scheme": "equal"},
+    "partition.size": 9,
+    "algorithm": "central",
+    "options.server.tau": 0.5,
+    "training.rounds": 9,
+    "training.learning_rate": 0.25,
+    "training.padding": "fixed",
+    "training.clip_norm": None,
+    "codec": "fp16",
+    "test_share": 0.5,
+    "holdout": "validation",
+    "data_seed": 4,
+    "grouped": True,
+    "initial.algorithm": "central",
+    "initial.training.decay": 0.5,
+    "initial.options.embeddings": "global",
+    "initial.seed": 3,
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_row_and_a_user_reach_the_same_field(name: str) -> None:
+    value, table = CHANGES[name], staged() if "initial" in name else TABLE
+    text = value if isinstance(value, str) else json.dumps(value)
+    by_row, by_user = (
+        cell_of(FEDAVG.changed({name: value}), table),
+        cell_of(FEDAVG, with_settings(table, [f"{name}={text}"])),
+    )
+    assert by_row == by_user
+    assert repr(field_value(by_row, name)) == repr(value)
+    assert by_row.spec_id != cell_of(FEDAVG, table).spec_id
+
+
+@pytest.mark.parametrize("benchmark_id", benchmark_ids())
+def test_no_table_ignores_what_a_row_changes(benchmark_id: str) -> None:
+    table = benchmark(benchmark_id)
+    for scale in table.scales:
+        changed = cell_of(table.rows[0].changed({"head": "hsum", "codec": "bf16", "clients": 4}), table, scale)
+        assert (changed.head, changed.codec, changed.clients) == ("hsum", "bf16", 4)
+
+
+def test_a_setting_labels_every_scale_changes_every_cell_and_comes_last() -> None:
+    changed = with_settings(TABLE, ["training.rounds=3", "training.rounds=7", "codec=bf16"])
+    for scale, own in zip(TABLE.scales, changed.scales, strict=True):
+        assert own.label == f"{scale.label}; changed: training.rounds=3, training.rounds=7, codec=bf16"
+        chosen = changed.cells(own, [0, 1])
+        assert {(cell.training.rounds, cell.codec) for row, _, cell in chosen if not row.fixed} == {(7, "bf16")}
+        assert {(cell.training.rounds, cell.codec) for row, _, cell in chosen if row.fixed} == {(1, "bf16")}
+        earlier = [cell.initial for _, _, cell in chosen if cell.initial is not None]
+        assert {(cell.training.rounds, cell.codec) for cell in earlier} == {(7, "bf16")}
+        ids = {cell.spec_id for _, _, cell in chosen}
+        assert not ids & {cell.spec_id for _, _, cell in TABLE.cells(scale, [0, 1])}
+    assert with_settings(TABLE, []) is TABLE
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("training.rounds=1.5", "--set training.rounds: expected a whole number, found 1.5"),
+        ("training.rounds=two", "--set training.rounds: expected a whole number, found 'two'"),
+        ("training.rounds=0", "--set training.rounds: expected a number above 0, found 0"),
+        ("training.learning_rate=fast", "--set training.learning_rate: expected a number, found 'fast'"),
+        ("training.learning_rate=NaN", "--set training.learning_rate: expected a finite number, found NaN"),
+        ("training.padding=widest", "--set training.padding: expected 'longest' or 'fixed', found 'widest'"),
+        ("codec=16", "--set codec: expected a text, found 16"),
+        ("grouped=1", "--set grouped: expected true or false, found 1"),
+        ("data_seed=one", "--set data_seed: expected a whole number, found 'one'"),
+        ("options=x", "--set options: expected a group of fields, found 'x'"),
+        ("options.server=adam options.server.tau=1", "expected a group of options at server, found 'adam'"),
+        ("initial.seed=1", "--set initial.seed: expected a cell with initial, .* found one without it"),
+        ("training.round=2", "unknown field; expected one of .*options.<name>, .* Did you mean 'training.rounds'"),
+        ("training.rounds", "--set training.rounds: expected field=value, such as"),
+        (f"options.a={'[' * 21}{']' * 21}", "expected at most 20 levels of lists and groups, found more"),
+    ],
+)
+def test_a_wrong_setting_is_one_sentence(assignment: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        cell_of(FEDAVG, with_settings(TABLE, assignment.split()))
+
+
+@pytest.mark.parametrize(
+    "name", ["mood", "training", "training.rounds.x", "head.x", "scale", "task", "source", "backbone", "initial.scale"]
+)
+def test_fields_that_make_a_run_one_of_its_table_and_unknown_ones_are_refused(name: str) -> None:
+    with pytest.raises(UserError, match=rf"--set {name}: unknown field; expected one of .*clients, .*training\.rounds"):
+        cell_of(FEDAVG.changed({name: "x"}), staged())
+
+
+# ---- options and earlier runs ----------------------------------------------------------------------------------
+
+
+def test_all_options_at_once_are_each_of_them() -> None:
+    whole = Row("x", "X", {"algorithm": "fedsplitbert", "options": {"critical_layer": 6, "server": {"tau": 1.0}}})
+    each = Row("x", "X", {"algorithm": "fedsplitbert", "options.critical_layer": 6, "options.server.tau": 1.0})
+    assert cell_of(whole) == cell_of(each)
+    assert cell_of(whole).options == {"critical_layer": 3, "server": {"tau": 1.0}}
+    assert whole.options == each.options == {"critical_layer": 6, "server": {"tau": 1.0}}
+    assert cell_of(each.changed({"options": {"embeddings": "global"}})).options == {"embeddings": "global"}
+    assert each.changed({"options.server": {"tau": 2.0}}).options == {"critical_layer": 6, "server": {"tau": 2.0}}
+    earlier = {"initial.options": {"critical_layer": ByScale({"lite": 4}, otherwise=6), "embeddings": "global"}}
+    first = cell_of(FEDAVG.changed(earlier), staged()).initial
+    assert first is not None
+    assert first.options == {"critical_layer": 2, "embeddings": "global"}
+    assert options_in({"initial.options.a": 1, "options.b": 2}, "initial.options") == {"a": 1}
+
+
+def test_a_run_may_start_from_none_or_from_another() -> None:
+    alone = FEDAVG.changed({"initial": None})
+    assert cell_of(alone, staged()) == cell_of(FEDAVG) == cell_of(FEDAVG, with_settings(staged(), ["initial=null"]))
+    other = cell_of(FEDSPLITBERT)
+    assert cell_of(FEDAVG.changed({"initial": other})).initial == other
+    with pytest.raises(KeyError):
+        field_value(cell_of(alone), "initial.seed")
+    fixed = FEDAVG.changed({"initial": None}, fixed=("initial",))  # no --set on earlier runs is for it
+    assert cell_of(fixed, with_settings(staged(), ["initial.seed=1", "training.rounds=9"])).initial is None
+
+
+# ---- units -----------------------------------------------------------------------------------------------------
+
+
+def test_a_critical_layer_is_converted_in_one_place_for_rows_and_users() -> None:
+    by_scale = FEDSPLITBERT.changed({"options.critical_layer": ByScale({"demo": 12}, otherwise=8)})
+    for scale, layer, expected in (("demo", 12, 4), ("lite", 8, 4), ("paper", 8, 8)):
+        at = TABLE.scale(scale)
+        changed = with_settings(TABLE, [f"options.critical_layer={layer}"])
+        assert cell_of(by_scale, scale=at).options == cell_of(FEDSPLITBERT, changed, at).options
+        assert cell_of(by_scale, scale=at).options == {"critical_layer": expected}
+    by_task, paper = FEDSPLITBERT.changed({"options.critical_layer": LAYERS_IN_PRINT}), TABLE.scale("paper")
+    layers = {column.task: TABLE.cell(by_task, column, paper, 0).options["critical_layer"] for column in TABLE.columns}
+    assert layers == LAYERS_IN_PRINT
+
+
+def test_both_units_are_shown() -> None:
+    unit = LayerUnit("critical layer", of=12)
+    assert unit.shown(6) == unit.shown(6, 12) == "c = 6 of 12"
+    assert unit.shown(6, 6) == "c = 6 of 12 (3 of 6 layers)"
+    assert unit.shown({"rte": 8, "cola": 6}) == "c of 12 by task: rte 8, cola 6"
+    assert UNIT.shown([4, 6], 6) == "m^L = 4, 6 of 12 (2, 3 of 6 layers)"
+    changed = with_settings(TABLE, ["options.critical_layer=8", "codec=fp16"]).scale("lite")
+    assert changed.label.endswith("; changed: options.critical_layer=8 (c = 8 of 12 (4 of 6 layers)), codec=fp16")
+    by_scale, table = ByScale({"demo": 12}, otherwise=6), staged()
+    assert TABLE.shown("options.critical_layer", by_scale, LITE) == "c = 6 of 12 (3 of 6 layers)"
+    assert TABLE.shown("options.critical_layer", by_scale) == "critical_layer=6 (12 at demo)"
+    assert table.shown("initial.options.critical_layer", 6, LITE) == "m^L = 6 of 12 (3 of 6 layers)"
+    assert table.shown("initial.training.rounds", 4) == "initial rounds=4"
+    assert table.shown("initial", cell_of(FEDAVG)) == "initial=lite-mrpc-fedavg-s0"
+
+
+def test_a_unit_may_have_a_minimum_and_lists() -> None:
+    assert [UNIT.in_cell(layers, "", 4) for layers in (1, 2, 3, 6, 12)] == [1, 1, 1, 2, 4]
+    assert LayerUnit("critical layer", of=12).in_cell(1, "", 4) == 0
+    assert UNIT.in_cell({"rte": [6, 12]}, "rte", 6) == [3, 6]
+    for wrong in (0, 13, [6, 0], True, "6", 1.5, None, {"other": 6}):
+        with pytest.raises(UserError, match=r"local layers .*: expected 1 to 12, of the paper's 12 layers"):
+            UNIT.in_cell(wrong, "rte", 6)
+
+
+# ---- another encoder -------------------------------------------------------------------------------------------
+
+
+def test_another_encoder_labels_the_scale_and_changes_its_cells(tiny_encoder: Path) -> None:
+    own = with_backbone(LITE, str(tiny_encoder))
+    assert (own.backbone, own.depth, own.label) == ("my-encoder", 4, f"{LITE.label}; on my-encoder")
+    assert cell_of(FEDSPLITBERT, scale=own).options == {"critical_layer": 2}  # half of this encoder's depth, too
+    assert with_backbone(LITE, None) is with_backbone(LITE, LITE.backbone) is LITE
+
+
+def test_weights_of_the_same_name_are_told_apart(tiny_encoder: Path, tmp_path: Path, cells_of: CellsOf) -> None:
+    copy = tmp_path / tiny_encoder.name
+    shutil.copytree(tiny_encoder, copy)
+
+    def digest(folder: Path) -> str:
+        cell = dataclasses.replace(cells_of(["fedavg"])[0], backbone=folder.name)
+        return load_inputs(cell, Settings(backbone=str(folder))).digests["backbone"]
+
+    assert digest(copy) == digest(tiny_encoder)  # the same content is the same encoder wherever it lies
+    changed = tmp_path / "changed" / tiny_encoder.name
+    shutil.copytree(tiny_encoder, changed)
+    content = bytearray((changed / "model.safetensors").read_bytes())
+    content[-1] ^= 1
+    (changed / "model.safetensors").write_bytes(content)
+    assert digest(changed) != digest(tiny_encoder)
+
+
+@pytest.mark.slow
+def test_changed_cells_are_reported_only_under_their_changes(
+    tmp_path: Path, run_words: Words, tiny_encoder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = ["--backbone", str(tiny_encoder)]
+    assert main([*run_words(tmp_path, "local-majority", "test_share=0.5"), *changes]) == 0
+    (record,) = read_records(tmp_path / "records")
+    assert (record.cell.backbone, record.cell.test_share) == ("my-encoder", 0.5)
+    assert record.inputs["backbone"]["origin"] == {"from": "folder"}
+    assert str(tiny_encoder) not in json.dumps(record.to_json())  # no path of this machine
+    report = ["report", TABLE.id, "--results-dir", str(tmp_path)]
+    for others in ([], changes, ["--set", "test_share=0.5"], [*changes, "--set", "test_share=0.4"]):
+        assert main([*report, *others]) == 2
+        assert "belongs to what was asked for" in capsys.readouterr().err
+    (written,) = (tmp_path / "reports" / TABLE.id).glob("demo-changed-*/table.md")
+    written.unlink()
+    assert main([*report, *changes, "--set", "test_share=0.5"]) == 0
+    assert "on my-encoder" in written.read_text()
+
+
+def test_empty_variables_are_as_good_as_none(
+    tmp_path: Path, run_words: Words, monkeypatch: pytest.MonkeyPatch, finished_results: Path
+) -> None:
+    """As an `export BACKBONE=` in a job script leaves them."""
+    for name in ("BACKBONE", "DATA_DIR", "RESULTS_DIR"):
+        monkeypatch.setenv(name, "")
+    shutil.copytree(finished_results / "records", tmp_path / "records")
+    assert main(run_words(tmp_path, "fedsplitbert", "training.rounds=1")) == 0
+    assert len(list(read_records(tmp_path / "records"))) == 1

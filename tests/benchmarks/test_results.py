@@ -1,0 +1,243 @@
+"""Results: what their files hold, and which files are refused."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.errors import UserError
+from benchmarks.results import (
+    CHECKSUM,
+    LedgerEntry,
+    RoundRecord,
+    RunRecord,
+    checksum,
+    read_record,
+    read_records,
+    record_from_json,
+    write_record,
+    write_text,
+)
+from fedsim.wire import Channel
+from tests.benchmarks.test_run_config import CELL, INPUTS, JSON
+from tests.conftest import ROOT
+
+SCORES = ({"test": {"f1": 0.5, "accuracy": None}}, {"test": {"f1": 0.7, "accuracy": 0.5}})
+RECORD = RunRecord(
+    cell=CELL,
+    cell_id=CELL.cell_id(INPUTS),
+    inputs={
+        "data": {"digest": "d1", "origin": "folder: MRPC/train.tsv", "skipped": ["MRPC/dev.tsv:3: é"]},
+        "backbone": {"digest": "b1", "origin": {"from": "folder"}},
+    },
+    partition={"scheme": "label-table", "sizes": [20, 20]},
+    clients=({"client": 0, "train": 16, "test": 4}, {"client": 1, "train": 16, "test": 5}),
+    rounds=tuple(
+        RoundRecord(number, (0, 1), 0.6 / number, (0.5, 0.7), {"test": {"f1": f1, "accuracy": None}}, SCORES, 40, 30)
+        for number, f1 in ((1, 0.8), (2, 0.6))
+    ),
+    sampling_errors={"test": {"f1": 0.02, "accuracy": None}},
+    setup_bytes=100,
+    ledger=(
+        LedgerEntry(0, 0, "down", "parameters", 25, 100),
+        LedgerEntry(1, 0, "up", "parameters", 10, 40, 2),
+        LedgerEntry(1, 1, "down", "parameters", 10, 30),
+        LedgerEntry(2, 0, "up", "parameters", 10, 40),
+        LedgerEntry(2, 1, "down", "parameters", 10, 30),
+    ),
+    environment={"revision": "abc", "versions": {"torch": "2"}},
+    timing={"train_seconds": 1.5, "setup_seconds": 0.5},
+    finished="2026-01-01T00:00:00+00:00",
+)
+COMMITTED = sorted(ROOT.glob("benchmarks/*/records/*.json"))
+replace = dataclasses.replace
+
+
+# ---- content ---------------------------------------------------------------------------------------------------
+
+
+def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
+    path = write_record(tmp_path, RECORD)
+    assert path.name == f"lite-mrpc-fedsplitbert-s0-{RECORD.cell_id}.json"
+    again = read_record(path)
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    assert kept.pop(CHECKSUM) == checksum(kept)
+    assert again.to_json() == kept
+    assert (again.rounds, again.ledger, again.outcome) == (RECORD.rounds, RECORD.ledger, RECORD.outcome)
+    assert again.folder == tmp_path
+    assert [record.cell_id for record in read_records(tmp_path)] == [RECORD.cell_id]
+    assert path.stat().st_mode & 0o777 == 0o644  # readable for others, as other results are
+
+
+@pytest.mark.parametrize("path", COMMITTED[::50], ids=lambda path: path.stem)
+def test_a_committed_record_is_written_as_it_was(path: Path, tmp_path: Path) -> None:
+    assert write_record(tmp_path, read_record(path)).read_bytes() == path.read_bytes()
+
+
+def test_what_the_first_records_do_not_know_is_written_where_there_is_some() -> None:
+    later = {"chosen_by": "test/f1", "predictions": {"sha256": "ab"}, "diverged": {"round": 3, "reason": "no loss"}}
+    assert not later.keys() & RECORD.to_json().keys()
+    assert not any("pooled_scores" in entry for entry in RECORD.to_json()["rounds"])
+    rounds = tuple(replace(entry, pooled_scores={"test": {"f1": 0.25}}) for entry in RECORD.rounds)
+    again = record_from_json(replace(RECORD, rounds=rounds, **later).to_json())
+    assert (again.chosen_by, again.predictions, again.diverged) == tuple(later.values())
+    assert again.rounds == rounds
+
+
+def test_a_ledger_without_numbers_of_messages_is_read() -> None:
+    value = RECORD.to_json()
+    value["ledger"] = [row[:6] for row in value["ledger"]]
+    assert record_from_json(value).ledger == tuple(entry._replace(messages=1) for entry in RECORD.ledger)
+
+
+def test_10_000_payloads_a_round_are_a_small_record(tmp_path: Path) -> None:
+    channel, payload = Channel(), {"activations": torch.zeros(8)}
+    for channel.round in (1, 2):
+        for number in range(10_000):
+            channel.to_server(number % 2, payload, "activations")
+            channel.to_client(number % 2, payload, "gradients")
+    ledger = tuple(LedgerEntry(*row) for row in channel.ledger.rows)
+    assert len(ledger) == 2 * 2 * 2
+    assert {(entry.messages, entry.values, entry.bytes) for entry in ledger} == {(5000, 40_000, 160_000)}
+    rounds = tuple(replace(entry, up_bytes=2 * 160_000, down_bytes=2 * 160_000) for entry in RECORD.rounds)
+    path = write_record(tmp_path, replace(RECORD, rounds=rounds, ledger=ledger, setup_bytes=0))
+    assert read_record(path).ledger == ledger
+
+
+def test_the_outcome_leaves_out_only_when_and_where() -> None:
+    inputs = {name: {**entry, "origin": "elsewhere"} for name, entry in RECORD.inputs.items()}
+    elsewhere = replace(RECORD, environment={"revision": "def"}, timing={}, finished="2027", inputs=inputs)
+    assert elsewhere.outcome == RECORD.outcome
+    changes = {"rounds": RECORD.rounds[:1], "ledger": RECORD.ledger[:1], "sampling_errors": {}, "partition": {}}
+    for name, value in changes.items():
+        assert replace(RECORD, **{name: value}).outcome != RECORD.outcome
+
+
+def test_scores_of_the_last_and_of_the_best_round() -> None:
+    assert (RECORD.score("test/f1"), RECORD.score("test/f1", "best")) == (0.6, 0.8)
+    assert RECORD.score("test/accuracy") is RECORD.score("test/accuracy", "best") is None
+    assert RECORD.score("mismatched/accuracy") is None  # an evaluation that the data lacked
+    with pytest.raises(KeyError):
+        RECORD.score("test/bleu")
+    chosen = replace(RECORD, chosen_by="test/f1")
+    assert (chosen.chosen_round, chosen.at_last_round().chosen_round) == (1, 2)
+    assert RECORD.examples("test") == 9
+
+
+def test_a_diverged_run_has_no_score_however_well_it_began() -> None:
+    stopped = replace(RECORD, diverged={"round": 3, "reason": "no finite loss"})
+    assert stopped.divergence == "diverged in round 3"
+    assert stopped.by_round("test/f1") == (0.8, 0.6)
+    assert stopped.score("test/f1") is stopped.score("test/f1", "best") is None
+
+
+# ---- files -----------------------------------------------------------------------------------------------------
+
+
+def test_a_finished_record_is_never_overwritten(tmp_path: Path) -> None:
+    path = write_record(tmp_path, RECORD)
+    before = path.read_bytes()
+    assert write_record(tmp_path, replace(RECORD, finished="2027-01-01T00:00:00+00:00")) == path
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_crash_while_writing_leaves_the_old_file(step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "folder" / "text"
+    write_text(path, "old")
+
+    def crash(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os if step == "fsync" else Path, step, crash)
+    with pytest.raises(OSError, match="No space left"):
+        write_text(path, "new and longer")
+    assert path.read_text() == "old"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def forged(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """A record with a change, and the checksum of its new content."""
+    value = json.loads(json.dumps(RECORD.to_json()))
+    change(value)
+    value[CHECKSUM] = checksum(value)
+    path.write_text(json.dumps(value), encoding="utf-8")
+    return path
+
+
+def first(value: dict[str, Any]) -> dict[str, Any]:
+    return value["rounds"][0]
+
+
+CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "another schema": (lambda value: value.update(schema=0), "record schema 0, this version reads 1"),
+    "no schema": (lambda value: value.pop("schema"), "schema"),
+    "no ledger": (lambda value: value.pop("ledger"), "ledger: expected a value, found nothing"),
+    "an unknown field": (lambda value: value.update(mood="good"), "mood: .* found an unknown field"),
+    "a text for a number": (lambda value: first(value).update(up_bytes="12"), r"rounds.0.up_bytes: .*whole number"),
+    "a truth for a number": (lambda value: value.update(setup_bytes=True), "setup_bytes: expected a whole number"),
+    "a score in words": (lambda value: first(value)["scores"]["test"].update(f1="high"), r"rounds.0.scores.test.f1"),
+    "clients as a number": (lambda value: value.update(clients=3), "clients: expected a list, found 3"),
+    "no such rounds": (lambda value: value["cell"]["training"].update(rounds=0), "cell.training.rounds: .* above 0"),
+    "another codec": (lambda value: value["cell"].update(codec="fp16"), "it was changed after the run"),
+    "other data": (lambda value: value["inputs"]["data"].update(digest="d2"), "it was changed after the run"),
+    "another id": (lambda value: value.update(cell_id="0" * 16), "it was changed after the run"),
+    "fewer clients": (lambda value: value["clients"].pop(), "clients: expected 2, found 1"),
+    "other bytes": (lambda value: first(value).update(up_bytes=1), r"round 1: 1 bytes up, and 40 in the ledger"),
+    "another ledger": (lambda value: value["ledger"].pop(), "in the ledger"),
+    "bytes below 0": (lambda value: value["ledger"][0].__setitem__(5, -1), "ledger.0.5: .* at least 0"),
+    "a third direction": (lambda value: value["ledger"][0].__setitem__(2, "across"), "ledger.0.2: .*up.down"),
+    "a client too many": (lambda value: value["ledger"][0].__setitem__(1, 99), "one of the rounds and clients"),
+    "a round twice": (lambda value: value["rounds"].append(value["rounds"][-1]), "expected 1, 2, 3 and so on"),
+    "an encoder from nowhere": (lambda value: value["inputs"]["backbone"].pop("origin"), "the origin of the backbone"),
+    "no rounds": (lambda value: value["rounds"].clear(), "expected some of a cell that did not diverge"),
+    "a stranger": (lambda value: first(value).update(cohort=[7]), "a cohort of clients that there are not"),
+    "scores of one": (lambda value: first(value)["client_scores"].pop(), "expected scores of 2 clients, found 1"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_record_that_no_run_can_have_written_is_refused(name: str, tmp_path: Path) -> None:
+    change, found = CHANGES[name]
+    path = forged(tmp_path / "it.json", change)
+    with pytest.raises(UserError, match=rf"it\.json: expected a record of a finished cell, found a damaged .*{found}"):
+        read_record(path)
+
+
+def test_a_record_that_was_edited_is_refused(tmp_path: Path) -> None:
+    assert read_record(forged(tmp_path / "it.json", lambda value: None)).outcome == RECORD.outcome
+    path = write_record(tmp_path, RECORD)
+    path.write_text(path.read_text().replace('"train_loss": 0.6', '"train_loss": 0.1'))
+    with pytest.raises(UserError, match="does not have its checksum: it was changed after the run"):
+        read_record(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b'{"schema": NaN}', b"[" * 100_000])
+def test_a_file_that_is_not_json_is_refused(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "it.json").write_bytes(content)
+    with pytest.raises(UserError, match=r"it.json: expected a record of a finished cell.*Restore the file, or move"):
+        read_record(tmp_path / "it.json")
+
+
+@given(field=st.sampled_from([None, *RECORD.to_json()]), value=JSON)
+def test_any_json_is_a_record_or_one_error(
+    field: str | None, value: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.json"
+    if field is None:
+        path.write_text(json.dumps(value))
+    else:
+        forged(path, lambda whole: whole.update({field: value}))
+    with contextlib.suppress(UserError):
+        record = read_record(path)  # any other error fails the test
+        assert record_from_json(record.to_json()) == record

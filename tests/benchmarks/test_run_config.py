@@ -1,0 +1,164 @@
+"""A run's configuration: its identity, what it refuses, and the fields that came later."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.errors import UserError
+from benchmarks.run_config import Cell, Training
+from fedsim.errors import FederationError
+from tests.conftest import ROOT
+
+INPUTS = {"data": "d1", "backbone": "b1"}
+CELL = Cell(
+    scale="lite",
+    task="mrpc",
+    task_version=1,
+    source="glue",
+    backbone="all-MiniLM-L6-v2",
+    clients=2,
+    partition={"scheme": "label-table", "shares": ((5, 95), (25, 75), (75, 25)), "size": None},
+    algorithm="fedsplitbert",
+    options={"critical_layer": 3},
+    training=Training(rounds=2, learning_rate=5e-5, batch_size=16),
+    seed=0,
+)
+# A field -> another value of it.
+LATER: dict[str, Any] = {
+    "head": "psum", "validation_share": 0.1, "data_seed": 0, "grouped": True, "central_share": 0.5, "initial": CELL,
+}  # fmt: skip
+LATER_TRAINING: dict[str, Any] = {
+    "schedule": "linear", "warmup": 0.1, "clip_norm": 1.0, "decayed": "matrices", "optimizer": "kept", "decay": 0.7,
+    "beta2": 0.98, "epsilon": 1e-6, "kernels": "reference", "stop": 1,
+}  # fmt: skip
+FIRST: dict[str, Any] = {
+    "scale": "demo", "task": "rte", "task_version": 2, "source": "generated", "backbone": "tiny", "clients": 3,
+    "partition": {"scheme": "equal"}, "algorithm": "fedavg", "options": {}, "seed": 1, "codec": "fp16",
+    "training": dataclasses.replace(CELL.training, rounds=3), "test_share": 0.5, "holdout": "validation",
+    "engine_version": 3,
+}  # fmt: skip
+FIRST_TRAINING: dict[str, Any] = {
+    "rounds": 3, "learning_rate": 1e-5, "batch_size": 8, "local_epochs": 2, "weight_decay": 0.0, "max_length": 64,
+    "padding": "fixed", "precision": "fp32", "participation": 0.5,
+}  # fmt: skip
+
+
+def names_of(kind: type) -> set[str]:
+    return {field.name for field in dataclasses.fields(kind)}
+
+
+def test_ids_are_cut_hashes_of_canonical_json_without_the_fields_that_came_later() -> None:
+    value = dataclasses.asdict(CELL)
+    for name in LATER:
+        del value[name]
+    for name in LATER_TRAINING:
+        del value["training"][name]
+
+    def cut_hash(value: Any) -> str:
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    assert CELL.spec_id == cut_hash(value)
+    assert CELL.cell_id(INPUTS) == cut_hash({"cell": value, "inputs": INPUTS})
+    assert CELL.definition_id == cut_hash({name: inner for name, inner in value.items() if name != "engine_version"})
+
+
+def test_every_field_decides_the_ids() -> None:
+    assert names_of(Cell) == FIRST.keys() | LATER.keys()
+    assert names_of(Training) == FIRST_TRAINING.keys() | LATER_TRAINING.keys()
+    cells = [CELL, *(dataclasses.replace(CELL, **{name: value}) for name, value in (FIRST | LATER).items())]
+    for name, value in (FIRST_TRAINING | LATER_TRAINING).items():
+        cells.append(dataclasses.replace(CELL, training=dataclasses.replace(CELL.training, **{name: value})))
+    cells.remove(dataclasses.replace(CELL, training=FIRST["training"]))  # which comes twice
+    assert len({cell.spec_id for cell in cells}) == len({cell.cell_id(INPUTS) for cell in cells}) == len(cells)
+    for cell in cells:
+        again = Cell.from_json(json.loads(json.dumps(cell.to_json())))
+        assert (again.spec_id, again.to_json()) == (cell.spec_id, cell.to_json())
+    assert CELL.cell_id({**INPUTS, "data": "d2"}) != CELL.cell_id(INPUTS)
+
+
+def test_places_are_the_same_for_all_seeds_and_engines_of_earlier_runs_too() -> None:
+    earlier = dataclasses.replace(CELL, seed=3, engine_version=1)
+    one, other = dataclasses.replace(CELL, initial=CELL), dataclasses.replace(CELL, seed=5, initial=earlier)
+    assert one.place_id == other.place_id
+    assert one.definition_id != other.definition_id
+
+
+@pytest.mark.parametrize("hash_seed", ["0", "1"])
+def test_ids_are_the_same_in_every_process(hash_seed: str) -> None:
+    code = "import json, sys, benchmarks.run_config as it; print(it.Cell.from_json(json.load(sys.stdin)).spec_id)"
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    given = json.dumps(CELL.to_json())
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, input=given, capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.strip() == CELL.spec_id
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("scale", "../up", "scale: expected a name of at most 64 letters, .*, found '../up'"),
+        ("task", "x" * 65, "task: expected a name"),
+        ("seed", -1, "seed: expected a number of at least 0, found -1"),
+        ("seed", 2**63, "seed: expected a number below"),
+        ("seed", True, "seed: expected a whole number, found True"),
+        ("clients", 0, "clients: expected a number above 0, found 0"),
+        ("clients", 2.0, "clients: expected a whole number, found 2.0"),
+        ("test_share", 1.0, "test_share: expected a number below 1, found 1.0"),
+        ("validation_share", float("nan"), "validation_share: expected a finite number, found nan"),
+        ("central_share", 0.0, "central_share: expected a number above 0"),
+        ("grouped", 1, "grouped: expected true or false, found 1"),
+        ("holdout", "dev", "holdout: expected 'test' or 'validation', found 'dev'"),
+        ("training", {"rounds": 1}, "training: expected a Train.*, found"),
+        ("options", [1], r"options: expected a group of fields, found \[1\]"),
+        ("codec", None, "codec: expected a text, found None"),
+    ],
+)
+def test_a_wrong_field_is_one_sentence(field: str, value: Any, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        dataclasses.replace(CELL, **{field: value})
+
+
+def test_a_training_is_refused_where_it_is_built_whole_numbers_stand_for_floats() -> None:
+    assert repr(Training(1, 2, 16).learning_rate) == "2.0"
+    for name, value in {"rounds": 0, "local_epochs": -1, "participation": 1.5, "beta2": 1.0, "epsilon": 0.0}.items():
+        with pytest.raises(FederationError, match=f"{name}: expected a number .*, found {value}"):
+            dataclasses.replace(CELL.training, **{name: value})
+    with pytest.raises(FederationError, match="batch_size: expected a value, found nothing"):
+        Training(rounds=1, learning_rate=1e-3)  # type: ignore[call-arg]
+    with pytest.raises(FederationError, match=r"mood: expected one of rounds, .*, found an unknown field"):
+        Training(1, 1e-3, 16, mood="good")  # type: ignore[call-arg]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(field=st.sampled_from(sorted(FIRST | LATER)), value=JSON)
+def test_any_json_is_a_configuration_or_one_error(field: str, value: Any) -> None:
+    whole = {**CELL.to_json(), field: value}
+    try:
+        cell = Cell.from_json(whole)
+    except ValueError as error:
+        problem = str(error)
+    else:
+        problem = f"{field}: expected" if Cell.from_json(cell.to_json()) == cell else "another configuration"
+    assert problem.startswith(field)
+    assert ": expected" in problem
