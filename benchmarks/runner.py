@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
-import logging
-import platform
-import sys
 import time
-import warnings
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from benchmarks.cell import VALIDATION
 from benchmarks.dry_run import round_examples
@@ -24,6 +17,7 @@ from benchmarks.executors.clients import ClientTasks, Work, spread_of
 from benchmarks.federation import Federation, Inputs, build_clients, build_federation, load_inputs
 from benchmarks.found import cell_id_of, finished_record
 from benchmarks.predictions import pack_predictions, write_predictions
+from benchmarks.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
 from benchmarks.record import LedgerEntry, RunRecord, write_record
 from benchmarks.scoring import is_chosen, round_record, sampling_errors, scores
 from benchmarks.settings import Settings
@@ -40,7 +34,6 @@ from fedsim.turns import Spread
 from fedsim.wire import Channel, Params
 from partitions import PartitionReport
 
-M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # as glibc's malloc.h numbers mallopt's options
 MANY_CLIENTS = 32  # beyond this, what stays with clients is kept on disk
 
 
@@ -246,42 +239,3 @@ def _record(
         diverged=trained.diverged,
     )
     return record, predictions
-
-
-def peak_memory_bytes() -> int:
-    """The largest resident memory of this process so far, and the largest that torch held on a GPU."""
-    import torch
-
-    gpu = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0
-    return _peak_resident_bytes() + gpu
-
-
-def _peak_resident_bytes() -> int:
-    """From /proc where there is one: Linux's getrusage counts the peak of the process that started this one as well."""
-    import resource
-
-    with suppress(OSError), Path("/proc/self/status").open(encoding="utf-8") as file:
-        for line in file:
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def hold_freed_memory() -> None:
-    """Keep freed memory for the next step: tensors as large as a vocabulary take a third longer on fresh pages."""
-    if sys.platform == "linux" and platform.libc_ver()[0] == "glibc":
-        libc = ctypes.CDLL("libc.so.6")
-        for option, value in ((M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, 2**31 - 1)):
-            libc.mallopt(option, value)
-
-
-def quiet_libraries() -> None:
-    """Keep the libraries' chatter out of the progress display."""
-    import datasets
-    import transformers
-
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    datasets.disable_progress_bars()
-    logging.getLogger("datasets").setLevel(logging.ERROR)
-    warnings.filterwarnings("ignore", module="transformers")

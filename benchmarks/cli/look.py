@@ -45,7 +45,7 @@ def _title(found: Benchmark, width: int) -> str:
 
 def show_command(words: argparse.Namespace) -> int:
     """One benchmark, whole."""
-    from benchmarks.cli.plan import stages_of
+    from benchmarks.cli.select import stages_of
 
     found = benchmark(words.id)
     print(f"{found.id}: {found.paper.name}, {found.place}\n{found.title}\n{found.paper.citation}\n")

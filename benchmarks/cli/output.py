@@ -86,3 +86,8 @@ def failed(out: Lasting) -> bool:
     """
     out.flush()
     return out.lost is not None and out.lost.errno != errno.EPIPE
+
+
+def warn(message: str) -> None:
+    """Say something beside the results."""
+    print(f"warning: {message}", file=sys.stderr)

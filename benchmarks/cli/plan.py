@@ -17,7 +17,7 @@ from benchmarks.found import Recorded
 from benchmarks.settings import Settings
 from benchmarks.shapes import plan_of
 from benchmarks.spec import Cell, Column, Row
-from benchmarks.stages import by_stage, chain_of, earlier_stages
+from benchmarks.stages import by_stage, chain_of
 from benchmarks.timings import Timings, taken
 
 
@@ -160,16 +160,3 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "sum": plan.total,
         "rows": rows,
     }
-
-
-def stages_of(chosen: Selection) -> dict[str, list[Cell]]:
-    """The earlier runs that are no chosen cells themselves: in words -> each seed's."""
-    cells = [cell for _, _, cell in chosen.cells()]
-    known = {cell.spec_id for cell in cells}
-    found: dict[str, list[Cell]] = {}
-    for stage in (stage for cell in cells for stage in earlier_stages(cell)):
-        if stage.spec_id not in known:
-            known.add(stage.spec_id)
-            text = f"{stage.task} by {stage.algorithm} on {stage.backbone}, {stage.training.rounds} rounds"
-            found.setdefault(text, []).append(stage)
-    return found

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.cli.beside import Beside
+from benchmarks.cli.output import warn
 from benchmarks.cli.paper import show_audit, show_claims
-from benchmarks.cli.run import open_mirror
 from benchmarks.cli.select import Selection, selection, settings, tables_of
 from benchmarks.cli.sweep_files import sections
+from benchmarks.cli.tracked import open_mirror
 from benchmarks.errors import UserError
 from benchmarks.record import RunRecord, read_folders, write_record
 from benchmarks.registry import benchmark_ids
@@ -185,6 +186,6 @@ def import_command(words: argparse.Namespace) -> int:
         print(f"without the predictions beside them, which were not found in {words.folder}: {', '.join(alone)}")
     for part in _with_records(words, records):
         own = _belonging(part, records)
-        with open_mirror(part, made) as mirror:
+        with open_mirror(part, made, warn) as mirror:
             mirror.sync([*_stages_of(part, records), *own])
     return 0

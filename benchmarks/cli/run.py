@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from benchmarks.cli.output import warn
 from benchmarks.cli.select import Selection, selection, settings, tables_of
+from benchmarks.cli.tracked import open_mirror
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.events import CellFailed, CellFinished, Event, Sink
 from benchmarks.executors import run_cells
@@ -22,9 +22,6 @@ from benchmarks.registry import benchmark, folder_of
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell
 from benchmarks.tasks import task
-
-if TYPE_CHECKING:
-    from benchmarks.tracking import Mirror
 
 
 def run_command(words: argparse.Namespace) -> int:
@@ -120,7 +117,7 @@ def compute(
     again = {job.cell.spec_id for job in jobs if job.needs_weights and not found(job.cell, with_weights=True)}
     cells = [job.cell for job in jobs]
     with ExitStack() as stack:
-        mirror = stack.enter_context(open_mirror(chosen, made)) if tracking else None
+        mirror = stack.enter_context(open_mirror(chosen, made, warn)) if tracking else None
         own = list(taken_in([made.results_dir / "records"]))
         committed = taken_in([folder_of(chosen.benchmark.paper.id) / "records"])
         timings = Timings([*own, *committed], finished={cell.spec_id for cell, _ in own} - again)
@@ -140,16 +137,6 @@ def compute(
     return records, failures
 
 
-def open_mirror(chosen: Selection, made: Settings) -> Mirror:
-    """The sink that shows a selection in MLflow: a run for its table, and one below it for each cell."""
-    from benchmarks.cli.tracked import tracked_table
-    from benchmarks.tracking import Mirror, default_tracking_uri, require_uri
-
-    uri = default_tracking_uri(made.results_dir)
-    require_uri(uri)
-    return Mirror(uri, made.results_dir, chosen.benchmark.paper.id, tracked_table(chosen, made), warn)
-
-
 def summary(failures: Sequence[CellFailed], cells: Sequence[Cell], chosen: Selection) -> str:
     """Each distinct reason once, with what it stopped: some of the cells asked for, and what they begin from."""
     reasons: dict[str, list[str]] = {}
@@ -162,8 +149,3 @@ def summary(failures: Sequence[CellFailed], cells: Sequence[Cell], chosen: Selec
     lines = [f"{reason} ({'; '.join(stopped)})" for reason, stopped in reasons.items()]
     rest = "; the others are finished" if stopped_cells < len(cells) else ""
     return f"{stopped_cells} of {len(cells)} cells could not be computed{rest}. " + "\n".join(lines)
-
-
-def warn(message: str) -> None:
-    """Say something beside the results."""
-    print(f"warning: {message}", file=sys.stderr)

@@ -127,3 +127,18 @@ def settings(words: argparse.Namespace, cells: int = 1) -> Settings:
     )
     made.check()
     return made
+
+
+def stages_of(chosen: Selection) -> dict[str, list[Cell]]:
+    """The earlier runs that are no chosen cells themselves: in words -> each seed's."""
+    from benchmarks.stages import earlier_stages
+
+    cells = [cell for _, _, cell in chosen.cells()]
+    known = {cell.spec_id for cell in cells}
+    found: dict[str, list[Cell]] = {}
+    for stage in (stage for cell in cells for stage in earlier_stages(cell)):
+        if stage.spec_id not in known:
+            known.add(stage.spec_id)
+            text = f"{stage.task} by {stage.algorithm} on {stage.backbone}, {stage.training.rounds} rounds"
+            found.setdefault(text, []).append(stage)
+    return found

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import product
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.changes import expanded
-from benchmarks.cli.plan import Plan, Planned, stages_of
-from benchmarks.cli.select import Selection
+from benchmarks.cli.select import Selection, stages_of
 from benchmarks.costs import WirePlan
 from reports.pages.text import human_bytes, human_seconds
+
+if TYPE_CHECKING:
+    from benchmarks.cli.plan import Plan, Planned
 
 _BOTH = "uplink + downlink"
 _HEADINGS = ("Task", "Method", "Rounds", "per round *", f"{_BOTH}, per round", f"{_BOTH}, all rounds", "one-time")

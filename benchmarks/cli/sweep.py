@@ -10,9 +10,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.cli.run import open_mirror, summary, warn
+from benchmarks.cli.output import warn
+from benchmarks.cli.run import summary
 from benchmarks.cli.select import Selection, selection, settings, sweep_file
 from benchmarks.cli.sweep_files import Result, measure, names_of, shown, write_sweeps
+from benchmarks.cli.tracked import open_mirror
 from benchmarks.errors import UserError
 from benchmarks.events import CellFailed, CellFinished, Event
 from benchmarks.settings import Settings
@@ -119,7 +121,7 @@ def _run(
     sweep = replace(sweep, trials=trials.cells())
     trials.names = sweep.names()
     with ExitStack() as stack:
-        mirror = stack.enter_context(open_mirror(sweep, made)) if tracking else None
+        mirror = stack.enter_context(open_mirror(sweep, made, warn)) if tracking else None
         with ProgressDisplay(sweep.title, trials.left(), trials.names) as display:
 
             def hear(event: Event) -> None:

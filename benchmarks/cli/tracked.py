@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import product
 
@@ -13,7 +13,14 @@ from benchmarks.errors import UserError
 from benchmarks.record import RunRecord
 from benchmarks.settings import Settings
 from benchmarks.spec import Cell, Column, Row, canonical_json, digest
-from benchmarks.tracking import Table, TableCell
+from benchmarks.tracking import Mirror, Table, TableCell, default_tracking_uri, require_uri
+
+
+def open_mirror(chosen: Selection, made: Settings, warn: Callable[[str], None]) -> Mirror:
+    """The sink that shows a selection in MLflow: a run for its table, and one below it for each cell."""
+    uri = default_tracking_uri(made.results_dir)
+    require_uri(uri)
+    return Mirror(uri, made.results_dir, chosen.benchmark.paper.id, tracked_table(chosen, made), warn)
 
 
 def tracked_table(chosen: Selection, made: Settings) -> Table:

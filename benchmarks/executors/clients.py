@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.errors import UserError
-from benchmarks.executors.on_ray import connected, gpu_share, library
+from benchmarks.executors.ray_cluster import connected, gpu_share, library
 from benchmarks.executors.slots import threads
 from benchmarks.fetched import use
 from benchmarks.settings import Settings
@@ -106,7 +106,7 @@ def _training(work: Work) -> Callable[..., tuple[TurnOutcome, int, str, int]]:
     import torch
 
     from benchmarks.federation import build_clients, build_federation, load_inputs
-    from benchmarks.runner import hold_freed_memory, peak_memory_bytes, quiet_libraries
+    from benchmarks.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
     from fedsim.store import same_device
     from fedsim.turns import Turn, TurnOutcome
 

@@ -16,7 +16,8 @@ from benchmarks.backbones import architecture
 from benchmarks.performance.processes import fresh_processes
 from benchmarks.performance.section import Bar, Bench, Section
 from benchmarks.performance.workload import BACKBONE, clients_of, setting_of, texts
-from benchmarks.runner import MANY_CLIENTS, hold_freed_memory, peak_memory_bytes, quiet_libraries
+from benchmarks.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
+from benchmarks.runner import MANY_CLIENTS
 from benchmarks.scoring import scores
 from benchmarks.settings import Settings
 from benchmarks.spec import JSON

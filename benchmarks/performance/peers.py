@@ -19,7 +19,7 @@ from benchmarks.performance.fedavg_job import (
 from benchmarks.performance.flower import flower_python, run_flower
 from benchmarks.performance.section import Bar, Bench, Section, ratio, seconds
 from benchmarks.performance.side_by_side import side_by_side
-from benchmarks.runner import hold_freed_memory, quiet_libraries
+from benchmarks.process import hold_freed_memory, quiet_libraries
 from benchmarks.spec import JSON
 
 THREADS = 2

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.performance.fedavg_job import Job, Ready, engine_seconds, prepare
 from benchmarks.performance.processes import fresh_processes
-from benchmarks.runner import hold_freed_memory, quiet_libraries
+from benchmarks.process import hold_freed_memory, quiet_libraries
 
 CELLS = 2
 PATIENCE_SECONDS = 600  # for the other process: after that something is wrong with it

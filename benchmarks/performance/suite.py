@@ -13,7 +13,7 @@ from benchmarks.environment import describe_environment
 from benchmarks.errors import UserError
 from benchmarks.performance.section import REPEATS, Bar, Bench, Section
 from benchmarks.plain import JSON
-from benchmarks.runner import hold_freed_memory, quiet_libraries
+from benchmarks.process import hold_freed_memory, quiet_libraries
 from benchmarks.settings import Settings
 from fedsim.files import read_json
 

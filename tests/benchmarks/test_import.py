@@ -17,7 +17,6 @@ import pytest
 
 from benchmarks.cli import report
 from benchmarks.cli.main import main
-from benchmarks.errors import UserError
 from benchmarks.predictions import Predictions, read_predictions, write_predictions
 from benchmarks.record import CHECKSUM, checksum, read_record, read_records
 from benchmarks.spec import Cell, digest
@@ -69,14 +68,14 @@ def test_a_name_that_leads_elsewhere_is_refused_and_nothing_is_written(
     message = refusal(["import", str(given), "--results-dir", str(tmp_path / "some" / "results")])
     assert f"{given / 'b.json'}: expected a record of a finished cell" in message
     assert f"{field}: expected a " in message
-    assert repr(name) in message
+    assert repr(name)[:20] in message
     assert "move it away" in message
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert sorted(files) == [given / "a.json", given / "b.json"]
 
 
 def test_no_cell_has_such_a_name(record: dict[str, Any]) -> None:
-    with pytest.raises(UserError, match=r"task: expected a name of at most 64 .*, found '\.\./mrpc'"):
+    with pytest.raises(ValueError, match=r"task: expected a name of at most 64 .*, found '\.\./mrpc'"):
         Cell.from_json({**record["cell"], "task": "../mrpc"})
 
 

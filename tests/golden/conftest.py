@@ -16,7 +16,8 @@ import pytest
 import torch
 
 from benchmarks.federation import build_clients, build_federation, load_inputs
-from benchmarks.runner import quiet_libraries, run_stage
+from benchmarks.process import quiet_libraries
+from benchmarks.runner import run_stage
 from benchmarks.scoring import mean_scores, scores
 from benchmarks.settings import Settings
 from benchmarks.spec import ENGINE_VERSION, Cell, Training

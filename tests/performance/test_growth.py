@@ -7,7 +7,8 @@ import torch
 
 from benchmarks.performance import growth
 from benchmarks.performance.growth import Population, cost_of
-from benchmarks.runner import MANY_CLIENTS, peak_memory_bytes
+from benchmarks.process import peak_memory_bytes
+from benchmarks.runner import MANY_CLIENTS
 from benchmarks.settings import Settings
 
 CONFIG = {"vocab_size": 1200, "hidden_size": 32, "intermediate_size": 32, "max_position_embeddings": 128}
