@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ def rendered() -> Iterator[tuple[str, str]]:
     from benchmarks.record import read_records
     from benchmarks.registry import benchmark, benchmark_ids, claims_of
     from benchmarks.shapes import derive_client, derive_for
+    from reports.audit import findings
     from reports.audit.checks import Material, audit_markdown
     from reports.claims.judge import judge
     from reports.claims.tables import claims_markdown
@@ -45,7 +45,7 @@ def rendered() -> Iterator[tuple[str, str]]:
         judged = judge(own.paper.name, claims, published, records, tables, own.scale(SCALE), *derive)
         yield f"{paper}-claims.md", claims_markdown(judged)
         material = Material(paper, published, tables, claims, records, *derive)
-        yield f"{paper}-audit.md", audit_markdown(importlib.import_module(f"reports.audit.{paper}").findings(material))
+        yield f"{paper}-audit.md", audit_markdown(findings(material))
 
 
 def digests() -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -47,16 +45,12 @@ def judged(paper: str, scale: Scale, records: Sequence[RunRecord]) -> Sequence[J
 
 def audited(paper: str, records: Sequence[RunRecord]) -> Sequence[Finding]:
     """What a paper's printed numbers say of each other; nothing of a paper that has no audit."""
+    from reports.audit import findings
     from reports.audit.checks import Material
 
-    if importlib.util.find_spec(f"reports.audit.{paper}") is None:
-        return ()
     tables = benchmarks_of(paper)
-    material = Material(
-        paper, published_of(tables.values()), tables, claims_of(paper), tuple(records), derive_for, derive_client
-    )
-    found: Sequence[Finding] = importlib.import_module(f"reports.audit.{paper}").findings(material)
-    return found
+    published = published_of(tables.values())
+    return findings(Material(paper, published, tables, claims_of(paper), tuple(records), derive_for, derive_client))
 
 
 def show_claims(paper: str, scale: Scale, records: Sequence[RunRecord], made: Settings) -> str:

@@ -1,0 +1,115 @@
+"""Numbers of audits that are not published: sizes and costs by shapes, closed forms, labels of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from functools import cached_property
+
+from reports.audit.arithmetic import Series, Value
+from reports.audit.checks import Material
+from reports.evidence.equations import Costs
+from reports.evidence.labels import Range, label1_ranges
+from reports.evidence.records import PAPER
+from reports.evidence.traffic import derived_cost
+
+
+class NotAvailableError(Exception):
+    """A number that needs shapes or records that were not given; its statement is left out."""
+
+
+def _decimal(value: float) -> Decimal:
+    return Decimal(str(value))
+
+
+class Sources:
+    """Each source, by its name in an address, with the address's other parts as arguments."""
+
+    def __init__(self, material: Material) -> None:
+        self.material = material
+        self._costs: dict[str, Costs] = {}
+
+    @property
+    def by_name(self) -> Mapping[str, Callable[..., Value]]:
+        return {
+            "shapes": self.shapes,
+            "round bytes": self.round_bytes,
+            "client": self.client,
+            "labels": self.labels,
+            "equation": self.equation,
+            "equation gain": self.equation_gain,
+            "wire gain": self.wire_gain,
+            "wire kinds": self.wire_kinds,
+            "term": self.term,
+        }
+
+    def shapes(self, benchmark: str, row: str, part: str, scale_of: str) -> Decimal:
+        """Bytes of a part of the encoder that another benchmark has at the scale of the paper."""
+        table = self.material.benchmarks[benchmark]
+        scale = self.material.benchmarks[scale_of].scale(PAPER)
+        derive = self.material.derive
+        plan = derive(table)(table.row(row), table.columns[0], scale) if derive else None
+        if plan is None:
+            raise NotAvailableError
+        return Decimal(getattr(plan.sizes, part))
+
+    def round_bytes(self, benchmark: str, row: str) -> Decimal:
+        """Bytes of one round by shapes, in the directions that the paper counts."""
+        request = self.material.request(benchmark, (row,))
+        cost = derived_cost(request, request.rows[0])
+        if cost is None:
+            raise NotAvailableError
+        return _decimal(int(cost.round_bytes))
+
+    def client(self, benchmark: str, rows: str, quantity: str) -> Value:
+        """A quantity of ClientCosts, of one row or of several."""
+        table, derive = self.material.benchmarks[benchmark], self.material.derive_client
+        found = {}
+        for row in rows.split(", "):
+            cell = table.cell(table.row(row), table.columns[0], table.scale(PAPER), 0)
+            costs = derive(cell) if derive else None
+            if costs is None:
+                raise NotAvailableError
+            found["", row, ""] = _decimal(getattr(costs, quantity))
+        return Series.of(found) if len(found) > 1 else next(iter(found.values()))
+
+    @cached_property
+    def _label_ranges(self) -> Mapping[str, Range]:
+        return label1_ranges(self.material.records)
+
+    def labels(self, task: str, bound: str) -> Decimal:
+        """Percent of label 1 in the real data of the records: "low" or "high" bound."""
+        if task not in self._label_ranges:
+            raise NotAvailableError
+        return _decimal(self._label_ranges[task][("low", "high").index(bound)])
+
+    def equation(self, benchmark: str, row: str) -> Decimal:
+        """Cost of a row by its closed form with the published parameters, in the paper's GB."""
+        table = self.material.benchmarks[benchmark]
+        terms = self.material.numbers.terms(table.place)
+        return _decimal(table.closed_forms[row].cost_gb(terms, table.paper.gigabyte))
+
+    def _derived(self, benchmark: str) -> Costs:
+        if self.material.derive is None:
+            raise NotAvailableError
+        rows = [row.id for row in self.material.benchmarks[benchmark].rows]
+        return self._costs.setdefault(benchmark, Costs(self.material.request(benchmark, rows)))
+
+    def equation_gain(self, benchmark: str, row: str, baseline: str) -> Decimal:
+        """Gain by closed forms with sizes by shapes, every byte counted alike."""
+        closed = {found.row.id: found for found in self._derived(benchmark).closed}
+        return _decimal(closed[row].consistent_gains[baseline])
+
+    def wire_gain(self, benchmark: str, row: str, baseline: str) -> Decimal:
+        """Gain by all bytes that are sent in both directions."""
+        costs = self._derived(benchmark)
+        return _decimal(costs.gains(costs.derived)[row][baseline])
+
+    def wire_kinds(self, benchmark: str, row: str) -> Series:
+        """Bytes that are sent, by kind of payload."""
+        kinds = self._derived(benchmark).derived[row].kinds
+        return Series.of({("", kind, ""): _decimal(size) for kind, size in kinds.items() if size})
+
+    def term(self, benchmark: str, head: str, name: str) -> Decimal:
+        """Bytes of a term of the closed forms, by shapes."""
+        return Decimal(self._derived(benchmark).term_bytes(head)[name])
