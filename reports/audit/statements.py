@@ -3,22 +3,22 @@
 A statement is a table `["Subject"."id"]` of the file:
 
     statement, explanation   plain English
-    let                      name -> expression, or a list of numbers
-    value, exact             expressions: the published value equals the exact one at `places` decimals by one of `rules`
-    holds                    or: one or several comparisons, all of which have to hold
-    verdict                  or: what reading the text says ("consistent", "inconsistent", "not derivable");
-                             without any of these, the published and the recomputed text have to be equal
+    value, exact             expressions of the published and the recomputed number, named so in other expressions
+    holds                    comparisons that have to hold; without it, `value` has to be `exact` at `places` decimals by
+                             one of `rules` ("round", "truncate")
+    verdict                  instead: what reading the text says ("consistent", "inconsistent", "not derivable")
+    published, recomputed    texts in place of `value` and `exact`; without other rules they have to be equal
     decided_if               a comparison without which the statement is not derivable
-    published, recomputed    texts; with `exact` they follow from the numbers
-    each                     variable -> values, or "a, b" -> pairs of values: one statement for each combination
+    let                      name -> expression, or a list of them
+    each                     "a | b" -> values "1 | 2": one statement for each, and for each combination of several
     headline                 ids of those that the first page shows
 
-Texts contain {expression:format}: no format means all digits; `2` or `+2` decimals; `rows` or `sorted` the rows' names;
+Texts contain {expression:format}: no format means all digits, `2` or `+2` decimals, `rows` or `sorted` the names of rows,
 `named 2` names and decimals. {variable} inserts a value of `each`, {variable.name} its display name. An expression is
 arithmetic (see `arithmetic`) over names and addresses: [table | rows | places] of published numbers, where a place is
-"column" or "column/score", or [source | arguments] (see `sources`). Rows and places are separated by ", ", may contain
-"*", and @list inserts a list. Several numbers come place by place. `[shared]` has `names`, `lists`, `let` for the whole
-file, and `rows_of`: benchmarks whose rows are named.
+"column" or "column/score", or [source | arguments] (see `sources`). Rows and places are separated by ", " and may
+contain "*"; @list inserts a list. Several numbers come place by place. `[shared]` has `let`, `lists` and `names` for the
+whole file, and `tables`: the benchmarks that name rows and columns.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from reports import ReportError
-from reports.audit.arithmetic import Series, Value, evaluate, several, truth
+from reports.audit.arithmetic import Key, Series, Value, evaluate, several, truth
 from reports.audit.checks import Finding, Material, digits, show
 from reports.audit.sources import NotAvailableError, Sources
 from reports.evidence.published import places_of
@@ -56,36 +56,31 @@ class Statement:
     """One statement of the file, as the module describes it."""
 
     id: str
-    subject: str
     statement: str
-    published: str = ""
-    recomputed: str = ""
     explanation: str = ""
-    let: Mapping[str, Any] = field(default_factory=dict)
     value: str = ""
     exact: str = ""
+    holds: tuple[str, ...] = ()
     places: int | None = None
     rules: tuple[str, ...] = ("round",)
-    holds: str | list[str] = ""
     verdict: str = ""
+    published: str = ""
+    recomputed: str = ""
     decided_if: str = ""
+    let: Mapping[str, Any] = field(default_factory=dict)
     headline: tuple[str, ...] = ()
 
 
-def _combinations(each: Mapping[str, list[Any]]) -> Iterator[dict[str, str]]:
+def _combinations(each: Mapping[str, list[str]]) -> Iterator[dict[str, str]]:
     for values in product(*each.values()):
-        chosen: dict[str, str] = {}
-        for names, value in zip(each, values, strict=True):
-            chosen.update(zip(names.split(", "), [value] if isinstance(value, str) else value, strict=True))
-        yield chosen
+        names = " | ".join(each).split(" | ")
+        yield dict(zip(names, " | ".join(values).split(" | "), strict=True) if each else ())
 
 
 def _inserted(content: Any, variables: Mapping[str, str]) -> Any:
     match content:
         case str():
-            for name, text in variables.items():
-                content = content.replace(f"{{{name}}}", text)
-            return content
+            return re.sub(r"\{([\w.]+)\}", lambda found: variables.get(found[1], found[0]), content)
         case list():
             return [_inserted(one, variables) for one in content]
         case dict():
@@ -94,16 +89,17 @@ def _inserted(content: Any, variables: Mapping[str, str]) -> Any:
 
 
 class Audit:
-    """One paper's file, evaluated over what is published and known."""
+    """One paper's file, evaluated over what is published and available."""
 
     def __init__(self, path: Path, material: Material) -> None:
         self.subjects: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
         shared = self.subjects.pop("shared", {})
-        self.path, self.material, self.sources = path, material, Sources(material)
+        self.path, self.numbers, self.sources = path, material.numbers, Sources(material)
         self.let: Mapping[str, Any] = shared.get("let", {})
         self.lists: Mapping[str, list[str]] = shared.get("lists", {})
-        rows = (row for table in shared.get("rows_of", ()) for row in material.benchmarks[table].rows)
-        self.names: dict[str, str] = {row.id: row.name for row in rows} | shared.get("names", {})
+        tables = [material.benchmarks[name] for name in shared.get("tables", ())]
+        self.names = {column.task: column.name for table in tables for column in table.columns}
+        self.names |= {row.id: row.name for table in tables for row in table.rows} | shared.get("names", {})
 
     def findings(self) -> Iterator[Finding]:
         """Evaluate every statement whose numbers are available; ReportError names one that is wrong."""
@@ -114,7 +110,7 @@ class Audit:
                     content = _inserted({"id": key, **table}, variables | names)
                     content.pop("each", None)
                     try:
-                        yield Evaluation(self, Statement(subject=subject, **content)).finding()
+                        yield Evaluation(self, Statement(**content)).finding(subject)
                     except NotAvailableError:
                         continue
                     except (ValueError, TypeError) as error:
@@ -122,27 +118,21 @@ class Audit:
 
     def address(self, text: str) -> Value:
         """Published numbers at an address, or those of a source."""
-        first, *parts = (part.strip() for part in text.split("|"))
-        if first in self.sources.by_name:
-            return self.sources.by_name[first](*parts)
+        table, *parts = (part.strip() for part in text.split("|"))
+        if table in self.sources.by_name:
+            return self.sources.by_name[table](*parts)
         rows, places = (self._listed(part) for part in parts)
-        numbers = self.material.numbers
-        if len(rows) == len(places) == 1 and "*" not in first + text:
-            column, _, score = places[0].partition("/")
-            return numbers.at(first, rows[0], column, score)
-        found = {}
+        if len(rows) == len(places) == 1 and "*" not in text:
+            return self.numbers.at(table, rows[0], *places[0].split("/", 1))
+        found: dict[str, dict[Key, Decimal]] = {}
         for place, row in product(places, rows):
-            matching = {
-                (table, at, f"{column}/{score}" if score else column): value
-                for (table, at, column, score), value in numbers.values.items()
-                if fnmatchcase(table, first) and fnmatchcase(at, row)
-                and fnmatchcase(f"{column}/{score}" if score else column, place)
-            }
-            if not matching and "*" not in row + place:
-                column, _, score = place.partition("/")
-                numbers.at(first, row, column, score)  # says what is missing
-            found.update(matching)
-        return Series.of(found)
+            if "*" not in row + place + table:
+                self.numbers.at(table, row, *place.split("/", 1))  # says what is missing
+            for (of, at, column, score), number in self.numbers.values.items():
+                key = of, at, f"{column}/{score}" if score else column
+                if all(map(fnmatchcase, key, (table, row, place))):
+                    found.setdefault(key[2], {})[key] = number
+        return Series.of({key: number for numbers in found.values() for key, number in numbers.items()})
 
     def _listed(self, part: str) -> list[str]:
         names = part.split(", ")
@@ -154,13 +144,14 @@ class Evaluation:
 
     def __init__(self, audit: Audit, statement: Statement) -> None:
         self.audit, self.statement = audit, statement
+        self.let = {**audit.let, **statement.let, "value": statement.value, "exact": statement.exact}
         self._known: dict[str, Value] = {}
 
     def _lookup(self, name: str) -> Value:
         if name not in self._known:
-            content = self.statement.let.get(name, self.audit.let.get(name))
-            if content is None:
+            if name not in self.let:
                 raise ValueError(f"expected a name of `let`, found {name!r}")
+            content = self.let[name]
             if isinstance(content, list):
                 numbers = [several(self.value(str(one)))[0] for one in content]
                 self._known[name] = Series.of({("", "", str(at)): number for at, number in enumerate(numbers)})
@@ -170,14 +161,10 @@ class Evaluation:
 
     def value(self, expression: str) -> Value:
         """The value of an expression with names and addresses."""
-        addresses: list[str] = []
-
-        def named(found: re.Match[str]) -> str:
-            addresses.append(found[1])
-            return f"address_{len(addresses) - 1}"
-
-        text = _ADDRESS.sub(named, expression)
-        values = {f"address_{at}": self.audit.address(address) for at, address in enumerate(addresses)}
+        addresses = dict(enumerate(_ADDRESS.findall(expression)))
+        values = {f"address_{at}": self.audit.address(address) for at, address in addresses.items()}
+        names = iter(values)
+        text = _ADDRESS.sub(lambda _: next(names), expression)
         return evaluate(text, lambda name: values[name] if name in values else self._lookup(name))
 
     def text(self, template: str) -> str:
@@ -185,52 +172,49 @@ class Evaluation:
         return _TEMPLATE.sub(lambda found: self._format(self.value(found[1]), found[2] or ""), template)
 
     def _format(self, value: Value, form: str) -> str:
-        kind, _, digits_after = form.rpartition(" ")
+        kind, _, decimals = form.rpartition(" ")
+        places = decimals.lstrip("+")
+        name = self.audit.names
         if isinstance(value, Series) and form in ("rows", "sorted"):
-            names = [self.audit.names.get(row, row) for _, row, _ in value.keys]
-            return ", ".join(sorted(names) if form == "sorted" else names) or "none"
-
-        def one(number: Decimal) -> str:
-            places = digits_after.lstrip("+")
-            return show(number, int(places), digits_after.removesuffix(places)) if places else digits(number)
-
+            rows = [name.get(row, row) for _, row, _ in value.keys]
+            return ", ".join(sorted(rows) if form == "sorted" else rows) or "none"
+        numbers = [show(one, int(places), decimals[:-1]) if places else digits(one) for one in several(value)]
         if isinstance(value, Series) and kind == "named":
-            return "; ".join(f"{name} {one(number)}" for name, number in self._named(value)) or "none"
-        return " / ".join(map(one, several(value))) or "none"
+            labels = [(row, place.partition("/")[0]) for _, row, place in value.keys]
+            varying = [at for at in (1, 0) if len({label[at] for label in labels}) > 1] or [0]
+            named = [" ".join(name.get(label[at], label[at]) for at in varying) for label in labels]
+            return "; ".join(map(" ".join, zip(named, numbers, strict=True))) or "none"
+        return " / ".join(numbers) or "none"
 
-    def _named(self, value: Series) -> Iterator[tuple[str, Decimal]]:
-        """Each number with its column's name, its row's name, or both, as far as they differ."""
-        by_column = len({place.partition("/")[0] for _, _, place in value.keys}) > 1
-        by_row = len({row for _, row, _ in value.keys}) > 1 or not by_column
-        for (_, row, place), number in value.items():
-            parts = [place.partition("/")[0]] * by_column + [row] * by_row
-            yield " ".join(self.audit.names.get(part, part) for part in parts), number
-
-    def finding(self) -> Finding:
+    def finding(self, subject: str) -> Finding:
         """Evaluate the statement."""
-        of = self.statement
-        published, recomputed, how = of.published, of.recomputed, []
-        if of.exact:
-            value, exact = (self._known.setdefault(name, self.value(getattr(of, name))) for name in ("value", "exact"))
-            if isinstance(value, Series) or isinstance(exact, Series):
-                raise ValueError("expected one number as value and as exact")
-            places = places_of(value) if of.places is None else of.places
-            results = {rule: printed(exact, rule, places) for rule in RULES}
-            giving = tuple(rule for rule in RULES if results[rule] == value)
-            agreeing = [rule for rule in of.rules if rule in giving]
-            consistent: bool | None = bool(agreeing)
-            published = published or show(value, places)
-            recomputed = recomputed or show(results[agreeing[0] if agreeing else of.rules[0]], places)
-            how = [f"exactly {digits(exact)}: {_ROUNDED[giving]}"]
-        elif of.holds:
-            conditions = [of.holds] if isinstance(of.holds, str) else of.holds
-            consistent = all(truth(self.value(condition)) for condition in conditions)
+        of, how = self.statement, []
+        places = str(2 if of.places is None else of.places)
+        published = self.text(of.published or f"{{value:{places}}}")
+        recomputed = self.text(of.recomputed or f"{{exact:{places}}}") if of.holds or not of.value else ""
+        if of.holds:
+            consistent: bool | None = all(truth(self.value(condition)) for condition in of.holds)
         elif of.verdict:
             consistent = _VERDICTS[of.verdict]
+        elif not of.value:
+            consistent = published == recomputed
         else:
-            consistent = self.text(published) == self.text(recomputed)
+            consistent, published, recomputed, rounded = self._rounding()
+            how = [rounded]
         if of.decided_if and not truth(self.value(of.decided_if)):
             consistent = None
         how += [self.text(of.explanation)] if of.explanation else []
-        texts = (self.text(text) for text in (of.statement, published, recomputed))
-        return Finding(of.id, of.subject, *texts, consistent, "; ".join(how), of.id in of.headline)
+        statement = self.text(of.statement)
+        return Finding(of.id, subject, statement, published, recomputed, consistent, "; ".join(how), of.id in of.headline)
+
+    def _rounding(self) -> tuple[bool, str, str, str]:
+        """Whether the published number is the exact one at its decimals, both as texts, and how it was rounded."""
+        of, value, exact = self.statement, self._lookup("value"), self._lookup("exact")
+        if isinstance(value, Series) or isinstance(exact, Series):
+            raise ValueError("expected one number as value and one as exact")
+        places = places_of(value) if of.places is None else of.places
+        results = {rule: printed(exact, rule, places) for rule in RULES}
+        giving = tuple(rule for rule in RULES if results[rule] == value)
+        rule = next((rule for rule in of.rules if rule in giving), None)
+        recomputed = self.text(of.recomputed) or show(results[rule or of.rules[0]], places)
+        return rule is not None, show(value, places), recomputed, f"exactly {digits(exact)}: {_ROUNDED[giving]}"
