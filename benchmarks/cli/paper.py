@@ -1,4 +1,4 @@
-"""What is said of a paper as a whole: its claims judged, and its printed numbers held against each other."""
+"""What is said of a paper as a whole: its claims judged, and whether its published numbers are consistent."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def judged(paper: str, scale: Scale, records: Sequence[RunRecord]) -> Sequence[J
 
 
 def audited(paper: str, records: Sequence[RunRecord]) -> Sequence[Finding]:
-    """What a paper's printed numbers say of each other; nothing of a paper that has no audit."""
+    """Whether a paper's published numbers agree with each other; () for a paper without an audit."""
     from reports.audit import findings
     from reports.audit.checks import Material
 
@@ -68,7 +68,7 @@ def show_claims(paper: str, scale: Scale, records: Sequence[RunRecord], made: Se
 
 
 def show_audit(paper: str, records: Sequence[RunRecord], made: Settings) -> str:
-    """Say how far a paper's printed numbers agree with each other, and write every finding, if it has an audit.
+    """Print and write how far a paper's published numbers agree with each other, if it has an audit.
 
     Returns Markdown of it for a paper's page, folded; "" without an audit.
     """
@@ -83,4 +83,4 @@ def show_audit(paper: str, records: Sequence[RunRecord], made: Settings) -> str:
     name = next(table.paper.name for table in benchmarks_of(paper).values() if table.paper.id == paper)
     whole = audit_markdown(findings, level=4).partition("\n\n")[2].strip()
     folded = f"<details><summary>Every finding</summary>\n\n{whole}\n\n</details>"
-    return f"### {name}, audit of the printed numbers\n\n{summary(findings)}\n\n{folded}"
+    return f"### {name}, consistency of the published numbers\n\n{summary(findings)}\n\n{folded}"

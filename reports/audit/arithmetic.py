@@ -9,12 +9,15 @@ import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import reduce
 from itertools import pairwise
 
 from reports.evidence.published import places_of
 from reports.evidence.statistics import welch_test
 
 Key = tuple[str, str, str]  # table, row, place: "column" or "column/score"
+Operator = Callable[[Decimal, Decimal], Decimal]
+Aggregate = Callable[[tuple[Decimal, ...]], Decimal | int]
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,11 @@ class Series:
     def of(cls, numbers: Mapping[Key, Decimal]) -> Series:
         return cls(tuple(numbers), tuple(numbers.values()))
 
+    @classmethod
+    def listed(cls, numbers: list[Decimal]) -> Series:
+        """Numbers that are from no table, in their order."""
+        return cls(tuple(("", "", str(at)) for at in range(len(numbers))), tuple(numbers))
+
     def items(self) -> list[tuple[Key, Decimal]]:
         return list(zip(self.keys, self.values, strict=True))
 
@@ -35,40 +43,31 @@ class Series:
 Value = Decimal | Series
 
 
-def truth(value: Value) -> bool:
-    """Whether a comparison holds, for a series for each of its numbers."""
-    return all(value.values) if isinstance(value, Series) else bool(value)
-
-
 def several(value: Value) -> tuple[Decimal, ...]:
+    """The numbers of a value."""
     return value.values if isinstance(value, Series) else (value,)
 
 
-def combine(combined: Callable[[Decimal, Decimal], Decimal], left: Value, right: Value) -> Value:
+def combine(operation: Operator, left: Value, right: Value) -> Value:
     """Combine two values. Series of one length combine in order, others by the place of each number on the left."""
     if isinstance(left, Decimal):
         if isinstance(right, Decimal):
-            return combined(left, right)
-        return Series(right.keys, tuple(combined(left, value) for value in right.values))
-    if isinstance(right, Decimal):
-        others: tuple[Decimal, ...] = (right,) * len(left.values)
-    elif len(left.values) == len(right.values):
-        others = right.values
-    else:
+            return operation(left, right)
+        return Series(right.keys, tuple(operation(left, value) for value in right.values))
+    if isinstance(right, Series) and len(left.values) != len(right.values):
         by_place = {place: value for (_, _, place), value in right.items()}
         others = tuple(by_place[place] for _, _, place in left.keys)
-    return Series(left.keys, tuple(map(combined, left.values, others)))
+    else:
+        others = right.values if isinstance(right, Series) else (right,) * len(left.values)
+    return Series(left.keys, tuple(map(operation, left.values, others)))
 
 
 def _each(function: Callable[[Decimal], Decimal]) -> Callable[[Value], Value]:
-    def applied(value: Value) -> Value:
-        return Series(value.keys, tuple(map(function, value.values))) if isinstance(value, Series) else function(value)
-
-    return applied
+    return lambda value: combine(lambda number, _: function(number), value, Decimal(0))
 
 
-def _all(function: Callable[[tuple[Decimal, ...]], Decimal | int]) -> Callable[..., Value]:
-    """One number from all numbers of the arguments; not a number if there are none."""
+def _all(function: Aggregate) -> Callable[..., Value]:
+    """One number from all numbers of the arguments; not a number (NaN) if there are none."""
 
     def applied(*arguments: Value) -> Value:
         numbers = tuple(number for argument in arguments for number in several(argument))
@@ -77,34 +76,32 @@ def _all(function: Callable[[tuple[Decimal, ...]], Decimal | int]) -> Callable[.
     return applied
 
 
-def _grouped(function: Callable[[tuple[Decimal, ...]], Decimal | int], by_column: bool) -> Callable[[Series], Series]:
+def _grouped(function: Aggregate, by_column: bool) -> Callable[[Series], Series]:
     """One number for each row, or for each row and column."""
 
     def applied(values: Series) -> Series:
-        groups: dict[Key, list[Decimal]] = {}
+        groups: dict[Key, tuple[Decimal, ...]] = {}
         for (_, row, place), number in values.items():
-            groups.setdefault(("", row, place.partition("/")[0] if by_column else ""), []).append(number)
-        return Series.of({key: Decimal(function(tuple(numbers))) for key, numbers in groups.items()})
+            key = ("", row, place.partition("/")[0] if by_column else "")
+            groups[key] = (*groups.get(key, ()), number)
+        return Series.of({key: Decimal(function(numbers)) for key, numbers in groups.items()})
 
     return applied
 
 
 def _where(values: Series, condition: Series) -> Series:
-    return Series.of({key: number for (key, number), holds in zip(values.items(), condition.values, strict=True) if holds})
+    kept = zip(values.items(), condition.values, strict=True)
+    return Series.of({key: number for (key, number), holds in kept if holds})
 
 
 def _copies(values: Series) -> Series:
     """The numbers of every row that repeats all numbers of an earlier one."""
-    rows: dict[str, tuple[Decimal, ...]] = {}
+    rows: dict[str, list[Decimal]] = {}
     for (_, row, _), number in values.items():
-        rows[row] = (*rows.get(row, ()), number)
+        rows.setdefault(row, []).append(number)
     known = list(rows.values())
     repeated = {row for at, row in enumerate(rows) if known[at] in known[:at]}
     return Series.of({key: number for key, number in values.items() if key[1] in repeated})
-
-
-def _half_unit(value: Decimal) -> Decimal:
-    return Decimal(1).scaleb(-places_of(value)) / 2
 
 
 def _student(probability: Decimal, freedom: Decimal) -> Decimal:
@@ -123,11 +120,10 @@ def _normal_shares(parts: Decimal, width: Decimal) -> Series:
     """Percent of a normal distribution in parts that are cut around its mean, each `width` standard deviations wide."""
     count, normal = int(parts), statistics.NormalDist()
     cuts = [normal.cdf(float(width) * (at - count / 2)) for at in range(1, count)]
-    shares = [100 * (high - low) for low, high in pairwise([0.0, *cuts, 1.0])]
-    return Series.of({("", "", str(at)): Decimal(str(share)) for at, share in enumerate(shares)})
+    return Series.listed([Decimal(str(100 * (high - low))) for low, high in pairwise([0.0, *cuts, 1.0])])
 
 
-_AGGREGATES: Mapping[str, Callable[[tuple[Decimal, ...]], Decimal | int]] = {
+_AGGREGATES: Mapping[str, Aggregate] = {
     "sum": lambda numbers: sum(numbers, Decimal(0)),
     "mean": lambda numbers: sum(numbers, Decimal(0)) / len(numbers),
     "min": min,
@@ -137,40 +133,38 @@ _AGGREGATES: Mapping[str, Callable[[tuple[Decimal, ...]], Decimal | int]] = {
 }
 FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     **{name: _all(function) for name, function in _AGGREGATES.items()},
-    "count": lambda values: Decimal(len(values.values)),
     **{f"row_{name}": _grouped(function, by_column=False) for name, function in _AGGREGATES.items()},
     **{f"cell_{name}": _grouped(function, by_column=True) for name, function in _AGGREGATES.items()},
+    "count": lambda values: Decimal(len(values.values)),
     "abs": _each(abs),
     "sqrt": _each(Decimal.sqrt),
-    "half_unit": _each(_half_unit),  # half a unit of the last published digit
+    "half_unit": _each(lambda value: Decimal(1).scaleb(-places_of(value)) / 2),  # of the last published digit
     "where": _where,
     "copies": _copies,
     "student": _student,  # quantile of Student's t: probability, degrees of freedom
     "welch_p": _welch_p,
     "normal_shares": _normal_shares,
 }
-_OPERATORS: Mapping[type[ast.AST], Callable[[Decimal, Decimal], Decimal]] = {
+_OPERATORS: Mapping[type[ast.AST], Operator] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
     ast.Pow: operator.pow,
-}
-_COMPARISONS: Mapping[type[ast.AST], Callable[[Decimal, Decimal], bool]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
+    ast.Lt: lambda left, right: Decimal(left < right),
+    ast.LtE: lambda left, right: Decimal(left <= right),
+    ast.Gt: lambda left, right: Decimal(left > right),
+    ast.GtE: lambda left, right: Decimal(left >= right),
+    ast.Eq: lambda left, right: Decimal(left == right),
+    ast.NotEq: lambda left, right: Decimal(left != right),
 }
 
 
 def evaluate(expression: str, lookup: Callable[[str], Value]) -> Value:
     """The value of an expression of numbers, names, operators, comparisons (1 or 0) and FUNCTIONS.
 
-    Raises ValueError if it contains anything else, or if numbers do not fit its functions.
+    Raises ValueError if it contains anything else, or if its numbers do not fit a function.
     """
     try:
         return _value(ast.parse(expression.strip(), mode="eval").body, lookup)
@@ -185,17 +179,13 @@ def _value(node: ast.expr, lookup: Callable[[str], Value]) -> Value:
         case ast.Name(id=name):
             return lookup(name)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return combine(operator.mul, _value(operand, lookup), Decimal(-1))
+            return combine(operator.sub, Decimal(0), _value(operand, lookup))
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
             return combine(_OPERATORS[type(sign)], _value(left, lookup), _value(right, lookup))
-        case ast.Compare(left=left, ops=signs, comparators=others) if all(type(sign) in _COMPARISONS for sign in signs):
-            values = [_value(one, lookup) for one in (left, *others)]
-            held: Value = Decimal(1)
-            for sign, (low, high) in zip(signs, pairwise(values), strict=True):
-                compared = _COMPARISONS[type(sign)]
-                one = combine(lambda a, b, compared=compared: Decimal(compared(a, b)), low, high)  # type: ignore[misc]
-                held = combine(operator.mul, one, held)
-            return held
+        case ast.Compare(left=left, ops=signs, comparators=others) if all(type(one) in _OPERATORS for one in signs):
+            values = pairwise([_value(one, lookup) for one in (left, *others)])
+            compared = [combine(_OPERATORS[type(one)], *pair) for one, pair in zip(signs, values, strict=True)]
+            return reduce(lambda first, second: combine(operator.mul, first, second), compared)
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in FUNCTIONS:
             return FUNCTIONS[name](*(_value(argument, lookup) for argument in arguments))
     raise TypeError(f"expected numbers, names, operators or one of {', '.join(FUNCTIONS)}")

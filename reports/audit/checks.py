@@ -12,13 +12,14 @@ from benchmarks.spec import Benchmark
 from reports.claims.decide import State
 from reports.claims.judge import judge_in_print
 from reports.claims.wording import printed_numbers
-from reports.evidence.published import AVERAGE, Numbers
+from reports.evidence.published import Numbers
 from reports.evidence.records import PAPER, Derive, DeriveClient, Request, request_for
-from reports.evidence.statistics import RULES, printed
+from reports.evidence.statistics import printed
 from reports.pages.render import escape, table_line
 
 SENTENCES = "Sentences of the text"
-HEADERS = ("Statement", "Printed", "Recomputed", "Verdict", "How")
+HEADERS = ("Statement", "Published", "Recomputed", "Verdict", "How")
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -38,7 +39,7 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        return {True: "agrees", False: "does not agree", None: "not derivable"}[self.agrees]
+        return {True: "consistent", False: "inconsistent", None: "not derivable"}[self.agrees]
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,8 @@ def summary(findings: Iterable[Finding]) -> str:
     """How many findings agree, do not, and cannot be derived."""
     verdicts = [finding.agrees for finding in findings]
     return (
-        f"{len(verdicts)} checks of the paper's own numbers: {verdicts.count(True)} agree, "
-        f"{verdicts.count(False)} do not, {verdicts.count(None)} are not derivable."
+        f"{len(verdicts)} checks of the published numbers: {verdicts.count(True)} consistent, "
+        f"{verdicts.count(False)} inconsistent, {verdicts.count(None)} not derivable."
     )
 
 

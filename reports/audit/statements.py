@@ -4,8 +4,8 @@ A statement is a table `["Subject"."id"]` of the file:
 
     statement, explanation   plain English
     value, exact             expressions of the published and the recomputed number, named so in other expressions
-    holds                    comparisons that have to hold; without it, `value` has to be `exact` at `places` decimals by
-                             one of `rules` ("round", "truncate")
+    holds                    comparisons that have to hold; without any, `value` has to be `exact` at `places` decimals
+                             by one of `rules` ("round", "truncate")
     verdict                  instead: what reading the text says ("consistent", "inconsistent", "not derivable")
     published, recomputed    texts in place of `value` and `exact`; without other rules they have to be equal
     decided_if               a comparison without which the statement is not derivable
@@ -13,12 +13,12 @@ A statement is a table `["Subject"."id"]` of the file:
     each                     "a | b" -> values "1 | 2": one statement for each, and for each combination of several
     headline                 ids of those that the first page shows
 
-Texts contain {expression:format}: no format means all digits, `2` or `+2` decimals, `rows` or `sorted` the names of rows,
-`named 2` names and decimals. {variable} inserts a value of `each`, {variable.name} its display name. An expression is
-arithmetic (see `arithmetic`) over names and addresses: [table | rows | places] of published numbers, where a place is
-"column" or "column/score", or [source | arguments] (see `sources`). Rows and places are separated by ", " and may
-contain "*"; @list inserts a list. Several numbers come place by place. `[shared]` has `let`, `lists` and `names` for the
-whole file, and `tables`: the benchmarks that name rows and columns.
+Texts contain {expression:format}: no format means all digits, `2` or `+2` decimals, `rows` or `sorted` the names of
+rows, `named 2` names and decimals. {variable} inserts a value of `each`, {variable.name} its display name. An
+expression is arithmetic (see `arithmetic`) over names and addresses: [table | rows | places] of published numbers,
+where a place is "column" or "column/score", or [source | arguments] (see `sources`). Rows and places are separated by
+", " and may contain "*"; @list inserts a list. Several numbers come place by place. `[shared]` has `let`, `lists` and
+`names` for the whole file, and `tables`: the benchmarks that name rows and columns.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from reports import ReportError
-from reports.audit.arithmetic import Key, Series, Value, evaluate, several, truth
+from reports.audit.arithmetic import Key, Series, Value, evaluate, several
 from reports.audit.checks import Finding, Material, digits, show
 from reports.audit.sources import NotAvailableError, Sources
 from reports.evidence.published import places_of
@@ -149,12 +149,11 @@ class Evaluation:
 
     def _lookup(self, name: str) -> Value:
         if name not in self._known:
-            if name not in self.let:
-                raise ValueError(f"expected a name of `let`, found {name!r}")
-            content = self.let[name]
+            content = self.let.get(name, "")
+            if content == "":
+                raise ValueError(f"expected {name!r} in `let` or as a key of the statement, found none")
             if isinstance(content, list):
-                numbers = [several(self.value(str(one)))[0] for one in content]
-                self._known[name] = Series.of({("", "", str(at)): number for at, number in enumerate(numbers)})
+                self._known[name] = Series.listed([several(self.value(str(one)))[0] for one in content])
             else:
                 self._known[name] = self.value(str(content))
         return self._known[name]
@@ -186,6 +185,9 @@ class Evaluation:
             return "; ".join(map(" ".join, zip(named, numbers, strict=True))) or "none"
         return " / ".join(numbers) or "none"
 
+    def _is_true(self, comparison: str) -> bool:
+        return all(several(self.value(comparison)))
+
     def finding(self, subject: str) -> Finding:
         """Evaluate the statement."""
         of, how = self.statement, []
@@ -193,7 +195,7 @@ class Evaluation:
         published = self.text(of.published or f"{{value:{places}}}")
         recomputed = self.text(of.recomputed or f"{{exact:{places}}}") if of.holds or not of.value else ""
         if of.holds:
-            consistent: bool | None = all(truth(self.value(condition)) for condition in of.holds)
+            consistent: bool | None = all(map(self._is_true, of.holds))
         elif of.verdict:
             consistent = _VERDICTS[of.verdict]
         elif not of.value:
@@ -201,11 +203,13 @@ class Evaluation:
         else:
             consistent, published, recomputed, rounded = self._rounding()
             how = [rounded]
-        if of.decided_if and not truth(self.value(of.decided_if)):
+        if of.decided_if and not self._is_true(of.decided_if):
             consistent = None
         how += [self.text(of.explanation)] if of.explanation else []
         statement = self.text(of.statement)
-        return Finding(of.id, subject, statement, published, recomputed, consistent, "; ".join(how), of.id in of.headline)
+        return Finding(
+            of.id, subject, statement, published, recomputed, consistent, "; ".join(how), of.id in of.headline
+        )
 
     def _rounding(self) -> tuple[bool, str, str, str]:
         """Whether the published number is the exact one at its decimals, both as texts, and how it was rounded."""

@@ -11,7 +11,12 @@ from reports.audit.checks import Finding
 from reports.claims.judge import Judgement
 from reports.pages.render import escape, table_line
 
-HEADERS = ("Paper", "Cells run, by table or figure", "Claims: for, against, open", "Print against itself: agrees, not")
+HEADERS = (
+    "Paper",
+    "Cells run, by table or figure",
+    "Claims: for, against, open",
+    "Consistency of the published numbers: consistent, inconsistent",
+)
 FOR, AGAINST = ("supported", "holds by derivation"), ("contradicted", "fails by derivation")
 MEASURED = "measured"  # what is said of a study: no paper claims anything of it
 MOST = 7  # findings on the first page
@@ -95,6 +100,6 @@ def headlines(standing: Standing) -> Iterator[Headline]:
             yield Headline(judged.claim.quotation, judged.verdict, numbers, claim=judged.claim.id)
     for found in standing.findings:
         if found.headline and found.agrees is not None:
-            given = f"printed {found.printed}, recomputed {found.recomputed}"
+            given = f"published {found.printed}, recomputed {found.recomputed}"
             yield Headline(found.statement, found.verdict, given, note=found.explanation, check=found.id)
     yield from standing.studies

@@ -19,7 +19,7 @@ from reports.site.tables import compact
 from reports.site.templates import data_script as script
 from reports.site.templates import rendered
 
-_LED_BY = ("contradicted", "fails by derivation", "does not agree")
+_LED_BY = ("contradicted", "fails by derivation", "inconsistent")
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ SITE_NAME = "Federated BERT, reproduced"
 # What a script cannot hold as it is: the end of a script element, and two line ends that old parsers know.
 _ESCAPED = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}
 _KINDS = {
-    **dict.fromkeys((*FOR, "agrees", "holds"), "for"),
-    **dict.fromkeys((*AGAINST, "does not agree", "does not hold"), "against"),
+    **dict.fromkeys((*FOR, "consistent", "holds"), "for"),
+    **dict.fromkeys((*AGAINST, "inconsistent", "does not hold"), "against"),
     **dict.fromkeys(("undecided", "not judged", "not derivable"), "open"),
 }
 

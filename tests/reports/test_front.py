@@ -51,7 +51,7 @@ def test_headlines_are_told_once_they_are_decided() -> None:
 
 def test_checks_that_are_headlines_are_told_with_both_numbers() -> None:
     text = front_markdown([standing(findings=(replace(FOUND, headline=True),))], "lite")
-    assert "bytes are 4: **does not agree**; printed 5, recomputed 4 (by shapes)" in text
+    assert "bytes are 4: **inconsistent**; published 5, recomputed 4 (by shapes)" in text
     underivable = replace(FOUND, headline=True, agrees=None)
     assert "What was found" not in front_markdown([standing(findings=(underivable,))], "lite")
 

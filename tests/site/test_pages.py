@@ -151,7 +151,7 @@ def test_what_speaks_against_comes_first(site: Path) -> None:
         assert ranks == sorted(ranks)
         text = (site / "papers" / f"{paper}-audit.html").read_text(encoding="utf-8")
         verdicts = re.findall(r'data-verdict="([^"]+)"', text)
-        assert verdicts.index("agrees") > max(n for n, word in enumerate(verdicts) if word == "does not agree")
+        assert verdicts.index("consistent") > max(n for n, word in enumerate(verdicts) if word == "inconsistent")
 
 
 def test_the_front_has_both_kinds_of_marks(site: Path) -> None:
