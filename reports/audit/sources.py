@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from functools import cached_property
 
@@ -14,6 +14,12 @@ from reports.evidence.records import PAPER
 from reports.evidence.traffic import derived_cost
 
 
+SOURCES = (
+    *("shapes", "round bytes", "client", "labels"),
+    *("equation", "equation gain", "wire gain", "wire kinds", "term"),
+)
+
+
 class NotAvailableError(Exception):
     """A number that needs shapes or records that were not given; its statement is left out."""
 
@@ -23,25 +29,16 @@ def _decimal(value: float) -> Decimal:
 
 
 class Sources:
-    """Each source, by its name in an address, with the address's other parts as arguments."""
+    """The sources: each has the name that an address gives it, and takes the address's other parts."""
 
     def __init__(self, material: Material) -> None:
         self.material = material
         self._costs: dict[str, Costs] = {}
 
-    @property
-    def by_name(self) -> Mapping[str, Callable[..., Value]]:
-        return {
-            "shapes": self.shapes,
-            "round bytes": self.round_bytes,
-            "client": self.client,
-            "labels": self.labels,
-            "equation": self.equation,
-            "equation gain": self.equation_gain,
-            "wire gain": self.wire_gain,
-            "wire kinds": self.wire_kinds,
-            "term": self.term,
-        }
+    def number(self, source: str, *arguments: str) -> Value:
+        """What a source of SOURCES gives."""
+        found: Value = getattr(self, source.replace(" ", "_"))(*arguments)
+        return found
 
     def shapes(self, benchmark: str, row: str, part: str, scale_of: str) -> Decimal:
         """Bytes of a part of the encoder that another benchmark has at the scale of the paper."""

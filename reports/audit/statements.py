@@ -36,7 +36,7 @@ from typing import Any
 from reports import ReportError
 from reports.audit.arithmetic import Key, Series, Value, evaluate, several
 from reports.audit.checks import Finding, Material, digits, show
-from reports.audit.sources import NotAvailableError, Sources
+from reports.audit.sources import SOURCES, NotAvailableError, Sources
 from reports.evidence.published import places_of
 from reports.evidence.statistics import RULES, printed
 
@@ -119,8 +119,8 @@ class Audit:
     def address(self, text: str) -> Value:
         """Published numbers at an address, or those of a source."""
         table, *parts = (part.strip() for part in text.split("|"))
-        if table in self.sources.by_name:
-            return self.sources.by_name[table](*parts)
+        if table in SOURCES:
+            return self.sources.number(table, *parts)
         rows, places = (self._listed(part) for part in parts)
         if len(rows) == len(places) == 1 and "*" not in text:
             return self.numbers.at(table, rows[0], *places[0].split("/", 1))
