@@ -13,7 +13,6 @@ from reports.evidence.labels import Range, label1_ranges
 from reports.evidence.records import PAPER
 from reports.evidence.traffic import derived_cost
 
-
 SOURCES = (
     *("shapes", "round bytes", "client", "labels"),
     *("equation", "equation gain", "wire gain", "wire kinds", "term"),
