@@ -18,13 +18,14 @@ from benchmarks.costs import ModelSizes, WirePlan
 from benchmarks.registry import claims_of
 from benchmarks.spec import Benchmark, Column, Row, Scale
 from reports import ReportError
-from reports.audit import Finding, Material, findings
+from reports.audit import findings
 from reports.audit.arithmetic import Series, Value, evaluate
-from reports.audit.checks import audit_markdown, summary
+from reports.audit.checks import Finding, Material, audit_markdown, summary
 from reports.audit.statements import Audit, Evaluation, Statement
 from reports.evidence.published import Numbers
 from reports.evidence.records import Derive
 
+ROOT = Path(__file__).resolve().parents[2]
 PAPERS = ("fedbert", "fedbfpt", "fedfreezebert", "fedsplitbert")
 Change = tuple[str, str, str, str, str]  # table, row, column, score, another number
 
@@ -41,7 +42,8 @@ def checked(paper: str, *changes: Change) -> dict[str, Finding]:
     known = material(paper)
     values = dict(known.numbers.values)
     for *place, number in changes:
-        at = tuple(place)
+        table, row, column, score = place
+        at = (table, row, column, score)
         assert values[at] != Decimal(number)
         values[at] = Decimal(number)
     published = {**known.published, paper: Numbers(values, known.numbers.derived)}
@@ -165,7 +167,7 @@ def test_exact_bytes_by_hand() -> None:
 
 @given(st.decimals(0, 100, places=6), st.integers(0, 3))
 def test_a_number_is_consistent_only_with_what_a_rule_gives(exact: Decimal, places: int) -> None:
-    audit = Audit(Path("benchmarks/fedsplitbert/audit.toml"), material("fedsplitbert"))
+    audit = Audit(ROOT / "benchmarks" / "fedsplitbert" / "audit.toml", material("fedsplitbert"))
 
     def consistent(value: Decimal, *rules: str) -> bool | None:
         of = Statement("id", "statement", value=f"{value:f}", exact=f"{exact:f}", places=places, rules=rules)
