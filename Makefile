@@ -25,7 +25,7 @@ SHELL := /bin/sh
 # Any other goal is a benchmark's id, with `sweep-` before it or not, so a new benchmark needs no line here.
 # They are named from the command line and not by a pattern rule, which would also try to make this file
 # and every other file that is a prerequisite.
-TARGETS := help setup encoder data campaign demo test lint format bench ui report site readme lock
+TARGETS := help setup encoder data campaign demo test test-all lint format bench ui report site readme lock
 FILES := environment.yml requirements.lock $(VENV)/%
 IDS := $(filter-out $(TARGETS) $(FILES),$(MAKECMDGOALS))
 SWEEPS := $(filter sweep-%,$(IDS))
@@ -42,7 +42,7 @@ WHERE = $(call flag,--executor,EXECUTOR) $(call flag,--ray-address,RAY_ADDRESS)
 OPTIONS = $(SELECTION) $(call flag,--workers,WORKERS) $(WHERE) $(ARGS)
 
 # Before anything is downloaded for a run that could not find its data.
-ifneq ($(filter-out help setup encoder test lint format ui readme lock,$(MAKECMDGOALS)),)
+ifneq ($(filter-out help setup encoder test test-all lint format ui readme lock,$(MAKECMDGOALS)),)
 ifneq ($(strip $(value DATA_DIR)),)
 ifneq ($(shell test -d $(call quote,$(value DATA_DIR)) && echo there),there)
 $(error DATA_DIR=$(value DATA_DIR): expected a folder of your datasets, found none; `make data` without DATA_DIR says what belongs there)
@@ -63,7 +63,9 @@ help:
 	@echo 'make ui               look at the runs in MLflow'
 	@echo 'make bench            speed and memory: against the machine, peers, and as clients grow; ARGS=engine: one part'
 	@echo '                      FLOWER=1: against Flower, too, installed apart into $(FLOWER_ENV)'
-	@echo 'make test | lint | format'
+	@echo 'make test             the tests that take less than two seconds each; ARGS="tests/fedsim -x": more for pytest'
+	@echo 'make test-all         every test; ARGS="-m slow": only the slow ones'
+	@echo 'make lint | format'
 	@echo 'make setup            only install, into $(VENV)'
 	@echo 'make encoder          fetch the small encoder of the lite scale (90 MB), as SCALE=lite does by itself'
 	@echo 'make readme           render the README state of reproduction from the committed records'
@@ -178,6 +180,9 @@ bench: $(INSTALLED) $(ENCODER) $(if $(FLOWER),$(FLOWER_ENV)/.installed)
 # ---- the code itself -------------------------------------------------------------------------------------------
 
 test: $(INSTALLED)
+	@$(PY) -m pytest -q -n auto --dist worksteal -m 'not slow' $(ARGS)
+
+test-all: $(INSTALLED)
 	@$(PY) -m pytest -q -n auto --dist worksteal $(ARGS)
 
 lint: $(INSTALLED)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from benchmarks import byte_pairs
-from benchmarks.backbones import KNOWN, architecture, build_tokenizer, depth, locate
+from benchmarks.backbones import architecture, build_tokenizer, depth, locate
 from benchmarks.byte_pairs import byte_level_tokenizer
 from benchmarks.errors import UserError
 from benchmarks.federation import longest_text
@@ -35,23 +35,6 @@ def test_sizes_follow_from_table_3(backbone: str, size: float) -> None:
     assert millions(backbone) == pytest.approx(size, abs=0.05)
     assert depth(backbone) == 12
     assert longest_text(architecture(backbone)) >= 512
-
-
-@pytest.mark.parametrize("backbone", ["roberta-mini-fresh", "gpt2-mini-fresh"])
-def test_minis_are_of_one_shape(backbone: str) -> None:
-    with torch.device("meta"):
-        config = encoder_from_config(architecture(backbone)).config
-    assert (depth(backbone), config.hidden_size, config.num_attention_heads) == (4, 128, 4)
-    assert longest_text(architecture(backbone)) == 128
-
-
-def test_dropout_is_table_4s_but_in_the_demo() -> None:
-    for name, known in KNOWN.items():
-        if name.endswith("-fresh") and known.config["model_type"] in HEADS:
-            with torch.device("meta"):
-                encoder = encoder_from_config(known.config)
-            rates = {module.p for module in encoder.modules() if isinstance(module, torch.nn.Dropout)}
-            assert rates == ({0.0} if name.startswith("tiny") else {0.1}), name
 
 
 # ---- vocabularies ----------------------------------------------------------------------------------------------
@@ -104,12 +87,6 @@ def test_both_names_of_the_files_give_one_identity(small, tmp_path) -> None:
     )
 
 
-def test_the_mask_stands_behind_a_multiple_of_eight(small) -> None:
-    tokenizer = byte_level_tokenizer(small, "roberta")
-    assert tokenizer.mask_token_id == len(tokenizer) - 1 == 264  # 4 + 259, and one made up
-    assert byte_level_tokenizer(small, "gpt2").convert_tokens_to_ids("<|endoftext|>") == 258
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -124,14 +101,6 @@ def test_damaged_files_are_refused(small, name, content, message) -> None:
     (small / name).write_text(content)
     with pytest.raises(UserError, match=message):
         byte_level_tokenizer(small, "gpt2")
-
-
-def test_missing_files_say_where_they_may_be(tmp_path) -> None:
-    with pytest.raises(UserError, match=r"vocab/gpt2 .* Put encoder.json and vocab.bpe of openai-community/gpt2 there"):
-        locate("gpt2-fresh", local_only=True, data_dir=tmp_path)
-    (tmp_path / "vocab" / "gpt2").mkdir(parents=True)
-    with pytest.raises(UserError, match="expected a byte-level BPE"):
-        locate("gpt2-fresh", local_only=True, data_dir=tmp_path)
 
 
 # ---- a vocabulary that is trained here -------------------------------------------------------------------------
@@ -171,14 +140,6 @@ def test_its_text_decides_the_backbones_identity(corpus, tmp_path) -> None:
     file.write_text(file.read_text() + "another ending of another text\n" * 50)
     locate.cache_clear()
     assert locate("gpt2-mini-fresh", True, corpus, place).digest != minis[1].digest
-
-
-def test_only_the_beginning_of_the_text_is_read(corpus, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(byte_pairs, "CHARACTERS", 500)
-    before = byte_pairs.trained_files(corpus, tmp_path)
-    file = corpus / "corpora" / "wikipedia.train.txt"
-    file.write_text(file.read_text() + "another ending\n")
-    assert byte_pairs.trained_files(corpus, tmp_path) == before
 
 
 def test_without_its_text_it_says_what_is_missing(tmp_path) -> None:

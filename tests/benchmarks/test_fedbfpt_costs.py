@@ -11,13 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.backbones import architecture
-from benchmarks.cli.main import main
 from benchmarks.client_costs import FlopMeter, batch_of_one, kept_bytes
 from benchmarks.costs import ClientCosts
 from benchmarks.dry_run import wire_plan
 from benchmarks.fedbfpt.costs import COSTING
 from benchmarks.registry import benchmark
-from benchmarks.saved_size import LIBRARY_NAMES, library_name, saved_bytes
+from benchmarks.saved_size import library_name, saved_bytes
 from benchmarks.shapes import derive_client
 from benchmarks.spec import Cell
 from fedsim.models.encoder import encoder_from_config
@@ -82,16 +81,6 @@ def test_a_layer_and_the_output_layer_go_up_and_what_was_merged_comes_down() -> 
     assert found.down_bytes == pytest.approx(4 / 5 * found.up_bytes)
 
 
-def test_nothing_goes_up_where_all_is_in_one_place() -> None:
-    found = costs("bert-c")
-    assert (found.up_bytes, found.down_bytes, found.saved_bytes, found.setup_bytes) == (0, 0, 0, 0)
-    assert found.flops == costs("bert-fl").flops
-
-
-def test_nothing_is_trained_nothing_is_costed() -> None:
-    assert derive_client(cell_of("before")) is None
-
-
 @pytest.mark.parametrize(
     ("backbone", "family"), [("bert-base-uncased", "bert"), ("distilbert-base-uncased", "distilbert")]
 )
@@ -106,12 +95,6 @@ def test_names_are_the_librarys(backbone: str, family: str) -> None:
     mine = {library_name(name, family): tensor.shape for name, tensor in ours.named_parameters()}
     assert mine == {name: tensor.shape for name, tensor in theirs.named_parameters()}
     assert len(mine) < len(theirs.state_dict())  # the tied decoder, which must not be counted twice
-
-
-def test_other_families_keep_our_names() -> None:
-    assert "gpt2" not in LIBRARY_NAMES
-    assert library_name("head.transform.weight", "gpt2") == "head.transform.weight"
-    assert library_name("head.biased", "bert") == "head.biased"
 
 
 @given(shapes=st.lists(st.lists(st.integers(1, 9), max_size=3), min_size=1, max_size=5))
@@ -146,12 +129,6 @@ def test_a_frozen_middle_is_counted_as_it_runs() -> None:
     assert costs("fedbfpt-4").flops == sum(by_hand(4, layer) for layer in (0, 0, 0, 1, 2)) / 5
 
 
-def test_ratios_lie_below_the_printed_ones() -> None:
-    known = {e.row: e.value / 100 for e in read_published(TABLE2.published_csv) if e.column == "computation_percent"}
-    for row in ("distilbert", "tinybert-6", "tinybert-4", "fedbfpt"):
-        assert costs(row).flops / costs("bert-fl").flops < known[row]
-
-
 @pytest.mark.parametrize(
     ("row", "layers", "printed_form", "run_form"),
     [
@@ -182,13 +159,6 @@ def test_what_a_client_holds() -> None:
     assert own.held_bytes == sum((own.parameters_bytes, own.gradients_bytes, own.moments_bytes, own.activations_bytes))
 
 
-def test_activations_are_kept_from_the_trained_layer_upwards() -> None:
-    first, successive, every = (
-        costs(row).activations_bytes for row in ("fedbfpt-no-pl", "fedbfpt-no-sp", "fedbfpt-all")
-    )
-    assert successive < first < every
-
-
 def test_activations_of_a_layer_by_hand(tiny_activations: Callable[[tuple[int, ...]], int]) -> None:
     """A frozen layer below all that is trained keeps nothing; one above keeps no inputs of its matrices."""
     top, both, bottom = tiny_activations((1,)), tiny_activations((0, 1)), tiny_activations((0,))
@@ -217,31 +187,3 @@ def tiny_activations() -> Callable[[tuple[int, ...]], int]:
             return kept_bytes(model, trained, batch_of_one(8, model.objective))
 
     return kept
-
-
-# ---- definitions -------------------------------------------------------------------------------------------------
-
-
-def test_table_2_computes_nothing_anew() -> None:
-    for scale in TABLE2.scales:
-        own = {cell.spec_id for _, _, cell in TABLE2.cells(scale, [0])}
-        known = PRETRAINING.cells(PRETRAINING.scale(scale.id), [0], columns=TABLE2.columns)
-        assert own <= {cell.spec_id for _, _, cell in known}
-
-
-@pytest.mark.parametrize("table", ["table4", "table5", "appendix1", "appendix2", "appendix3", "appendix4"])
-def test_tables_with_printed_costs_cost_what_their_cells_begin_from(table: str) -> None:
-    found = benchmark(f"fedbfpt-{table}")
-    paper = found.scale("paper")
-    assert found.costing == COSTING
-    assert COSTING.baseline in {row.id for row in found.costed_rows}
-    printed = {entry.row for entry in read_published(found.published_csv) if entry.column == "computation_percent"}
-    assert printed == {row.id for row in found.rows if row.printed}
-    for row in found.rows:
-        own = found.costed(row, found.columns_at(paper)[0], paper)
-        assert own == found.cell(row, found.columns_at(paper)[0], paper, 3).initial
-
-
-def test_show_names_the_formulas(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", "fedbfpt-table2"]) == 0
-    assert "(mf + mb)·S²·H² of section 4.1" in capsys.readouterr().out

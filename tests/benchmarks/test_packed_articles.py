@@ -90,6 +90,7 @@ def test_clients_share_the_articles_out(cell, settings):
     assert training_examples(cell, settings) == [len(part) for part in blocks]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", [CELL, CAUSAL], ids=["masked", "causal"])
 def test_both_kinds_of_model_learn_the_generated_language(cell, settings):
     central = replace(cell, algorithm="central", training=replace(cell.training, rounds=3))
@@ -97,11 +98,3 @@ def test_both_kinds_of_model_learn_the_generated_language(cell, settings):
     found = [entry.scores["test"]["perplexity"] for entry in record.rounds]
     assert found == sorted(found, reverse=True)
     assert found[-1] < 100  # of 326 words
-
-
-def test_a_share_of_the_articles_is_what_some_of_them_make(settings):
-    clients, report = build_clients(
-        replace(CELL, partition={"scheme": "equal", "share": 0.1}), load_inputs(CELL, settings), settings
-    )
-    assert report.sizes == (18, 18)
-    assert 0 < sum(len(client.train) for client in clients) < 60

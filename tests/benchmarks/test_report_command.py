@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks.cli.main import main
-from benchmarks.cli.report import _asked_for
-from benchmarks.registry import benchmark_ids
 from reports.pages.files import BEGIN, END
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,13 +24,6 @@ def frozen_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = ["--workers", "1", "--device", "cpu", "--no-tracking", "--results-dir", str(results)]
     assert main(["run", FROZEN, "--methods", "c-ordinary", *words]) == 0
     return results
-
-
-def test_names_are_ids_or_papers_each_once() -> None:
-    of_paper = [known for known in benchmark_ids() if known.startswith("fedfreezebert-")]
-    assert _asked_for([]) == benchmark_ids()
-    assert _asked_for([TABLE, "fedfreezebert", FROZEN]) == [TABLE, *of_paper]
-    assert _asked_for(["nothing"]) == ["nothing"]
 
 
 def test_one_page_from_several_folders(finished_results: Path, frozen_results: Path, tmp_path: Path) -> None:
@@ -52,6 +43,7 @@ def test_one_page_from_several_folders(finished_results: Path, frozen_results: P
     assert pictures == {f"{TABLE}-demo.png", f"{FROZEN}-demo.png"}
 
 
+@pytest.mark.slow
 def test_a_part_that_is_run_does_not_replace_the_whole_table(
     tmp_path: Path, run_words: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -69,16 +61,6 @@ def test_a_part_that_is_run_does_not_replace_the_whole_table(
             "local-majority",
             "overall-majority",
         }
-
-
-def test_a_folder_that_is_missing_is_named(
-    frozen_results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["report", "--records", str(frozen_results / "records"), "--results-dir", str(tmp_path)]
-    assert main([*words, "--records", str(tmp_path / "none")]) == 2
-    assert f"{tmp_path / 'none'}: expected a folder of records, found nothing" in capsys.readouterr().err
-    assert main([*words, TABLE]) == 2
-    assert f"no record in {frozen_results / 'records'} belongs to what was asked for" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 from benchmarks.backbones import locate
 from benchmarks.cli.main import main
 from benchmarks.errors import UserError
-from benchmarks.performance import engine
 from benchmarks.record import read_records
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.tasks import tasks
@@ -28,12 +26,7 @@ def test_doctor_says_what_is_there_and_downloads_nothing(capsys: pytest.CaptureF
     assert sum(line.startswith("none task ") for line in lines) == len(tasks())
 
 
-def test_doctor_ends_with_2_where_nothing_can_be_written(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    assert main(["doctor", "--results-dir", str(tmp_path / "file" / "results")]) == 2
-    assert "none results: results directory" in capsys.readouterr().out
-
-
+@pytest.mark.slow
 def test_import_takes_in_records_and_mirrors_them(
     finished_results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -60,18 +53,6 @@ def test_import_takes_in_records_and_mirrors_them(
     assert {"fedsplitbert-table3", "fedsplitbert-table4"} < set(shows)
     assert len(children) == len(shows)
     assert children[0].data.metrics["test/accuracy"] == record.score("test/accuracy")
-
-
-def test_bench_compares_the_engine_with_a_bare_loop(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    monkeypatch.setattr(engine, "BATCHES", 1)
-    monkeypatch.setattr(engine, "TESTED", 2)
-    words = ["bench", "engine", "--repeats", "1", "--threads", "1", "--results-dir", str(tmp_path), "--device", "cpu"]
-    assert main(words) in (0, 1)  # as one batch goes, a bar may be missed
-    assert "engine of bare loop: " in capsys.readouterr().out
-    (row,) = json.loads((tmp_path / "performance" / "engine.json").read_text())["rows"]
-    assert row["examples"] == 3 * 16  # one batch each
 
 
 @pytest.fixture
@@ -104,13 +85,6 @@ def test_an_encoder_that_behaves_differently_is_another(tiny_encoder: Path, tmp_
         (folder / file).write_text(text.replace(old, new))
         digests.add(locate(str(folder)).digest)
     assert len(digests) == 3
-
-
-def test_a_note_in_the_configuration_makes_no_other_encoder(tiny_encoder: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(tiny_encoder, tmp_path / "noted")
-    text = (folder / "config.json").read_text()
-    (folder / "config.json").write_text(text.replace("{", '{"_name_or_path": "elsewhere", ', 1))
-    assert locate(str(folder)).digest == locate(str(tiny_encoder)).digest
 
 
 def test_an_unknown_encoder_is_refused_without_a_hub() -> None:

@@ -15,7 +15,6 @@ from benchmarks.backbones import word_tokenizer
 from benchmarks.cli.main import main
 from benchmarks.tasks.words import VOCABULARY
 
-TABLE = "fedsplitbert-table3"
 Refusal = Callable[..., str]
 Words = Callable[..., list[str]]
 Contents = Callable[[Path], dict[str, bytes]]
@@ -181,6 +180,7 @@ CHECKPOINTS: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CHECKPOINTS)
 def test_a_damaged_checkpoint(
     case: str, refusal: Refusal, interrupted_results: Path, run_words: Words, tmp_path: Path, contents: Contents
@@ -194,15 +194,3 @@ def test_a_damaged_checkpoint(
     assert "is damaged" in message
     assert f"Remove the folder {folder} to start this cell from its first round" in message
     assert contents(copy) == before
-
-
-def test_following_the_advice_computes_the_cell_again(
-    interrupted_results: Path, run_words: Words, tmp_path: Path
-) -> None:
-    copy = tmp_path / "results"
-    shutil.copytree(interrupted_results, copy)
-    (folder,) = (copy / "checkpoints").iterdir()
-    shutil.rmtree(folder)
-    assert main(run_words(copy, "fedsplitbert", "training.rounds=2")) == 0
-    assert len(list((copy / "records").glob("*.json"))) == 2
-    assert not list((copy / "checkpoints").iterdir())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,11 +50,6 @@ def test_each_owner_has_own_texts_once_and_full_blocks(lengths, length, opening,
         assert [len(row) for row in rows] == blocks.lengths[indices].tolist()
 
 
-def test_the_whole_is_one_owners():
-    whole, _ = blocks_of([3, 4, 5], 4, None)
-    assert read(whole, np.arange(len(whole))) == [[100, 101, 102, 103], [104, 105, 106, 107], [108, 109, 110, 111]]
-
-
 def test_a_batch_has_what_a_model_reads():
     whole, _ = blocks_of([6], 3, OPENING)
     batch = whole.collate(np.array([2, 0]), 4)
@@ -64,10 +58,3 @@ def test_a_batch_has_what_a_model_reads():
     assert not batch["token_type_ids"].any()
     assert batch["labels"].tolist() == [0, 0]
     assert {str(tensor.dtype) for tensor in batch.values()} == {"torch.int64"}
-
-
-@pytest.mark.parametrize("parts", [[], [np.empty(0, dtype=np.int64)]])
-def test_who_has_no_text_has_no_block(parts):
-    blocks, owned = blocks_of([6], 3, None)[0].shared_out(parts)
-    assert len(blocks) == 0
-    assert [len(indices) for indices in owned] == [0] * len(parts)

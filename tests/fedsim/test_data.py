@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim.data import Examples, Subset, evaluation_batches, training_batches
+from fedsim.data import Examples, Subset, training_batches
 
 WIDTH = 40
 LENGTHS = st.lists(st.integers(1, WIDTH), min_size=1, max_size=120)
@@ -82,18 +82,6 @@ def test_batches_by_length_pad_least():
     assert padding(None, pool_batches=1) < padding(WIDTH)
 
 
-def test_batches_by_length_still_mix_and_come_in_no_order_of_length():
-    lengths = np.random.default_rng(0).integers(1, WIDTH + 1, 256)
-    subset = Subset(make_examples(lengths), np.arange(256))
-    epochs = [list(training_batches(subset, 8, None, np.random.default_rng(seed))) for seed in (0, 1)]
-    groups = [{frozenset(batch["labels"].tolist()) for batch in epoch} for epoch in epochs]
-    assert len(groups[0] & groups[1]) < 4
-    one_pool = training_batches(Subset(subset.examples, subset.indices[:128]), 8, None, np.random.default_rng(0))
-    widths = [batch["input_ids"].shape[1] for batch in one_pool]
-    assert widths != sorted(widths)
-    assert widths != sorted(widths, reverse=True)
-
-
 def test_collate():
     examples = Examples(
         tokens=np.array([5, 6, 7, 8, 9, 4], dtype=np.int32),
@@ -118,19 +106,6 @@ def test_collate():
     assert examples.collate(np.array([2]), width=4)["input_ids"].tolist() == [[4, 1, 1, 1]]
     subset = Subset(examples, np.array([2, 0]))
     assert (len(subset), subset.labels.tolist()) == (2, [4.0, 0.5])
-
-
-@settings(deadline=None, max_examples=60)
-@given(LENGTHS, st.integers(1, 17), st.sampled_from([None, WIDTH]))
-def test_evaluation_batches_know_their_places(lengths, batch_size, width):
-    subset = make_part(lengths)
-    restored = np.full(len(subset), -1)
-    for positions, batch in evaluation_batches(subset, batch_size, width):
-        assert len(positions) <= batch_size
-        assert (restored[positions] == -1).all()
-        restored[positions] = batch["labels"].numpy()
-        assert_batch_is_true_to_its_examples(batch, subset.examples)
-    assert restored.tolist() == subset.labels.tolist()
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 7, 100])

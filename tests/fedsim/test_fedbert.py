@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from fedsim.checkpoint import Checkpoint
-from fedsim.errors import FederationError
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.model import Model
 from fedsim.models.sequence import with_head
@@ -91,12 +90,6 @@ def test_parallel_fedavg_is_federated_averaging(small, assert_same_tensors, of, 
     assert split.results[-1].client_scores == whole.results[-1].client_scores
 
 
-def test_a_single_client_is_central_training_on_its_examples(small, assert_same_tensors):
-    single = run(small, masked(small), "central", embeddings="global", of="first")
-    alone = run(small, masked(small, 1), "central", small.clients[:1], embeddings="global")
-    assert_same_tensors(tensors(single), tensors(alone))
-
-
 @pytest.mark.parametrize(("turns", "order"), [("pass", [0, 0, 1, 1, 2, 2]), ("round", [[0, 1, 2]] * 6)])
 def test_whose_turn_it_is(small, turns, order):
     found = run(small, masked(small, rounds=6, epochs=1), "fedbert_sequential", turns=turns)
@@ -106,29 +99,7 @@ def test_whose_turn_it_is(small, turns, order):
         assert len(found.results[number - 1].metrics.client_losses) == len(trained)
 
 
-def test_tied_heads_leave_gpt_2_nothing_but_embeddings_to_average(small, assert_same_tensors):
-    both = [run(small, causal(small), "fedbert_parallel", averaged=what) for what in ("embeddings", "head-embeddings")]
-    assert_same_tensors(*(tensors(found) for found in both))
-    assert both[0].channel.ledger.rows == both[1].channel.ledger.rows
-
-
 # ---- the modes differ in what they should ----------------------------------------------------------------------------
-
-
-def test_one_transformer_learns_from_all_and_copies_from_one(small):
-    server = {}
-    for transformer in ("shared", "own"):
-        setting = masked(small)
-        algorithm = small.algorithm("fedbert_parallel", setting, averaged="head-embeddings", transformer=transformer)
-        found = small.run(algorithm, rounds=ROUNDS)
-        server[transformer] = algorithm.server(found.state)
-        layers = sorted(frozenset().union(*setting.model.groups.layers))
-        assert (set(layers) <= found.state.shared.keys()) == (transformer == "shared")
-        kept = [found.state.clients.get(client.id) for client in small.clients]
-        assert all((layers[0] in own) == (transformer == "own") for own in kept)
-        assert algorithm.personal == (transformer == "own")
-    assert not torch.equal(server["shared"][layers[0]], server["own"][layers[0]])
-    assert torch.equal(server["own"][layers[0]], kept[0][layers[0]])
 
 
 def test_embedding_average_leaves_heads_to_their_clients(small):
@@ -212,14 +183,3 @@ def test_resumed_is_uninterrupted(small, assert_same_run, tmp_path, name, option
 
     go(2, "killed")
     assert_same_run(go(ROUNDS, "killed"), go(ROUNDS, "whole"))
-
-
-def test_options_are_checked(small):
-    with pytest.raises(FederationError, match="averaged: expected one of embeddings, head-embeddings, all"):
-        small.algorithm("fedbert_parallel", masked(small), averaged="heads")
-    with pytest.raises(FederationError, match="'all': expected a transformer for each client"):
-        small.algorithm("fedbert_parallel", masked(small), averaged="all")
-    with pytest.raises(FederationError, match="as many rounds for each of the 3, found 4 rounds"):
-        small.algorithm("fedbert_sequential", masked(small, rounds=4))
-    with pytest.raises(FederationError, match="turns: expected one of pass, round"):
-        small.algorithm("fedbert_sequential", masked(small), turns="all")

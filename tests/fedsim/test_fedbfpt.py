@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from fedsim.checkpoint import Checkpoint
-from fedsim.errors import FederationError
 from fedsim.objectives import MaskedLM, Vocabulary
 
 NUMBER = re.compile(r"\.layer\.(\d+)\.")
@@ -82,17 +81,6 @@ def test_a_round_is_that_of_the_hand_built_model(deep, small, method, setting_of
         server |= model.snapshot(trained)  # layer 0 and the head have the server's names
     assert [result.metrics.train_loss for result in found.results] == losses
     assert_same_tensors(algorithm.server(found.state), server)
-
-
-def test_the_servers_model_answers(deep, method, run):
-    algorithm = method()
-    found = run(algorithm, rounds=2)
-    whole = deep.load(head="masked-lm", objective=LM)
-    whole.write(algorithm.server(found.state))
-    subset = deep.clients[1].evaluation["test"]
-    expected = whole.predict(subset, 64, None)
-    np.testing.assert_array_equal(algorithm.predict(found.state, deep.clients[1], subset), expected)
-    assert not algorithm.personal
 
 
 # ---- what changes ----------------------------------------------------------------------------------------------
@@ -173,14 +161,6 @@ def test_bytes_of_each_round_are_the_closed_form(deep, method, setting_of, run):
     assert ledger.setup_bytes == CLIENTS * 4 * sum(tensor.numel() for tensor in setting.initial.values())
 
 
-def test_what_comes_down_is_what_was_merged_last(method, setting_of):
-    plan, parts = method().plan, setting_of().model.groups
-    assert plan(1, 0).download == frozenset()
-    assert plan(3, 0).download == parts.layers[0] | parts.head
-    assert plan(4, 0).download == parts.layers[0] | parts.head != plan(4, 0).upload  # where the layer moves on
-    assert plan(5, 0).download == parts.layers[1] | parts.head
-
-
 # ---- runs ------------------------------------------------------------------------------------------------------
 
 
@@ -192,57 +172,3 @@ def test_resumed_after_any_round_it_is_uninterrupted(method, run, assert_same_ru
         folder.mkdir()
         run(method(**options), rounds=stop, checkpoint=Checkpoint(folder, "a run"))
         assert_same_run(run(method(**options), checkpoint=Checkpoint(folder, "a run")), whole)
-
-
-def test_masks_and_order_repeat_with_the_seed(method, setting_of, run, assert_same_run):
-    again = [run(method(setting_of(seed=seed)), rounds=2) for seed in (3, 3, 4)]
-    assert_same_run(again[0], again[1])
-    assert again[0].results[0].metrics != again[2].results[0].metrics
-
-
-def test_clients_of_several_depths_train_side_by_side(method, setting_of, run, recording_channel):
-    setting, channel = setting_of(), recording_channel("fp16")
-    algorithm = method(setting, local_layers=[4, 2, 3])
-    found = run(algorithm, channel=channel)
-    assert [len(standing(algorithm.plan(1, client))) for client in range(CLIENTS)] == [4, 2, 3]
-    assert standing(algorithm.plan(1, 0))[0] == 0
-    sent = {row.bytes for row in found.channel.ledger.rows if row.round and row.direction == "up"}
-    parts = setting.model.groups
-    assert sent == {2 * sum(setting.initial[name].numel() for name in parts.layers[0] | parts.head)}
-
-
-# ---- refusals --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"schedule": "linear"}, "schedule: expected one of progressive, first, successive, last, found 'linear'"),
-        ({"trained": "head"}, "trained: expected one of layer, all, found 'head'"),
-        ({"deeper": "last"}, "deeper: expected one of sampled, first, found 'last'"),
-        ({"resampled": "never"}, "resampled: expected one of round, layer, found 'never'"),
-        ({"draw": "theirs"}, "draw: expected one of fresh, official, found 'theirs'"),
-        ({"weights": "equal"}, "weights: expected one of size, uniform, found 'equal'"),
-        ({"local_layers": 0}, "local_layers: expected 1 to 4, the encoder's layers, found 0"),
-        ({"local_layers": 5}, "local_layers: expected 1 to 4, the encoder's layers, found 5"),
-        ({"local_layers": 2.0}, "local_layers: expected 1 to 4, the encoder's layers, found 2.0"),
-        ({"local_layers": True}, "local_layers: expected 1 to 4, the encoder's layers, found True"),
-        ({"local_layers": None}, "local_layers: expected 1 to 4, the encoder's layers, found None"),
-        ({"local_layers": [2, 2, "2"]}, "local_layers: expected 1 to 4, the encoder's layers, found '2'"),
-        ({"local_layers": [2, 3]}, r"local_layers: expected one number, or one for each of 3 clients, found \[2, 3\]"),
-        ({"local_layers": []}, r"local_layers: expected one number, or one for each of 3 clients, found \[\]"),
-    ],
-)
-def test_bad_options_are_refused(method, options, message):
-    with pytest.raises(FederationError, match=message):
-        method(**options)
-
-
-def test_a_round_beyond_the_schedule_is_refused(method, setting_of, run):
-    with pytest.raises(FederationError, match="fedbfpt: its schedule is of 2 rounds, round 3 is none of them"):
-        run(method(setting_of(rounds=2)), rounds=3)
-
-
-def test_a_setting_that_does_not_say_how_many_clients_there_are_is_refused(method, setting_of):
-    with pytest.raises(FederationError, match="plans depend on all clients; give it the number of `clients`"):
-        method(replace(setting_of(), clients=None))

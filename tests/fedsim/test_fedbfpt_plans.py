@@ -69,12 +69,6 @@ def test_every_round_trains_a_permitted_layer_from_the_bottom_up(rounds, permitt
             left -= count
 
 
-def test_the_shallowest_client_decides_how_high_layers_go(wide):
-    algorithm = wide.algorithm("fedbfpt", wide.setting(rounds=ROUNDS), local_layers=[4, 2, 3])
-    trained = [{layer_of(name) for name in algorithm.plan(number, 0).train} - {None} for number in (1, 2, 3, 4, 5)]
-    assert trained == [{0}, {0}, {0}, {1}, {1}]
-
-
 # ---- which layers stand above it -------------------------------------------------------------------------------
 
 
@@ -100,29 +94,3 @@ def test_what_is_drawn_lies_above_the_layer_in_order(wide, trained):
             assert layer < min(layers[layer + 1 :]) <= max(layers) <= 11
             repeated |= len(set(layers)) < 6
     assert repeated == (trained == "layer")  # "[5, 5, 9]" in the paper's text; two copies could not both be written
-
-
-def test_draws_are_uniform(wide):
-    """Of 11 layers each is drawn as often as any other: a chi-squared test at 10 degrees of freedom."""
-    setting = wide.setting(rounds=400)
-    algorithm = wide.algorithm("fedbfpt", setting, local_layers=6, schedule="first")
-    counts = Counter(layer for layers in drawn(algorithm, 400).values() for layer in layers[1:])
-    expected = 400 * CLIENTS * 5 / 11
-    assert sum((counts[layer] - expected) ** 2 / expected for layer in range(1, 12)) < 29.6  # p = 0.001
-
-
-def test_draws_are_fresh_or_as_the_option_says(wide):
-    def of(seed=0, **options):
-        return drawn(wide.algorithm("fedbfpt", wide.setting(rounds=ROUNDS, seed=seed), local_layers=6, **options))
-
-    fresh, layer, official = of(), of(resampled="layer"), of(draw="official")
-    assert fresh == of()
-    assert fresh != of(seed=1)
-    first = [{found[number, client] for number in (1, 2, 3) for client in range(CLIENTS)} for found in (fresh, layer)]
-    assert [len(each) for each in first] == [9, 3]
-    assert all(len({layer[number, client] for number in (1, 2, 3)}) == 1 for client in range(CLIENTS))
-    assert {layer[1, client] for client in range(CLIENTS)} == {fresh[1, client] for client in range(CLIENTS)}
-    assert layer[4, 0] == fresh[4, 0] != layer[1, 0]  # a new draw when the layer moves on
-    assert len({official[number, client] for number in (1, 2, 3) for client in range(CLIENTS)}) == 1
-    assert len(set(official.values())) == 3  # one for each of three layers
-    assert set(of(deeper="first").values()) == {(0, 1, 2, 3, 4, 5)}

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 import torch
 
 from fedsim.data import Client, Subset
-from fedsim.errors import FederationError
 from fedsim.wire import Channel
 
 
@@ -39,16 +37,6 @@ def test_one_client_is_central_training_of_the_head(small):
     assert set(frozen.state.shared) == set(central.state.shared)
     for name, tensor in frozen.state.shared.items():
         assert torch.equal(tensor, central.state.shared[name])
-
-
-@pytest.mark.parametrize("embeddings", ["frozen", "global"])
-def test_one_client_of_fedavg_is_central_training(small, embeddings):
-    fedavg, central = (
-        small.run(small.algorithm(name, small.setting(batch_size=4), embeddings=embeddings), clients=small.clients[:1])
-        for name in ("fedavg", "central")
-    )
-    assert fedavg.results == central.results
-    assert all(torch.equal(fedavg.state.shared[name], tensor) for name, tensor in central.state.shared.items())
 
 
 def test_central_training_sees_every_clients_examples_and_sends_nothing(small):
@@ -85,8 +73,3 @@ def _watched(algorithm, asked):
         return algorithm.predict(state, client, subset)
 
     return replace(algorithm, predict=predict)
-
-
-def test_what_is_trained_centrally_is_named(small):
-    with pytest.raises(FederationError, match="train: expected one of model, head, found 'all'"):
-        small.algorithm("central", train="all")

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from fedsim.algorithms import Setting, build_algorithm
 from fedsim.data import Client, Examples, Subset
-from fedsim.errors import FederationError
 from fedsim.objectives import Classification, Regression
 
 
@@ -45,11 +44,6 @@ def test_of_equally_frequent_labels_the_smallest_counts(small):
     assert [answer.argmax(1).tolist() for answer in answers] == [[1, 1], [0, 0]]
 
 
-def test_a_label_that_the_client_never_saw_has_an_output(small):
-    _, answers = federation(small, [np.array([0, 0])], outputs=3)
-    assert answers[0].shape == (2, 3)
-
-
 def test_a_score_is_answered_by_the_mean(small):
     parts = [np.array([0.5, 1.5, 4.0], dtype=np.float32), np.array([5.0, 4.5], dtype=np.float32)]
     _, answers = federation(small, parts, outputs=1)
@@ -77,24 +71,3 @@ def test_overall_all_answer_the_most_frequent_label_of_all(small, labels):
     expected = np.bincount(np.concatenate([*parts, [0, 0]])).argmax()
     assert {tuple(answer.argmax(1).tolist()) for answer in answers} == {(expected, expected)}
     assert run.channel.ledger.rows == []
-
-
-def test_overall_a_score_is_the_mean_of_all(small):
-    parts = [np.array([0.0, 1.0, 5.0], dtype=np.float32), np.array([2.0], dtype=np.float32)]
-    _, answers = federation(small, parts, outputs=1, whose="all")
-    assert [answer[:, 0].tolist() for answer in answers] == [[2.0, 2.0], [2.0, 2.0]]
-
-
-def test_overall_the_server_answers_alike(small):
-    algorithm = small.algorithm("local_majority", whose="all")
-    run = small.run(algorithm)
-    part = small.clients[0].evaluation["test"]
-    assert not algorithm.personal
-    np.testing.assert_array_equal(algorithm.predict(run.state, None, part), algorithm.predict(run.state, None, part))
-    with pytest.raises(FederationError, match="the server has no answer of its own"):
-        small.algorithm("local_majority").predict(run.state, None, part)
-
-
-def test_whose_labels_is_own_or_all(small):
-    with pytest.raises(FederationError, match="whose: expected one of own, all, found 'none'"):
-        small.algorithm("local_majority", whose="none")

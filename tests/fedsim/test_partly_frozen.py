@@ -12,7 +12,6 @@ from fedsim.models.model import Model
 from fedsim.models.sequence import with_head
 from fedsim.objectives import Classification
 from fedsim.precision import resolve_precision
-from tests.local_training import local_training
 
 L, D, F, C = 4, 16, 24, 3
 CONFIG = {
@@ -64,29 +63,3 @@ def test_below_the_layer_nothing_goes_back_and_above_it_no_weight_has_a_gradient
     above = (L - 1 - layer) * (PRODUCTS + 2 * ATTENTION)
     trained = 2 * PRODUCTS - QUERY_KEY_VALUE + 2 * ATTENTION  # weights and inputs, but for what the layer itself read
     assert back.get_total_flops() == above + trained + 2 * HEAD
-
-
-def casts(model, layer):
-    """Of a layer, its weights in the arithmetic's type: how often each was written."""
-    packed = model._packed._layers[layer]
-    parts = (packed._projection, packed._out, packed._widen, packed._narrow)
-    return [cast._value._version for part in parts for cast in (part._weights, part._biases)]
-
-
-def test_only_the_trained_layers_weights_are_cast_in_each_step(resident, batch):
-    model = resident("bf16")
-    names = sorted(model.groups.layers[1] | model.groups.head)
-    model.set_trained(names)
-    training = local_training(seed=0, learning_rate=1e-2, batch_size=4)
-    parameters = {name: model.parameters[name] for name in names}
-    optimizer = torch.optim.AdamW(parameters.values(), lr=training.config.learning_rate, fused=True)
-    model.network.train()
-    written = []
-    for _ in range(3):
-        model.loss(batch).backward()
-        optimizer.step()
-        written.append([casts(model, layer) for layer in range(L)])
-    for layer in range(L):
-        first, *later = [step[layer] for step in written]
-        steps = [[after - before for before, after in zip(first, step, strict=True)] for step in later]
-        assert all((count > 0) == (layer == 1) for step in steps for count in step)

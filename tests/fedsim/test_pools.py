@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-import torch
 
 CLIENTS, ROUNDS = 3, 5
 
@@ -64,16 +63,3 @@ def test_a_pool_holds_what_the_client_trains_on(
     monkeypatch.setattr(type(setting.training), "run", watched)
     run(algorithm, channel=channel, participation=participation)
     assert len(begun) == ROUNDS * round(participation * CLIENTS)
-
-
-def test_nothing_comes_down_twice(method, setting_of, run, recording_channel):
-    """Every tensor that comes down is another than what the client had of it."""
-    setting, channel = setting_of(participation=0.67), recording_channel()
-    algorithm = method(setting, trained="all")
-    run(algorithm, channel=channel, participation=0.67)
-    pools = {client: dict(setting.initial) for client in range(CLIENTS)}
-    for (number, client, way), got in channel.received.items():
-        if way == "down":
-            targets = {algorithm.plan(number, client).view[name]: tensor for name, tensor in got.items()}
-            assert all(not torch.equal(tensor, pools[client][name]) for name, tensor in targets.items())
-            pools[client] |= targets

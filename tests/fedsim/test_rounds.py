@@ -1,20 +1,16 @@
 """Cohorts, the weighted mean, and what a round leaves alone."""
 
-import weakref
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim.algorithms.averaging import aggregation_weights, averaging
+from fedsim.algorithms.averaging import aggregation_weights
 from fedsim.data import Client, Subset
-from fedsim.engine import draw_cohort, run_federation
-from fedsim.errors import DivergedError, FederationError
-from fedsim.plan import ExchangePlan, identity_plan
-from fedsim.wire import Channel
+from fedsim.engine import draw_cohort
+from fedsim.errors import DivergedError
+from fedsim.plan import ExchangePlan
 
 
 def bare_clients(sizes):
@@ -43,22 +39,6 @@ def test_cohort_is_in_client_order_without_repetition_and_deterministic(count, p
     assert [client.id for client in draw_cohort(clients, participation, seed, number)] == ids
 
 
-def test_cohorts_differ_between_rounds_and_seeds_and_take_everyone_in_turn():
-    clients = bare_clients([1] * 10)
-    cohorts = [tuple(client.id for client in draw_cohort(clients, 0.3, 0, number)) for number in range(1, 31)]
-    # Two rounds agree by chance in 1 of 120, and 30 rounds miss a given client in 0.7 ** 30 = 2e-5.
-    assert len(set(cohorts)) > 20
-    assert {client for cohort in cohorts for client in cohort} == set(range(10))
-    others = [tuple(client.id for client in draw_cohort(clients, 0.3, 1, number)) for number in range(1, 31)]
-    assert cohorts != others
-
-
-@pytest.mark.parametrize("participation", [0.0, -0.5, 1.01, float("nan")])
-def test_participation_outside_its_range_is_refused(small, counting, participation):
-    with pytest.raises(FederationError, match=f"participation.*found {participation}"):
-        small.run(counting, participation=participation)
-
-
 def test_cohort_is_reported_and_only_it_exchanges(small, counting):
     run = small.run(counting, rounds=6, participation=0.67)
     for result in run.results:
@@ -67,19 +47,6 @@ def test_cohort_is_reported_and_only_it_exchanges(small, counting):
         assert tuple(row.client for row in rows) == result.cohort
         assert len(result.client_scores) == 3  # those who rest are scored as well
     assert len({result.cohort for result in run.results}) > 1
-
-
-@pytest.mark.parametrize("method", ["fedavg", "central", "local_majority"])
-def test_a_federation_without_clients_is_refused(small, method):
-    with pytest.raises(FederationError, match="cohort: expected at least one client, found none"):
-        run_federation(small.algorithm(method), [], Channel(), lambda *_: {}, rounds=1, seed=0)
-
-
-@pytest.mark.parametrize("method", ["fedavg", "central", "local_majority"])
-def test_a_client_without_training_examples_is_refused(small, method):
-    empty = replace(small.clients[1], train=Subset(small.examples, np.arange(0)))
-    with pytest.raises(FederationError, match="client 1: expected examples to train on, found none; choose fewer"):
-        small.run(small.algorithm(method), clients=[small.clients[0], empty])
 
 
 # ---- the mean --------------------------------------------------------------------------------------------------
@@ -121,25 +88,7 @@ def test_merged_tensors_are_the_cohorts_mean_weighted_by_examples(small, recordi
     assert metrics.train_loss == pytest.approx(np.average(metrics.client_losses, weights=sizes))
 
 
-def test_what_was_merged_is_what_the_next_round_receives(small, recording_channel, assert_same_tensors):
-    first = small.run(small.algorithm("fedavg", server={"name": "yogi"}), "fp16", rounds=1)
-    channel = recording_channel("fp16")
-    small.run(small.algorithm("fedavg", server={"name": "yogi"}), channel=channel)
-    for client in range(3):
-        assert_same_tensors(channel.received[2, client, "down"], first.state.shared)
-
-
 # ---- what stays as it was --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("name", "options"), [("fedavg", {}), ("fedsplitbert", {"critical_layer": 1})])
-def test_frozen_embeddings_are_bit_equal_after_training(small, assert_same_tensors, name, options):
-    setting = small.setting()
-    embeddings = setting.model.groups.embeddings
-    before = setting.model.snapshot(embeddings)
-    small.run(small.algorithm(name, setting, **options))
-    assert_same_tensors(setting.model.snapshot(embeddings), before)
-    assert not any(setting.model.parameters[tensor].requires_grad for tensor in embeddings)
 
 
 @pytest.mark.parametrize(
@@ -178,44 +127,6 @@ def test_client_that_never_took_part_predicts_with_merged_and_initial_tensors(sm
     assert not np.array_equal(algorithm.predict(run.state, small.clients[member], subset), found)
 
 
-def test_uploads_are_not_kept_once_they_are_added_up(small):
-    class Watching(Channel):
-        def __init__(self):
-            super().__init__("fp16")  # with fp32 what arrives is the resident model's own tensor
-            self.references, self.alive_at_upload = [], []
-
-        def to_server(self, client, payload, kind="parameters"):
-            self.alive_at_upload.append(sum(reference() is not None for reference in self.references))
-            sent = super().to_server(client, payload, kind)
-            self.references += [weakref.ref(tensor) for tensor in sent.values()]
-            return sent
-
-    channel = Watching()
-    run = small.run(small.algorithm("fedavg"), channel=channel, rounds=2)
-    model = len(run.state.shared)
-    assert len(channel.references) == 2 * 3 * model
-    assert max(channel.alive_at_upload) <= model  # at most one client's, however many clients
-    assert not any(reference() is not None for reference in channel.references)
-
-
-def test_a_plan_may_change_from_round_to_round(small):
-    """A layer more in every round, so that tensors are trained, sent and merged that the first plan did not name."""
-    setting = small.setting()
-    model = setting.model.groups
-    initial = setting.model.snapshot(model.names)
-
-    def plan(number, client):
-        received = model.up_to(number - 1)
-        trained = model.layers[number - 1]
-        return ExchangePlan({name: name for name in model.names}, received, trained, trained, frozenset())
-
-    run = small.run(averaging(setting, plan), rounds=3)
-    assert run.state.shared.keys() == model.up_to(3)
-    alone = small.run(averaging(setting, plan), rounds=3, clients=small.clients[1:2])
-    for state in (run.state, alone.state):
-        assert all(not torch.equal(tensor, initial[name]) for name, tensor in state.shared.items())
-
-
 # ---- divergence ------------------------------------------------------------------------------------------------
 
 
@@ -232,18 +143,6 @@ def test_divergence_in_the_last_step_is_noticed(small):
         small.run(small.algorithm("fedavg", setting), rounds=1)
 
 
-def test_negative_proximal_weight_is_refused(small):
-    for weight in (-0.1, float("nan")):
-        with pytest.raises(FederationError, match=f"proximal.*found {weight}"):
-            small.algorithm("fedavg", proximal=weight)
-
-
-def test_identity_plan_trains_what_is_shared_or_local():
-    plan = identity_plan("abc", shared=frozenset("a"), local=frozenset("b"))
-    assert (plan.download, plan.train, plan.upload, plan.local) == tuple(map(frozenset, ("a", "ab", "a", "b")))
-    assert plan.view == {"a": "a", "b": "b", "c": "c"}
-
-
 def test_personal_models_answer_together_with_their_mean(small):
     common = Subset(small.examples, np.arange(20))
     clients = [Client(client.id, client.train, {"test": common}) for client in small.clients]
@@ -257,8 +156,3 @@ def test_personal_models_answer_together_with_their_mean(small):
     np.testing.assert_array_equal(together.predict(joint.state, clients[0], common), np.mean(outputs, axis=0))
     assert len({str(scores) for scores in joint.results[-1].client_scores}) == 1
     assert len({str(scores) for scores in apart.results[-1].client_scores}) > 1
-
-
-def test_an_unknown_way_to_answer_is_refused(small):
-    with pytest.raises(FederationError, match="own, mean"):
-        small.algorithm("fedsplitbert", critical_layer=1, answers="vote")

@@ -42,42 +42,6 @@ def test_two_steps_by_hand(name, beta1, means):
         assert found == pytest.approx([x, m, v], rel=1e-12)
 
 
-def test_first_step_of_adam_in_figures():
-    # delta 0.5: m = 0.1 * 0.5 = 0.05; v = 0.99e-6 + 0.01 * 0.25 = 0.00250099; sqrt(v) = 0.0500099;
-    # so the step is 0.1 * 0.05 / 0.0510099 = 0.0980202. Bias correction would have made it 0.1 * 0.5 / 0.501.
-    stepped, _ = ServerOptimizer("adam", 0.1).step({"w": torch.zeros(1)}, {"w": torch.tensor([0.5])}, {})
-    assert stepped["w"].item() == pytest.approx(0.0980202, abs=1e-7)
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=8))
-def test_sgd_with_learning_rate_one_is_the_mean(pairs):
-    current, mean = (torch.tensor(values) for values in zip(*pairs, strict=True))
-    stepped, moments = ServerOptimizer().step({"w": current}, {"w": mean}, {})
-    assert torch.equal(stepped["w"], mean)
-    assert moments == {}
-
-
-@pytest.mark.parametrize(
-    ("nesterov", "positions", "velocities"),
-    [
-        # From 1, the clients' means are 2, 3, 2, so that delta is what is missing to each; learning rate 1/2, momentum
-        # 1/2. Velocity 1; then 1/2 + 3/2 = 2; then 1 - 1/2 = 1/2: steps of half of them.
-        (False, (1.5, 2.5, 2.75), (1.0, 2.0, 0.5)),
-        # Ahead by half of the velocity: 1 + 1/2 = 3/2, to 7/4; delta 5/4, velocity 7/4, 5/4 + 7/8 = 17/8, to 45/16;
-        # delta -13/16, velocity 1/16, -13/16 + 1/32 = -25/32, to 155/64.
-        (True, (1.75, 45 / 16, 155 / 64), (1.0, 1.75, 1 / 16)),
-    ],
-)
-def test_three_steps_of_momentum_by_hand(nesterov, positions, velocities):
-    optimizer = ServerOptimizer("sgd", learning_rate=0.5, momentum=0.5, nesterov=nesterov)
-    current, moments = {"w": torch.tensor([1.0])}, {}
-    for mean, position, velocity in zip((2.0, 3.0, 2.0), positions, velocities, strict=True):
-        current, moments = optimizer.step(current, {"w": torch.tensor([mean])}, moments)
-        assert (current["w"].item(), moments["m"]["w"].item()) == (position, velocity)
-        assert moments.keys() == {"m"}
-
-
 @settings(max_examples=30, deadline=None)
 @given(st.lists(VALUES, min_size=1, max_size=5), st.floats(0.01, 0.99), st.booleans())
 def test_momentum_is_that_of_pytorch(means, momentum, nesterov):
@@ -104,19 +68,6 @@ def test_diloco_goes_on_from_a_checkpoint_with_its_momentum(small, tmp_path):
     assert whole.moments["m"].keys() == plain.shared.keys()
     assert all(torch.equal(resumed.shared[name], whole.shared[name]) for name in whole.shared)
     assert not any(torch.equal(plain.shared[name], whole.shared[name]) for name in whole.shared)
-
-
-def test_momentum_of_nothing_is_averaging_to_the_bit(small):
-    plain = small.run(small.algorithm("fedavg"), rounds=1).state
-    server = {"name": "sgd", "momentum": 0.0, "nesterov": False}
-    none = small.run(small.algorithm("fedavg", server=server), rounds=1).state
-    assert all(torch.equal(none.shared[name], plain.shared[name]) for name in plain.shared)
-    assert none.moments == {}
-
-
-def test_sgd_moves_by_its_learning_rate():
-    stepped, _ = ServerOptimizer("sgd", 0.25).step({"w": torch.tensor([1.0])}, {"w": torch.tensor([3.0])}, {})
-    assert stepped["w"].item() == 1.5
 
 
 @pytest.mark.parametrize("name", ["sgd", "adam", "yogi", "adagrad"])
@@ -155,22 +106,3 @@ def test_bad_constants_are_refused(small, arguments, message):
         ServerOptimizer(**arguments)
     with pytest.raises(FederationError, match=message):
         small.algorithm("fedavg", server=arguments)
-
-
-def test_unknown_constant_is_refused(small):
-    with pytest.raises(FederationError, match=r"beta3.*learning_rate"):
-        small.algorithm("fedavg", server={"name": "adam", "beta3": 0.9})
-
-
-def test_server_optimiser_inside_a_round(small):
-    """One round of FedAdam from the mean that plain averaging obtains."""
-    setting = small.setting()
-    initial = setting.model.snapshot(setting.model.groups.names)
-    mean = small.run(small.algorithm("fedavg"), rounds=1).state.shared
-    adam = small.run(small.algorithm("fedavg", setting, server={"name": "adam", "learning_rate": 0.01}), rounds=1)
-    for name, target in mean.items():
-        delta = target - initial[name]
-        v = 0.99 * 1e-6 + 0.01 * delta.square()
-        expected = initial[name] + 0.01 * 0.1 * delta / (v.sqrt() + 1e-3)
-        torch.testing.assert_close(adam.state.shared[name], expected, rtol=0, atol=1e-7)
-    assert adam.state.moments["m"].keys() == adam.state.moments["v"].keys() == mean.keys()

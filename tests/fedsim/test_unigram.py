@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from fedsim.algorithms.central import pooled
-from fedsim.errors import FederationError
 from fedsim.objectives import CausalLM, MaskedLM, Vocabulary
 
 WORDS, SPECIAL, MASK = 60, 10, 3
@@ -52,8 +51,3 @@ def test_masked_tokens_are_those_that_a_model_is_asked_for(small):
     assert float(shares.sum()) == pytest.approx(1)
     counts = torch.from_numpy(counts_of(small)).float()
     torch.testing.assert_close(shares[SPECIAL:], counts[SPECIAL:] / counts[SPECIAL:].sum())
-
-
-def test_what_is_no_language_model_is_refused(small):
-    with pytest.raises(FederationError, match="unigram: expected a language model's objective, found Classification"):
-        small.algorithm("unigram")

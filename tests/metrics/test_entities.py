@@ -123,14 +123,3 @@ def test_bootstrap_error_is_near_the_theory(name):
     assert scoring.scores(of.metrics, objective, answers, subset)[name] == pytest.approx(2 * p / (1 + p))
     found = scoring.sampling_error(name, objective, answers, subset, np.random.default_rng(0))
     assert found == pytest.approx(2 / (1 + p) ** 2 * math.sqrt(p * (1 - p) / n), rel=0.3)
-
-
-@given(st.integers(0, 2**32 - 1))
-@settings(max_examples=20, deadline=None)
-def test_counting_each_sentence_once_gives_the_bootstrap_to_the_bit(seed):
-    """What is resampled are counts; the sentences themselves say the same."""
-    rng = np.random.default_rng(seed)
-    predictions, references = rng.integers(0, 5, (2, 30, 6))
-    module, draw = scoring._modules()["entity_f1"], rng.integers(30, size=30)
-    counted = module.from_counts(*module.counts(predictions, references)[draw].sum(axis=0))
-    assert counted == scoring._value("entity_f1", predictions[draw], references[draw])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmarks import tasks
-from benchmarks.settings import Settings
 from fedsim.algorithms import Setting
 from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client, Examples, Subset
@@ -125,21 +122,3 @@ def small() -> Small:
 @pytest.fixture
 def watched() -> Callable[..., Watched]:
     return Watched
-
-
-@pytest.fixture
-def known_task(monkeypatch: pytest.MonkeyPatch) -> Callable[[tasks.Task], tasks.Task]:
-    """Makes a task known by its id while a test runs, as a module in benchmarks/tasks does for good."""
-
-    def add(task: tasks.Task) -> tasks.Task:
-        monkeypatch.setitem(tasks._registry(), task.id, task)
-        return task
-
-    return add
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    """Results and data of a test's own."""
-    (tmp_path / "data").mkdir()
-    return Settings(results_dir=tmp_path / "results", data_dir=tmp_path / "data", device="cpu")

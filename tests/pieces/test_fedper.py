@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
 import torch
 
 from fedsim.algorithms import Setting, build_algorithm
@@ -63,23 +62,6 @@ def test_a_resumed_run_is_the_uninterrupted_one(small, tmp_path):
         kept, expected = resumed.state.clients.get(client.id), whole.state.clients.get(client.id)
         assert kept.keys() == expected.keys()
         assert all(torch.equal(kept[name], expected[name]) for name in kept)
-
-
-def test_a_server_optimiser_is_an_argument(small):
-    plain, adam = (small.run(as_printed(small.setting(), server=server)) for server in ({}, {"name": "adam"}))
-    assert adam.state.moments.keys() == {"m", "v"}
-    assert plain.results != adam.results
-
-
-@pytest.mark.parametrize("embeddings", ["frozen", "global", "local"])
-def test_embeddings_are_frozen_shared_or_each_clients_own(small, watched, embeddings):
-    setting, channel = small.setting(), watched()
-    run = small.run(build_algorithm("fedper", setting, {"embeddings": embeddings}), channel)
-    parts = setting.model.groups
-    layers = parts.names - parts.head - parts.embeddings
-    assert channel.names == (layers | parts.embeddings if embeddings == "global" else layers)
-    kept = parts.head | (parts.embeddings if embeddings == "local" else frozenset())
-    assert all(run.state.clients.get(client.id).keys() == kept for client in small.clients)
 
 
 def test_one_client_alone_is_fedavg(small):

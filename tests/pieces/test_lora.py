@@ -78,15 +78,3 @@ def test_the_base_is_the_pre_trained_one_to_the_bit(small):
     assert all(torch.equal(trained[name], initial[name]) for name in frozen)
     assert not any(torch.equal(trained[name], initial[name]) for name in initial.keys() - frozen)
     assert all(trained[name].any() for name in trained if name.endswith("lora_B"))
-
-
-def test_without_training_it_answers_as_the_base_does(small):
-    setting, part = small.setting(kernels="reference"), small.clients[0].train
-    before = adapted(setting.load_model(), R, 2 * R, seed=0).predict(part, 64, None)
-    assert (before == setting.model.predict(part, 64, None)).all()  # B is zero
-
-
-def test_it_learns(small):
-    setting = small.setting(epochs=8, batch_size=16, learning_rate=2e-2)
-    losses = [result.metrics.train_loss for result in small.run(lora(setting, rank=4), rounds=4).results]
-    assert losses[-1] < 0.8 * losses[0]

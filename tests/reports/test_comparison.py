@@ -8,10 +8,9 @@ from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
 from reports import ReportError
 from reports.evidence.records import request_for
-from reports.evidence.traffic import measured_cost
 from reports.pages.render import markdown
 from reports.views import page
-from reports.views.comparison import AverageResult, CellResult, Comparison, compare
+from reports.views.comparison import CellResult, Comparison, compare
 
 F1, ACC = "test/f1", "test/accuracy"
 RecordOf = Callable[..., RunRecord]
@@ -60,27 +59,6 @@ def test_bytes_come_from_the_ledger_without_set_up(mrpc: Comparison) -> None:
     assert cost.train_seconds is None
 
 
-def test_bytes_of_one_client_are_over_those_that_take_part(table3: Benchmark, record_of: RecordOf) -> None:
-    of_one = dataclasses.replace(table3, paper=dataclasses.replace(table3.paper, per_client=True))
-    record = record_of("fedavg", "mrpc", {F1: 0.70, ACC: 0.80})
-    half = dataclasses.replace(record.cell, training=dataclasses.replace(record.cell.training, participation=0.5))
-    halved = dataclasses.replace(record, cell=half)  # two of three take part
-    found = [measured_cost(of_one, table3.columns[0], [each]) for each in (record, halved)]
-    assert [cost.round_bytes for cost in found if cost] == [4000 / 3, 4000 / 2]
-
-
-def test_what_was_not_run_says_so(mrpc: Comparison) -> None:
-    missing = _cell(mrpc, "fedprox", "mrpc")
-    assert not missing.is_run
-    assert missing.cost is None
-    assert [score.ours for score in missing.scores] == [None, None]
-    assert missing.scores[0].published == 76.67
-    assert missing.scores[0].difference is None
-    assert [column.task for column in mrpc.columns_shown] == ["mrpc"]
-    assert "Not run: CoLA, SST-2, QQP, MNLI, RTE, QNLI, WNLI, STS-B." in mrpc.notes
-    assert not mrpc.has_average
-
-
 def test_records_of_other_definitions_are_not_joined(table3: Benchmark, record_of: RecordOf) -> None:
     record = record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8})
     longer = dataclasses.replace(record.cell.training, rounds=3)
@@ -88,18 +66,6 @@ def test_records_of_other_definitions_are_not_joined(table3: Benchmark, record_o
     demo = record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}, scale="demo")
     comparison = compare(request_for(table3, table3.scale("lite"), [other, demo]))
     assert not any(cell.is_run for cell in comparison.cells)
-
-
-def test_best_round_is_asked_for_and_named(table3: Benchmark, record_of: RecordOf) -> None:
-    # The first round's scores are half of the last one's: of a negative correlation, the better half.
-    records = [record_of("fedavg", "cola", {"test/matthews_correlation": -0.2})]
-    last = compare(request_for(table3, table3.scale("lite"), records))
-    best = compare(request_for(table3, table3.scale("lite"), records, score_at="best"))
-    assert _cell(last, "fedavg", "cola").scores[0].ours == pytest.approx(-20)
-    assert _cell(best, "fedavg", "cola").scores[0].ours == pytest.approx(-10)
-    assert any("best round, chosen on the test score" in note for note in best.notes)
-    with pytest.raises(ReportError, match="expected one of chosen, last, best, found 'first'"):
-        compare(request_for(table3, table3.scale("lite"), [], score_at="first"))
 
 
 def test_average_only_with_every_task(table3: Benchmark, record_of: RecordOf) -> None:
@@ -119,28 +85,6 @@ def test_average_only_with_every_task(table3: Benchmark, record_of: RecordOf) ->
     assert not lacking.has_average
 
 
-def test_an_average_has_an_interval_once_every_task_has_two_seeds(table3: Benchmark, record_of: RecordOf) -> None:
-    def averaged(records: list[RunRecord]) -> AverageResult:
-        return compare(request_for(table3, table3.scale("lite"), records)).average_of(table3.rows[0])
-
-    low, high = (
-        [record_of("fedavg", column.task, dict.fromkeys(column.scores, value), seed=seed) for column in table3.columns]
-        for seed, value in enumerate((0.4, 0.6))
-    )
-    assert averaged([*low, *high[1:]]).interval is None
-    interval = averaged([*low, *high]).interval
-    assert interval is not None
-    # Nine equal errors of √(1/2 + 63/240) × √200 points: one with t(0.95; 1) = 6.3138, eight with t(0.95; 8) = 1.8595.
-    half = math.hypot(6.3138, math.sqrt(8) * 1.8595) * math.sqrt((1 / 2 + 63 / 240) * 200) / 9
-    assert interval == (pytest.approx(50 - half, abs=1e-3), pytest.approx(50 + half, abs=1e-3))
-
-
-def test_at_the_papers_scale_an_average_has_its_difference(table3: Benchmark, record_of: RecordOf) -> None:
-    records = _every_task(table3, record_of, "fedavg", 0.5, "paper")
-    result = compare(request_for(table3, table3.scale("paper"), records)).average_of(table3.rows[0])
-    assert (result.ours, result.published, result.difference) == (50.0, 72.25, -22.25)
-
-
 def test_the_demo_scale_shows_nothing_published(table3: Benchmark, record_of: RecordOf) -> None:
     comparison = compare(
         request_for(table3, table3.scale("demo"), _every_task(table3, record_of, "fedavg", 0.5, "demo"))
@@ -150,25 +94,6 @@ def test_the_demo_scale_shows_nothing_published(table3: Benchmark, record_of: Re
     assert comparison.averages[0].ours == 50.0
     assert comparison.averages[0].published is None
     assert any("never compared with a paper" in note for note in comparison.notes)
-
-
-def test_notes_name_scale_deviations_data_and_unprinted_rows(table3: Benchmark, record_of: RecordOf) -> None:
-    data = {
-        "notes": ["partial: dev only"],
-        "skipped": [{"file": "train.tsv", "line": 3, "reason": "empty text"}],
-    }
-    records = [record_of(row, "mrpc", {F1: 0.7, ACC: 0.8}, data=data) for row in ("fedavg", "fedprox")]
-    notes = compare(request_for(table3, table3.scale("lite"), records)).notes
-    assert "not comparable in level: other encoder/scale; judged by orderings" in notes[0]
-    assert "real data, MiniLM" in notes[0]
-    assert "† not in the paper." in notes
-    assert "Local majority: each client's most frequent label." in notes
-    assert notes.count("Data of MRPC: partial: dev only.") == 1
-    assert "Data of MRPC: malformed rows skipped: 1." in notes
-    assert "Deviation encoder: A smaller encoder stands in for BERT-base." in notes
-    assert not any("v100" in note for note in notes)
-    printed_rows = compare(request_for(table3, table3.scale("lite"), records, rows=table3.rows[:5])).notes
-    assert "† not in the paper." not in printed_rows
 
 
 def test_inputs_of_the_newest_record_decide(table3: Benchmark, record_of: RecordOf) -> None:
@@ -190,17 +115,6 @@ def test_inputs_of_the_newest_record_decide(table3: Benchmark, record_of: Record
     assert left_out in comparison.notes
 
 
-def test_methods_on_different_data_are_pointed_out(table3: Benchmark, record_of: RecordOf) -> None:
-    scores = {F1: 0.7, ACC: 0.8}
-    records = [
-        record_of("fedavg", "mrpc", scores),
-        record_of("fedprox", "mrpc", scores, data={"digest": "d1"}),
-    ]
-    warning = "MRPC: the methods ran on different data or weights: compare them with care."
-    assert warning in compare(request_for(table3, table3.scale("lite"), records)).notes
-    assert warning not in compare(request_for(table3, table3.scale("lite"), records[:1])).notes
-
-
 def test_an_undefined_score_is_left_out_and_named(table3: Benchmark, record_of: RecordOf) -> None:
     records = [
         record_of("fedavg", "stsb", {"test/pearson": value}, seed=seed) for seed, value in enumerate((None, 0.4))
@@ -215,33 +129,11 @@ def test_an_undefined_score_is_left_out_and_named(table3: Benchmark, record_of: 
     assert cell.scores[0].ours is None
 
 
-def test_a_record_without_the_score_is_refused(table3: Benchmark, record_of: RecordOf) -> None:
-    with pytest.raises(ReportError, match=r"lite-mrpc-fedavg-s0-.*\.json: expected the score 'test/accuracy'"):
-        compare(request_for(table3, table3.scale("lite"), [record_of("fedavg", "mrpc", {F1: 0.7})]))
-
-
 def test_a_ledger_that_contradicts_its_rounds_is_refused(table3: Benchmark, record_of: RecordOf) -> None:
     record = record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8})
     damaged = dataclasses.replace(record, ledger=record.ledger[:-1])  # the last download of round 2: 900 B - 675 B
     with pytest.raises(ReportError, match="one sum of bytes down, found 1375 in its ledger and 1600 in its rounds"):
         compare(request_for(table3, table3.scale("lite"), [damaged]))
-
-
-def test_training_time_is_the_mean_over_seeds(table3: Benchmark, record_of: RecordOf) -> None:
-    records = [
-        record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}, seed=seed, timing={"train_seconds": seconds})
-        for seed, seconds in enumerate((10.0, 30.0))
-    ]
-    cost = _cell(compare(request_for(table3, table3.scale("lite"), records)), "fedavg", "mrpc").cost
-    assert cost is not None
-    assert cost.train_seconds == 20.0
-
-
-def test_one_task_has_no_average(table3: Benchmark, record_of: RecordOf) -> None:
-    table = dataclasses.replace(table3, columns=table3.columns[:1])
-    one = compare(request_for(table, table.scale("lite"), [record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8})]))
-    assert not one.has_average
-    assert not any(note.startswith("Average:") for note in one.notes)
 
 
 def test_seeds_that_were_not_computed_alike_are_named(table3: Benchmark, record_of: RecordOf) -> None:

@@ -50,23 +50,5 @@ def test_a_whole_table_ends_in_ten_lines(table3: Benchmark, whole: list[RunRecor
     assert "FedAvg 1.50 MB (all that was run: 81.00 MB uplink" in text
 
 
-def test_one_task_has_no_average(table3: Benchmark, whole: list[RunRecord]) -> None:
-    text = "\n".join(lines(table3, [record for record in whole if record.cell.task == "mrpc"]))
-    assert "7 of 63 cells run" in text
-    assert "MRPC  FedSplitBERT" in text
-    assert "RTE" not in text
-    assert "Average" not in text
-
-
-def test_ties_are_said_and_narrow_terminals_get_a_task_a_line(table3: Benchmark, record_of: RecordOf) -> None:
-    records = [
-        record_of(row, column.task, dict.fromkeys(column.scores, 0.5), scale="demo")
-        for row, column in itertools.product(("fedavg", "fedprox"), table3.columns)
-    ]
-    found = lines(table3, records, width=60)
-    assert "  MRPC  FedAvg and 1 more  50.00/50.00 F1/Acc" in found
-    assert len([line for line in found if "FedAvg and 1 more" in line]) == 9
-
-
 def test_nothing_run_says_so(table3: Benchmark) -> None:
     assert lines(table3, []) == ["FedSplitBERT, Table III · scale demo: generated data, tiny BERT: 0 of 63 cells run"]

@@ -4,17 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from matplotlib.collections import LineCollection
 
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark
 from reports import ReportError
 from reports.evidence.records import request_for
 from reports.pages.files import BEGIN, END, render_state, update_readme, write_report
-from reports.pages.plots import PALETTE, render
 from reports.views import show
 from reports.views.comparison import Comparison, compare
-from reports.views.scores_plot import plot as bar_plot
 
 F1, ACC = "test/f1", "test/accuracy"
 RecordOf = Callable[..., RunRecord]
@@ -45,47 +42,6 @@ def test_a_report_is_six_files_written_twice_alike(comparison: Comparison, tmp_p
     assert "<dc:date>" not in svg
     assert ">MRPC</" in svg  # text as text
     assert first[5].read_bytes().startswith(b"%PDF")
-
-
-def test_bars_whiskers_and_diamonds(comparison: Comparison) -> None:
-    figure = bar_plot(comparison)
-    axes = figure.axes[0]
-    heights = [round(float(bar.get_height()), 6) for bar in axes.patches]
-    assert heights == [71.0, 60.0]  # headline scores of the methods that were run, row by row
-    whiskers = [marks for marks in axes.collections if isinstance(marks, LineCollection)]
-    lengths = [(high[1] - low[1]) / 2 for line in whiskers for low, high in line.get_segments()]
-    assert lengths == pytest.approx([2**0.5, 3.0])  # sd of 70, 72; then sampling error
-    diamonds = next(marks for marks in axes.collections if marks.get_label() == "reported")
-    assert [y for _, y in diamonds.get_offsets()] == [76.65, 76.67]  # no series that was not run
-    (level,) = axes.lines[-1:]  # the majority class
-    assert (level.get_linestyle(), list(level.get_ydata())) == ("--", [50.0, 50.0])
-    assert "scale lite: real data, MiniLM" in figure.get_suptitle()
-    (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["FedAvg", "FedProx", "Local majority †", "reported"]
-    caption = " ".join(legend.get_title().get_text().split())
-    assert "sd over seeds; with one seed, ± SE of the test sets" in caption
-    assert "not comparable in level" in caption
-
-
-def test_a_demo_plot_has_no_diamonds(table3: Benchmark, record_of: RecordOf) -> None:
-    demo = compare(
-        request_for(table3, table3.scale("demo"), [record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}, scale="demo")])
-    )
-    axes = bar_plot(demo).axes[0]
-    assert all(marks.get_label() != "reported" for marks in axes.collections)
-    assert "iamond" not in axes.get_xlabel()
-
-
-def test_negative_scores_and_empty_tables_can_be_drawn(table3: Benchmark, record_of: RecordOf) -> None:
-    negative = [record_of("fedavg", "cola", {"test/matthews_correlation": -0.3})]
-    assert bar_plot(compare(request_for(table3, table3.scale("lite"), negative))).axes[0].get_ylim()[0] < -30
-    empty = compare(request_for(table3, table3.scale("demo"), []))
-    assert not bar_plot(empty).axes[0].patches
-    assert render(lambda: bar_plot(empty), "png")[0].startswith(b"\x89PNG")
-
-
-def test_every_method_has_its_own_colour(table3: Benchmark) -> None:
-    assert len(set(PALETTE)) == len(PALETTE) >= len(table3.rows)
 
 
 def test_the_readme_is_replaced_between_its_markers(comparison: Comparison, tmp_path: Path) -> None:

@@ -12,15 +12,11 @@ from hypothesis import strategies as st
 from reports.evidence.inference import (
     LEVEL,
     above_every,
-    at_level,
-    average_of,
-    average_together,
     chance,
     estimate,
     exponential,
     holm,
     median_bounds,
-    moved,
     quantile,
     resampled,
     sign_tail,
@@ -67,11 +63,6 @@ def test_without_overlap_it_is_students_interval(values: list[float]) -> None:
     assert resampled(values, 0.0).interval == pytest.approx(t_interval(values, 0.9))
 
 
-def test_one_seed_and_none_have_no_interval() -> None:
-    assert resampled([], 0.25) == resampled([None], 0.25) == Estimate(None, None, 0)
-    assert resampled([3.0, None], 0.25) == Estimate(3.0, None, 1)
-
-
 def test_seeds_that_agree_decide_no_more_than_their_test_sets() -> None:
     same = [1.0, 1.0, 1.0]
     assert resampled(same, 0.25).interval is None  # an unknown error decides nothing
@@ -105,49 +96,6 @@ def test_a_shared_test_set_adds_its_error() -> None:
 # ---- several comparisons -----------------------------------------------------------------------------------------
 
 
-def test_an_average_adds_variances() -> None:
-    parts = [estimate(1.0, [Component(0.3, 2)], 3), estimate(3.0, [Component(0.4, 4)], 5)]
-    found = average_of(parts)
-    assert (found.value, found.n) == (2.0, 3)
-    assert found.error == pytest.approx(0.25)
-    assert average_of([exact(1.0), exact(4.0)]).interval == (2.5, 2.5)
-    with_exact = average_of([parts[0], exact(5.0)])
-    assert with_exact.components == (Component(pytest.approx(0.15), 2),)
-    assert average_of([parts[0], Estimate(2.0, None, 1)]).interval is None
-    assert average_of([parts[0], Estimate(2.0, (1.0, 3.0), 7)]).interval is None  # a median has no standard error
-    assert average_of([parts[0], Estimate(None)]).value is None
-    assert average_of([]).value is None
-
-
-def test_the_least_certain_task_of_an_average_is_kept_apart() -> None:
-    """One t for all, by Satterthwaite's guess, errs too often where one task varies far more than the others."""
-    errors, shared = (0.9, 0.3, 0.6), 0.2
-    found = average_of([estimate(1.0, [Component(error, 2), Component(shared)], 3) for error in errors])
-    others = math.hypot(0.3, 0.6)
-    assert found.components == (
-        Component(pytest.approx(0.9 / 3), 2),
-        Component(pytest.approx(others / 3), pytest.approx(others**4 / (0.3**4 / 2 + 0.6**4 / 2))),
-        Component(pytest.approx(shared * math.sqrt(3) / 3), math.inf),
-    )
-    assert found.interval[1] == pytest.approx(
-        1 + math.hypot(*(quantile(f.freedom) * f.error for f in found.components))
-    )
-
-
-@given(ESTIMATES)
-def test_an_average_of_one_is_itself(found: Estimate) -> None:
-    assert average_of([found]).interval == pytest.approx(found.interval)
-    assert average_together([found, found]).interval == pytest.approx(found.interval)  # twice the same says no more
-
-
-def test_what_shares_data_goes_together() -> None:
-    parts = [estimate(1.0, [Component(0.3, 2)], 3), estimate(3.0, [Component(0.5, 4)], 5)]
-    found = average_together(parts)
-    assert (found.value, found.components, found.n) == (2.0, (Component(pytest.approx(0.4), 2),), 3)
-    assert average_together([exact(1.0), exact(4.0)]).interval == (2.5, 2.5)
-    assert average_together([parts[0], Estimate(2.0, None, 1)]).interval is None
-
-
 @given(st.lists(ESTIMATES, min_size=1, max_size=6))
 def test_above_every_is_decided_as_its_parts_are(parts: list[Estimate]) -> None:
     found = above_every(parts)
@@ -166,32 +114,7 @@ def test_above_every_needs_every_part() -> None:
     assert above_every([exact(2.0), exact(1.0)]).interval == (1.0, 1.0)
 
 
-@given(ESTIMATES, st.floats(0.001, 0.2))
-def test_a_level_is_a_level(found: Estimate, level: float) -> None:
-    assert at_level(found, LEVEL).interval == pytest.approx(found.interval)
-    interval = at_level(found, level).interval
-    assert interval is not None
-    assert chance(interval[1] - found.value, found) == pytest.approx(level, rel=1e-5)
-
-
 # ---- similar -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("interval", "expected"),
-    [
-        ((-0.9, 0.9), True),
-        ((-1.0, 0.9), None),  # an end on the margin decides nothing
-        ((-0.5, 1.5), None),
-        ((-3.0, 3.0), None),
-        ((1.0, 2.0), None),
-        ((1.1, 2.0), False),
-        ((-2.0, -1.1), False),
-        (None, None),
-    ],
-)
-def test_similar(interval: tuple[float, float] | None, expected: bool | None) -> None:
-    assert similar(Estimate(0.0, interval, 3), 1.0) is expected
 
 
 @given(ESTIMATES, st.floats(0, 5))
@@ -202,23 +125,7 @@ def test_similar_is_two_one_sided_tests(found: Estimate, margin: float) -> None:
     assert (similar(found, margin) is False) == (beyond < LEVEL / 2)
 
 
-@given(ESTIMATES, st.floats(-5, 5))
-def test_moving_moves_everything_but_the_error(found: Estimate, by: float) -> None:
-    other = moved(found, by)
-    assert other.interval == pytest.approx((found.interval[0] + by, found.interval[1] + by))
-    assert other.components == found.components
-    assert moved(Estimate(None), by) == Estimate(None)
-
-
 # ---- whole numbers -----------------------------------------------------------------------------------------------
-
-
-def test_the_median_lies_between_order_statistics() -> None:
-    assert median_bounds([3, 1, 2, 5]).interval is None  # 1 / 16 is more than 5 %
-    assert median_bounds([3, 1, 2, 5, 4]).interval == (1, 5)  # 1 / 32
-    assert median_bounds(range(8)).interval == (1, 6)  # 9 / 256
-    assert median_bounds([2, 2, 2, 2, 2]).interval == (2, 2)
-    assert median_bounds([]).value is None
 
 
 def test_seeds_of_overlapping_splits_agree_more_often() -> None:
@@ -242,11 +149,6 @@ def test_bounds_of_ratios_are_those_of_their_logarithms(logs: list[float]) -> No
     assert (found.interval is None) == (other.interval is None)
     if found.interval is not None:
         assert exponential(other).interval == pytest.approx(found.interval)
-
-
-def test_exponential_keeps_what_is_undefined() -> None:
-    assert exponential(Estimate(None, None, 2)) == Estimate(None, None, 2)
-    assert exponential(estimate(0.0, [Component(0.1, 3)], 4)).error is None
 
 
 # ---- what could have been seen -----------------------------------------------------------------------------------

@@ -14,16 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.measures import TRAIN_LOSS
 from benchmarks.predictions import pack_predictions, write_predictions
 from benchmarks.record import RunRecord
 from benchmarks.scoring import _value
 from benchmarks.spec import Benchmark
 from fedsim.data import IGNORED, Client, Examples, Subset
-from reports.evidence.inference import resampled, with_sampling
-from reports.evidence.paired import UNPAIRED, answered_by, difference, level, resplit_ratio
+from reports.evidence.inference import resampled
+from reports.evidence.paired import UNPAIRED, answered_by, difference, resplit_ratio
 from reports.evidence.records import by_definition, select
-from reports.evidence.resampling import MEASURES, Answered, hierarchical, sampling_error
+from reports.evidence.resampling import MEASURES, Answered, sampling_error
 
 ACC, F1, MISMATCHED = "test/accuracy", "test/f1", "mismatched/accuracy"
 RecordOf = Callable[..., RunRecord]
@@ -82,27 +81,6 @@ def test_seeds_that_agree_fall_back_on_the_test_sets_error(record_of: RecordOf) 
     assert found.error == pytest.approx(math.sqrt(2) * 1.0 * math.sqrt(share))  # each score's is 1 point
     unknown = [tuple(dataclasses.replace(one, sampling_errors={}) for one in pair) for pair in pairs]
     assert difference(unknown, ACC).interval is None
-
-
-def test_a_central_set_without_answers_adds_its_unpaired_error(record_of: RecordOf) -> None:
-    pairs = [tuple(map(central, pair)) for pair in pairs_of(record_of, [0.80, 0.82], [0.70, 0.75])]
-    found = difference(pairs, ACC)
-    by_hand = with_sampling(resampled([10.0, 7.0], 0.0, UNPAIRED), math.sqrt(2))  # each score's error is 1 point
-    assert found.error == pytest.approx(by_hand.error) == pytest.approx(math.hypot(1.5, math.sqrt(2)))
-    assert found.interval == pytest.approx(by_hand.interval)
-    assert found.note == UNPAIRED
-
-
-def test_a_loss_has_no_test_set(record_of: RecordOf) -> None:
-    pairs = pairs_of(record_of, [0.8, 0.8], [0.7, 0.7])
-    assert difference(pairs, TRAIN_LOSS).interval == (0.0, 0.0)  # the records' losses are equal
-
-
-def test_a_level_is_judged_by_its_own_test_sets(record_of: RecordOf) -> None:
-    records = [pair[0] for pair in pairs_of(record_of, [0.80, 0.82, 0.85], [0.7] * 3)]
-    assert level(records, ACC).interval == pytest.approx(resampled([80, 82, 85], 63 / 240).interval)
-    over = level([central(record) for record in records], ACC)
-    assert over.error == pytest.approx(math.hypot(resampled([80, 82, 85], 0.0).error or 0, 1.0))
 
 
 def test_printed_numbers_without_noise_keep_their_order(
@@ -189,47 +167,6 @@ def test_one_test_set_is_resampled_with_the_seeds(kept: list[tuple[RunRecord, Ru
     assert alone.note == UNPAIRED
 
 
-def test_answers_are_found_by_client_and_together(kept: list[tuple[RunRecord, RunRecord]], tmp_path: Path) -> None:
-    record = kept[0][0]
-    found = answered_by(record, "test", "chosen")
-    assert found is not None
-    assert [len(gold) for gold in found.gold] == [M] * 3
-    together = answered_by(record, "pooled", "last")
-    assert together is not None
-    assert [len(gold) for gold in together.gold] == [3 * M]
-    assert answered_by(record, "mismatched", "last") is None
-    assert answered_by(dataclasses.replace(record, folder=tmp_path / "elsewhere"), "test", "last") is None
-    assert answered_by(dataclasses.replace(record, predictions={}), "test", "last") is None
-
-
-def test_of_a_run_scored_at_its_last_round_the_last_answers_count(record_of: RecordOf, tmp_path: Path) -> None:
-    gold = np.arange(M) % 2
-    right, wrong = ([logits_of(labels)] for labels in (gold, 1 - gold))
-    scores = {ACC: 1.0, "validation/accuracy": 0.0}
-    made = central(record_of("fedavg", "qqp", scores))
-    record = dataclasses.replace(made, chosen_by="validation/accuracy")
-    assert (record.chosen_round, len(record.rounds)) == (1, 2)  # 0 in both: the first one
-    record = keep(tmp_path, record, [gold], wrong, chosen=right)
-    for run, at, is_right in ((record, "chosen", 1), (record, "last", 0), (record.at_last_round(), "chosen", 0)):
-        found = answered_by(run, "test", at)
-        assert found is not None
-        assert (found.outputs[0].argmax(1) == gold).mean() == is_right
-
-
-def test_redrawn_sets_of_equal_seeds_ask_the_answers(record_of: RecordOf, tmp_path: Path) -> None:
-    """Equal answers have no paired error, so one example counts; the recorded errors would have said 7 points."""
-    rng, pairs = np.random.default_rng(1), []
-    for seed in range(2):
-        gold = [rng.integers(0, 2, size) for size in (20, 21, 22)]
-        records = [
-            record_of(row, "qqp", {ACC: 0.8}, seed=seed, errors={ACC: 0.05}) for row in ("fedsplitbert", "fedavg")
-        ]
-        pairs.append(tuple(keep(tmp_path, record, gold, [logits_of(one) for one in gold]) for record in records))
-    found = difference(pairs, ACC)
-    share = (1 / 2 + 63 / 240) / (1 + 63 / 240)
-    assert found.error == pytest.approx(100 / (3 * 20) * math.sqrt(share))
-
-
 # ---- metrics of resamples ----------------------------------------------------------------------------------------
 
 
@@ -251,18 +188,6 @@ def test_metrics_of_weights_are_those_of_the_modules(seed: int, name: str, m: in
     for row, value in zip(weights, MEASURES[name](outputs, gold, weights), strict=True):
         drawn = np.repeat(np.arange(m), row.astype(int))
         assert value == pytest.approx(_value(name, answers[drawn], gold[drawn]), nan_ok=True, abs=1e-6)
-
-
-def test_the_bootstrap_needs_two_seeds_and_a_defined_score() -> None:
-    gold, constant = (np.arange(10.0),), Answered((np.ones(10),), (np.arange(10.0),))
-    own = Answered((np.arange(10.0) ** 2,), gold)
-    accuracy = MEASURES["accuracy"]
-    assert hierarchical([own], [own], accuracy).interval is None
-    assert hierarchical([], [], accuracy).value is None
-    assert hierarchical([constant] * 2, [own] * 2, MEASURES["pearson"]).value is None
-    same = hierarchical([own] * 2, [own] * 2, accuracy)
-    assert same.error == pytest.approx(1 / 10)  # one example
-    assert sampling_error(accuracy, own, own) == pytest.approx(1 / 10)
 
 
 def test_clients_with_sets_of_their_own_are_resampled_apart() -> None:

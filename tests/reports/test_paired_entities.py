@@ -13,9 +13,8 @@ import pytest
 
 from benchmarks.predictions import pack_predictions, write_predictions
 from benchmarks.record import RunRecord
-from benchmarks.scoring import _value
 from fedsim.data import IGNORED, Client, Examples, Subset
-from reports.evidence.paired import UNPAIRED, answered_by, difference
+from reports.evidence.paired import UNPAIRED, difference
 
 SCORE, THEIRS = "test/entity_f1", "test/entity_f1_concatenated"
 N, TAGS = 400, 5  # sentences of a central test set
@@ -88,16 +87,3 @@ def test_the_authors_own_f1_is_no_sum_over_sentences_and_stays_unpaired(
     pairs: list[tuple[RunRecord, RunRecord]],
 ) -> None:
     assert difference(pairs, THEIRS).note == UNPAIRED
-
-
-def test_clients_answers_are_put_together_whatever_their_width(
-    record_of: Callable[..., RunRecord], tmp_path: Path
-) -> None:
-    tags = [[[1, 2, 2, 2], [0]], [[0, 1]]]
-    answers = [[[1, 2, 2, 0], [0]], [[0, 1]]]
-    record = keep(tmp_path, record_of("fedavg", "qqp", {SCORE: 0.5}), tags, answers)
-    together = answered_by(record, "pooled", "last")
-    assert together is not None
-    (outputs,), (gold,) = together.outputs, together.gold
-    assert gold.tolist() == [[1, 2, 2, 2], [0, IGNORED, IGNORED, IGNORED], [0, 1, IGNORED, IGNORED]]
-    assert _value("entity_f1", outputs, gold) == pytest.approx(1 / 2)

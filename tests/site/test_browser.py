@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install -e '.[browser]'")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")]
 LOCAL = ("file:", "data:", "blob:", "about:")
 DRAWN = "document.querySelectorAll('.drawing').length === document.querySelectorAll('.drawing[data-drawn] svg').length"
 
@@ -23,14 +22,6 @@ def chromium() -> Iterator[Any]:
         opened = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield opened
         opened.close()
-
-
-@pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where screenshots are kept: the folder that SITE_PICTURES names, or one that goes away."""
-    folder = Path(os.environ.get("SITE_PICTURES") or tmp_path_factory.mktemp("pictures"))
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 class Tab:
@@ -120,21 +111,3 @@ def test_a_click_leads_from_a_cell_to_its_run(site: Path, chromium: Any) -> None
     page.wait_for_url("**/cells/*.html")
     assert page.locator("h2", has_text="Ledger").count() == 1
     assert page.locator("nav.seeds a").count() == 5
-
-
-@pytest.mark.parametrize(
-    ("name", "width", "scheme"), [("light", 1280, "light"), ("dark", 1280, "dark"), ("phone", 390, "light")]
-)
-def test_pictures_are_kept(name: str, width: int, scheme: str, site: Path, chromium: Any, pictures: Path) -> None:
-    page = Tab(chromium, width, scheme).open(site / "index.html")
-    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 29)"}[scheme]
-    page.screenshot(path=pictures / f"index-{name}.png", full_page=True)
-    assert (pictures / f"index-{name}.png").stat().st_size > 20_000
-
-
-def test_print_has_no_controls(site: Path, chromium: Any) -> None:
-    page = Tab(chromium).open(site / "index.html")
-    page.emulate_media(media="print")
-    assert page.locator("header.top").is_hidden()
-    assert page.locator(".controls").first.is_hidden()

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, replace
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from benchmarks.claims import At, AtMost, Better, Cheaper, Claim, Printed, Sends
+from benchmarks.claims import At, AtMost, Better, Cheaper, Claim
 from benchmarks.costs import ClosedForm, ModelSizes, Terms, WirePlan
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, Column, Row, Scale
-from reports.claims.judge import Judgement, judge, judge_in_print
+from reports.claims.judge import Judgement, judge
 from reports.evidence.published import Numbers
 from reports.evidence.records import Derive
 
@@ -43,28 +42,6 @@ def test_a_bound_needs_the_whole_interval(
     seeds_of: SeedsOf, judge_of: JudgeOf, scores: list[float], verdict: str
 ) -> None:
     assert judge_of(BOUND, seeds_of("fedsplitbert", "qqp", scores)).ours == verdict
-
-
-def test_a_bound_holds_for_every_row(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
-    both = replace(BOUND, rows=(SPLIT, FEDAVG))
-    below = seeds_of("fedsplitbert", "qqp", [0.0, 0.0])
-    assert judge_of(both, below).ours == "undecided"  # the other one was not run
-    assert judge_of(both, [*below, *seeds_of("fedavg", "qqp", [5.0, 5.0])]).ours == "contradicted"
-    assert judge_of(both, []).ours == "not run"
-
-
-def test_another_score_stands_beside_and_decides_nothing(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
-    records = [
-        replace(
-            record,
-            rounds=tuple(
-                replace(entry, scores={"test": {**entry.scores["test"], "f1": 0.25}}) for entry in record.rounds
-            ),
-        )
-        for record in seeds_of("fedsplitbert", "qqp", [0.0, 0.0])
-    ]
-    found = judge_of(replace(BOUND, beside=F1), records)
-    assert (found.ours, found.ours_numbers.endswith("] (F1 25.00 %)")) == ("supported", True)
 
 
 # ---- a little --------------------------------------------------------------------------------------------------
@@ -162,52 +139,3 @@ def test_runs_of_the_papers_own_encoder_go_by_its_shapes(
     at_paper = [run_of("fedavg", up=2000, scale="paper"), run_of("fedsplitbert", up=1000, scale="paper")]
     measured = judged(at_paper, "paper")
     assert (measured.ours, measured.ours_numbers) == ("fails by derivation", f"n = 1; {pair} 2.00 ×")
-
-
-def test_so_many_rounds_send_so_many_bytes(table3: Benchmark, run_of: RunOf, judge_of: JudgeOf) -> None:
-    """By the paper's own encoder alone: ours sends as many as it likes."""
-    relation = Sends((SPLIT,), ("qqp",), rounds=3, least=0.9e9, most=1.1e9, sizes=Printed("Table VI", "parameter_gb"))
-
-    def derive_for(_: Benchmark) -> Derive:
-        return lambda row, column, scale, examples=None: _wire(size)
-
-    def judged(records: list[RunRecord], scale: str = "lite") -> Judgement:
-        claim = Claim("1", "A sentence", "section I", (relation,))
-        return judge("", (claim,), {}, records, {table3.id: table3}, table3.scale(scale), derive_for)[0]
-
-    for size, verdict in ((350_000_000, "holds"), (510_000_000, "fails"), (250_000_000, "fails")):
-        found = judged([])
-        assert found.ours == f"{verdict} by derivation"
-        assert found.effect == f"FedSplitBERT, 3 rounds on QQP {3 * size / 1e9:.2f} GB (by {BACKBONE}'s shapes; no run)"
-    measured = judged([run_of("fedsplitbert", up=333_000_000, scale="paper")], "paper")
-    assert (measured.ours, measured.n, "1.00 GB" in measured.effect) == ("holds by derivation", "1", True)
-    assert judge_of(relation, [run_of("fedsplitbert")]).ours == "not run"  # our encoder's bytes say nothing of it
-
-
-def test_print_has_the_bytes_of_so_many_rounds(table3: Benchmark) -> None:
-    relation = Sends((SPLIT,), ("qqp",), rounds=3, least=0.9e9, most=1.1e9, sizes=Printed("Table VI", "parameter_gb"))
-    claim = Claim("1", "A sentence", "section I", (relation,))
-
-    def in_print(size: str) -> str:
-        numbers = Numbers({("Table VI", "fedsplitbert", "parameter_gb", ""): Decimal(size)})
-        return judge_in_print(claim, {"fedsplitbert": numbers}, {table3.id: table3}).verdict
-
-    assert [in_print(size) for size in ("0.30", "0.34", "0.51")] == ["holds", "holds", "does not hold"]
-
-
-# ---- derived from prose ----------------------------------------------------------------------------------------
-
-
-def test_derived_numbers_are_marked_or_left_out(table3: Benchmark) -> None:
-    places = {row: ("Table III", row, "qqp", ACC) for row in ("fedsplitbert", "fedavg")}
-    numbers = Numbers(
-        {places["fedsplitbert"]: Decimal(90), places["fedavg"]: Decimal(80)}, frozenset([places["fedavg"]])
-    )
-    assert set(numbers.printed.values) == {places["fedsplitbert"]}
-    claim = Claim("1", "A sentence", "section I", (Better((SPLIT,), (FEDAVG,), tasks=("qqp",)), BOUND))
-    published, benchmarks = {"fedsplitbert": numbers}, {table3.id: table3}
-    difference, level = judge_in_print(claim, published, benchmarks).cases
-    assert difference.text == "FedSplitBERT − FedAvg, QQP +10.00 (derived from prose)"
-    assert level.text == "FedSplitBERT, QQP 90.00 %"  # that one is printed
-    missing, level = judge_in_print(replace(claim, is_source=True), published, benchmarks).cases
-    assert (missing.estimate, level.text) == (None, "FedSplitBERT, QQP 90.00 %")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.claims import At, AtMost, AverageBetter, Better, Cheaper, Reaches, Relation, Same, Similar, Target
+from benchmarks.claims import At, AverageBetter, Better, Cheaper, Reaches, Relation, Similar, Target
 from benchmarks.record import RunRecord
 from benchmarks.spec import Benchmark, Cell, Column, Row, Scale
 from benchmarks.tuning import Search
@@ -65,54 +65,6 @@ def test_every_ordering_asks_the_gate(
     assert (unknown.ours, unknown.why) == ("not judged", "QQP not judged: reference rows not run")
 
 
-@pytest.mark.parametrize("relation", ORDERINGS, ids=lambda relation: type(relation).__name__)
-def test_what_no_run_would_decide_is_not_judged_before_any(
-    judge_of: JudgeOf, run_of: RunOf, one_task: Benchmark, table3: Benchmark, relation: Relation
-) -> None:
-    """A shut gate is enough; where it is open, or nobody knows, runs are asked for."""
-    others = [run_of("fedprox", curve=(50, 60), seed=seed) for seed in range(7)]
-    shut = judge_of(relation, others, table=one_task, levels=SHUT)
-    assert (shut.ours, shut.why, shut.effect) == ("not judged", WEAK, "")
-    assert shut.otherwise["again"][2] == "not judged"
-    for levels in ({}, {"central": None}):
-        assert judge_of(relation, others, table=one_task, levels=levels).ours == "not run"
-    if isinstance(relation, AverageBetter):  # of all columns, of which one is shut
-        assert judge_of(relation, others, table=table3, levels=SHUT).ours == "not run"
-
-
-@pytest.mark.parametrize(
-    "relation",
-    [
-        AtMost((SPLIT,), "test/accuracy", percent=1.0, tasks=("qqp",)),
-        Same(SPLIT, FEDAVG, tasks=("qqp",)),
-        Cheaper((SPLIT,), (FEDAVG,), 2.0, ("qqp",)),
-    ],
-    ids=lambda relation: type(relation).__name__,
-)
-def test_what_orders_no_scores_needs_none(
-    judge_of: JudgeOf, one_task: Benchmark, records: list[RunRecord], relation: Relation
-) -> None:
-    verdicts = {judge_of(relation, records, table=one_task, levels=levels).ours for levels in (None, SHUT)}
-    assert len(verdicts) == 1
-    assert verdicts <= {"contradicted", "fails by derivation"}
-
-
-def test_an_open_column_may_contradict_beside_a_shut_one(run_of: RunOf, judge_of: JudgeOf) -> None:
-    relation = Better((SPLIT,), (FEDAVG,), tasks=("qqp", "qnli"))
-    for ours, verdict in ((70.0, "undecided"), (50.0, "contradicted")):
-        records = [
-            run_of(row, task, (0, level + seed / 50), seed=seed)
-            for (row, level), task, seed in product(
-                (("fedsplitbert", ours), ("fedavg", 60.0)), ("qqp", "qnli"), range(7)
-            )
-        ]
-        assert judge_of(relation, records).ours == ("supported" if ours > 60 else "contradicted")
-        mixed = judge_of(relation, records, shut=("qnli",))
-        assert mixed.ours == verdict
-        assert mixed.why.startswith("QNLI not judged: the encoder is too weak") is (verdict == "undecided")
-        assert judge_of(relation, records, shut=("qqp", "qnli")).ours == "not judged"
-
-
 def test_leaking_columns_count_once_their_split_is_by_group(
     judge_of: JudgeOf, one_task: Benchmark, records: list[RunRecord]
 ) -> None:
@@ -127,21 +79,6 @@ def test_leaking_columns_count_once_their_split_is_by_group(
 
     together = [replace(record, cell=replace(record.cell, grouped=True)) for record in records]
     assert judge_of(relation, together, table=replace(leaking, base=base)).ours == "supported"
-
-
-def test_averages_leave_out_what_leaks(run_of: RunOf, judge_of: JudgeOf, table3: Benchmark) -> None:
-    columns = {column.task: column for column in table3.columns}
-    leak = replace(columns["qnli"], leak="share sentences with training")
-    three = replace(table3, columns=(columns["qqp"], columns["rte"], leak))
-    records = [
-        run_of(row, task, (0, level + seed / 50), seed=seed)
-        for (row, level), task, seed in product((("fedsplitbert", 70.0), ("fedavg", 60.0)), THREE, range(7))
-    ]
-    relation = AverageBetter((SPLIT,), (FEDAVG,), by=1.0)
-    found = judge_of(relation, records, table=three)
-    assert (found.ours, "(Table III +10.00 without QNLI)" in found.effect) == ("supported", True)
-    found = judge_of(relation, records, table=three, shut=("rte",))  # one of three tables' tasks is no average of it
-    assert (found.ours, "RTE not judged: the encoder is too weak" in found.why) == ("not judged", True)
 
 
 @pytest.mark.parametrize("is_run", [True, False])
@@ -164,17 +101,6 @@ def test_what_cannot_be_judged_is_left_out_and_named(run_of: RunOf, judge_of: Ju
         few = judge_of(asked, records, shut=THREE[:2])
         assert (few.ours, few.without) == ("undecided", "")
         assert few.why.startswith("QQP, QNLI not judged: the encoder is too weak here")
-
-
-def test_a_column_that_may_still_be_judged_is_asked_for(run_of: RunOf, judge_of: JudgeOf) -> None:
-    """One whose gate nobody knows, or that was not run."""
-    rows = (("fedsplitbert", 70.0), ("fedavg", 60.0))
-    records = [
-        run_of(row, task, (0, level + seed / 50), seed=seed)
-        for (row, level), task, seed in product(rows, THREE[:2], range(7))
-    ]
-    found = judge_of(Better((SPLIT,), (FEDAVG,), tasks=THREE, scores=("test/accuracy",)), records)
-    assert (found.ours, found.why) == ("undecided", "2 of 3 for; 1 of 3 not run")
 
 
 @pytest.mark.parametrize("relation", [*ORDERINGS[:5], *ORDERINGS[7:]], ids=lambda relation: type(relation).__name__)
@@ -242,11 +168,3 @@ def test_to_be_near_what_does_nothing_proves_nothing(
     assert "FedSplitBERT − Overall majority, QQP +1." in near.why
     unknown = judged(None)
     assert unknown.ours == "not judged"  # the gate's row, too
-
-
-def test_to_be_far_from_what_does_nothing_contradicts(judge_of: JudgeOf, one_task: Benchmark, run_of: RunOf) -> None:
-    """Evidence against needs no lead: FedAvg is 10 points below FedSplitBERT, which is 1 above the majority."""
-    levels = {"fedsplitbert": 70.0, "fedavg": 60.0}
-    made = [run_of(row, curve=(0, level + seed / 50), seed=seed) for row, level in levels.items() for seed in range(7)]
-    for relation in (Similar(FEDAVG, SPLIT, 2.0, ("qqp",)), Better((FEDAVG,), (SPLIT,), by=-2.0, tasks=("qqp",))):
-        assert judge_of(relation, made, table=one_task, levels={"overall-majority": 69.0}).ours == "contradicted"

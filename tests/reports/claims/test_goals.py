@@ -63,28 +63,6 @@ def test_six_seeds_are_too_few_for_rounds(runs_of: Runs, judge_of: JudgeOf) -> N
         assert (found.ours, found.why) == ("undecided", "in whole rounds, of which 7 seeds are needed")
 
 
-def test_ties_in_rounds_decide_nothing(runs_of: Runs, judge_of: JudgeOf) -> None:
-    records = runs_of("fedsplitbert", (50, 66, 70)) + runs_of("fedavg", (50, 65, 60))
-    assert judge_of(ROUNDS, records).ours == "undecided"
-    assert judge_of(replace(ROUNDS, rows=(FEDAVG,), than=(SPLIT,)), records).ours == "contradicted"
-
-
-def test_each_seed_has_a_target_of_its_own(run_of: RunOf, judge_of: JudgeOf) -> None:
-    """Seeds of 40 and of 80: against their mean one method would be late in half of them."""
-    quick = [run_of("fedsplitbert", curve=(level + 1, level + 2), seed=s) for s, level in enumerate((40, 80) * 5)]
-    slow = [run_of("fedavg", curve=(level - 9, level), seed=s) for s, level in enumerate((40, 80) * 5)]
-    found = judge_of(ROUNDS, quick + slow)
-    assert (found.ours, found.n) == ("supported", "8")  # the last two have no local majority
-
-
-def test_the_best_baseline_sets_the_target(runs_of: Runs, judge_of: JudgeOf) -> None:
-    relation = Reaches((SPLIT,), Target({"qqp": 84.0}, (FEDAVG, FEDPROX)))
-    own, weak = runs_of("fedsplitbert", (60, 66)), runs_of("fedavg", (50, 60))
-    assert judge_of(relation, own + weak).ours == "not run"  # the other baseline is not there
-    assert judge_of(relation, own + weak + runs_of("fedprox", (50, 62))).ours == "supported"
-    assert judge_of(relation, own + weak + runs_of("fedprox", (70, 62))).ours == "contradicted"
-
-
 # ---- reaching --------------------------------------------------------------------------------------------------
 
 
@@ -97,18 +75,6 @@ def test_a_target_is_our_own_below_the_papers_scale(runs_of: Runs, judge_of: Jud
     at_paper = [record for row, curve in curves.items() for record in runs_of(row, curve, scale="paper")]
     found = judge_of(relation, at_paper, "paper")
     assert (found.ours, "(not within 3 rounds; target 84)" in found.effect) == ("contradicted", True)
-
-
-def test_a_level_that_only_the_paper_has(runs_of: Runs, judge_of: JudgeOf) -> None:
-    relation = Reaches((SPLIT, FEDAVG), replace(TARGET, only_printed=True))
-    records = runs_of("fedsplitbert", (90, 91)) + runs_of("fedavg", (85, 86))
-    found = judge_of(relation, records)
-    assert (found.ours, found.why) == (
-        "not judged",
-        "QQP not judged: with another encoder some level is one that all methods reach",
-    )
-    at_paper = runs_of("fedsplitbert", (90, 91), scale="paper") + runs_of("fedavg", (85, 86), scale="paper")
-    assert judge_of(relation, at_paper, "paper").ours == "supported"
 
 
 def test_a_limit_in_bytes_scales_with_the_encoder(runs_of: Runs, judge_of: JudgeOf) -> None:
@@ -137,16 +103,6 @@ def test_a_limit_in_bytes_scales_with_the_encoder(runs_of: Runs, judge_of: Judge
 # ---- bytes -----------------------------------------------------------------------------------------------------
 
 
-def test_bytes_to_a_target_hang_on_the_seeds(runs_of: Runs, judge_of: JudgeOf) -> None:
-    slow, quick = runs_of("fedavg", (50, 55, 60), up=1000), runs_of("fedsplitbert", (65, 66, 67), up=500)
-    found = judge_of(TWICE, slow + quick)  # 3 rounds × 1000 against 1 × 500
-    assert (found.ours, " 6.00 × (round 3 against round 1;" in found.ours_numbers) == ("supported", True)
-    assert judge_of(TWICE, [record for record in slow + quick if record.cell.seed < 6]).ours == "undecided"
-    assert judge_of(replace(TWICE, factor=6.1), slow + quick).ours == "contradicted"
-    assert judge_of(replace(TWICE, factor=6.04, places=1), slow + quick).ours == "contradicted"
-    assert judge_of(replace(TWICE, factor=6.0, places=1), slow + quick).ours == "supported"
-
-
 def test_a_target_never_reached_is_censored(runs_of: Runs, judge_of: JudgeOf) -> None:
     relation = Cheaper((SPLIT,), (FEDPROX,), 2.0, ("qqp",), TARGET)
     fedavg = runs_of("fedavg", (50, 55, 60))
@@ -162,13 +118,6 @@ def test_a_target_never_reached_is_censored(runs_of: Runs, judge_of: JudgeOf) ->
     assert judge_of(back, fedavg + never + quick).ours == "contradicted"
     neither = runs_of("fedsplitbert", (50, 50, 50), up=500)
     assert judge_of(relation, fedavg + never + neither).ours == "undecided"
-
-
-def test_a_row_that_sends_nothing_has_no_ratio_of_bytes(runs_of: Runs, judge_of: JudgeOf) -> None:
-    """As tuning may choose c = 0: an infinite ratio would be no gain in communication."""
-    alone = runs_of("fedsplitbert", (65, 66, 67), up=0)
-    found = judge_of(TWICE, runs_of("fedavg", (50, 55, 60), up=1000) + alone)
-    assert (found.ours, found.why.startswith("QQP not judged: as tuned, it sends nothing")) == ("not judged", True)
 
 
 # ---- the majority ----------------------------------------------------------------------------------------------
@@ -188,9 +137,3 @@ def test_no_verdict_where_the_majority_meets_the_target(
     assert (met.ours, met.why) == ("not judged", MEETS)
     unknown = judge_of(relation, records, levels={"local-majority": None})
     assert (unknown.ours, unknown.why) == ("not judged", "QQP not judged: the majority-class baseline was not run")
-
-
-def test_the_majority_counts_at_the_papers_scale_too(runs_of: Runs, judge_of: JudgeOf) -> None:
-    records = runs_of("fedavg", (80, 90), scale="paper") + runs_of("fedsplitbert", (90, 91), scale="paper")
-    assert judge_of(TWICE, records, "paper", levels={"local-majority": 83.0}).ours != "not judged"
-    assert judge_of(TWICE, records, "paper", levels={"local-majority": 84.5}).why == MEETS

@@ -11,12 +11,9 @@ import pytest
 from scipy import stats
 
 from benchmarks.claims import P_VALUE, At, Claim, CostShare, NotTold, Printed, Similar
-from benchmarks.costs import ClientCosts
 from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark, Cell
-from reports.claims.cells import Runs, Tables
-from reports.claims.judge import Judgement, judge, judge_in_print
-from reports.claims.needs import needs
+from benchmarks.spec import Benchmark
+from reports.claims.judge import Judgement, judge_in_print
 from reports.claims.paired import unpaired_p
 from reports.evidence.published import Numbers
 
@@ -61,29 +58,6 @@ def test_bytes_follow_from_shapes(run_of: RunOf, judge_of: JudgeOf) -> None:
     assert judge_of(HALF, records[:1]).ours == "not run"
 
 
-def _costs(flops: float) -> ClientCosts:
-    names = [name for name in ClientCosts.__dataclass_fields__ if name != "flops"]
-    return ClientCosts(flops=flops, **dict.fromkeys(names, 0))
-
-
-def test_flops_are_those_of_the_papers_own_encoder(table3: Benchmark) -> None:
-    asked: list[Cell] = []
-
-    def derive_client(cell: Cell) -> ClientCosts | None:
-        asked.append(cell)
-        return _costs(30.0 if cell.algorithm == "fedsplitbert" else 100.0)
-
-    def judged(derive: Callable[[Cell], ClientCosts | None] | None) -> Judgement:
-        claim = Claim("1", "A sentence", "section I", (replace(HALF, of="flops"),))
-        return judge("", (claim,), {}, [], {table3.id: table3}, table3.scale("lite"), None, derive)[0]
-
-    found = judged(derive_client)
-    assert (found.ours, found.n) == ("holds by derivation", "0")
-    assert found.effect.endswith("computation, QQP 30.00 % (FLOPs by bert-base-uncased's shapes)")
-    assert {cell.scale for cell in asked} == {"paper"}
-    assert judged(lambda cell: None).ours == judged(None).ours == "not run"
-
-
 def test_seconds_are_shown_and_decide_nothing(run_of: RunOf, judge_of: JudgeOf) -> None:
     timed = [
         replace(run_of(row), timing={"train_seconds": seconds})
@@ -120,22 +94,7 @@ def test_a_p_value_is_welchs_and_no_evidence(seeds_of: SeedsOf, judge_of: JudgeO
     assert judge_of(TOLD, far).ours == "not judged"  # nor does it speak against them
 
 
-def test_without_spread_there_is_no_p_value(seeds_of: SeedsOf) -> None:
-    same = list(zip(seeds_of("fedsplitbert", "qqp", [60.0] * 3), seeds_of("fedavg", "qqp", [60.0] * 3), strict=True))
-    assert unpaired_p(same, ACC).value is None
-    assert unpaired_p(same[:1], ACC).value is None
-
-
 # ---- similar in percent ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("own", "verdict"), [("51", "holds"), ("51.01", "does not hold"), ("49", "holds")])
-def test_similar_in_percent_of_the_other(table3: Benchmark, own: str, verdict: str) -> None:
-    relation = Similar(SPLIT, FEDAVG, within=2.0, tasks=("qqp",), relative=True)
-    scores = {("Table III", "fedsplitbert", "qqp", ACC): own, ("Table III", "fedavg", "qqp", ACC): "50"}
-    found = in_print(table3, relation, scores)
-    assert found[0] == verdict
-    assert found[1].endswith(" %")
 
 
 def test_similar_in_percent_over_seeds(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
@@ -146,15 +105,3 @@ def test_similar_in_percent_over_seeds(seeds_of: SeedsOf, judge_of: JudgeOf) -> 
     readings = (points, *(replace(points, relative=True, within=percent) for percent in (2.0, 3.0, 1.0)))
     found = [judge_of(reading, records, levels={"overall-majority": 20.0}).ours for reading in readings]
     assert found == ["supported", "undecided", "supported", "contradicted"]
-
-
-# ---- needs -----------------------------------------------------------------------------------------------------
-
-
-def test_what_they_need(table3: Benchmark) -> None:
-    def needed(relation: CostShare | NotTold) -> int:
-        runs = Runs(Tables({table3.id: table3}), table3.scale("lite"), ())
-        return needs(Claim("1", "A sentence", "section I", (relation,)), runs).places
-
-    assert needed(HALF) == needed(replace(HALF, of="flops")) == 0
-    assert needed(replace(HALF, of="seconds")) == needed(TOLD) == 2

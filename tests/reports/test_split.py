@@ -11,7 +11,6 @@ import pytest
 from benchmarks.costs import Costing
 from benchmarks.fedbert.table2 import BENCHMARK as TABLE2
 from benchmarks.shapes import derive_for
-from reports import ReportError
 from reports.evidence.records import request_for
 from reports.evidence.split import Split
 from reports.views.split import grids
@@ -61,10 +60,3 @@ def test_an_epochs_wall_clock_is_modelled_from_parts_and_bandwidth(tmp_path: Pat
     assert found.modelled.keys() == {("RoBERTa-small", "100 Mbit/s"), ("RoBERTa-small", "1 Gbit/s")}
     shown = grids(found)[-1]
     assert "modelled, not measured" in shown.title
-
-
-def test_a_damaged_result_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "split.json"
-    path.write_text(json.dumps({"rows": [{"model": "small"}]}))
-    with pytest.raises(ReportError, match=r"split\.json: expected a result of `make bench`, found a damaged one"):
-        _ = found_in(path).timed

@@ -1,0 +1,159 @@
+"""The contract of all benchmarks: definitions are complete, print is addressed, methods are tuned alike, claims exist.
+
+Which cells a benchmark has, what they send, and what its tables, claims and audits say is frozen in tests/expected.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import subprocess
+import sys
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from benchmarks.claims import Claim, rows_named
+from benchmarks.costs import Terms
+from benchmarks.registry import benchmark, benchmark_ids, claims_of
+from benchmarks.spec import Cell
+from reports.evidence.published import AVERAGE, PARAMETERS, read_published
+
+ROOT = Path(__file__).resolve().parents[2]
+IDS = benchmark_ids()
+NOT_PRINTED = "pretraining|general|inversion|iid|personalisation|sensitivity|sentences"
+# Places of print that are no row or column of the table: clients of the label tables, costs in the papers' units.
+CLIENT = re.compile(r"client\d+|skewed|uniform")
+COST = re.compile(r".+_(seconds|percent|mb|gb)|gain(_over_.+)?")
+# All cells of these are printed; the others are figures, costs, and tables of which a source states some numbers.
+WHOLE = re.compile(r"fedbert-table[678]|fedbfpt-(table[3-6]|appendix[1-4])|fedsplitbert-table[345]")
+PAPER_TEXTS = "PAPER_TEXTS"  # a folder with <paper>*.txt, one or several files a paper
+QUOTED = {"fedsplitbert": 16, "fedfreezebert": 15, "fedbert": 15, "fedbfpt": 8}  # sentences that are judged
+CLAIMS = {f"{paper} {claim.id}": claim for paper in QUOTED for claim in claims_of(paper)}
+
+
+# ---- definitions -------------------------------------------------------------------------------------------------
+
+
+def test_every_table_and_figure_of_the_four_papers_has_its_benchmark() -> None:
+    assert len([name for name in IDS if not re.search(NOT_PRINTED, name)]) == 31
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_every_row_and_column_has_a_cell_at_each_scale(name: str) -> None:
+    table = benchmark(name)
+    for scale in table.scales:
+        rows, columns = table.rows_at(scale), table.columns_at(scale)
+        cells = [(row.id, column.task, cell) for row, column, cell in table.cells(scale, [3])]
+        assert {(row, task) for row, task, _ in cells} == {(row.id, c.task) for row in rows for c in columns}
+        for _, task, cell in cells:
+            assert (cell.scale, cell.task, cell.seed) == (scale.id, task, 3)
+            assert Cell.from_json(cell.to_json()).spec_id == cell.spec_id
+        for column in columns:
+            assert column.averaged in column.scores
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_names_are_given_once_and_rows_begin_from_rows_of_the_table(name: str) -> None:
+    table = benchmark(name)
+    deviations = [(entry.id, scale) for entry in table.deviations for scale in entry.scales]
+    for ids in ([row.id for row in table.rows], [column.task for column in table.columns], deviations):
+        assert len(set(ids)) == len(ids)
+    for row in table.rows:
+        assert set(row.fixed) <= set(row.changes)
+        assert not row.begins or not table.row(row.begins).begins
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_all_rows_of_a_search_have_one_budget(name: str) -> None:
+    """Otherwise a method would be better for having been tried more often."""
+    search = benchmark(name).scale("lite").search
+    if search is not None:
+        points = [math.prod(len(values) for values in grid.values()) for grid in search.grids.values()]
+        assert len({min(search.trials or count, count) for count in points}) <= 1
+
+
+# ---- print -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_every_published_number_has_its_place(name: str) -> None:
+    table = benchmark(name)
+    rows, columns = {row.id for row in table.rows}, {column.task: column for column in table.columns}
+    of_paper = {row.id for other in IDS if other.startswith(table.paper.id) for row in benchmark(other).rows}
+    for entry in read_published(table.published_csv):
+        if entry.table != table.place:
+            continue
+        if entry.row == PARAMETERS:
+            assert entry.column.removesuffix("_mb") in Terms.__dataclass_fields__
+        elif COST.fullmatch(entry.column):
+            assert entry.row in of_paper, entry
+        elif entry.column != AVERAGE:
+            column = columns[entry.column]
+            assert entry.row in rows or CLIENT.fullmatch(entry.row), entry
+            if entry.score.partition("/")[0] in column.evaluations:
+                assert entry.score in column.scores, entry
+
+
+@pytest.mark.parametrize("name", filter(WHOLE.fullmatch, IDS))
+def test_every_printed_score_is_published(name: str) -> None:
+    table = benchmark(name)
+    found = {(entry.row, entry.column, entry.score) for entry in read_published(table.published_csv)}
+    columns = table.columns_at(table.scale("paper"))
+    assert {(row.id, column.task, column.averaged) for row in table.rows if row.printed for column in columns} <= found
+
+
+# ---- claims ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("paper", QUOTED)
+def test_every_sentence_is_judged_under_an_id_of_its_own(paper: str) -> None:
+    claims = claims_of(paper)
+    assert {claim.number for claim in claims} == set(range(1, QUOTED[paper] + 1))
+    assert len({claim.id for claim in claims}) == len(claims)
+    assert all(claim.relations and claim.place and claim.reading for claim in claims)
+
+
+@pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
+def test_claims_name_rows_tasks_and_scores_that_exist(claim: Claim) -> None:
+    for relation in claim.every_relation:
+        rows = list(rows_named(relation))
+        assert rows
+        for at in rows:
+            table = benchmark(at.benchmark)
+            # Claim 11 of FedFreezeBERT: Table 2's second line, whose number no source gives, is no row of its own.
+            printed = {at.printed or at.row} - {"reimplementation"}
+            assert {at.row, *printed} <= {row.id for row in table.rows}
+            tasks = {column.task for column in table.columns}
+            assert set(getattr(relation, "tasks", ())) <= tasks
+            target = getattr(relation, "target", None)
+            assert target is None or set(target.percent) <= tasks
+            scores = {score for column in table.columns for score in column.scores}
+            named = {*getattr(relation, "scores", ()), getattr(relation, "score", ""), getattr(relation, "beside", "")}
+            assert named - {""} <= scores
+
+
+def letters(text: str) -> str:
+    """Letters, digits and per cent of a text, without line numbers in its margin and hyphens at ends of lines."""
+    text = unicodedata.normalize("NFKC", re.sub(r"^\s*\d{1,3}\s{2,}", "", text, flags=re.M))
+    text = re.sub(r"×|\\\(\\times\\\)", "", text)
+    return re.sub(r"[^a-z0-9%]+", "", text.lower())
+
+
+@pytest.mark.parametrize("paper", QUOTED)
+def test_claims_quote_the_paper(paper: str) -> None:
+    if not os.environ.get(PAPER_TEXTS):
+        pytest.skip(f"needs the papers' texts: set {PAPER_TEXTS} to a folder with {paper}.txt")
+    text = letters("\n".join(file.read_text() for file in sorted(Path(os.environ[PAPER_TEXTS]).glob(f"{paper}*.txt"))))
+    for claim in claims_of(paper):
+        for part in re.split(r"…|\[[^\]]*\]", claim.quotation):
+            assert letters(part) in text, claim.id
+
+
+def test_claims_import_nothing_heavy() -> None:
+    modules = ", ".join(f"benchmarks.{paper}.claims" for paper in QUOTED)
+    code = f"import sys, {modules}; print(sorted({{'torch', 'numpy', 'pandas'}} & set(sys.modules)))"
+    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ended.stdout.strip() == "[]"

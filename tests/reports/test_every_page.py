@@ -1,0 +1,81 @@
+"""The contract of all pages: every table and figure is shown in every format, whether it has results or not.
+
+The numbers of pages are frozen in tests/expected/tables.csv.gz, their texts in the papers' READMEs.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from functools import cache
+
+import pytest
+from rich.console import Console
+
+from benchmarks.cli.report import page_of
+from benchmarks.cli.select import part_of
+from benchmarks.record import RunRecord, read_folders
+from benchmarks.registry import benchmark_ids, folder_of
+from reports.pages.latex import latex
+from reports.pages.page import Page
+from reports.pages.plots import render
+from reports.pages.render import markdown, print_page
+
+PAPERS = ("fedbert", "fedbfpt", "fedfreezebert", "fedsplitbert")
+IDS = benchmark_ids()
+
+
+@cache
+def committed() -> tuple[RunRecord, ...]:
+    return tuple(read_folders(folder_of(paper) / "records" for paper in PAPERS))
+
+
+@cache
+def page(name: str, scale: str) -> Page:
+    """A page of the committed records, of which none is of the demo scale."""
+    return page_of(part_of(name, scale, [], [], 1, [], None), committed() if scale == "lite" else ())
+
+
+def separators(line: str, sign: str) -> int:
+    return len(re.findall(rf"(?<!\\){sign}", line))
+
+
+@pytest.mark.parametrize("scale", ["demo", pytest.param("lite", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", IDS)
+def test_every_format_holds_the_whole_table(name: str, scale: str) -> None:
+    shown = page(name, scale)
+    grids = [grid for grid in shown.grids if grid.groups]
+    tables = re.findall(r"(?:^\|.*\n)+", f"{markdown(shown)}\n", re.M)
+    assert len(tables) >= len(grids)
+    for table in tables:
+        assert len({separators(line, r"\|") for line in table.splitlines()}) == 1
+    text = latex(shown)
+    for columns, body in re.findall(r"\\begin\{tabular\}\{(\w+)\}\n(.*?)\\end\{tabular\}", text, re.S):
+        lines = [line for line in body.splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
+        assert {separators(line, "&") for line in lines} == {len(columns) - 1}
+    stream = io.StringIO()
+    print_page(shown, Console(file=stream, width=80))
+    printed = stream.getvalue()
+    assert max(map(len, printed.splitlines())) <= 80
+    for grid in grids:
+        for number in {cell for group in grid.groups for line in group.lines for cell in line.cells}:
+            assert not re.fullmatch(r"\d+\.\d\d", number) or number in printed
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_the_demo_is_held_against_no_published_number(name: str) -> None:
+    frame = page(name, "demo").frame()
+    if {"score", "difference"} <= {*frame}:  # scores; print's costs stand beside what shapes give at any scale
+        scores = frame[frame.score.astype(str).str.startswith("test/")]
+        assert scores[["published", "difference"]].isna().all(axis=None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", ["demo", "lite"])
+@pytest.mark.parametrize("name", IDS)
+def test_every_figure_can_be_drawn(name: str, scale: str) -> None:
+    figure = page(name, scale).figure
+    if figure is not None:
+        svg, png = render(figure, "svg", "png")
+        assert b"<svg" in svg
+        assert png.startswith(b"\x89PNG")
