@@ -24,10 +24,11 @@ from benchmarks.cli.select import Selection, part_of, tables_of
 from benchmarks.errors import UserError
 from benchmarks.events import CellFailed, CellFinished, Event, Sink
 from benchmarks.executors.slots import default_workers
-from benchmarks.record import POOLED, RunRecord, read_folders
+from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark, benchmark_ids
-from benchmarks.settings import MOST_SEEDS, Settings, available_cores, require_at_most, require_machine
-from benchmarks.spec import JSON, Benchmark, Cell, canonical_json
+from benchmarks.results import POOLED, RunResult, read_folders
+from benchmarks.run_config import JSON, RunConfig, canonical_json
+from benchmarks.run_options import MOST_SEEDS, RunOptions, available_cores, require_at_most, require_machine
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,14 +88,14 @@ def settings(
     device: str | None = None,
     backbone: str | None = None,
     client_workers: int = 1,
-) -> Settings:
+) -> RunOptions:
     """Places and machine, checked. workers: as many as there are cores, or places on GPUs, where none is given.
 
     client_workers: clients of one cell that train at once, in tasks of Ray, where a method's clients train apart.
     backbone: as in `select`, where one is named there.
     """
     require_machine(device, threads, 1 if workers is None else workers, None, client_workers)
-    made = Settings(
+    made = RunOptions(
         results_dir=Path(results_dir),
         data_dir=None if data_dir is None else Path(data_dir),
         backbone=backbone,
@@ -107,7 +108,7 @@ def settings(
     return made
 
 
-def run(chosen: Selection, made: Settings | None = None, tell: Sink | None = None) -> list[RunRecord]:
+def run(chosen: Selection, made: RunOptions | None = None, tell: Sink | None = None) -> list[RunResult]:
     """Compute what is not finished of a selection; returns the records of its cells, in their order.
 
     Finished cells are found, interrupted ones go on. made: as `settings` gives them, which are the default. tell: is
@@ -121,7 +122,7 @@ def run(chosen: Selection, made: Settings | None = None, tell: Sink | None = Non
 
     cells = list({cell.spec_id: cell for _, _, cell in chosen.cells()}.values())
     made = made or settings()
-    finished: dict[str, RunRecord] = {}
+    finished: dict[str, RunResult] = {}
     failures: list[CellFailed] = []
 
     def collect(event: Event) -> None:
@@ -138,14 +139,14 @@ def run(chosen: Selection, made: Settings | None = None, tell: Sink | None = Non
     return [replace(finished[cell.spec_id], folder=made.records_dir) for cell in cells]
 
 
-def run_cell(cell: Cell, made: Settings, tell: Sink = lambda event: None) -> RunRecord:
+def run_cell(cell: RunConfig, made: RunOptions, tell: Sink = lambda event: None) -> RunResult:
     """Compute one cell in this process, or find its record; `Benchmark.cell` and `dataclasses.replace` make cells."""
     from benchmarks.runner import run_cell as computed
 
     return computed(cell, made, tell)
 
 
-def plan(cell: Cell, examples: Sequence[int] | None = None) -> WirePlan:
+def plan(cell: RunConfig, examples: Sequence[int] | None = None) -> WirePlan:
     """The bytes of a cell's rounds, derived from shapes without training, data or weights.
 
     examples: of each client, for methods that send something for each. UserError where bytes depend on the texts.
@@ -158,19 +159,19 @@ def plan(cell: Cell, examples: Sequence[int] | None = None) -> WirePlan:
 # ---- what was found ----------------------------------------------------------------------------------------------
 
 
-def load(*folders: str | Path) -> list[RunRecord]:
+def load(*folders: str | Path) -> list[RunResult]:
     """The records of folders such as results/records, each cell once; UserError where one is damaged, or no folder."""
     return read_folders(map(Path, folders))
 
 
-def table(chosen: Selection, records: Iterable[RunRecord]) -> pd.DataFrame:
+def table(chosen: Selection, records: Iterable[RunResult]) -> pd.DataFrame:
     """What the table or figure shows of records, in long form: as its table.csv in the reports."""
     from benchmarks.cli.report import page_of
 
     return page_of(chosen, list(records)).frame()
 
 
-def claims(paper: str, scale: str, records: Iterable[RunRecord]) -> pd.DataFrame:
+def claims(paper: str, scale: str, records: Iterable[RunResult]) -> pd.DataFrame:
     """A paper's claims with their verdicts, in print and on the records of a scale, and the numbers behind them.
 
     UserError where the paper or the scale is unknown.
@@ -204,7 +205,7 @@ def claims(paper: str, scale: str, records: Iterable[RunRecord]) -> pd.DataFrame
     return pd.DataFrame(lines)
 
 
-def _keys(record: RunRecord, names: Mapping[str, str]) -> dict[str, JSON]:
+def _keys(record: RunResult, names: Mapping[str, str]) -> dict[str, JSON]:
     cell = record.cell
     named = {"method": names[cell.definition_id]} if cell.definition_id in names else {}
     return named | {
@@ -225,7 +226,7 @@ def _names(chosen: Selection | None) -> dict[str, str]:
     return {cell.definition_id: row.id for row, _, cell in chosen.cells()} if chosen else {}
 
 
-def scores(records: Iterable[RunRecord], chosen: Selection | None = None) -> pd.DataFrame:
+def scores(records: Iterable[RunResult], chosen: Selection | None = None) -> pd.DataFrame:
     """One line a cell, evaluation and metric: the score at the chosen round and at the last, and the cell's bytes.
 
     chosen: whose ids of methods are put beside. Uplink and downlink are sums over rounds and clients; one_time is the
@@ -259,7 +260,7 @@ def scores(records: Iterable[RunRecord], chosen: Selection | None = None) -> pd.
     return pd.DataFrame(list(lines()))
 
 
-def _scored(record: RunRecord) -> list[str]:
+def _scored(record: RunResult) -> list[str]:
     """Names of a record's scores: "test/f1"; "pooled/f1" on all clients' test examples together."""
     last = record.rounds[-1] if record.rounds else None
     if last is None:
@@ -268,7 +269,7 @@ def _scored(record: RunRecord) -> list[str]:
     return own + [f"{POOLED}/{name}" for name in last.pooled_scores.get("test", {})]
 
 
-def curves(records: Iterable[RunRecord], chosen: Selection | None = None) -> pd.DataFrame:
+def curves(records: Iterable[RunResult], chosen: Selection | None = None) -> pd.DataFrame:
     """One line a cell, round, evaluation and metric: the clients' combined score after the round, losses and bytes."""
     import pandas as pd
 
@@ -292,7 +293,7 @@ def curves(records: Iterable[RunRecord], chosen: Selection | None = None) -> pd.
     )
 
 
-def payloads(records: Iterable[RunRecord], chosen: Selection | None = None) -> pd.DataFrame:
+def payloads(records: Iterable[RunResult], chosen: Selection | None = None) -> pd.DataFrame:
     """The ledger: one line a cell, round, client, direction and kind, with values, bytes and messages.
 
     Round 0 is the one-time distribution.
@@ -303,7 +304,7 @@ def payloads(records: Iterable[RunRecord], chosen: Selection | None = None) -> p
     return pd.DataFrame([{**_keys(record, names), **entry._asdict()} for record in records for entry in record.ledger])
 
 
-def predictions(record: RunRecord) -> dict[tuple[int, str], object]:
+def predictions(record: RunResult) -> dict[tuple[int, str], object]:
     """What a cell answered: (client, evaluation) -> labels and outputs; UserError where its file is not beside it."""
     from benchmarks.predictions import read_predictions
 

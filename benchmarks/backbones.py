@@ -17,8 +17,8 @@ from benchmarks.errors import UserError
 from benchmarks.known_backbones import KNOWN as KNOWN
 from benchmarks.known_backbones import TRAINED
 from benchmarks.known_backbones import Backbone as Backbone
-from benchmarks.settings import Settings
-from benchmarks.spec import canonical_json, digest
+from benchmarks.run_config import canonical_json, digest
+from benchmarks.run_options import RunOptions
 from fedsim.files import open_file, require_files
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def locate(
     if is_folder(requested):
         folder, origin = Path(requested).expanduser().resolve(), {"from": "folder"}
     elif known is not None and (known.tokenizer or known.bpe):
-        return _drawn(known, data_dir, local_only, results_dir or Settings().results_dir)
+        return _drawn(known, data_dir, local_only, results_dir or RunOptions().results_dir)
     elif known is not None and (installed := _packaged(known)) is not None:
         assert known.package is not None
         folder, origin = installed, {"from": f"package {known.package[0]}"}

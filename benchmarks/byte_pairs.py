@@ -9,8 +9,8 @@ from typing import Any
 
 from benchmarks.errors import UserError
 from benchmarks.known_backbones import MINI_WORDS
-from benchmarks.plain import digest
-from benchmarks.record import write_text
+from benchmarks.results import write_text
+from benchmarks.run_config import digest
 from fedsim.files import read_json, read_text
 from fedsim.locks import held
 

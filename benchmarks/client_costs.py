@@ -19,15 +19,15 @@ from torch.utils.flop_counter import FlopCounterMode
 from benchmarks.backbones import architecture
 from benchmarks.costs import ClientCosts
 from benchmarks.dry_run import Amounts, Counted, DryRun, Meter, client_of, decisive
+from benchmarks.run_config import RunConfig, canonical_json
 from benchmarks.saved_size import library_name, saved_bytes
-from benchmarks.spec import Cell, canonical_json
 from benchmarks.stand_ins import Features, OneText, States, Texts
 from fedsim.algorithms import trains
 from fedsim.data import Batch, Client, Subset
 from fedsim.engine import FederationState
 from fedsim.models.model import Model
 from fedsim.objectives import Objective
-from fedsim.train_config import Training
+from fedsim.train_config import TrainConfig
 from fedsim.training import LocalTraining
 
 MOMENTS = 2  # that AdamW keeps of each parameter, next to a step of a few bytes
@@ -116,9 +116,9 @@ def batch_of_one(tokens: int, objective: Objective) -> Batch:
 class FlopRun(DryRun):
     """A dry run that counts FLOPs."""
 
-    def __init__(self, cell: Cell, by_client: bool = True) -> None:
+    def __init__(self, cell: RunConfig, by_client: bool = True) -> None:
         self.flops, budget = FlopMeter(), cell.training
-        plain = Training(budget.rounds, budget.learning_rate, budget.batch_size, budget.local_epochs)
+        plain = TrainConfig(budget.rounds, budget.learning_rate, budget.batch_size, budget.local_epochs)
         training = Trained(
             replace(plain, max_length=budget.max_length, padding="fixed"),
             cell.seed,
@@ -184,7 +184,7 @@ class FlopRun(DryRun):
             self._encoding += self._encoder * len(part)
 
 
-def cell_flops(cell: Cell, clients: Sequence[Client]) -> int:
+def cell_flops(cell: RunConfig, clients: Sequence[Client]) -> int:
     """FLOPs of a cell's training and of its answers after each round, every text as long as the cell cuts texts.
 
     clients: of which only the numbers of texts are read. A method that trains nothing counts 0.
@@ -208,7 +208,7 @@ def cell_flops(cell: Cell, clients: Sequence[Client]) -> int:
 class _ClientRun(FlopRun):
     """A dry run that sums what a client's training costs, over rounds and the clients that train in them."""
 
-    def __init__(self, cell: Cell) -> None:
+    def __init__(self, cell: RunConfig) -> None:
         super().__init__(cell, by_client=False)
         self.family = str(architecture(cell.backbone)["model_type"])
         self.amounts: Counter[Hashable] = Counter()
@@ -242,7 +242,7 @@ class _ClientRun(FlopRun):
         })  # fmt: skip
 
 
-def client_costs(cell: Cell) -> ClientCosts | None:
+def client_costs(cell: RunConfig) -> ClientCosts | None:
     """The mean cost of a client's training over rounds and clients; None where a method trains by its own means.
 
     UserError without the configuration of the cell's encoder.

@@ -15,10 +15,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from benchmarks.backbones import architecture
 from benchmarks.costs import ModelSizes, WirePlan
 from benchmarks.errors import RoundRefusedError, UserError
-from benchmarks.spec import Cell
+from benchmarks.run_config import RunConfig
 from benchmarks.stand_ins import META, Features, NoStore, OneText, States, Texts
 from benchmarks.tasks import task
-from fedsim.algorithms import Setting, build_algorithm
+from fedsim.algorithms import Workload, build_algorithm
 from fedsim.data import Batch, Client, ExampleSet, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, draw_cohort
 from fedsim.errors import FederationError
@@ -38,7 +38,7 @@ aten = torch.ops.aten
 # ---- rounds ------------------------------------------------------------------------------------------------------
 
 
-def cohorts(cell: Cell, clients: Sequence[Client]) -> Iterator[list[Client]]:
+def cohorts(cell: RunConfig, clients: Sequence[Client]) -> Iterator[list[Client]]:
     """The clients that take part in each round of a cell, as the engine draws them; UserError without rounds."""
     if cell.training.rounds < 1:
         raise UserError(f"training.rounds: expected a number above 0, found {cell.training.rounds}")
@@ -46,7 +46,7 @@ def cohorts(cell: Cell, clients: Sequence[Client]) -> Iterator[list[Client]]:
         yield draw_cohort(clients, cell.training.participation, cell.seed, number)
 
 
-def round_examples(cell: Cell, clients: Sequence[Client], algorithm: FederatedAlgorithm) -> tuple[int, ...]:
+def round_examples(cell: RunConfig, clients: Sequence[Client], algorithm: FederatedAlgorithm) -> tuple[int, ...]:
     """Examples that go through the optimiser in each round of a cell, with its local epochs."""
     drawn = enumerate(cohorts(cell, clients), start=1)
     epochs = cell.training.local_epochs
@@ -148,7 +148,7 @@ class Counted(LocalTraining):
         self.meter.repeat(1)
 
 
-def meta_setting(cell: Cell, backbone: str, training: LocalTraining, features: FeatureCache) -> Setting:
+def meta_setting(cell: RunConfig, backbone: str, training: LocalTraining, features: FeatureCache) -> Workload:
     """The setting of a cell's method, with its model on the `meta` device. UserError without its configuration."""
     config = {name: value for name, value in architecture(backbone).items() if not name.startswith("_")}
     of, words = task(cell.task), int(config.get("vocab_size", 30522))
@@ -160,7 +160,7 @@ def meta_setting(cell: Cell, backbone: str, training: LocalTraining, features: F
             model = with_head(encoder_from_config(config), objective.outputs, cell.seed, head=cell.head)
         return Model(model, Precision(META, "fp32"), objective)
 
-    return Setting(
+    return Workload(
         load_model,
         training,
         objective,
@@ -180,7 +180,7 @@ class DryRun:
     """The rounds of a cell without values. by_client: whether clients differ in more than their plans and sizes."""
 
     def __init__(
-        self, cell: Cell, backbone: str, training: Counted, features: FeatureCache, by_client: bool = False
+        self, cell: RunConfig, backbone: str, training: Counted, features: FeatureCache, by_client: bool = False
     ) -> None:
         self.cell, self.meter, self.by_client = cell, training.meter, by_client
         self.setting = meta_setting(cell, backbone, training, features)
@@ -234,7 +234,7 @@ class DryRun:
         return after, sent
 
 
-def wire_plan(cell: Cell, backbone: str | None = None, examples: Sequence[int] | None = None) -> WirePlan:
+def wire_plan(cell: RunConfig, backbone: str | None = None, examples: Sequence[int] | None = None) -> WirePlan:
     """Derive the bytes of a cell's rounds from its encoder's configuration, without weights and data.
 
     Args:

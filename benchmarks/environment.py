@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.spec import JSON
+from benchmarks.run_config import JSON
 
 if TYPE_CHECKING:
     from fedsim.precision import Precision

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from benchmarks.record import RoundRecord, RunRecord
-from benchmarks.spec import Cell
+from benchmarks.results import RoundRecord, RunResult
+from benchmarks.run_config import RunConfig
 
 
 @dataclass(frozen=True)
 class CellStarted:
     """A cell began, or goes on after `finished` rounds of an earlier start."""
 
-    cell: Cell
+    cell: RunConfig
     cell_id: str
     finished: tuple[RoundRecord, ...]
     train_examples: tuple[int, ...]  # of each round, all of its cohort's epochs together
@@ -24,7 +24,7 @@ class CellStarted:
 class CellWaits:
     """A cell is computed by another process, which is waited for."""
 
-    cell: Cell
+    cell: RunConfig
     holder: str  # in words
 
 
@@ -48,7 +48,7 @@ class RoundFinished:
 class CellFinished:
     """A cell's record was written, or was there already."""
 
-    record: RunRecord
+    record: RunResult
     reused: bool = False
 
 
@@ -56,7 +56,7 @@ class CellFinished:
 class CellFailed:
     """A cell ended without a record, for a reason that the user can mend."""
 
-    cell: Cell
+    cell: RunConfig
     message: str
 
 
@@ -64,7 +64,7 @@ class CellFailed:
 class CellPruned:
     """A cell of a sweep was stopped after some rounds, as other trials are better; its checkpoint is kept."""
 
-    cell: Cell
+    cell: RunConfig
     rounds: int
 
 

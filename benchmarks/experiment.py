@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.costs import ClosedForm, Costing
 from benchmarks.overrides import ByScale, ByTask, LayerUnit, expanded, options_in, read_assignment, with_changes
 from benchmarks.publication import LEARNING, PLAIN_SCORES, SCALES, Deviation, Elsewhere, Paper, View, Yardstick
-from benchmarks.run_config import JSON, Cell
+from benchmarks.run_config import JSON, RunConfig
 from benchmarks.tuning import Grid, Search
 
 
@@ -144,7 +144,7 @@ class Stage:
     tasks: Mapping[str, str]  # task -> the earlier benchmark's task
     seed: int = 0  # of all earlier runs, whatever the seed of those that start from them
 
-    def cell(self, row: Row, column: Column, scale: Scale) -> Cell | None:
+    def cell(self, row: Row, column: Column, scale: Scale) -> RunConfig | None:
         """The earlier run of a row and column; None where the earlier benchmark has no such row."""
         earlier = self._row(row)
         if earlier is None:
@@ -164,7 +164,7 @@ class Stage:
         return {each.task: each for each in self.benchmark.columns}[self.tasks[column.task]]
 
 
-BaseFn = Callable[[Row, Column, Scale, int], Cell]
+BaseFn = Callable[[Row, Column, Scale, int], RunConfig]
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,7 @@ class Benchmark:
         """The rows of this table from whose outcomes a row's runs start, the first one first, and the row."""
         return (*(self.lineage(self.row(row.begins)) if row.begins else ()), row)
 
-    def cell(self, row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+    def cell(self, row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
         """The configuration of a row, column, scale and seed; KeyError if a row starts from one that is missing."""
         changes, at = expanded(self.changes(row, column, scale)), column.at(scale, self.scale(scale.id))
         in_cell = ((name, self._in_cell(name, value, column, at)) for name, value in changes)
@@ -279,7 +279,7 @@ class Benchmark:
 
     def cells(
         self, scale: Scale, seeds: Sequence[int], rows: Sequence[Row] = (), columns: Sequence[Column] = ()
-    ) -> list[tuple[Row, Column, Cell]]:
+    ) -> list[tuple[Row, Column, RunConfig]]:
         """Every (row, column, run) of the chosen part, column by column so that a task is loaded once."""
         return [
             (row, column, self.cell(row, column, scale, seed))
@@ -288,7 +288,7 @@ class Benchmark:
             for row in (rows or self.rows_at(scale))
         ]
 
-    def costed(self, row: Row, column: Column, scale: Scale) -> Cell | None:
+    def costed(self, row: Row, column: Column, scale: Scale) -> RunConfig | None:
         """The run whose training `costing` is about: that of the stage, where a row starts from one, or its own."""
         return self.stage.cell(row, column, scale) if self.stage else self.cell(row, column, scale, 0)
 
@@ -314,7 +314,7 @@ class Benchmark:
             return unit.shown(value, scale.depth if scale else None)
         inner = name.removeprefix("initial.")
         short = inner.removeprefix("options.").removeprefix("training.")
-        return f"{'initial ' if inner != name else ''}{short}={value.label if isinstance(value, Cell) else value}"
+        return f"{'initial ' if inner != name else ''}{short}={value.label if isinstance(value, RunConfig) else value}"
 
 
 def with_settings(benchmark: Benchmark, assignments: Sequence[str]) -> Benchmark:

@@ -12,13 +12,14 @@ from benchmarks.backbones import Located, backbone_name, build_encoder, build_to
 from benchmarks.encoding import Encoded, vocabulary_of
 from benchmarks.errors import UserError
 from benchmarks.fetched import source_of
-from benchmarks.settings import Settings
+from benchmarks.run_config import JSON, RunConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.sharing import share_out
-from benchmarks.spec import JSON, Cell
 from benchmarks.stages import Outcome
 from benchmarks.tasks import Task, TaskData, task
 from benchmarks.token_cache import TokenCache
-from fedsim.algorithms import Setting, build_algorithm
+from fedsim.algorithms import Workload, build_algorithm
+from fedsim.client_updates import MapClients
 from fedsim.data import Client
 from fedsim.engine import FederatedAlgorithm
 from fedsim.feature_cache import FeatureCache
@@ -27,7 +28,6 @@ from fedsim.models.sequence import with_head
 from fedsim.objectives import LANGUAGE_MODELS, Objective, build_objective
 from fedsim.precision import Precision, resolve_precision
 from fedsim.training import LocalTraining
-from fedsim.turns import Spread
 from fedsim.wire import Params
 from partitions import PartitionReport
 
@@ -76,7 +76,7 @@ class Inputs:
         }
 
 
-def load_inputs(cell: Cell, settings: Settings, initial: Outcome | None = None) -> Inputs:
+def load_inputs(cell: RunConfig, settings: RunOptions, initial: Outcome | None = None) -> Inputs:
     """Find a cell's data and backbone; initial: the outcome from which it begins, where there is an earlier stage."""
     found = task(cell.task)
     if cell.task_version != found.version:
@@ -88,14 +88,14 @@ def load_inputs(cell: Cell, settings: Settings, initial: Outcome | None = None) 
     return Inputs(found, _task_data(cell.task, cell.source, settings), backbone, initial)
 
 
-def _requested(cell: Cell, settings: Settings) -> str:
+def _requested(cell: RunConfig, settings: RunOptions) -> str:
     """The cell's backbone as the user named it: the folder, say, whose name alone is in the cell."""
     given = settings.backbone
     return given if given is not None and backbone_name(given) == cell.backbone else cell.backbone
 
 
 @lru_cache(maxsize=3)  # a table is run column by column, each cell behind two stages at most
-def _task_data(task_id: str, source: str, settings: Settings) -> TaskData:
+def _task_data(task_id: str, source: str, settings: RunOptions) -> TaskData:
     if source == "generated":
         generate = task(task_id).generate
         if generate is None:
@@ -108,7 +108,7 @@ def _task_data(task_id: str, source: str, settings: Settings) -> TaskData:
 
 
 @lru_cache(maxsize=2)
-def _encoded(task_id: str, source: str, settings: Settings, backbone: str, max_length: int) -> Mapping[str, Encoded]:
+def _encoded(task_id: str, source: str, settings: RunOptions, backbone: str, max_length: int) -> Mapping[str, Encoded]:
     loaded = _task_data(task_id, source, settings)
     tokenizer = build_tokenizer(locate(backbone, False, settings.data_dir, settings.results_dir))
     central = {f"central {name}": examples for name, examples in loaded.central.items()}
@@ -124,13 +124,13 @@ def objective_of(of: Task, words: int, tokenizer: Callable[[], Any]) -> Objectiv
     return build_objective(name, of.classes, vocabulary, of.objective_options)
 
 
-def build_clients(cell: Cell, inputs: Inputs, settings: Settings) -> tuple[list[Client], PartitionReport]:
+def build_clients(cell: RunConfig, inputs: Inputs, settings: RunOptions) -> tuple[list[Client], PartitionReport]:
     """The cell's clients, on texts cut into the backbone's tokens; see `share_out`."""
     encoded = _encoded(cell.task, cell.source, settings, _requested(cell, settings), cell.training.max_length)
     return share_out(cell, inputs.task, inputs.data, encoded)
 
 
-def counted_clients(cell: Cell, settings: Settings) -> list[Client]:
+def counted_clients(cell: RunConfig, settings: RunOptions) -> list[Client]:
     """The clients with the right numbers of texts, which are not cut into tokens.
 
     No encoder is needed, except for texts that are packed into blocks, whose number depends on the tokens.
@@ -145,7 +145,7 @@ def counted_clients(cell: Cell, settings: Settings) -> list[Client]:
     return clients
 
 
-def training_examples(cell: Cell, settings: Settings) -> list[int]:
+def training_examples(cell: RunConfig, settings: RunOptions) -> list[int]:
     """The number of texts that each client trains on."""
     return [len(client.train) for client in counted_clients(cell, settings)]
 
@@ -184,17 +184,17 @@ class Federation:
     """A cell's algorithm, the setting that holds its model, and the precision and kernels that a machine gives it."""
 
     algorithm: FederatedAlgorithm
-    setting: Setting
+    setting: Workload
     precision: Precision
     kernels: str
 
 
 def build_federation(
-    cell: Cell,
+    cell: RunConfig,
     inputs: Inputs,
-    settings: Settings,
+    settings: RunOptions,
     on_batch: Callable[[int], None] = lambda _: None,
-    spread: Spread = map,
+    map_clients: MapClients = map,
 ) -> Federation:
     """The cell's algorithm on its model, ready to run. spread: where the turns of its clients are computed."""
     longest = longest_text(inputs.backbone.config)
@@ -218,7 +218,7 @@ def build_federation(
             model.write(taken_over(inputs.initial, model))
         return model
 
-    setting = Setting(
+    setting = Workload(
         load_model,
         LocalTraining(cell.training, cell.seed, on_batch),
         objective,
@@ -226,7 +226,7 @@ def build_federation(
         features=FeatureCache(settings.results_dir / "features", inputs.backbone.digest),
         clients=cell.clients,
         participation=cell.training.participation,
-        spread=spread,
+        map_clients=map_clients,
     )
     kernels = resolve_kernels(cell.training.kernels, precision.device, inputs.backbone.config)
     algorithm = build_algorithm(cell.algorithm, setting, cell.options)

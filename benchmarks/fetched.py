@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from benchmarks.errors import UserError
-from benchmarks.record import write_text
+from benchmarks.results import write_text
 from benchmarks.tasks import DataSource
 from fedsim.files import MissingFileError, read_json
 

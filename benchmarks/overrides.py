@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from benchmarks.errors import UserError
-from benchmarks.run_config import JSON, Cell, canonical_json
+from benchmarks.run_config import JSON, RunConfig, canonical_json
 
 FIXED = frozenset({"scale", "task", "source", "backbone"})  # they make a run one of its table: no change reaches them
 DEEPEST = 20  # levels of lists and groups in a value on the command line
@@ -116,7 +116,7 @@ def with_option(options: Mapping[str, JSON], name: str, value: JSON, group: str 
     return {**options, key: with_option(current, inner, value, group)}
 
 
-def with_changes(config: Cell, changes: Iterable[tuple[str, JSON]]) -> Cell:
+def with_changes(config: RunConfig, changes: Iterable[tuple[str, JSON]]) -> RunConfig:
     """The configuration with each field set; raises UserError where there is no such field or the value is wrong."""
     for name, value in changes:
         try:

@@ -18,7 +18,7 @@ import safetensors.numpy
 from safetensors import SafetensorError
 
 from benchmarks.errors import UserError
-from benchmarks.record import RunRecord, read_record, write_bytes
+from benchmarks.results import RunResult, read_result, write_bytes
 from fedsim.files import MissingFileError, read_file
 
 if TYPE_CHECKING:  # reports read these files without torch
@@ -133,7 +133,7 @@ def halved(outputs: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(found)
 
 
-def read_predictions(folder: Path, record: RunRecord) -> dict[tuple[int, str], Predictions]:
+def read_predictions(folder: Path, record: RunResult) -> dict[tuple[int, str], Predictions]:
     """(client, evaluation) -> what it answered; empty where the record was made before answers were kept.
 
     folder: of the record. UserError where the file is missing, or is not the one that the record was written with.
@@ -189,7 +189,7 @@ def _array(arrays: Mapping[str, np.ndarray], client: int, evaluation: str, what:
     return arrays[own] if own in arrays else arrays[f"{evaluation}/{what}"]
 
 
-def has_predictions(folder: Path, record: RunRecord) -> bool:
+def has_predictions(folder: Path, record: RunResult) -> bool:
     """Whether a folder holds the predictions that a record names, if it names any; UserError where they are damaged."""
     if not record.predictions:
         return True
@@ -202,7 +202,7 @@ def has_predictions(folder: Path, record: RunRecord) -> bool:
     return True
 
 
-def copy_predictions(source: Path, record: RunRecord, target: Path) -> None:
+def copy_predictions(source: Path, record: RunResult, target: Path) -> None:
     """Bring a record's predictions, where there are some, into a folder into which the record itself comes next.
 
     Where that folder has the record from another run already, it stays, and so does what it answered.
@@ -210,23 +210,23 @@ def copy_predictions(source: Path, record: RunRecord, target: Path) -> None:
     known = target / record.file_name
     if not record.predictions or not predictions_file(source, record).exists():
         return
-    if not known.exists() or read_record(known).predictions == record.predictions:
+    if not known.exists() or read_result(known).predictions == record.predictions:
         write_predictions(target, record, _content(source, record))
 
 
-def write_predictions(folder: Path, record: RunRecord, content: bytes) -> None:
+def write_predictions(folder: Path, record: RunResult, content: bytes) -> None:
     """Write the packed predictions next to where their record belongs."""
     write_bytes(folder / record.predictions_name, lzma.compress(content))
 
 
-def predictions_file(folder: Path, record: RunRecord) -> Path:
+def predictions_file(folder: Path, record: RunResult) -> Path:
     """The file of a record's predictions; earlier versions left it uncompressed."""
     path = folder / record.predictions_name
     uncompressed = path.with_suffix("")
     return uncompressed if uncompressed.exists() and not path.exists() else path
 
 
-def _content(folder: Path, record: RunRecord) -> bytes:
+def _content(folder: Path, record: RunResult) -> bytes:
     """The file's content, uncompressed; ValueError where it has another digest than the record says."""
     path = predictions_file(folder, record)
     content = read_file(path)
@@ -240,7 +240,7 @@ def _content(folder: Path, record: RunRecord) -> bytes:
     return content
 
 
-def _damaged(folder: Path, record: RunRecord, error: Exception) -> UserError:
+def _damaged(folder: Path, record: RunResult, error: Exception) -> UserError:
     return UserError(
         f"{predictions_file(folder, record)}: expected the predictions of {record.file_name}, found none that are "
         f"whole ({error}). Restore the file, or move the record away to compute the cell again."

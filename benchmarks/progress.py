@@ -20,8 +20,8 @@ from benchmarks.events import (
     Trained,
 )
 from benchmarks.measures import metric
-from benchmarks.record import RunRecord
-from benchmarks.spec import Cell
+from benchmarks.results import RunResult
+from benchmarks.run_config import RunConfig
 from benchmarks.tasks import task
 from benchmarks.timings import Timings
 
@@ -35,7 +35,7 @@ class ProgressDisplay:
     def __init__(
         self,
         title: str,
-        cells: Sequence[Cell],
+        cells: Sequence[RunConfig],
         names: dict[str, str],
         console: Console | None = None,
         timings: Timings | None = None,
@@ -52,7 +52,7 @@ class ProgressDisplay:
             console=self.console,
         )
         self.total = self.bars.add_task(title, total=len(cells), note="")
-        self.running: dict[str, tuple[TaskID, Cell]] = {}
+        self.running: dict[str, tuple[TaskID, RunConfig]] = {}
         self.reasons: set[str] = set()  # why cells failed, each said once
         self.notes: set[str] = set()  # on how cells run, each said once
         self.done = 0
@@ -109,7 +109,7 @@ class ProgressDisplay:
         self.reasons.add(event.message)
         return "failed for the same reason" if is_known else f"failed: {event.message}"
 
-    def _finished(self, cell: Cell, cell_id: str, outcome: str) -> None:
+    def _finished(self, cell: RunConfig, cell_id: str, outcome: str) -> None:
         self.done += 1
         self.estimate.finished(cell, cell_id)
         self.bars.update(self.total, completed=self.done, note=self.estimate.text())
@@ -136,7 +136,7 @@ class ProgressDisplay:
         shown = ", ".join(_shown(name, value) for name, value in _headline_scores(record).items())
         return f"{shown} in {duration(record.timing['setup_seconds'] + record.timing['train_seconds'])}".lstrip()
 
-    def _name(self, cell: Cell) -> str:
+    def _name(self, cell: RunConfig) -> str:
         return self.names.get(cell.spec_id, cell.label)
 
     def _line(self, text: str) -> None:
@@ -144,7 +144,7 @@ class ProgressDisplay:
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
-def _headline_scores(record: RunRecord) -> Mapping[str, float | None]:
+def _headline_scores(record: RunResult) -> Mapping[str, float | None]:
     """The last round's scores: of the evaluation that the task names first, or else of the first that there is."""
     scores = record.rounds[-1].scores
     first = task(record.cell.task).evaluations[0]
@@ -163,7 +163,7 @@ class Estimate:
     under way counts by the share of its examples that it has trained.
     """
 
-    def __init__(self, cells: Sequence[Cell], timings: Timings | None = None) -> None:
+    def __init__(self, cells: Sequence[RunConfig], timings: Timings | None = None) -> None:
         timings = timings or Timings()
         self.cells = len(cells)
         recorded = {cell.spec_id: timings.seconds(cell) for cell in cells}
@@ -175,7 +175,7 @@ class Estimate:
         self.done = 0.0
         self.start: float | None = None
 
-    def started(self, cell: Cell, cell_id: str, round_examples: Sequence[int], finished_rounds: int) -> None:
+    def started(self, cell: RunConfig, cell_id: str, round_examples: Sequence[int], finished_rounds: int) -> None:
         """A run begins or resumes.
 
         Args:
@@ -196,7 +196,7 @@ class Estimate:
         self.done += examples * work
         self.left[spec_id] = max(0.0, self.left.get(spec_id, 0.0) - examples * work)
 
-    def finished(self, cell: Cell, cell_id: str) -> None:
+    def finished(self, cell: RunConfig, cell_id: str) -> None:
         """A run is done: it ended, failed, or had a record before."""
         self.left.pop(cell.spec_id, None)
         self.shares.pop(cell_id, None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from benchmarks.costs import Traffic, counted_bytes
 from benchmarks.overrides import LayerUnit
-from benchmarks.run_config import JSON, Cell
+from benchmarks.run_config import JSON, RunConfig
 
 SCALES = ("demo", "lite", "literal", "paper")
 
@@ -25,11 +25,11 @@ class Paper:
     directions: tuple[str, ...] = ("up",)  # of the bytes in that number
     units: Mapping[str, LayerUnit] = field(default_factory=dict)  # field of a run -> the unit in which it is written
 
-    def counted_over(self, cell: Cell) -> int:
+    def counted_over(self, cell: RunConfig) -> int:
         """The number of a run's clients over which that number is a mean; 1 where it is their sum."""
         return cell.cohort_size if self.per_client else 1
 
-    def counted_bytes(self, traffic: Traffic, cell: Cell) -> float:
+    def counted_bytes(self, traffic: Traffic, cell: RunConfig) -> float:
         """The bytes of a round, or of a run, that enter that number."""
         return counted_bytes(traffic, self.directions) / self.counted_over(cell)
 

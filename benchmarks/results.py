@@ -16,7 +16,7 @@ from pydantic import Field
 
 from benchmarks.errors import UserError
 from benchmarks.measures import TRAIN_LOSS, metric
-from benchmarks.run_config import JSON, VALIDATION, Cell, digest
+from benchmarks.run_config import JSON, VALIDATION, RunConfig, digest
 from fedsim.files import parse_json, read_text
 from fedsim.strict import from_json, later, strict, to_plain
 
@@ -71,10 +71,10 @@ def chosen_round(scores: Sequence[Mapping[str, Mapping[str, float | None]]], by:
 
 
 @strict(UserError)
-class RunRecord:
+class RunResult:
     """The result of one run: its configuration, its inputs, its scores by round, and its cost."""
 
-    cell: Cell
+    cell: RunConfig
     cell_id: str
     inputs: Mapping[str, JSON]  # {"data": {"digest", "origin", "examples", "skipped", …}, "backbone": {"digest", …}}
     partition: Mapping[str, JSON]  # partitions.PartitionReport.to_json()
@@ -148,7 +148,7 @@ class RunRecord:
         """The round that is best on validation data; the last one where none was held back for that."""
         return chosen_round([entry.scores for entry in self.rounds], self.chosen_by)
 
-    def at_last_round(self) -> RunRecord:
+    def at_last_round(self) -> RunResult:
         """The same run, scored at its last round; finite test sets' errors stay those of the round that was chosen."""
         return dataclasses.replace(self, chosen_by="")
 
@@ -193,18 +193,18 @@ class RunRecord:
         return {"test": found[VALIDATION]} if VALIDATION in found else {}
 
 
-def record_from_json(value: Mapping[str, Any]) -> RunRecord:
+def result_from_json(value: Mapping[str, Any]) -> RunResult:
     """The result that `to_json` wrote; raises KeyError or ValueError where it is not one."""
     if value["schema"] != SCHEMA:
         raise ValueError(f"record schema {value['schema']}, this version reads {SCHEMA}")
-    record = from_json(RunRecord, json.dumps(value))
+    record = from_json(RunResult, json.dumps(value))
     ids = [record.cell.cell_id(known) for known in (record.known_by, _first_known_by(record))]
     if record.cell_id not in ids:
         raise ValueError(f"its content gives the id {ids[0]}, not {record.cell_id}: it was changed after the run")
     return record
 
 
-def _first_known_by(record: RunRecord) -> dict[str, str]:
+def _first_known_by(record: RunResult) -> dict[str, str]:
     """As `known_by` in the first results, whose earlier runs were known by the weights that they left."""
     return {name: entry["digest"] for name, entry in record.inputs.items()}
 
@@ -214,13 +214,13 @@ def round_from_json(value: Mapping[str, Any]) -> RoundRecord:
     return from_json(RoundRecord, json.dumps(value))
 
 
-def require_sense(record: RunRecord) -> None:
+def require_sense(record: RunResult) -> None:
     """ValueError where numbers contradict each other: a checksum does not say that a run wrote them."""
     for problem in _problems(record):
         raise ValueError(problem)
 
 
-def _problems(record: RunRecord) -> Iterator[str]:
+def _problems(record: RunResult) -> Iterator[str]:
     clients = record.cell.clients
     for name in ("data", "backbone"):
         if not {"digest", "origin"} <= record.inputs.get(name, {}).keys():
@@ -241,7 +241,7 @@ def _problems(record: RunRecord) -> Iterator[str]:
     yield from _ledger(record)
 
 
-def _ledger(record: RunRecord) -> Iterator[str]:
+def _ledger(record: RunResult) -> Iterator[str]:
     clients = record.cell.clients
     sums: Counter[tuple[int, str]] = Counter()
     for row in record.ledger:
@@ -283,7 +283,7 @@ def write_text(path: Path, text: str) -> None:
     write_bytes(path, text.encode())
 
 
-def write_record(folder: Path, record: RunRecord) -> Path:
+def write_result(folder: Path, record: RunResult) -> Path:
     """Keep a record in a folder under its own name, with its checksum; a finished record is never overwritten."""
     path = folder / record.file_name
     if not path.exists():
@@ -293,12 +293,12 @@ def write_record(folder: Path, record: RunRecord) -> Path:
     return path
 
 
-def read_record(path: Path) -> RunRecord:
+def read_result(path: Path) -> RunResult:
     """The result in a file; raises UserError, which names the file, where it is damaged."""
     try:
         value = parse_json(read_text(path, "a record"), path, "a record")
         expected = value.pop(CHECKSUM, None)
-        record = record_from_json(value)
+        record = result_from_json(value)
         if checksum(value) != expected:
             raise ValueError("its content does not have its checksum: it was changed after the run")
         require_sense(record)
@@ -310,21 +310,21 @@ def read_record(path: Path) -> RunRecord:
         ) from None
 
 
-def read_records(folder: Path) -> Iterator[RunRecord]:
+def read_results(folder: Path) -> Iterator[RunResult]:
     """Every record of a folder, in the order of file names."""
     for path in sorted(folder.glob("*.json")):
-        yield read_record(path)
+        yield read_result(path)
 
 
-def read_folders(folders: Iterable[Path]) -> list[RunRecord]:
+def read_folders(folders: Iterable[Path]) -> list[RunResult]:
     """The records of several folders, each cell once, the first found; UserError where one is no folder."""
-    found: dict[str, RunRecord] = {}
+    found: dict[str, RunResult] = {}
     for folder in folders:
         if not folder.is_dir():
             what = "something else" if folder.exists() else "nothing"
             raise UserError(
                 f"{folder}: expected a folder of records, found {what}: run a benchmark first, or name its folder"
             )
-        for record in read_records(folder):
+        for record in read_results(folder):
             found.setdefault(record.cell_id, record)
     return list(found.values())

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.record import RunRecord, read_record
+from benchmarks.results import RunResult, read_result
 from benchmarks.stages import initial_of
 
-Find = Callable[[str, str], RunRecord | None]  # (cell_id, spec_id) of a run -> its record
+Find = Callable[[str, str], RunResult | None]  # (cell_id, spec_id) of a run -> its record
 
 
 class RunBytes(NamedTuple):
@@ -19,12 +19,12 @@ class RunBytes(NamedTuple):
     down: int
 
 
-def stage_bytes(record: RunRecord) -> RunBytes:
+def stage_bytes(record: RunResult) -> RunBytes:
     """The bytes of a run's last stage, without the runs from which it begins."""
     return RunBytes(sum(entry.up_bytes for entry in record.rounds), sum(entry.down_bytes for entry in record.rounds))
 
 
-def run_bytes(record: RunRecord, find: Find) -> RunBytes | None:
+def run_bytes(record: RunResult, find: Find) -> RunBytes | None:
     """The bytes of a run and of every earlier run from which it begins.
 
     Args:
@@ -44,7 +44,7 @@ def run_bytes(record: RunRecord, find: Find) -> RunBytes | None:
     return RunBytes(sent.up + stage.up, sent.down + stage.down) if sent is not None else None
 
 
-def among(records: Iterable[RunRecord]) -> Find:
+def among(records: Iterable[RunResult]) -> Find:
     """Find earlier runs among records: by cell_id, or else by spec_id."""
     known = list(records)
     by_id = {record.cell_id: record for record in known}
@@ -55,8 +55,8 @@ def among(records: Iterable[RunRecord]) -> Find:
 def in_folder(folder: Path) -> Find:
     """Find earlier runs by cell_id among the files of a folder of records."""
 
-    def find(cell_id: str, spec_id: str) -> RunRecord | None:
+    def find(cell_id: str, spec_id: str) -> RunResult | None:
         path = next(folder.glob(f"*-{cell_id}.json"), None) if cell_id else None
-        return read_record(path) if path is not None else None
+        return read_result(path) if path is not None else None
 
     return find

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field
 
 from benchmarks.errors import UserError
 from fedsim.strict import from_json, later, strict, to_plain
-from fedsim.train_config import Training as Training
+from fedsim.train_config import TrainConfig as TrainConfig
 
 JSON = Any
 # Raised whenever the engine's arithmetic changes meaning: results of other versions belong to other configurations.
@@ -45,7 +45,7 @@ Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 @strict(UserError)
-class Cell:
+class RunConfig:
     """One run."""
 
     scale: Name
@@ -57,7 +57,7 @@ class Cell:
     partition: Mapping[str, JSON]  # as `partitions.describe` gives it
     algorithm: Name
     options: Mapping[str, JSON]  # the algorithm's
-    training: Training
+    training: TrainConfig
     seed: Seed
     codec: str = "fp32"
     test_share: float = Field(default=0.2, ge=0, lt=1)  # of each client's examples
@@ -68,7 +68,7 @@ class Cell:
     data_seed: Seed | None = later(None)  # which client holds which examples; None: `seed`
     grouped: bool = later(False)  # no first text is both trained on and held back
     central_share: float = later(1.0, gt=0, le=1)  # of each central set, a random part that is scored
-    initial: Cell | None = later(None)  # the run from whose outcome the model starts
+    initial: RunConfig | None = later(None)  # the run from whose outcome the model starts
 
     def to_json(self) -> dict[str, JSON]:
         """The configuration as plain JSON values, without later fields that have their default."""
@@ -76,7 +76,7 @@ class Cell:
         return value
 
     @classmethod
-    def from_json(cls, value: Mapping[str, JSON]) -> Cell:
+    def from_json(cls, value: Mapping[str, JSON]) -> RunConfig:
         """The configuration that `to_json` wrote; raises ValueError where it is not one."""
         return from_json(cls, json.dumps(value))
 

@@ -8,29 +8,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from benchmarks.cell import VALIDATION
 from benchmarks.dry_run import round_examples
 from benchmarks.environment import describe_environment
 from benchmarks.errors import UserError
 from benchmarks.events import CellFinished, CellStarted, CellWaits, RoundFinished, Sink, Trained
 from benchmarks.executors.clients import ClientTasks, Work, spread_of
 from benchmarks.federation import Federation, Inputs, build_clients, build_federation, load_inputs
-from benchmarks.found import cell_id_of, finished_record
+from benchmarks.found import cell_id_of, finished_result
 from benchmarks.predictions import pack_predictions, write_predictions
 from benchmarks.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
-from benchmarks.record import LedgerEntry, RunRecord, write_record
+from benchmarks.results import LedgerEntry, RunResult, write_result
+from benchmarks.run_config import JSON, VALIDATION, RunConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.scoring import is_chosen, round_record, sampling_errors, scores
-from benchmarks.settings import Settings
-from benchmarks.spec import JSON, Cell
 from benchmarks.stages import Outcome, find_outcome, initial_of, keep_outcome, stopped_by
 from fedsim.algorithms import trains
 from fedsim.checkpoint import Checkpoint
+from fedsim.client_updates import MapClients
 from fedsim.data import Client
 from fedsim.engine import Run, run_federation
 from fedsim.errors import DivergedError
 from fedsim.locks import Lock, LostError, held, refresh
 from fedsim.store import ClientStore
-from fedsim.turns import Spread
 from fedsim.wire import Channel, Params
 from partitions import PartitionReport
 
@@ -38,13 +37,13 @@ MANY_CLIENTS = 32  # beyond this, what stays with clients is kept on disk
 
 
 def run_cell(
-    cell: Cell,
-    settings: Settings,
+    cell: RunConfig,
+    settings: RunOptions,
     sink: Sink,
     keeps_weights: bool = False,
     needs_weights: bool = False,
     wait: bool = True,
-) -> RunRecord:
+) -> RunResult:
     """Compute a cell, or find its record; whoever starts a cell that another process computes waits for it.
 
     What it begins from is computed first, or found. Training that diverges ends a cell early, with a record that says
@@ -61,7 +60,7 @@ def run_cell(
             continue
 
 
-def run_stage(cell: Cell, settings: Settings, sink: Sink, wait: bool = True) -> Outcome:
+def run_stage(cell: RunConfig, settings: RunOptions, sink: Sink, wait: bool = True) -> Outcome:
     """Compute a cell from which another begins, or find its record and its weights; UserError where it diverged."""
     record, outcome = _run(cell, settings, sink, keeps=True, needs=True, wait=wait)
     if outcome is None:
@@ -70,8 +69,8 @@ def run_stage(cell: Cell, settings: Settings, sink: Sink, wait: bool = True) -> 
 
 
 def _run(
-    cell: Cell, settings: Settings, sink: Sink, keeps: bool, needs: bool, wait: bool
-) -> tuple[RunRecord, Outcome | None]:
+    cell: RunConfig, settings: RunOptions, sink: Sink, keeps: bool, needs: bool, wait: bool
+) -> tuple[RunResult, Outcome | None]:
     """keeps, needs: whether the weights are kept, and whether a record without them is not enough."""
     quiet_libraries()
     cell_id = cell_id_of(cell, settings)
@@ -81,7 +80,7 @@ def _run(
             refresh(folder)  # another machine may have written there
         for folder in settings.checkpoint_dirs(cell_id):
             refresh(folder)
-        record = finished_record(cell, cell_id, settings.records_dir)
+        record = finished_result(cell, cell_id, settings.records_dir)
         outcome = find_outcome(settings, cell, cell_id) if needs else None
         reused = record is not None and (outcome is not None or not needs or bool(record.diverged))
         if record is None or not reused:
@@ -94,7 +93,7 @@ def _run(
             if record is None:  # one that was found keeps the predictions that it names
                 if computed.predictions:
                     write_predictions(settings.records_dir, computed, predictions)
-                write_record(settings.records_dir, computed)
+                write_result(settings.records_dir, computed)
                 record = computed
         for folder in settings.checkpoint_dirs(cell_id):
             Checkpoint(folder, cell_id).remove()
@@ -128,30 +127,30 @@ class _Trained:
     ended: float
 
 
-def _compute(work: Work, sink: Sink, keeps: bool, lock: Lock) -> tuple[RunRecord, bytes, Params]:
+def _compute(work: Work, sink: Sink, keeps: bool, lock: Lock) -> tuple[RunResult, bytes, Params]:
     """A cell's record, what it answered, and the parameters of the server's model at its end, where they are kept."""
     import torch
 
     torch.set_num_threads(work.settings.threads)
     began = time.perf_counter()
     on_batch = lambda examples: sink(Trained(work.cell_id, examples))  # noqa: E731
-    with spread_of(work, on_batch) as spread:
-        prepared = _prepare(work, on_batch, spread or map)
+    with spread_of(work, on_batch) as map_clients:
+        prepared = _prepare(work, on_batch, map_clients or map)
         server = prepared.federation.algorithm.server
         if keeps and server is None:
             raise UserError(
                 f"{work.cell.label}: {work.cell.algorithm} leaves no server's model, so that nothing can begin from it"
             )
         trained = _train(work, prepared, sink, lock)
-        record, predictions = _record(work, prepared, trained, spread, began)
+        record, predictions = _record(work, prepared, trained, map_clients, began)
     return record, predictions, server(trained.run.state) if keeps and server and not trained.diverged else {}
 
 
-def _prepare(work: Work, on_batch: Callable[[int], None], spread: Spread) -> _Prepared:
+def _prepare(work: Work, on_batch: Callable[[int], None], map_clients: MapClients) -> _Prepared:
     """Load a cell's data and model, and build its federation."""
     inputs = load_inputs(work.cell, work.settings, work.initial)
     clients, partition = build_clients(work.cell, inputs, work.settings)
-    federation = build_federation(work.cell, inputs, work.settings, on_batch, spread)
+    federation = build_federation(work.cell, inputs, work.settings, on_batch, map_clients)
     if not federation.setting.objective.own_words:
         hold_freed_memory()
     chosen_by = f"{VALIDATION}/{inputs.task.metrics[0]}" if VALIDATION in clients[0].evaluation else ""
@@ -199,18 +198,18 @@ def _train(work: Work, prepared: _Prepared, sink: Sink, lock: Lock) -> _Trained:
 
 
 def _record(
-    work: Work, prepared: _Prepared, trained: _Trained, spread: ClientTasks | None, began: float
-) -> tuple[RunRecord, bytes]:
+    work: Work, prepared: _Prepared, trained: _Trained, map_clients: ClientTasks | None, began: float
+) -> tuple[RunResult, bytes]:
     """The record of what was computed, and what the models answered. began: when loading began, in seconds."""
     cell, clients, federation, run = work.cell, prepared.clients, prepared.federation, trained.run
     ledger = run.channel.ledger
-    used = spread if spread and spread.peak_bytes else None
+    used = map_clients if map_clients and map_clients.peak_bytes else None
     predictions, errors = b"", {}
     if not trained.diverged:
         chosen = run.best or run.state.round
         predictions = pack_predictions(clients, run.answers, chosen)
         errors = sampling_errors(federation, chosen, run.answers[chosen], clients, prepared.inputs.task, cell.seed)
-    record = RunRecord(
+    record = RunResult(
         cell=cell,
         cell_id=work.cell_id,
         inputs=prepared.inputs.to_json(),

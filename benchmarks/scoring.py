@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.measures import metric
-from benchmarks.record import RoundRecord, chosen_round
+from benchmarks.results import RoundRecord, chosen_round
 from fedsim.data import Client, Subset
 from fedsim.engine import Answers, RoundResult, Scores, part_name
 from fedsim.errors import DivergedError

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from benchmarks.costs import ClientCosts, Kinds, ModelSizes, WirePlan
 from benchmarks.errors import DependsOnTextsError, RoundRefusedError
-from benchmarks.record import write_text
-from benchmarks.spec import ENGINE_VERSION, JSON, Benchmark, Cell, Column, Row, Scale, canonical_json, digest
+from benchmarks.experiment import Benchmark, Column, Row, Scale
+from benchmarks.results import write_text
+from benchmarks.run_config import ENGINE_VERSION, JSON, RunConfig, canonical_json, digest
 from benchmarks.tasks import task
 from fedsim.files import read_json
 
@@ -64,7 +65,7 @@ def keep_in(results_dir: Path) -> None:
     _ANSWERS.known = _ANSWERS.read()
 
 
-def key_of(what: str, cell: Cell, examples: int | None = None) -> str:
+def key_of(what: str, cell: RunConfig, examples: int | None = None) -> str:
     """The key of a cell's answer: the same for cells of the same shapes, whatever their data.
 
     what: "plan" or "client". examples: of all clients together, where they were given.
@@ -123,7 +124,7 @@ def derive_for(benchmark: Benchmark) -> Derive:
     return derive
 
 
-def plan_of(cell: Cell, examples: int | None = None) -> WirePlan | None:
+def plan_of(cell: RunConfig, examples: int | None = None) -> WirePlan | None:
     """The bytes of a cell's rounds with so many examples, kept; None where they depend on what is not known."""
 
     def derive() -> WirePlan | None:
@@ -138,7 +139,7 @@ def plan_of(cell: Cell, examples: int | None = None) -> WirePlan | None:
     return _answer(key_of("plan", cell, examples), _plan_from, derive)
 
 
-def derive_client(cell: Cell) -> ClientCosts | None:
+def derive_client(cell: RunConfig) -> ClientCosts | None:
     """The cost of one client's training, kept; None where a method trains by its own means."""
 
     def derive() -> ClientCosts | None:

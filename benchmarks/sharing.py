@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.cell import VALIDATION
 from benchmarks.encoding import Encoded
 from benchmarks.errors import UserError
-from benchmarks.spec import Cell
+from benchmarks.run_config import VALIDATION, RunConfig
 from benchmarks.tasks import Examples, Task, TaskData
 from fedsim.data import Client
 from fedsim.rng import SERVER, numpy_generator
@@ -30,7 +29,7 @@ Parts = Sequence[np.ndarray]  # each client's texts, by their indices
 
 
 def share_out(
-    cell: Cell, of: Task, loaded: TaskData, examples: Mapping[str, Encoded]
+    cell: RunConfig, of: Task, loaded: TaskData, examples: Mapping[str, Encoded]
 ) -> tuple[list[Client], PartitionReport]:
     """The clients of a task: the pool shared out and split on each client; held-out sets shared out in the same way.
 
@@ -125,7 +124,7 @@ def _overlap(
     return {name: overlap for name, overlap in found.items() if overlap.shared}
 
 
-def _check(cell: Cell, loaded: TaskData) -> None:
+def _check(cell: RunConfig, loaded: TaskData) -> None:
     """UserError where the shares that clients keep back do not suit the task's central sets."""
     if cell.validation_share and VALIDATION in loaded.central:
         raise UserError(

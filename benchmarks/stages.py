@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 
 from benchmarks.backbones import KNOWN
 from benchmarks.errors import UserError
-from benchmarks.record import RunRecord, write_bytes, write_text
-from benchmarks.settings import Settings
-from benchmarks.spec import Cell
+from benchmarks.results import RunResult, write_bytes, write_text
+from benchmarks.run_config import RunConfig
+from benchmarks.run_options import RunOptions
 from fedsim.files import read_file, read_json
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-def initial_of(cell: Cell) -> Cell | None:
+def initial_of(cell: RunConfig) -> RunConfig | None:
     """The cell from whose outcome another begins: its own `initial`, or the one that made its backbone."""
     if cell.initial is not None:
         return cell.initial
@@ -36,19 +36,19 @@ def initial_of(cell: Cell) -> Cell | None:
     return found[-1]
 
 
-def earlier_stages(cell: Cell) -> list[Cell]:
+def earlier_stages(cell: RunConfig) -> list[RunConfig]:
     """Every cell that has to be run before this one, the first one first."""
     return chain_of(cell, _never)[:-1]
 
 
-IsFinished = Callable[[Cell, bool], bool]  # a cell, whether its weights are needed
+IsFinished = Callable[[RunConfig, bool], bool]  # a cell, whether its weights are needed
 
 
-def _never(cell: Cell, with_weights: bool) -> bool:
+def _never(cell: RunConfig, with_weights: bool) -> bool:
     return False
 
 
-def chain_of(cell: Cell, is_finished: IsFinished) -> list[Cell]:
+def chain_of(cell: RunConfig, is_finished: IsFinished) -> list[RunConfig]:
     """A cell, and before it what has to be run, or found, so that it can begin: nothing where it is finished."""
     chain = [cell]
     while (before := initial_of(chain[0])) is not None and not is_finished(chain[0], len(chain) > 1):
@@ -56,10 +56,10 @@ def chain_of(cell: Cell, is_finished: IsFinished) -> list[Cell]:
     return chain
 
 
-def by_stage(cells: Sequence[Cell], is_finished: IsFinished = _never) -> list[list[Cell]]:
+def by_stage(cells: Sequence[RunConfig], is_finished: IsFinished = _never) -> list[list[RunConfig]]:
     """Cells, and all that has to be run before them, in lists that are run one after the other."""
     given = {cell.spec_id for cell in cells}
-    lists: list[list[Cell]] = []
+    lists: list[list[RunConfig]] = []
     added: set[str] = set()
     for cell in cells:
         for depth, stage in enumerate(chain_of(cell, is_finished)):
@@ -74,7 +74,7 @@ def by_stage(cells: Sequence[Cell], is_finished: IsFinished = _never) -> list[li
 class Outcome:
     """The weights that a finished cell left: every parameter of the server's model, as safetensors."""
 
-    cell: Cell
+    cell: RunConfig
     cell_id: str
     sha256: str  # of the file
     path: Path
@@ -95,17 +95,17 @@ class Outcome:
             raise UserError(f"{self.path}: expected weights, found none ({error}). Remove the file.") from None
 
 
-def stopped_by(record: RunRecord) -> str:
+def stopped_by(record: RunResult) -> str:
     """Why nothing begins from a cell whose training diverged, in words."""
     return f"{record.cell.label}, from which it begins, {record.divergence}: {record.diverged['reason']}"
 
 
-def _places(settings: Settings, cell: Cell, cell_id: str) -> tuple[Path, Path]:
+def _places(settings: RunOptions, cell: RunConfig, cell_id: str) -> tuple[Path, Path]:
     stem = settings.results_dir / "weights" / f"{cell.label}-{cell_id}"
     return stem.with_name(f"{stem.name}.safetensors"), stem.with_name(f"{stem.name}.json")
 
 
-def find_outcome(settings: Settings, cell: Cell, cell_id: str) -> Outcome | None:
+def find_outcome(settings: RunOptions, cell: RunConfig, cell_id: str) -> Outcome | None:
     """The kept weights of a cell, None where they are not there; their content is checked when they are read."""
     path, note = _places(settings, cell, cell_id)
     if not (os.path.lexists(path) and note.exists()):
@@ -117,7 +117,7 @@ def find_outcome(settings: Settings, cell: Cell, cell_id: str) -> Outcome | None
     return Outcome(cell, cell_id, sha256, path)
 
 
-def keep_outcome(settings: Settings, cell: Cell, cell_id: str, parameters: Mapping[str, Tensor]) -> Outcome:
+def keep_outcome(settings: RunOptions, cell: RunConfig, cell_id: str, parameters: Mapping[str, Tensor]) -> Outcome:
     """Keep a finished cell's weights; the note with their digest, written last, makes them count."""
     import safetensors.torch
 

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from benchmarks.glimpses import glimpses
-from benchmarks.record import RunRecord
-from benchmarks.spec import Cell, canonical_json
+from benchmarks.results import RunResult
+from benchmarks.run_config import RunConfig, canonical_json
 
-Taken = tuple[Cell, float]  # seconds of training
+Taken = tuple[RunConfig, float]  # seconds of training
 
 
 class Timings:
@@ -24,13 +24,13 @@ class Timings:
             for key in _alike(cell):
                 self._seconds[key].append(seconds)
 
-    def seconds(self, cell: Cell) -> float | None:
+    def seconds(self, cell: RunConfig) -> float | None:
         """Of a cell as a whole; None where no record is of its method on its task and encoder."""
         known = next((self._seconds[key] for key in _alike(cell) if key in self._seconds), None)
         return sum(known) / len(known) if known else None
 
 
-def taken(records: Iterable[RunRecord]) -> Iterator[Taken]:
+def taken(records: Iterable[RunResult]) -> Iterator[Taken]:
     """What records tell."""
     for record in records:
         if "train_seconds" in record.timing:
@@ -44,10 +44,10 @@ def taken_in(folders: Iterable[Path]) -> Iterator[Taken]:
 
 def _taken(text: str) -> Taken:
     value = json.loads(text)
-    return Cell.from_json(value["cell"]), float(value["timing"]["train_seconds"])
+    return RunConfig.from_json(value["cell"]), float(value["timing"]["train_seconds"])
 
 
-def _alike(cell: Cell) -> list[tuple[str, ...]]:
+def _alike(cell: RunConfig) -> list[tuple[str, ...]]:
     """What cells share that take about as long: best all settings but the seed, else task, method and encoder."""
     method = cell.scale, cell.task, cell.algorithm, cell.backbone
     return [(*method, canonical_json(cell.options), cell.head, str(cell.training.rounds)), method]

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from benchmarks.encoding import TARGETS, Encoded, encode, from_batches, record_batches
 from benchmarks.errors import UserError
-from benchmarks.settings import require_writable
-from benchmarks.spec import canonical_json
+from benchmarks.run_config import canonical_json
+from benchmarks.run_options import require_writable
 from benchmarks.tasks.base import Examples, Task
 from fedsim.stored import FileCache
 

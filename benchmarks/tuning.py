@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.errors import UserError
 from benchmarks.measures import metric
-from benchmarks.plain import JSON
+from benchmarks.run_config import JSON
 from fedsim.files import read_json
 
 Grid = Mapping[str, Sequence[JSON]]  # "--set" field -> values

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fedsim.client_updates import ComputeUpdate
 from fedsim.data import Client, Subset
 from fedsim.errors import FederationError
 from fedsim.plan import PlanFn
 from fedsim.rng import SERVER, numpy_generator
 from fedsim.server import Moments
 from fedsim.store import ClientStore
-from fedsim.turns import ComputeTurn
 from fedsim.wire import Channel, Params
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class FederatedAlgorithm:
     plan: PlanFn | None = None
     alike: Callable[[int], Hashable] | None = None
     learners: Callable[[int, Sequence[Client]], Sequence[Client]] = everyone
-    turn: ComputeTurn | None = None
+    turn: ComputeUpdate | None = None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from functools import partial
 
 from torch import Tensor
 
-from fedsim.algorithms import Setting
+from fedsim.algorithms import Workload
 from fedsim.data import Batch, Client
 from fedsim.models.crossing import crossing
 from fedsim.models.groups import ParameterGroups
@@ -41,7 +41,7 @@ class Side:
     optimizer: Optimizer
 
 
-def side(setting: Setting, values: Params, moments: Moments, done: int, steps: int) -> Side:
+def side(setting: Workload, values: Params, moments: Moments, done: int, steps: int) -> Side:
     """A party with copies of these values, and with its moments where the setting keeps them.
 
     done, steps: of the optimiser, those before this round, and of the whole run.
@@ -54,7 +54,7 @@ def side(setting: Setting, values: Params, moments: Moments, done: int, steps: i
     return Side({name: value.detach().to(model.device, copy=True) for name, value in values.items()}, optimizer)
 
 
-def kept_moments(setting: Setting, own: Side) -> Moments:
+def kept_moments(setting: Workload, own: Side) -> Moments:
     """The moments that a party keeps for the next round: all, or none where each has an optimiser of its own."""
     return own.optimizer.moments if setting.training.config.optimizer == "kept" else {}
 
@@ -70,10 +70,10 @@ def together(first: Moments, second: Moments) -> Moments:
     return {kind: {**first.get(kind, {}), **second.get(kind, {})} for kind in first.keys() | second.keys()}
 
 
-class Turn:
+class ClientUpdate:
     """One client's local epochs with the server: ClientUpdate of FedBERT's Algorithms 2 and 3, a batch at a time."""
 
-    def __init__(self, setting: Setting, channel: Channel, client: Client, number: int, own: Side, server: Side):
+    def __init__(self, setting: Workload, channel: Channel, client: Client, number: int, own: Side, server: Side):
         """number: of the round. own, server: the client's side and the server's, which others may train, too."""
         self.setting, self.channel, self.client, self.number = setting, channel, client, number
         self.own, self.server = own, server
@@ -136,14 +136,14 @@ class Turn:
         )
 
 
-def in_turn(turns: Iterable[Turn]) -> None:
+def in_turn(turns: Iterable[ClientUpdate]) -> None:
     """One client after the other (Algorithm 3)."""
     for turn in turns:
         for _ in turn:
             pass
 
 
-def side_by_side(turns: Iterable[Turn]) -> None:
+def side_by_side(turns: Iterable[ClientUpdate]) -> None:
     """A batch of each client, then the next of each, until all are through."""
     waiting = [iter(turn) for turn in turns]
     while waiting:

@@ -14,7 +14,7 @@ Kernels = Literal["packed", "reference"]
 
 
 @strict(FederationError)
-class Training:
+class TrainConfig:
     """Budget, optimiser and precision of training."""
 
     rounds: Positive  # of the whole run, over which the schedule goes

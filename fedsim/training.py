@@ -22,7 +22,7 @@ from fedsim.objectives import Objective
 from fedsim.precision import Precision
 from fedsim.rng import numpy_generator, torch_seeded
 from fedsim.server import Moments
-from fedsim.train_config import Training
+from fedsim.train_config import TrainConfig
 from fedsim.wire import Params
 
 ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps of each parameter
@@ -53,7 +53,7 @@ class Optimizer:
     def __init__(
         self,
         parameters: Mapping[str, nn.Parameter],
-        config: Training,
+        config: TrainConfig,
         precision: Precision,
         first: int,
         total: int,
@@ -157,7 +157,7 @@ class LocalTraining:
     seed: of the order, dropout and targets. on_batch: called with the number of examples after each step.
     """
 
-    config: Training
+    config: TrainConfig
     seed: int = 0
     on_batch: Callable[[int], None] = _ignore
 

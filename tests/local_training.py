@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedsim.train_config import Training
+from fedsim.train_config import TrainConfig
 from fedsim.training import LocalTraining
 
 
@@ -12,4 +12,4 @@ def local_training(seed: int = 0, epochs: int = 1, width: int | None = None, **c
     """width: tokens to which texts are padded; None: those of the longest of a batch."""
     if width is not None:
         config |= {"padding": "fixed", "max_length": width}
-    return LocalTraining(Training(**{"rounds": 1, "local_epochs": epochs, **config}), seed)
+    return LocalTraining(TrainConfig(**{"rounds": 1, "local_epochs": epochs, **config}), seed)

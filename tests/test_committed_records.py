@@ -15,10 +15,10 @@ from benchmarks.costs import WirePlan
 from benchmarks.dry_run import wire_plan
 from benchmarks.errors import DependsOnTextsError
 from benchmarks.predictions import has_predictions
-from benchmarks.record import RunRecord, read_record
 from benchmarks.registry import benchmark, rows_of, scale_of
+from benchmarks.results import RunResult, read_result
+from benchmarks.run_options import RunOptions
 from benchmarks.runner import run_cell
-from benchmarks.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = sorted(ROOT.glob("benchmarks/*/records"))
@@ -29,8 +29,8 @@ FROZEN = benchmark("fedfreezebert-table3")
 
 
 @pytest.fixture(scope="module")
-def records() -> list[RunRecord]:
-    return [read_record(path) for path in PATHS]
+def records() -> list[RunResult]:
+    return [read_result(path) for path in PATHS]
 
 
 # ---- bytes -------------------------------------------------------------------------------------------------------
@@ -39,7 +39,7 @@ def records() -> list[RunRecord]:
 PLANS: dict[str, WirePlan] = {}  # of cells whose bytes depend on no examples
 
 
-def foretold(record: RunRecord, **options: Any) -> WirePlan:
+def foretold(record: RunResult, **options: Any) -> WirePlan:
     """What shapes and the clients' numbers of training examples say of a record's cell, with other options."""
     cell = replace(record.cell, options={**record.cell.options, **options})  # by its seed: sub-models are drawn
     examples = [client["train"] for client in record.clients]
@@ -51,7 +51,7 @@ def foretold(record: RunRecord, **options: Any) -> WirePlan:
         return wire_plan(cell, examples=examples)
 
 
-def check_bytes(record: RunRecord) -> None:
+def check_bytes(record: RunResult) -> None:
     """Every round's bytes, and the ledger's sum; where texts were trimmed, a bound of them."""
     try:
         plan = foretold(record)
@@ -81,7 +81,7 @@ def is_slow(path: Path) -> bool:
     "path", [pytest.param(path, marks=[pytest.mark.slow] * is_slow(path), id=path.stem) for path in PATHS]
 )
 def test_bytes_are_those_of_the_closed_form(path: Path) -> None:
-    record = read_record(path)
+    record = read_result(path)
     assert path.name == record.file_name
     check_bytes(record)
 
@@ -102,7 +102,7 @@ def test_the_closed_form_knows_what_depends_on_data(row: str, options: Mapping[s
     cell = replace(
         cell, options={**cell.options, **options}, training=replace(cell.training, local_epochs=1, max_length=16)
     )
-    record = run_cell(cell, Settings(results_dir=tmp_path, device="cpu"), lambda _: None)
+    record = run_cell(cell, RunOptions(results_dir=tmp_path, device="cpu"), lambda _: None)
     check_bytes(record)
     assert bool(record.ledger) == (row != "central-ordinary")
     if not record.ledger:
@@ -115,7 +115,7 @@ def test_the_closed_form_knows_what_depends_on_data(row: str, options: Mapping[s
 # ---- what is there -----------------------------------------------------------------------------------------------
 
 
-def test_references_that_train_no_encoder_are_there_with_five_seeds(records: list[RunRecord]) -> None:
+def test_references_that_train_no_encoder_are_there_with_five_seeds(records: list[RunResult]) -> None:
     rows = rows_of(TABLE, ["overall-majority", "local-majority", "linear"])
     wanted = {cell.definition_id for _, _, cell in TABLE.cells(LITE, range(5), rows)}
     assert wanted <= {record.cell.definition_id for record in records}
@@ -123,10 +123,10 @@ def test_references_that_train_no_encoder_are_there_with_five_seeds(records: lis
 
 def test_answers_are_there_where_a_record_names_them() -> None:
     for path in PATHS:
-        assert has_predictions(path.parent, read_record(path)), path
+        assert has_predictions(path.parent, read_result(path)), path
 
 
-def test_results_came_from_committed_code(records: list[RunRecord]) -> None:
+def test_results_came_from_committed_code(records: list[RunResult]) -> None:
     assert {record.environment["modified"] for record in records} == {False}
 
 

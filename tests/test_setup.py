@@ -34,7 +34,18 @@ REPORTS: Mapping[str, tuple[str, ...]] = {
     "site": ("evidence", "pages", "views", "claims", "audit", "front"),
 }
 READ_BY_REPORTS = tuple(
-    f"benchmarks.{name}" for name in ("spec", "record", "predictions", "claims", "costs", "measures")
+    f"benchmarks.{name}"
+    for name in (
+        "experiment",
+        "publication",
+        "run_config",
+        "overrides",
+        "results",
+        "predictions",
+        "claims",
+        "costs",
+        "measures",
+    )
 )
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from benchmarks.cli.values import filled, hours, names, place, positive, rungs, seed, seeds
 from benchmarks.errors import UserError
-from benchmarks.spec import SCALES
+from benchmarks.publication import SCALES
 
 
 class Parser(argparse.ArgumentParser):

@@ -16,9 +16,9 @@ from pathlib import Path
 from benchmarks.cli.arguments import build_parser
 from benchmarks.cli.select import selection, sweep_file
 from benchmarks.errors import UserError
-from benchmarks.record import RunRecord, read_records, write_bytes
 from benchmarks.registry import include
-from benchmarks.spec import Cell
+from benchmarks.results import RunResult, read_results, write_bytes
+from benchmarks.run_config import RunConfig
 from benchmarks.timings import Timings, taken_in
 from benchmarks.tuning import best_values, read_sweep
 
@@ -50,15 +50,15 @@ def steps() -> list[Step]:
     ]
 
 
-def campaign_command(words: argparse.Namespace) -> int:
+def campaign_command(args: argparse.Namespace) -> int:
     """Run the steps until they are finished or the time is up, then say what each still needs."""
     every = steps()
-    deadline = time.monotonic() + 3600 * words.hours if words.hours else None
-    _copy_missing(COMMITTED, words.results_dir)
-    status = 0 if words.status else run_steps(every, words, deadline)
-    if words.keep:
-        _copy_missing(words.results_dir, COMMITTED)
-    for line in standing(every, words):
+    deadline = time.monotonic() + 3600 * args.hours if args.hours else None
+    _copy_missing(COMMITTED, args.results_dir)
+    status = 0 if args.status else run_steps(every, args, deadline)
+    if args.keep:
+        _copy_missing(args.results_dir, COMMITTED)
+    for line in standing(every, args):
         print(line)
     return status
 
@@ -76,14 +76,14 @@ def _copy_missing(source: Path, target: Path) -> None:
                 write_bytes(copy, path.read_bytes())
 
 
-def run_steps(every: Sequence[Step], words: argparse.Namespace, deadline: float | None) -> int:
+def run_steps(every: Sequence[Step], args: argparse.Namespace, deadline: float | None) -> int:
     """Run all commands in order; returns 0, or 2 where one of them failed.
 
     A command that fails does not stop those after it, as their records are worth as much.
 
     Args:
         every: The steps.
-        words: The command line's arguments: the folders, workers and device of all commands.
+        args: The command line's arguments: the folders, workers and device of all commands.
         deadline: When to stop, by `time.monotonic`; None: at the end.
     """
     status = 0
@@ -91,28 +91,28 @@ def run_steps(every: Sequence[Step], words: argparse.Namespace, deadline: float 
         for command in step.commands:
             if deadline is not None and time.monotonic() >= deadline:
                 return status
-            if is_tuned(command, words):
+            if is_tuned(command, args):
                 continue
             print(f"Step {step.number}, {step.title}: {command}", flush=True)
-            if _run(command, words, deadline) not in (0, None):
+            if _run(command, args, deadline) not in (0, None):
                 status = 2
     return status
 
 
-def is_tuned(command: str, words: argparse.Namespace) -> bool:
+def is_tuned(command: str, args: argparse.Namespace) -> bool:
     """Whether a command is a sweep whose choices are in the results folder."""
-    parsed = build_parser().parse_args(arguments(command, words))
+    parsed = build_parser().parse_args(arguments(command, args))
     if parsed.command != "sweep":
         return False
     chosen = selection(parsed)
     labels = {column.task: chosen.benchmark.label(chosen.scale, [column]) for column in chosen.columns}
-    best = best_values(read_sweep(sweep_file(words.results_dir, chosen)), labels)
+    best = best_values(read_sweep(sweep_file(args.results_dir, chosen)), labels)
     return all((task, method) in best for task in parsed.tasks for method in parsed.methods)
 
 
-def _run(command: str, words: argparse.Namespace, deadline: float | None) -> int | None:
+def _run(command: str, args: argparse.Namespace, deadline: float | None) -> int | None:
     """The exit status of a command; None where the time was up before its end."""
-    process = subprocess.Popen([sys.executable, "-m", "benchmarks", *arguments(command, words)])
+    process = subprocess.Popen([sys.executable, "-m", "benchmarks", *arguments(command, args)])
     try:
         return process.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
@@ -126,30 +126,30 @@ def _run(command: str, words: argparse.Namespace, deadline: float | None) -> int
                 process.kill()
 
 
-def arguments(command: str, words: argparse.Namespace) -> list[str]:
+def arguments(command: str, args: argparse.Namespace) -> list[str]:
     """A step's command with what all of them share."""
     folders = sorted({str(path.parent) for path in ROOT.glob("*/campaign/steps.toml")})
-    shared = ["--scale", "lite", "--lenient", "--no-tracking", "--results-dir", str(words.results_dir)]
+    shared = ["--scale", "lite", "--lenient", "--no-tracking", "--results-dir", str(args.results_dir)]
     shared += [part for folder in folders for part in ("--include", folder)]
-    given = {"--data-dir": words.data_dir, "--workers": words.workers, "--device": words.device}
+    given = {"--data-dir": args.data_dir, "--workers": args.workers, "--device": args.device}
     shared += [part for flag, value in given.items() if value is not None for part in (flag, str(value))]
     return [*shlex.split(command), *shared]
 
 
-def standing(every: Sequence[Step], words: argparse.Namespace) -> Iterator[str]:
+def standing(every: Sequence[Step], args: argparse.Namespace) -> Iterator[str]:
     """A line for each step: its finished cells, and what the others take by the times of cells like them."""
-    folder = words.results_dir / "records"
-    records = list(read_records(folder)) if folder.is_dir() else []
+    folder = args.results_dir / "records"
+    records = list(read_results(folder)) if folder.is_dir() else []
     committed = taken_in(path for path in sorted(ROOT.glob("*/records")) if path.is_dir())
     timings = Timings([*((each.cell, each.timing["train_seconds"]) for each in records), *committed])
     for step in every:
-        cells = {cell.spec_id: cell for command in step.commands for cell in _cells(command, words)}
+        cells = {cell.spec_id: cell for command in step.commands for cell in _cells(command, args)}
         yield f"Step {step.number}, {step.title}: {_needs(list(cells.values()), records, timings)}"
 
 
-def _cells(command: str, words: argparse.Namespace) -> list[Cell]:
+def _cells(command: str, args: argparse.Namespace) -> list[RunConfig]:
     """The cells of a `run`; those whose settings are still to be chosen have the definition's own."""
-    parsed = build_parser().parse_args(arguments(command, words))
+    parsed = build_parser().parse_args(arguments(command, args))
     if parsed.command != "run":
         return []
     try:
@@ -159,7 +159,7 @@ def _cells(command: str, words: argparse.Namespace) -> list[Cell]:
         return [cell for _, _, cell in selection(parsed).cells()]
 
 
-def _needs(cells: Sequence[Cell], records: Sequence[RunRecord], timings: Timings) -> str:
+def _needs(cells: Sequence[RunConfig], records: Sequence[RunResult], timings: Timings) -> str:
     finished = {record.cell.spec_id for record in records}
     left = [cell for cell in cells if cell.spec_id not in finished]
     if not left:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
-from benchmarks.spec import Column, Row
 
 if TYPE_CHECKING:
     from reports.evidence.records import Request

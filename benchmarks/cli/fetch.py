@@ -11,17 +11,17 @@ from benchmarks.cli.select import Selection, selection, tables_of
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.fetched import EXTRACTS, copied, note, places
 from benchmarks.registry import benchmark
-from benchmarks.settings import require_writable
-from benchmarks.spec import Cell
+from benchmarks.run_config import RunConfig
+from benchmarks.run_options import require_writable
 
 
-def fetch_command(words: argparse.Namespace) -> int:
+def fetch_command(args: argparse.Namespace) -> int:
     """Gather data and encoders, of the user's data directory and the hub, in a folder; status 2 where some lack."""
-    words.scale = "lite" if words.scale is None else words.scale
-    tables = [name for name in tables_of(words.id) if _has(name, words.scale) or name == words.id]
-    chosen = [selection(argparse.Namespace(**{**vars(words), "id": name})) for name in tables]
-    require_writable(words.to)
-    os.environ.update(places(words.to))  # before the hub's libraries are loaded
+    args.scale = "lite" if args.scale is None else args.scale
+    tables = [name for name in tables_of(args.id) if _has(name, args.scale) or name == args.id]
+    chosen = [selection(argparse.Namespace(**{**vars(args), "id": name})) for name in tables]
+    require_writable(args.to)
+    os.environ.update(places(args.to))  # before the hub's libraries are loaded
     cells = [cell for part in chosen for cell in _needed(part)]
     stood_in = {column.instead_of for part in chosen for column in part.columns if column.instead_of}
     lacking = []
@@ -30,27 +30,27 @@ def fetch_command(words: argparse.Namespace) -> int:
     held: dict[str, list[str]] = {"tasks": [], "encoders": []}
     for name in tasks:
         try:
-            said, own = _copy_task(name, words)
+            said, own = _copy_task(name, args)
             if not said:
-                said = _fetch_task(name, words.to, own)
+                said = _fetch_task(name, args.to, own)
                 held["tasks"].append(name)
             print(f"ok   task {name}: {said}", flush=True)
         except ValueError as error:  # of ours, or of the engine's
             print(f"none task {name}: {error}", flush=True)
             lacking += [] if name in stood_in else [f"task {name}"]
-    note(words.to, held["tasks"], ())  # a vocabulary may be trained on them
+    note(args.to, held["tasks"], ())  # a vocabulary may be trained on them
     for name in encoders:
         try:
-            _copy_vocabulary(name, words.data_dir, words.to)
-            print(f"ok   encoder {name}: {_fetch_encoder(name, words.to)}", flush=True)
+            _copy_vocabulary(name, args.data_dir, args.to)
+            print(f"ok   encoder {name}: {_fetch_encoder(name, args.to)}", flush=True)
             held["encoders"].append(name)
         except ValueError as error:  # of ours, or of the engine's
             print(f"none encoder {name}: {error}", flush=True)
             lacking.append(f"encoder {name}")
-    note(words.to, held["tasks"], held["encoders"])
-    print(f"Run it without internet: DATA_DIR={words.to}, and --no-tracking; `import` brings the records home.")
+    note(args.to, held["tasks"], held["encoders"])
+    print(f"Run it without internet: DATA_DIR={args.to}, and --no-tracking; `import` brings the records home.")
     if lacking:
-        print(f"error: not fetched: {', '.join(lacking)}; put their files into {words.to}", file=sys.stderr)
+        print(f"error: not fetched: {', '.join(lacking)}; put their files into {args.to}", file=sys.stderr)
     return 2 if lacking else 0
 
 
@@ -58,27 +58,27 @@ def _has(table: str, scale: str) -> bool:
     return scale in {known.id for known in benchmark(table).scales}
 
 
-def _needed(part: Selection) -> list[Cell]:
+def _needed(part: Selection) -> list[RunConfig]:
     """The cells of the first seed, and those from which they begin."""
     from benchmarks.stages import earlier_stages
 
     return [each for _, _, cell in part.cells() for each in [*earlier_stages(cell), cell]]
 
 
-def _copy_task(name: str, words: argparse.Namespace) -> tuple[str, str]:
+def _copy_task(name: str, args: argparse.Namespace) -> tuple[str, str]:
     """Copy the files of a task that the data directory has: what was copied, or why nothing could be, in words.
 
     UserError where its files are damaged or incomplete: the hub's are not put in their place.
     """
     from benchmarks.tasks import DataSource, task
 
-    if words.data_dir is None:
+    if args.data_dir is None:
         return "", ""
     try:
-        data = task(name).load(DataSource(words.data_dir, words.lenient))
+        data = task(name).load(DataSource(args.data_dir, args.lenient))
     except NoDataError as error:
         return "", str(error)
-    size = copied(data.files, words.data_dir, words.to)
+    size = copied(data.files, args.data_dir, args.to)
     return f"{len(data.pool)} examples ({data.origin}: {len(data.files)} files copied, {size / 1e6:.1f} MB)", ""
 
 

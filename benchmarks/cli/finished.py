@@ -6,27 +6,28 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.glimpses import glimpses
-from benchmarks.spec import Benchmark, Cell, Column, Row, Scale
+from benchmarks.run_config import RunConfig
 
 _DECODER = json.JSONDecoder()
 _CELL = '"cell": '
 
 
-def recorded_cells(folders: Iterable[Path]) -> list[Cell]:
+def recorded_cells(folders: Iterable[Path]) -> list[RunConfig]:
     """The cells of all records in folders, each once."""
     return list(glimpses(folders, _cell))
 
 
-def _cell(text: str) -> Cell:
+def _cell(text: str) -> RunConfig:
     value, _ = _DECODER.raw_decode(text, text.index(_CELL) + len(_CELL))
-    return Cell.from_json(value)
+    return RunConfig.from_json(value)
 
 
 class Finished:
     """The cells that have a record, of one scale."""
 
-    def __init__(self, cells: Iterable[Cell], scale: str) -> None:
+    def __init__(self, cells: Iterable[RunConfig], scale: str) -> None:
         """cells: of any scale."""
         own = [cell for cell in cells if cell.scale == scale]
         self._known = {cell.place_id for cell in own}

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from benchmarks.cli.finished import Finished
 from benchmarks.cli.paper import audited, judged
 from benchmarks.errors import UserError
-from benchmarks.record import RunRecord, read_folders, write_bytes
+from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark, benchmark_ids, columns_of
+from benchmarks.results import RunResult, read_folders, write_bytes
 from benchmarks.shapes import derive_for
-from benchmarks.spec import Benchmark
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 PICTURED = "fedsplitbert-table3", "mrpc", "test/accuracy"
 
 
-def front_command(words: argparse.Namespace) -> int:
+def front_command(args: argparse.Namespace) -> int:
     """Say in a file how far every paper is reproduced at a scale, and what was found."""
     from reports.front.state import front_markdown
     from reports.pages.files import update_readme
     from reports.pages.plots import render
 
-    records = read_folders(words.records)
+    records = read_folders(args.records)
     by_paper = tables_by_paper()
-    standings = standings_at(words.scale, by_paper, records)
+    standings = standings_at(args.scale, by_paper, records)
     if not standings:
-        raise UserError(f"--scale: expected one that a table has, such as lite, found {words.scale!r}")
-    if words.picture:
-        write_bytes(words.picture, *render(_picture(by_paper, words.scale, records), "png"))
-    update_readme(words.readme, front_markdown(standings, words.scale))
-    print(f"updated {words.readme}")
+        raise UserError(f"--scale: expected one that a table has, such as lite, found {args.scale!r}")
+    if args.picture:
+        write_bytes(args.picture, *render(_picture(by_paper, args.scale, records), "png"))
+    update_readme(args.readme, front_markdown(standings, args.scale))
+    print(f"updated {args.readme}")
     return 0
 
 
@@ -50,7 +50,7 @@ def tables_by_paper() -> dict[str, list[Benchmark]]:
 
 
 def standings_at(
-    scale: str, by_paper: Mapping[str, Sequence[Benchmark]], records: Sequence[RunRecord]
+    scale: str, by_paper: Mapping[str, Sequence[Benchmark]], records: Sequence[RunResult]
 ) -> list[Standing]:
     """How far every paper is reproduced at a scale, of those that have it."""
     from reports.front.state import Standing
@@ -67,7 +67,7 @@ def standings_at(
     return standings
 
 
-def _studies(tables: Sequence[Benchmark], scale: str, records: Sequence[RunRecord]) -> Iterator[Headline]:
+def _studies(tables: Sequence[Benchmark], scale: str, records: Sequence[RunResult]) -> Iterator[Headline]:
     """What tables whose view has something for the first page found."""
     from reports.evidence.records import request_for
     from reports.front.state import MEASURED, Headline
@@ -81,7 +81,7 @@ def _studies(tables: Sequence[Benchmark], scale: str, records: Sequence[RunRecor
 
 
 def _picture(
-    by_paper: Mapping[str, Sequence[Benchmark]], scale: str, records: Sequence[RunRecord]
+    by_paper: Mapping[str, Sequence[Benchmark]], scale: str, records: Sequence[RunResult]
 ) -> Callable[[], Figure]:
     """The picture of the table, task and score that PICTURED names."""
     from reports.evidence.records import request_for

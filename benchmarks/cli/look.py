@@ -6,33 +6,33 @@ import argparse
 import textwrap
 from collections.abc import Sequence
 
-from benchmarks.changes import changeable, expanded
 from benchmarks.cli.finished import Finished, recorded_cells
 from benchmarks.cli.select import Selection
+from benchmarks.experiment import Benchmark
+from benchmarks.overrides import changeable, expanded
 from benchmarks.registry import benchmark, benchmark_ids, folder_of
-from benchmarks.spec import Benchmark
 
 _WIDTH = 80
 _IN_PRINT = {True: "", False: " (not in print)"}
 
 
-def list_command(words: argparse.Namespace) -> int:
+def list_command(args: argparse.Namespace) -> int:
     """All benchmarks, a line each."""
-    if words.ids:
+    if args.ids:
         print("\n".join(benchmark_ids()))
         return 0
     every = [benchmark(benchmark_id) for benchmark_id in benchmark_ids()]
-    folders = [*(folder_of(found.paper.id) / "records" for found in every), words.results_dir / "records"]
-    finished = Finished(recorded_cells(folders), words.scale)
+    folders = [*(folder_of(found.paper.id) / "records" for found in every), args.results_dir / "records"]
+    finished = Finished(recorded_cells(folders), args.scale)
     wide = max(len(found.id) for found in every)
     for found in every:
-        at = [scale for scale in found.scales if scale.id == words.scale]
+        at = [scale for scale in found.scales if scale.id == args.scale]
         run = "{}/{}".format(*finished.of(found, at[0])) if at else "–"
         print(f"{found.id:{wide}} {run:>7} {_title(found, _WIDTH - wide - 9)}")
     printed = sum(found.is_printed for found in every)
     papers = len({found.paper.id for found in every})
     print(f"\n{printed} tables and figures of {papers} papers, and {len(every) - printed} studies beside them")
-    print(f"Numbers: cells with a record, of all at scale {words.scale}; --scale names another one")
+    print(f"Numbers: cells with a record, of all at scale {args.scale}; --scale names another one")
     print("Whole titles, methods and tasks: `show ID`")
     return 0
 
@@ -43,11 +43,11 @@ def _title(found: Benchmark, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1].rstrip()}…"
 
 
-def show_command(words: argparse.Namespace) -> int:
+def show_command(args: argparse.Namespace) -> int:
     """One benchmark, whole."""
     from benchmarks.cli.select import stages_of
 
-    found = benchmark(words.id)
+    found = benchmark(args.id)
     print(f"{found.id}: {found.paper.name}, {found.place}\n{found.title}\n{found.paper.citation}\n")
     print("Methods")
     for row in found.rows:

@@ -71,16 +71,16 @@ def _run(arguments: Sequence[str] | None) -> int:
         if not (sys.argv[1:] if arguments is None else arguments):
             parser.print_help()
             return 0
-        words = parser.parse_args(arguments)
-        for folder in getattr(words, "include", ()):
+        args = parser.parse_args(arguments)
+        for folder in getattr(args, "include", ()):
             include(folder)
-        if getattr(words, "data_dir", None) is not None:
-            importlib.import_module("benchmarks.fetched").use(words.data_dir)
-        if words.command in DERIVING:
-            importlib.import_module("benchmarks.shapes").keep_in(words.results_dir)
-        module = importlib.import_module(f"benchmarks.cli.{MODULES[words.command]}")
-        with _outliving() if words.command in COMPUTING else nullcontext():
-            status: int = getattr(module, f"{words.command}_command")(words)
+        if getattr(args, "data_dir", None) is not None:
+            importlib.import_module("benchmarks.fetched").use(args.data_dir)
+        if args.command in DERIVING:
+            importlib.import_module("benchmarks.shapes").keep_in(args.results_dir)
+        module = importlib.import_module(f"benchmarks.cli.{MODULES[args.command]}")
+        with _outliving() if args.command in COMPUTING else nullcontext():
+            status: int = getattr(module, f"{args.command}_command")(args)
         return status
     except KeyboardInterrupt as stop:
         print(f"\ninterrupted: {RESUMES}", file=sys.stderr)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from benchmarks.cli.paper import benchmarks_of, judged
 from benchmarks.errors import UserError
+from benchmarks.experiment import Benchmark
 from benchmarks.fetched import contents
-from benchmarks.record import RunRecord, read_folders
 from benchmarks.registry import claims_of, folder_of, scale_of
-from benchmarks.spec import Benchmark
+from benchmarks.results import RunResult, read_folders
 from benchmarks.timings import Timings, taken
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 HEADINGS = ("Claim", "Rows × tasks", "Complete", "Cells missing", "Hours *", "Left out †", "Seeds ‡")
 
 
-def show_needs(words: argparse.Namespace) -> int:
+def show_needs(args: argparse.Namespace) -> int:
     """Print, claim by claim, the cells that have no record, then all of them as commands."""
     from rich.console import Console
     from rich.table import Table
@@ -30,18 +30,18 @@ def show_needs(words: argparse.Namespace) -> int:
     from reports.claims.cells import Runs
     from reports.claims.needs import COUNTED_SEEDS, SEEDS, needs
 
-    claims = claims_of(words.id)
+    claims = claims_of(args.id)
     if not claims:
-        raise UserError(f"{words.id}: expected a paper with claims, such as fedsplitbert, found none of that name")
-    tables = benchmarks_of(words.id)
-    scale = scale_of(next(table for table in tables.values() if table.paper.id == words.id), words.scale or "lite")
-    records = known_records(words, tables.values())
-    runs, timings = _with_stand_ins(Runs.of_all(tables, scale, records), words), Timings(taken(records))
-    seeds = len(words.seeds) if len(words.seeds) > 1 else 0
+        raise UserError(f"{args.id}: expected a paper with claims, such as fedsplitbert, found none of that name")
+    tables = benchmarks_of(args.id)
+    scale = scale_of(next(table for table in tables.values() if table.paper.id == args.id), args.scale or "lite")
+    records = known_records(args, tables.values())
+    runs, timings = _with_stand_ins(Runs.of_all(tables, scale, records), args), Timings(taken(records))
+    seeds = len(args.seeds) if len(args.seeds) > 1 else 0
     found = [needs(claim, runs, seeds) for claim in claims]
-    more = {judgement.claim.id: judgement.more for judgement in judged(words.id, scale, records)}
+    more = {judgement.claim.id: judgement.more for judgement in judged(args.id, scale, records)}
     many = f"{seeds} seeds of everything" if seeds else f"{SEEDS} seeds ({COUNTED_SEEDS} where rounds are counted)"
-    shown = Table(title=f"{words.id}, claims · scale {scale.id}: what {many} still need")
+    shown = Table(title=f"{args.id}, claims · scale {scale.id}: what {many} still need")
     for heading in HEADINGS:
         shown.add_column(heading, justify="left" if heading in ("Claim", "Left out †", "Seeds ‡") else "right")
     for each in found:
@@ -61,29 +61,29 @@ def show_needs(words: argparse.Namespace) -> int:
     return 0
 
 
-def _with_stand_ins(runs: Runs, words: argparse.Namespace) -> Runs:
+def _with_stand_ins(runs: Runs, args: argparse.Namespace) -> Runs:
     """With a stand-in for each task without records whose own data are missing from the data directory.
 
     Without a data directory all data may be on the hub, which is not asked.
     """
     from benchmarks.cli.run import why_absent
 
-    if words.data_dir is None:
+    if args.data_dir is None:
         return runs
     run = {record.cell.task for record in runs.records if record.cell.scale == runs.scale.id}
     columns = [column for table in runs.tables.benchmarks.values() for column in table.columns if column.instead_of]
-    fetched, found = contents(words.data_dir)["tasks"], {}
+    fetched, found = contents(args.data_dir)["tasks"], {}
     for task, own in {column.instead_of: column.task for column in columns if column.instead_of not in run}.items():
-        task_lacks, own_lacks = (name not in fetched and why_absent(name, words.data_dir) for name in (task, own))
+        task_lacks, own_lacks = (name not in fetched and why_absent(name, args.data_dir) for name in (task, own))
         if task_lacks and not own_lacks:
             print(f"{own} stands in for {task}: {task_lacks}")
             found[task] = own
     return replace(runs, tables=replace(runs.tables, instead={**runs.tables.instead, **found}))
 
 
-def known_records(words: argparse.Namespace, tables: Iterable[Benchmark]) -> list[RunRecord]:
+def known_records(args: argparse.Namespace, tables: Iterable[Benchmark]) -> list[RunResult]:
     """The records of the results folder, and the committed ones of the papers."""
-    folders = {folder_of(table.paper.id) / "records" for table in tables} | {words.results_dir / "records"}
+    folders = {folder_of(table.paper.id) / "records" for table in tables} | {args.results_dir / "records"}
     return read_folders(folder for folder in sorted(folders) if folder.is_dir())
 
 

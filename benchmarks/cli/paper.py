@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from benchmarks.record import RunRecord, write_text
+from benchmarks.experiment import Benchmark, Scale
 from benchmarks.registry import benchmark, benchmark_ids, claims_of
-from benchmarks.settings import Settings
+from benchmarks.results import RunResult, write_text
+from benchmarks.run_options import RunOptions
 from benchmarks.shapes import derive_client, derive_for
-from benchmarks.spec import Benchmark, Scale
 
 if TYPE_CHECKING:
     from reports.audit.checks import Finding
@@ -33,7 +33,7 @@ def published_of(tables: Iterable[Benchmark]) -> Mapping[str, Numbers]:
     return {paper: Numbers.of(read_folder(folder)) for paper, folder in folders.items()}
 
 
-def judged(paper: str, scale: Scale, records: Sequence[RunRecord]) -> Sequence[Judgement]:
+def judged(paper: str, scale: Scale, records: Sequence[RunResult]) -> Sequence[Judgement]:
     """A paper's claims, in print and on the records of a scale."""
     from reports.claims.judge import judge
 
@@ -43,7 +43,7 @@ def judged(paper: str, scale: Scale, records: Sequence[RunRecord]) -> Sequence[J
     return judge(name, claims_of(paper), published, records, tables, scale, derive_for, derive_client)
 
 
-def audited(paper: str, records: Sequence[RunRecord]) -> Sequence[Finding]:
+def audited(paper: str, records: Sequence[RunResult]) -> Sequence[Finding]:
     """Whether a paper's published numbers agree with each other; () for a paper without an audit."""
     from reports.audit import findings
     from reports.audit.checks import Material
@@ -53,7 +53,7 @@ def audited(paper: str, records: Sequence[RunRecord]) -> Sequence[Finding]:
     return findings(Material(paper, published, tables, claims_of(paper), tuple(records), derive_for, derive_client))
 
 
-def show_claims(paper: str, scale: Scale, records: Sequence[RunRecord], made: Settings) -> str:
+def show_claims(paper: str, scale: Scale, records: Sequence[RunResult], made: RunOptions) -> str:
     """Judge a paper's claims in print and on the records of a scale, print and write them; returns Markdown."""
     from reports.claims.tables import claims_markdown, print_claims
 
@@ -67,7 +67,7 @@ def show_claims(paper: str, scale: Scale, records: Sequence[RunRecord], made: Se
     return claims_markdown(judgements)
 
 
-def show_audit(paper: str, records: Sequence[RunRecord], made: Settings) -> str:
+def show_audit(paper: str, records: Sequence[RunResult], made: RunOptions) -> str:
     """Print and write how far a paper's published numbers agree with each other, if it has an audit.
 
     Returns Markdown of it for a paper's page, folded; "" without an audit.

@@ -13,10 +13,11 @@ from benchmarks.cli.needs import known_records
 from benchmarks.cli.select import Selection, selection, settings
 from benchmarks.costs import WirePlan
 from benchmarks.errors import DependsOnTextsError, UserError
+from benchmarks.experiment import Column, Row
 from benchmarks.found import Recorded
-from benchmarks.settings import Settings
+from benchmarks.run_config import RunConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.shapes import plan_of
-from benchmarks.spec import Cell, Column, Row
 from benchmarks.stages import by_stage, chain_of
 from benchmarks.timings import Timings, taken
 
@@ -27,7 +28,7 @@ class Planned:
 
     row: Row
     column: Column
-    cell: Cell
+    cell: RunConfig
     wire: WirePlan | None = None
     examples: int | None = None  # on which bytes were counted; None where they depend on none
     reason: str = ""
@@ -36,15 +37,15 @@ class Planned:
 class Plan:
     """What is planned of a selection."""
 
-    def __init__(self, chosen: Selection, words: argparse.Namespace) -> None:
-        self.chosen, self.words = chosen, words
+    def __init__(self, chosen: Selection, args: argparse.Namespace) -> None:
+        self.chosen, self.args = chosen, args
         cells = chosen.cells()
         self.unique = {cell.spec_id: cell for _, _, cell in cells}  # of all seeds
-        self.finished = Recorded(Settings(words.results_dir))
+        self.finished = Recorded(RunOptions(args.results_dir))
         self.entries = [Planned(row, column, cell) for row, column, cell in cells if cell.seed == chosen.seeds[0]]
         for entry in self.entries:
             try:
-                entry.wire, entry.examples = wire_of(entry.cell, words)
+                entry.wire, entry.examples = wire_of(entry.cell, args)
             except UserError as error:  # bytes depend on examples that are not here, or on their texts
                 entry.reason = str(error)
 
@@ -63,7 +64,7 @@ class Plan:
     def seconds(self) -> list[float | None]:
         """Seconds of each cell that is not finished, with those before it, by records; None where there is no like."""
         cells, finished = list(self.unique.values()), self.finished
-        timings = Timings(taken(known_records(self.words, [self.chosen.benchmark])))
+        timings = Timings(taken(known_records(self.args, [self.chosen.benchmark])))
         needed = {before.spec_id for cell in cells for before in chain_of(cell, finished)[:-1]}
         staged = (cell for stage in by_stage(cells, finished) for cell in stage)
         return [timings.seconds(cell) for cell in staged if not finished(cell, cell.spec_id in needed)]
@@ -74,26 +75,26 @@ class Plan:
         from benchmarks.client_costs import cell_flops
         from benchmarks.federation import counted_clients
 
-        made, hours = settings(self.words), dict.fromkeys((column.name for column in self.chosen.columns), 0.0)
+        made, hours = settings(self.args), dict.fromkeys((column.name for column in self.chosen.columns), 0.0)
         for entry in {entry.cell.spec_id: entry for entry in self.entries}.values():
             flops = cell_flops(entry.cell, counted_clients(entry.cell, made))
-            hours[entry.column.name] += len(self.chosen.seeds) * flops / (self.words.tflops * 1e12) / 3600
+            hours[entry.column.name] += len(self.chosen.seeds) * flops / (self.args.tflops * 1e12) / 3600
         return hours
 
     @property
     def hours(self) -> float:
         """All hours that are known."""
-        return sum(self.flop_hours.values()) if self.words.tflops else sum(known or 0 for known in self.seconds) / 3600
+        return sum(self.flop_hours.values()) if self.args.tflops else sum(known or 0 for known in self.seconds) / 3600
 
 
-def plan_command(words: argparse.Namespace) -> int:
+def plan_command(args: argparse.Namespace) -> int:
     """Show what would run, or what claims still need."""
-    if words.claims:
+    if args.claims:
         from benchmarks.cli.needs import show_needs
 
-        return show_needs(words)
-    plan = Plan(selection(words), words)
-    if words.json:
+        return show_needs(args)
+    plan = Plan(selection(args), args)
+    if args.json:
         print(json.dumps(as_json(plan), indent=1, ensure_ascii=False))
     else:
         from benchmarks.cli.show_plan import show
@@ -102,13 +103,13 @@ def plan_command(words: argparse.Namespace) -> int:
     return 0
 
 
-def wire_of(cell: Cell, words: argparse.Namespace) -> tuple[WirePlan, int | None]:
+def wire_of(cell: RunConfig, args: argparse.Namespace) -> tuple[WirePlan, int | None]:
     """What the rounds send, and on how many examples that was counted; None where it depends on none.
 
     UserError where it depends on examples and there are no data, or on the texts themselves.
     """
     # A row may have an encoder of its own, whatever BACKBONE says.
-    backbone = words.backbone if words.backbone and backbone_name(words.backbone) == cell.backbone else None
+    backbone = args.backbone if args.backbone and backbone_name(args.backbone) == cell.backbone else None
     if backbone is None and (kept := plan_of(cell)) is not None:
         return kept, None
 
@@ -118,12 +119,12 @@ def wire_of(cell: Cell, words: argparse.Namespace) -> tuple[WirePlan, int | None
     try:
         return wire_plan(cell, backbone), None
     except DependsOnTextsError:
-        if cell.source != "generated" and words.data_dir is None:
+        if cell.source != "generated" and args.data_dir is None:
             raise UserError(
                 "bytes that depend on the number of examples: name the folder of the data with --data-dir (or "
                 "DATA_DIR), and they are counted"
             ) from None
-        examples = training_examples(cell, Settings(words.results_dir, words.data_dir))
+        examples = training_examples(cell, RunOptions(args.results_dir, args.data_dir))
         return wire_plan(cell, backbone, examples), sum(examples)
 
 
@@ -156,7 +157,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "unique_cells": len(plan.unique),
         "finished_cells": plan.finished.of(set(plan.unique)),
         "hours": plan.hours,
-        "cells_of_unknown_hours": 0 if plan.words.tflops else plan.seconds.count(None),
+        "cells_of_unknown_hours": 0 if plan.args.tflops else plan.seconds.count(None),
         "sum": plan.total,
         "rows": rows,
     }

@@ -17,32 +17,33 @@ from benchmarks.cli.select import Selection, selection, settings, tables_of
 from benchmarks.cli.sweep_files import sections
 from benchmarks.cli.tracked import open_mirror
 from benchmarks.errors import UserError
-from benchmarks.record import RunRecord, read_folders, write_record
+from benchmarks.publication import SCALES
 from benchmarks.registry import benchmark_ids
-from benchmarks.settings import Settings, available_cores, require_writable
+from benchmarks.results import RunResult, read_folders, write_result
+from benchmarks.run_config import digest
+from benchmarks.run_options import RunOptions, available_cores, require_writable
 from benchmarks.shapes import derive_client, derive_for
-from benchmarks.spec import SCALES, digest
 
 if TYPE_CHECKING:
     from reports.evidence.records import Index
     from reports.pages.page import Page
 
 
-def report_command(words: argparse.Namespace) -> int:
+def report_command(args: argparse.Namespace) -> int:
     """Render what has been run of benchmarks, of papers, or of all; every scale that has records."""
-    folders = words.records or [words.results_dir / "records"]
+    folders = args.records or [args.results_dir / "records"]
     records = read_folders(folders)
-    made = Settings(results_dir=words.results_dir)
+    made = RunOptions(results_dir=args.results_dir)
     require_writable(made.results_dir)
-    chosen = _with_records(words, records)
+    chosen = _with_records(args, records)
     if not chosen:
         places = ", ".join(map(str, folders))
         raise UserError(f"no record in {places} belongs to what was asked for: run it first")
     from reports.pages.files import draw, render_state, update_readme
 
     with Beside(draw, available_cores()) as drawing:
-        pages = [show_report(part, records, made, words.score, notes=words.notes, draw=drawing)[0] for part in chosen]
-        readme, pictures = words.readme, words.pictures
+        pages = [show_report(part, records, made, args.score, notes=args.notes, draw=drawing)[0] for part in chosen]
+        readme, pictures = args.readme, args.pictures
         links = _pictures(pages, pictures, readme.parent, drawing) if readme and pictures else {}
         claims: list[str] = []
         audits: list[str] = []
@@ -51,7 +52,7 @@ def report_command(words: argparse.Namespace) -> int:
             claims += [show_claims(paper, scale, records, made) for scale in scales.values()]
             audits.append(show_audit(paper, records, made))
     if readme:
-        rest = [*sections(_asked_for(words.id), words.scale), *audits]
+        rest = [*sections(_asked_for(args.id), args.scale), *audits]
         update_readme(readme, render_state(pages, links, claims, rest))
         print(f"updated {readme}")
     return 0
@@ -68,20 +69,18 @@ def _pictures(pages: Sequence[Page], folder: Path, beside: Path, draw: Callable[
     return links
 
 
-def _with_records(words: argparse.Namespace, records: Sequence[RunRecord]) -> list[Selection]:
+def _with_records(args: argparse.Namespace, records: Sequence[RunResult]) -> list[Selection]:
     """Every benchmark at every scale, of those asked for, that some of the records belong to."""
     from reports.evidence.records import indexed
 
-    scales = (
-        [words.scale] if words.scale else [scale for scale in SCALES if any(r.cell.scale == scale for r in records)]
-    )
+    scales = [args.scale] if args.scale else [scale for scale in SCALES if any(r.cell.scale == scale for r in records)]
     seeds = sorted({record.cell.seed for record in records}) or [0]
     parts = [
         replace(
-            selection(argparse.Namespace(**{**vars(words), "scale": scale, "seeds": range(1)}), benchmark_id),
+            selection(argparse.Namespace(**{**vars(args), "scale": scale, "seeds": range(1)}), benchmark_id),
             seeds=seeds,
         )
-        for benchmark_id in _asked_for(words.id)
+        for benchmark_id in _asked_for(args.id)
         for scale in scales
     ]
     index = indexed(records)
@@ -104,12 +103,12 @@ def _is_run(part: Selection, index: Index) -> bool:
     return any(select(part.benchmark, part.scale, row, column, index).is_run for row, column in cells)
 
 
-def _belonging(part: Selection, records: Sequence[RunRecord]) -> list[RunRecord]:
+def _belonging(part: Selection, records: Sequence[RunResult]) -> list[RunResult]:
     asked = {cell.definition_id for _, _, cell in part.cells()}
     return [record for record in records if record.cell.definition_id in asked]
 
 
-def _stages_of(part: Selection, records: Sequence[RunRecord]) -> list[RunRecord]:
+def _stages_of(part: Selection, records: Sequence[RunResult]) -> list[RunResult]:
     """The records of what a part's cells begin from, to whose runs theirs are linked."""
     from benchmarks.stages import earlier_stages
 
@@ -119,10 +118,10 @@ def _stages_of(part: Selection, records: Sequence[RunRecord]) -> list[RunRecord]
 
 def show_report(
     chosen: Selection,
-    records: Sequence[RunRecord],
-    made: Settings,
+    records: Sequence[RunResult],
+    made: RunOptions,
     score_at: str = "chosen",
-    every: Sequence[RunRecord] | None = None,
+    every: Sequence[RunResult] | None = None,
     notes: bool = False,
     short: bool = False,
     draw: Callable[..., None] | None = None,
@@ -157,7 +156,7 @@ def show_report(
     return shown, paths
 
 
-def page_of(chosen: Selection, records: Sequence[RunRecord], score_at: str = "chosen") -> Page:
+def page_of(chosen: Selection, records: Sequence[RunResult], score_at: str = "chosen") -> Page:
     """What a table or figure shows of records; score_at: the "chosen" or the "last" round."""
     from reports.evidence.records import request_for
     from reports.views import page
@@ -166,25 +165,25 @@ def page_of(chosen: Selection, records: Sequence[RunRecord], score_at: str = "ch
     return page(request_for(chosen.benchmark, chosen.scale, records, chosen.rows, chosen.columns, score_at, *derive))
 
 
-def import_command(words: argparse.Namespace) -> int:
+def import_command(args: argparse.Namespace) -> int:
     """Take in records from a folder, each checked, with what they answered, and bring MLflow up to date.
 
     A record is whole without that: where the file is not there, it is taken in and named; a later import brings it.
     """
     from benchmarks.predictions import copy_predictions, has_predictions
 
-    records = read_folders([words.folder])
-    made = settings(words)
-    alone = [record.file_name for record in records if not has_predictions(words.folder, record)]
+    records = read_folders([args.folder])
+    made = settings(args)
+    alone = [record.file_name for record in records if not has_predictions(args.folder, record)]
     known = {path.name for path in made.records_dir.glob("*.json")}
     for record in records:
-        copy_predictions(words.folder, record, made.records_dir)
-        write_record(made.records_dir, record)
+        copy_predictions(args.folder, record, made.records_dir)
+        write_result(made.records_dir, record)
     new = sum(record.file_name not in known for record in records)
     print(f"{new} records taken in, {len(records) - new} were there already")
     if alone:
-        print(f"without the predictions beside them, which were not found in {words.folder}: {', '.join(alone)}")
-    for part in _with_records(words, records):
+        print(f"without the predictions beside them, which were not found in {args.folder}: {', '.join(alone)}")
+    for part in _with_records(args, records):
         own = _belonging(part, records)
         with open_mirror(part, made, warn) as mirror:
             mirror.sync([*_stages_of(part, records), *own])

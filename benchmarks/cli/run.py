@@ -17,26 +17,26 @@ from benchmarks.events import CellFailed, CellFinished, Event, Sink
 from benchmarks.executors import run_cells
 from benchmarks.executors.jobs import staged_jobs
 from benchmarks.fetched import source_of
-from benchmarks.record import RunRecord, read_records
 from benchmarks.registry import benchmark, folder_of
-from benchmarks.settings import Settings
-from benchmarks.spec import Cell
+from benchmarks.results import RunResult, read_results
+from benchmarks.run_config import RunConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.tasks import task
 
 
-def run_command(words: argparse.Namespace) -> int:
+def run_command(args: argparse.Namespace) -> int:
     """Compute what is not finished, then say what came of it and write the table; of a paper, table by table."""
-    tables = tables_of(words.id)
-    if tables == [words.id]:
-        _run_table(words)
+    tables = tables_of(args.id)
+    if tables == [args.id]:
+        _run_table(args)
         return 0
-    known = [name for name in tables if words.scale in (None, *(scale.id for scale in benchmark(name).scales))]
+    known = [name for name in tables if args.scale in (None, *(scale.id for scale in benchmark(name).scales))]
     if not known:
-        raise UserError(f"--scale: expected one that a table of {words.id} has, such as lite, found {words.scale!r}")
+        raise UserError(f"--scale: expected one that a table of {args.id} has, such as lite, found {args.scale!r}")
     stopped = []
     for name in known:
         try:
-            _run_table(argparse.Namespace(**{**vars(words), "id": name}))
+            _run_table(argparse.Namespace(**{**vars(args), "id": name}))
         except UserError as error:
             stopped.append(f"{name}: {error}")
     if stopped:
@@ -44,20 +44,20 @@ def run_command(words: argparse.Namespace) -> int:
     return 0
 
 
-def _run_table(words: argparse.Namespace) -> None:
+def _run_table(args: argparse.Namespace) -> None:
     from benchmarks.cli.report import show_report
 
-    chosen = selection(words)
-    if not words.tasks:
-        chosen = at_hand(chosen, words.data_dir, words.lenient)
+    chosen = selection(args)
+    if not args.tasks:
+        chosen = at_hand(chosen, args.data_dir, args.lenient)
     cells = list({cell.spec_id: cell for _, _, cell in chosen.cells()}.values())
-    made = settings(words, len(cells))
+    made = settings(args, len(cells))
 
-    def show(records: Sequence[RunRecord]) -> Sequence[Path]:
-        every = list(read_records(made.records_dir)) if records else []
-        return show_report(chosen, records, made, every=every, notes=words.notes, short=True)[1] if records else ()
+    def show(records: Sequence[RunResult]) -> Sequence[Path]:
+        every = list(read_results(made.records_dir)) if records else []
+        return show_report(chosen, records, made, every=every, notes=args.notes, short=True)[1] if records else ()
 
-    _, failures = compute(chosen, cells, made, tracking=not words.no_tracking, show=show)
+    _, failures = compute(chosen, cells, made, tracking=not args.no_tracking, show=show)
     if failures:
         raise UserError(summary(failures, cells, chosen))
 
@@ -82,17 +82,17 @@ def why_absent(task_id: str, data_dir: Path | None, lenient: bool = False) -> st
     return ""
 
 
-def _nothing(records: Sequence[RunRecord]) -> Sequence[Path]:
+def _nothing(records: Sequence[RunResult]) -> Sequence[Path]:
     return ()
 
 
 def compute(
     chosen: Selection,
-    cells: Sequence[Cell],
-    made: Settings,
+    cells: Sequence[RunConfig],
+    made: RunOptions,
     tracking: bool,
-    show: Callable[[Sequence[RunRecord]], Sequence[Path]] = _nothing,
-) -> tuple[list[RunRecord], list[CellFailed]]:
+    show: Callable[[Sequence[RunResult]], Sequence[Path]] = _nothing,
+) -> tuple[list[RunResult], list[CellFailed]]:
     """Run cells, and what they begin from, with progress and tracking; then show their records.
 
     Returns the records and what failed.
@@ -103,7 +103,7 @@ def compute(
     from benchmarks.progress import ProgressDisplay
     from benchmarks.timings import Timings, taken_in
 
-    records: list[RunRecord] = []
+    records: list[RunResult] = []
     failures: list[CellFailed] = []
 
     def collect(event: Event) -> None:
@@ -137,7 +137,7 @@ def compute(
     return records, failures
 
 
-def summary(failures: Sequence[CellFailed], cells: Sequence[Cell], chosen: Selection) -> str:
+def summary(failures: Sequence[CellFailed], cells: Sequence[RunConfig], chosen: Selection) -> str:
     """Each distinct reason once, with what it stopped: some of the cells asked for, and what they begin from."""
     reasons: dict[str, list[str]] = {}
     names = chosen.names()

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.customise import with_backbone, with_settings
 from benchmarks.errors import UserError
 from benchmarks.executors.slots import default_workers
-from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of
-from benchmarks.settings import Settings, require_machine
-from benchmarks.spec import Benchmark, Cell, Column, Row, Scale
+from benchmarks.experiment import Benchmark, Column, Row, Scale, with_settings
+from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of, with_backbone
+from benchmarks.run_config import RunConfig
+from benchmarks.run_options import RunOptions, require_machine
 from benchmarks.tuning import best_values, read_sweep
 
 
@@ -32,7 +32,7 @@ class Selection:
         """Benchmark and scale: fedsplitbert-table3 @ lite."""
         return f"{self.benchmark.id} @ {self.scale.id}"
 
-    def cells(self) -> list[tuple[Row, Column, Cell]]:
+    def cells(self) -> list[tuple[Row, Column, RunConfig]]:
         """The chosen cells."""
         return self.benchmark.cells(self.scale, self.seeds, self.rows, self.columns)
 
@@ -68,13 +68,13 @@ def part_of(
     return Selection(changed, found, rows_of(changed, methods, found), columns_of(changed, tasks, found), seeds)
 
 
-def selection(words: argparse.Namespace, benchmark_id: str | None = None) -> Selection:
+def selection(args: argparse.Namespace, benchmark_id: str | None = None) -> Selection:
     """The part of a benchmark that the words choose."""
-    scale = "demo" if words.scale is None else words.scale
-    found = part_of(benchmark_id or words.id, scale, words.methods, words.tasks, words.seeds, words.set, words.backbone)
-    alone = getattr(words, "seed", None)
+    scale = "demo" if args.scale is None else args.scale
+    found = part_of(benchmark_id or args.id, scale, args.methods, args.tasks, args.seeds, args.set, args.backbone)
+    alone = getattr(args, "seed", None)
     found = found if alone is None else replace(found, seeds=(alone,))
-    return _from_sweep(found, words.results_dir) if getattr(words, "from_sweep", False) else found
+    return _from_sweep(found, args.results_dir) if getattr(args, "from_sweep", False) else found
 
 
 def sweep_file(results_dir: Path, chosen: Selection) -> Path:
@@ -99,11 +99,11 @@ def _from_sweep(chosen: Selection, results_dir: Path) -> Selection:
     return replace(chosen, scale=replace(chosen.scale, search=search, changes=changes))
 
 
-def settings(words: argparse.Namespace, cells: int = 1) -> Settings:
+def settings(args: argparse.Namespace, cells: int = 1) -> RunOptions:
     """The settings in the words, checked."""
-    executor, address, slurm = (getattr(words, name, None) for name in ("executor", "ray_address", "slurm"))
-    device, threads, workers = (getattr(words, name, None) for name in ("device", "threads", "workers"))
-    client_workers = getattr(words, "client_workers", 1)
+    executor, address, slurm = (getattr(args, name, None) for name in ("executor", "ray_address", "slurm"))
+    device, threads, workers = (getattr(args, name, None) for name in ("device", "threads", "workers"))
+    client_workers = getattr(args, "client_workers", 1)
     uses_ray = executor == "ray" or client_workers > 1
     for flag, given, only, is_used in (
         ("--ray-address", address, "ray", uses_ray),
@@ -112,11 +112,11 @@ def settings(words: argparse.Namespace, cells: int = 1) -> Settings:
         if given and not is_used:
             raise UserError(f"{flag}: expected with --executor {only}, found {executor or 'processes'}")
     require_machine(device, threads or 1, workers or 1, executor, client_workers)
-    made = Settings(
-        results_dir=words.results_dir,
-        data_dir=words.data_dir,
-        backbone=getattr(words, "backbone", None),
-        lenient=getattr(words, "lenient", False),
+    made = RunOptions(
+        results_dir=args.results_dir,
+        data_dir=args.data_dir,
+        backbone=getattr(args, "backbone", None),
+        lenient=getattr(args, "lenient", False),
         threads=threads or 1,
         workers=workers or default_workers(device, cells, executor, client_workers),
         client_workers=client_workers,
@@ -129,13 +129,13 @@ def settings(words: argparse.Namespace, cells: int = 1) -> Settings:
     return made
 
 
-def stages_of(chosen: Selection) -> dict[str, list[Cell]]:
+def stages_of(chosen: Selection) -> dict[str, list[RunConfig]]:
     """The earlier runs that are no chosen cells themselves: in words -> each seed's."""
     from benchmarks.stages import earlier_stages
 
     cells = [cell for _, _, cell in chosen.cells()]
     known = {cell.spec_id for cell in cells}
-    found: dict[str, list[Cell]] = {}
+    found: dict[str, list[RunConfig]] = {}
     for stage in (stage for cell in cells for stage in earlier_stages(cell)):
         if stage.spec_id not in known:
             known.add(stage.spec_id)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from benchmarks.cli.select import settings
 from benchmarks.errors import UserError
-from benchmarks.settings import Settings, available_cores
+from benchmarks.run_options import RunOptions, available_cores
 
 # What can be fetched, and where the rest is to be had; files as they lie in DATA_DIR.
 SOURCES = {
@@ -24,24 +24,24 @@ SOURCES = {
 }
 
 
-def ui_command(words: argparse.Namespace) -> int:
+def ui_command(args: argparse.Namespace) -> int:
     """MLflow's own pages, for this machine alone unless another address is asked for."""
     from benchmarks.tracking import default_tracking_uri, serve
 
-    made = Settings(results_dir=words.results_dir)
-    return serve(default_tracking_uri(made.results_dir), made.results_dir, words.host, words.port)
+    made = RunOptions(results_dir=args.results_dir)
+    return serve(default_tracking_uri(made.results_dir), made.results_dir, args.host, args.port)
 
 
-def doctor_command(words: argparse.Namespace) -> int:
+def doctor_command(args: argparse.Namespace) -> int:
     """What this machine has; status 2 where something that every run needs is missing."""
     problems = 0
-    for name, good, text in _findings(words):
+    for name, good, text in _findings(args):
         print(f"{'ok  ' if good else 'none'} {name}: {text}")
         problems += not good and name == "results"
     return 2 if problems else 0
 
 
-def _findings(words: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
+def _findings(args: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
     import torch
 
     from benchmarks.backbones import KNOWN, locate
@@ -62,64 +62,64 @@ def _findings(words: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
     if torch.cuda.is_available():
         yield "gpu memory", True, f"{torch.cuda.get_device_properties(0).total_memory / 2**30:.0f} GiB"
     try:
-        settings(words)
-        free = shutil.disk_usage(words.results_dir).free / 2**30
-        yield "results", True, f"{words.results_dir} is writable, {free:.0f} GiB free"
+        settings(args)
+        free = shutil.disk_usage(args.results_dir).free / 2**30
+        yield "results", True, f"{args.results_dir} is writable, {free:.0f} GiB free"
     except UserError as error:
         yield "results", False, str(error)
-    yield "tracking", True, without_password(default_tracking_uri(words.results_dir))
+    yield "tracking", True, without_password(default_tracking_uri(args.results_dir))
     for backbone, known in KNOWN.items():
         try:
-            found = locate(backbone, True, words.data_dir, words.results_dir)
+            found = locate(backbone, True, args.data_dir, args.results_dir)
             made_by = known.made_by
             how = f"; trained by {made_by[0]}, which is run first" if made_by else ""
             yield f"encoder {backbone}", True, ", ".join(found.origin.values()) + how
         except ValueError:
             yield f"encoder {backbone}", False, "not on this machine; it would be fetched from the Hugging Face hub"
-    if words.data_dir is None:
+    if args.data_dir is None:
         yield "data", False, "DATA_DIR is not set: real tasks are read from the Hugging Face hub"
         return
-    yield from ((f"task {name}", good, text) for name, good, text in _datasets(words))
+    yield from ((f"task {name}", good, text) for name, good, text in _datasets(args))
 
 
-def _datasets(words: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
+def _datasets(args: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
     """Every task's data in the folder: how many examples, or what is missing."""
     from benchmarks.fetched import source_of
     from benchmarks.tasks import tasks
 
     for task in tasks():
         try:
-            data = task.load(source_of(task.id, words.data_dir, extracts=words.results_dir / "corpora"))
+            data = task.load(source_of(task.id, args.data_dir, extracts=args.results_dir / "corpora"))
             yield task.id, True, f"{len(data.pool)} examples ({data.origin})"
         except ValueError as error:
             yield task.id, False, str(error)
 
 
-def data_command(words: argparse.Namespace) -> int:
+def data_command(args: argparse.Namespace) -> int:
     """Every dataset: what is fetched by itself, where the rest is had, and what a folder holds; status 2 if nothing."""
-    settings(words)
+    settings(args)
     print(
         "Without DATA_DIR a run fetches what it needs from the Hugging Face hub, and keeps it in the hub's own cache."
     )
     for name, source in SOURCES.items():
         print(textwrap.fill(f"{name}: {source}", 110, initial_indent="  ", subsequent_indent="    "))
-    if words.data_dir is None:
+    if args.data_dir is None:
         print("DATA_DIR names a folder with files of yours, which are checked here: make data DATA_DIR=/data")
         print("For nodes without internet: python -m benchmarks fetch ID --to /data, then DATA_DIR=/data there")
         return 0
-    found = list(_datasets(words))
-    print(f"\nIn {words.data_dir}:")
+    found = list(_datasets(args))
+    print(f"\nIn {args.data_dir}:")
     for name, good, text in found:
         print(f"{'ok  ' if good else 'none'} {name}: {text}")
     return 0 if any(good for _, good, _ in found) else 2
 
 
-def bench_command(words: argparse.Namespace) -> int:
+def bench_command(args: argparse.Namespace) -> int:
     """Speed and memory, part by part; status 1 where a bar is not met. Or the page of what was measured."""
     from benchmarks.performance.suite import page, run_suite
 
-    if words.page:
-        print(page(words.page), end="")
+    if args.page:
+        print(page(args.page), end="")
         return 0
-    words.threads = words.threads or available_cores()
-    return run_suite(words.parts, settings(words), words.repeats)
+    args.threads = args.threads or available_cores()
+    return run_suite(args.parts, settings(args), args.repeats)

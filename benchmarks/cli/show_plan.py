@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.changes import expanded
 from benchmarks.cli.select import Selection, stages_of
 from benchmarks.costs import WirePlan
+from benchmarks.overrides import expanded
 from reports.pages.text import human_bytes, human_seconds
 
 if TYPE_CHECKING:
@@ -109,11 +109,11 @@ def _units(chosen: Selection) -> Iterator[str]:
 
 def _hours(plan: Plan) -> Iterator[str]:
     """The time it takes: from FLOPs where a rate is given, else by the records of similar cells."""
-    if plan.words.tflops:
+    if plan.args.tflops:
         yield from (f"{name}: {hours:.2f} h" for name, hours in plan.flop_hours.items())
         length = " or ".join(dict.fromkeys(str(entry.cell.training.max_length) for entry in plan.entries))
         yield (
-            f"Together {plan.hours:.2f} h, estimated from FLOPs at a sustained {plan.words.tflops:g} TFLOP/s, as if "
+            f"Together {plan.hours:.2f} h, estimated from FLOPs at a sustained {plan.args.tflops:g} TFLOP/s, as if "
             f"every text had {length} tokens, at which texts are cut: an upper bound where texts are shorter. Loading, "
             "checkpoints and the optimiser come on top, and on a GPU small batches are bound by the number of steps."
         )

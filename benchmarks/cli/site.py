@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from benchmarks.cli.front import standings_at, tables_by_paper
 from benchmarks.errors import UserError
-from benchmarks.record import RunRecord, read_folders
+from benchmarks.experiment import Benchmark
+from benchmarks.publication import SCALES
 from benchmarks.registry import folder_of
+from benchmarks.results import RunResult, read_folders
 from benchmarks.shapes import derive_client, derive_for
-from benchmarks.spec import SCALES, Benchmark
 from fedsim.files import read_text
 
 if TYPE_CHECKING:
@@ -33,16 +34,16 @@ MEANING = {
 }
 
 
-def site_command(words: argparse.Namespace) -> int:
+def site_command(args: argparse.Namespace) -> int:
     """Write the site of the committed records and the results folder's, or of the folders that are named."""
     from reports.site.build import build
 
     by_paper = tables_by_paper()
-    own = [folder_of(paper) / "records" for paper in by_paper] + [words.results_dir / "records"]
-    records = read_folders(words.records or [folder for folder in own if folder.is_dir()])
-    shown = tuple(record for record in records if words.scale in (None, record.cell.scale))
-    out = words.out or words.results_dir / "site"
-    made = build(material(shown, by_paper, words.scale, swept(by_paper, words.results_dir)), out)
+    own = [folder_of(paper) / "records" for paper in by_paper] + [args.results_dir / "records"]
+    records = read_folders(args.records or [folder for folder in own if folder.is_dir()])
+    shown = tuple(record for record in records if args.scale in (None, record.cell.scale))
+    out = args.out or args.results_dir / "site"
+    made = build(material(shown, by_paper, args.scale, swept(by_paper, args.results_dir)), out)
     sizes = f"{made.other_bytes / 1e6:.1f} MB, and {made.data_bytes / 1e6:.1f} MB of records and data"
     print(f"{made.pages} pages of {len(shown)} records, {sizes}: open {made.index}")
     return 0
@@ -63,7 +64,7 @@ def swept(by_paper: Mapping[str, Sequence[Benchmark]], results_dir: Path) -> Swe
 
 
 def material(
-    records: Sequence[RunRecord],
+    records: Sequence[RunResult],
     by_paper: Mapping[str, Sequence[Benchmark]],
     scale: str | None = None,
     sweeps: Sweeps = MappingProxyType({}),
@@ -87,7 +88,7 @@ def material(
 
 
 def _dossier(
-    tables: Sequence[Benchmark], standings: Mapping[str, object], records: Sequence[RunRecord], sweeps: Sweeps
+    tables: Sequence[Benchmark], standings: Mapping[str, object], records: Sequence[RunResult], sweeps: Sweeps
 ) -> Dossier:
     from reports.site.material import Dossier
 
@@ -108,7 +109,7 @@ def _order(table: Benchmark) -> tuple[bool, bool, bool, str]:
     return not table.is_printed, table.place.startswith("Appendix"), table.place.startswith("Figure"), table.id
 
 
-def _request(table: Benchmark, scale: str, records: Sequence[RunRecord]) -> Request | None:
+def _request(table: Benchmark, scale: str, records: Sequence[RunResult]) -> Request | None:
     from reports.evidence.records import request_for
 
     known = {own.id: own for own in table.scales}

@@ -17,8 +17,9 @@ from benchmarks.cli.sweep_files import Result, measure, names_of, shown, write_s
 from benchmarks.cli.tracked import open_mirror
 from benchmarks.errors import UserError
 from benchmarks.events import CellFailed, CellFinished, Event
-from benchmarks.settings import Settings
-from benchmarks.spec import JSON, Cell, Column, Row
+from benchmarks.experiment import Column, Row
+from benchmarks.run_config import JSON, RunConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.sweeps.plan import Tuning, planned
 from benchmarks.sweeps.space import read_space, spaces
 from benchmarks.tuning import read_sweep
@@ -28,33 +29,33 @@ from benchmarks.tuning import read_sweep
 class SweepSelection(Selection):
     """The trials of a part of a benchmark, each a row of its own."""
 
-    trials: Sequence[tuple[Row, Column, Cell]] = ()
+    trials: Sequence[tuple[Row, Column, RunConfig]] = ()
 
     @property
     def title(self) -> str:
         """Benchmark, scale and that it is a sweep: fedsplitbert-table3 @ lite sweep."""
         return f"{super().title} sweep"
 
-    def cells(self) -> list[tuple[Row, Column, Cell]]:
+    def cells(self) -> list[tuple[Row, Column, RunConfig]]:
         """The cells of the trials."""
         return list(self.trials)
 
 
-def sweep_command(words: argparse.Namespace) -> int:
+def sweep_command(args: argparse.Namespace) -> int:
     """Try settings on validation data, show and write what came of it, and how to run the table with the best."""
-    chosen = selection(words)
-    tunings, made = _planned(chosen, words)
+    chosen = selection(args)
+    tunings, made = _planned(chosen, args)
     path = sweep_file(made.results_dir, chosen)
     read_sweep(path)  # a damaged one is said before hours of training, not after
     rows = [row for row in chosen.rows if row in [tuning.row for tuning in tunings]]
     if left := [row.name for row in chosen.rows if row not in rows]:
         print(f"Left out, with nothing of their own to tune: {', '.join(left)}.")
     sweep = SweepSelection(chosen.benchmark, chosen.scale, rows, chosen.columns, tunings[0].seeds)
-    choices = chosen.benchmark.search(chosen.scale).chosen if words.adopt else None
-    results, problem, files = _run(sweep, tunings, made, not words.no_tracking, (path, choices))
+    choices = chosen.benchmark.search(chosen.scale).chosen if args.adopt else None
+    results, problem, files = _run(sweep, tunings, made, not args.no_tracking, (path, choices))
     _print_sweep(sweep, results)
     written = " and ".join(str(place) for place in (path, choices) if place)
-    print(f"Written to {written}. The table with the best values:", *commands(words, chosen, results), sep="\n  ")
+    print(f"Written to {written}. The table with the best values:", *commands(args, chosen, results), sep="\n  ")
     print(f"Of every sweep of {chosen.title} so far:", *files, sep="\n  ")
     if undecided := [" · ".join(names_of(result, sweep.benchmark)) for result in results if result["best"] is None]:
         raise UserError(f"nothing to choose from for {', '.join(undecided)}: {problem or 'every score is undefined'}")
@@ -63,32 +64,32 @@ def sweep_command(words: argparse.Namespace) -> int:
     return 0
 
 
-def _planned(chosen: Selection, words: argparse.Namespace) -> tuple[list[Tuning], Settings]:
+def _planned(chosen: Selection, args: argparse.Namespace) -> tuple[list[Tuning], RunOptions]:
     """What is tried of each task and method; UserError where the words do not fit."""
     benchmark, scale, search = chosen.benchmark, chosen.scale, chosen.benchmark.search(chosen.scale)
-    asked = read_space(words.grid, words.range)
-    if words.range and words.trials is None:
+    asked = read_space(args.grid, args.range)
+    if args.range and args.trials is None:
         raise UserError("--range: expected --trials with the number of points to draw, found none")
-    if words.adopt and (search.chosen is None or asked):
+    if args.adopt and (search.chosen is None or asked):
         why = "takes what the definition tunes, without --grid or --range" if asked else "reads no choices"
         raise UserError(f"--adopt: {benchmark.id} {why} at the scale {scale.id}; leave it out")
-    if words.pareto and words.rungs:
+    if args.pareto and args.rungs:
         raise UserError("--rungs: with --pareto all trials are run to their end; leave one of them out")
-    if (words.seeds != range(1) or words.seed is not None) and search.seeds:
+    if (args.seeds != range(1) or args.seed is not None) and search.seeds:
         warn(f"this search has seeds of its own, which no table uses ({', '.join(map(str, search.seeds))})")
-    tried = spaces(benchmark, scale, chosen.rows, chosen.columns, bool(words.methods), asked)
-    _refuse_tuned({name for space in tried.values() for name in space}, words.set)
+    tried = spaces(benchmark, scale, chosen.rows, chosen.columns, bool(args.methods), asked)
+    _refuse_tuned({name for space in tried.values() for name in space}, args.set)
     seeds = search.seeds or tuple(chosen.seeds)
     # A grid of the user's own is tried whole, whatever the definition's budget.
-    trials = words.trials or (None if words.grid else search.trials)
+    trials = args.trials or (None if args.grid else search.trials)
     tunings = [
-        Tuning(benchmark, scale, row, column, seeds, tried[column.task, row.id], trials, pareto=words.pareto)
+        Tuning(benchmark, scale, row, column, seeds, tried[column.task, row.id], trials, pareto=args.pareto)
         for column in chosen.columns
         for row in chosen.rows
         if (column.task, row.id) in tried
     ]
-    made = settings(words, sum(tuning.budget for tuning in tunings) * len(seeds))
-    rungs = search.rungs if words.rungs is None else words.rungs
+    made = settings(args, sum(tuning.budget for tuning in tunings) * len(seeds))
+    rungs = search.rungs if args.rungs is None else args.rungs
     return [planned(tuning, rungs, made) for tuning in tunings], made
 
 
@@ -103,7 +104,7 @@ def _refuse_tuned(tuned: set[str], assignments: Sequence[str]) -> None:
 
 
 def _run(
-    sweep: SweepSelection, tunings: Sequence[Tuning], made: Settings, tracking: bool, places: tuple[Path, Path | None]
+    sweep: SweepSelection, tunings: Sequence[Tuning], made: RunOptions, tracking: bool, places: tuple[Path, Path | None]
 ) -> tuple[Sequence[Result], str, Sequence[Path]]:
     """Run what is left of a sweep and write its files; UserError where no trial could be run.
 
@@ -170,7 +171,7 @@ def _print_sweep(sweep: SweepSelection, results: Sequence[Result]) -> None:
             print(f"{place}: {equals} trials tie; taken: {taken} ({result['tie']}).")
 
 
-def commands(words: argparse.Namespace, chosen: Selection, results: Sequence[Result]) -> list[str]:
+def commands(args: argparse.Namespace, chosen: Selection, results: Sequence[Result]) -> list[str]:
     """How to run the table with the best values: for each method and value a `python` and a `make` command."""
     tasks: dict[tuple[str, ...], list[str]] = {}
     for result in results:
@@ -183,13 +184,13 @@ def commands(words: argparse.Namespace, chosen: Selection, results: Sequence[Res
             "SCALE": chosen.scale.id,
             "TASKS": ",".join(names),
             "METHODS": method,
-            "SEEDS": shown_seeds(words.seeds) if words.seeds != range(1) else "",
-            "BACKBONE": words.backbone or "",
-            "DATA_DIR": str(words.data_dir or ""),
-            "RESULTS_DIR": "" if str(words.results_dir) == "results" else str(words.results_dir),
+            "SEEDS": shown_seeds(args.seeds) if args.seeds != range(1) else "",
+            "BACKBONE": args.backbone or "",
+            "DATA_DIR": str(args.data_dir or ""),
+            "RESULTS_DIR": "" if str(args.results_dir) == "results" else str(args.results_dir),
         }
         given = {name: shlex.quote(value) for name, value in variables.items() if value}
-        more = shlex.join(part for change in [*words.set, *changes] for part in ("--set", change))
+        more = shlex.join(part for change in [*args.set, *changes] for part in ("--set", change))
         flags = " ".join(f"--{name.lower().replace('_', '-')} {value}" for name, value in given.items())
         lines.append(f"python -m benchmarks run {chosen.benchmark.id} {flags} {more}")
         assignments = " ".join(f"{name}={value}" for name, value in given.items())

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.experiment import Benchmark, Scale
 from benchmarks.measures import metric
-from benchmarks.record import write_bytes
 from benchmarks.registry import benchmark, folder_of
-from benchmarks.spec import Benchmark, Scale
+from benchmarks.results import write_bytes
 from fedsim.files import read_text
 
 SECTION = "section.md"

@@ -10,24 +10,25 @@ from itertools import product
 
 from benchmarks.cli.select import Selection
 from benchmarks.errors import UserError
-from benchmarks.record import RunRecord
-from benchmarks.settings import Settings
-from benchmarks.spec import Cell, Column, Row, canonical_json, digest
+from benchmarks.experiment import Column, Row
+from benchmarks.results import RunResult
+from benchmarks.run_config import RunConfig, canonical_json, digest
+from benchmarks.run_options import RunOptions
 from benchmarks.tracking import Mirror, Table, TableCell, default_tracking_uri, require_uri
 
 
-def open_mirror(chosen: Selection, made: Settings, warn: Callable[[str], None]) -> Mirror:
+def open_mirror(chosen: Selection, made: RunOptions, warn: Callable[[str], None]) -> Mirror:
     """The sink that shows a selection in MLflow: a run for its table, and one below it for each cell."""
     uri = default_tracking_uri(made.results_dir)
     require_uri(uri)
     return Mirror(uri, made.results_dir, chosen.benchmark.paper.id, tracked_table(chosen, made), warn)
 
 
-def tracked_table(chosen: Selection, made: Settings) -> Table:
+def tracked_table(chosen: Selection, made: RunOptions) -> Table:
     """The whole table of which a selection is a part; of a sweep, its trials."""
     from reports.views.reproduced import is_comparable
 
-    def may_be_compared(record: RunRecord) -> bool:
+    def may_be_compared(record: RunResult) -> bool:
         return record.cell.holdout == "test" and is_comparable(chosen.scale, [record])
 
     benchmark, scale, paper = chosen.benchmark, chosen.scale, chosen.benchmark.paper
@@ -60,7 +61,7 @@ def _is_sweep(chosen: Selection) -> bool:
     return chosen.title.endswith(" sweep")
 
 
-def _command(chosen: Selection, made: Settings) -> list[str]:
+def _command(chosen: Selection, made: RunOptions) -> list[str]:
     """The words of the command that repeats a table, or a sweep of it."""
     words = ["python", "-m", "benchmarks", "sweep" if _is_sweep(chosen) else "run", chosen.benchmark.id]
     words += ["--scale", chosen.scale.id]
@@ -72,7 +73,7 @@ def _command(chosen: Selection, made: Settings) -> list[str]:
     return [*words, *(["--lenient"] if made.lenient else [])]
 
 
-def _cells(chosen: Selection, made: Settings) -> dict[str, TableCell]:
+def _cells(chosen: Selection, made: RunOptions) -> dict[str, TableCell]:
     """definition_id of a run -> how the table shows it."""
     published, command = _published(chosen), _command(chosen, made)
     places: dict[str, list[tuple[Row, Column, int]]] = {}
@@ -81,7 +82,7 @@ def _cells(chosen: Selection, made: Settings) -> dict[str, TableCell]:
     return {name: _shown(found, published, command, _is_sweep(chosen)) for name, found in places.items()}
 
 
-def _whole(chosen: Selection) -> Iterator[tuple[Row, Column, Cell]]:
+def _whole(chosen: Selection) -> Iterator[tuple[Row, Column, RunConfig]]:
     """Every cell of a table, whatever part of it is chosen."""
     benchmark, scale = chosen.benchmark, chosen.scale
     for row, column, seed in product(benchmark.rows_at(scale), benchmark.columns_at(scale), chosen.seeds):

@@ -13,8 +13,8 @@ from itertools import chain
 
 from benchmarks.events import CellFailed, CellFinished, CellWaits, Sink
 from benchmarks.executors.jobs import End, Executor, Job, Serial, staged_jobs
-from benchmarks.settings import ELSEWHERE, Settings
-from benchmarks.spec import Cell
+from benchmarks.run_config import RunConfig
+from benchmarks.run_options import ELSEWHERE, RunOptions
 from benchmarks.stages import IsFinished, stopped_by
 
 DEATHS = 3  # of a run's process, after which the run fails
@@ -27,8 +27,8 @@ MODULES = {"processes": "processes", "slurm": "on_slurm", "ray": "on_ray"}
 
 
 def run_cells(
-    cells: Sequence[Cell],
-    settings: Settings,
+    cells: Sequence[RunConfig],
+    settings: RunOptions,
     sink: Sink,
     keeps_weights: bool = False,
     is_finished: IsFinished | None = None,
@@ -70,7 +70,7 @@ def run_cells(
 
 
 @contextmanager
-def _executor(settings: Settings, sink: Sink, count: int) -> Iterator[Executor]:
+def _executor(settings: RunOptions, sink: Sink, count: int) -> Iterator[Executor]:
     """The executor that the settings name, for so many runs."""
     name = settings.executor or "processes"
     with ExitStack() as stack:

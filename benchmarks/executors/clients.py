@@ -16,12 +16,12 @@ from benchmarks.errors import UserError
 from benchmarks.executors.ray_cluster import connected, gpu_share, library
 from benchmarks.executors.slots import threads
 from benchmarks.fetched import use
-from benchmarks.settings import Settings
-from benchmarks.spec import Cell
+from benchmarks.run_config import RunConfig
+from benchmarks.run_options import RunOptions
 
 if TYPE_CHECKING:  # torch is loaded once the environment says with how many threads
     from benchmarks.stages import Outcome
-    from fedsim.turns import ComputeTurn, Turn, TurnOutcome
+    from fedsim.client_updates import ClientUpdate, ComputeUpdate, UpdateOutcome
     from fedsim.wire import Params
 
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:  # torch is loaded once the environment says with how many thr
 class Work:
     """What a process has to know of its run. initial: the outcome from which the run begins."""
 
-    cell: Cell
+    cell: RunConfig
     cell_id: str
-    settings: Settings
+    settings: RunOptions
     initial: Outcome | None
 
 
@@ -46,7 +46,7 @@ def spread_of(work: Work, on_batch: Callable[[int], None]) -> Iterator[ClientTas
 
 
 class ClientTasks:
-    """Trains as many clients at once as the settings say, in tasks of Ray; a `Spread`."""
+    """Trains as many clients at once as the settings say, in tasks of Ray; a `MapClients`."""
 
     def __init__(self, work: Work, on_batch: Callable[[int], None]) -> None:
         self._ray = library(work.settings)
@@ -61,7 +61,7 @@ class ClientTasks:
         """The peaks of memory of all processes together."""
         return sum(self.processes.values())
 
-    def __call__(self, compute: ComputeTurn, turns: Iterable[Turn]) -> Iterator[TurnOutcome]:
+    def __call__(self, compute: ComputeUpdate, turns: Iterable[ClientUpdate]) -> Iterator[UpdateOutcome]:
         """The outcomes of turns, in their order. compute: what the tasks do, each with a model of its own."""
         pending: deque[Any] = deque()  # at most twice as many as train at once: one that is early waits here
         for turn in turns:
@@ -74,7 +74,7 @@ class ClientTasks:
         while pending:
             yield self._outcome(pending.popleft())
 
-    def _outcome(self, task: Any) -> TurnOutcome:
+    def _outcome(self, task: Any) -> UpdateOutcome:
         try:
             outcome, examples, process, peak_bytes = self._ray.get(task)
         except self._ray.exceptions.RayTaskError as error:
@@ -91,7 +91,7 @@ class ClientTasks:
 _made: dict[str, Callable[..., Any]] = {}  # in a task's process: cell_id -> what trains its clients
 
 
-def _trained(work: Work, round: int, client: int, *tensors: Params) -> tuple[TurnOutcome, int, str, int]:
+def _trained(work: Work, round: int, client: int, *tensors: Params) -> tuple[UpdateOutcome, int, str, int]:
     """A task: train a client; gives its outcome, examples, and the process with its peak of memory."""
     if work.cell_id not in _made:
         _made.clear()
@@ -99,7 +99,7 @@ def _trained(work: Work, round: int, client: int, *tensors: Params) -> tuple[Tur
     return _made[work.cell_id](round, client, *tensors)
 
 
-def _training(work: Work) -> Callable[..., tuple[TurnOutcome, int, str, int]]:
+def _training(work: Work) -> Callable[..., tuple[UpdateOutcome, int, str, int]]:
     """What trains a client of a run, by its round, id and tensors."""
     os.environ.update(threads(work.settings))
     use(work.settings.data_dir)
@@ -107,8 +107,8 @@ def _training(work: Work) -> Callable[..., tuple[TurnOutcome, int, str, int]]:
 
     from benchmarks.federation import build_clients, build_federation, load_inputs
     from benchmarks.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
+    from fedsim.client_updates import ClientUpdate, UpdateOutcome
     from fedsim.store import same_device
-    from fedsim.turns import Turn, TurnOutcome
 
     cell, settings = work.cell, work.settings
     trained: list[int] = []  # examples of the client at hand, step by step
@@ -125,11 +125,11 @@ def _training(work: Work) -> Callable[..., tuple[TurnOutcome, int, str, int]]:
         hold_freed_memory()
     process = f"{os.uname().nodename} {os.getpid()}"
 
-    def train(round: int, client: int, *tensors: Params) -> tuple[TurnOutcome, int, str, int]:
+    def train(round: int, client: int, *tensors: Params) -> tuple[UpdateOutcome, int, str, int]:
         trained.clear()
         given = (same_device(group, device) for group in tensors)
-        outcome = turn(Turn(round, clients[client], *given))
-        plain = TurnOutcome(_plain(outcome.uploaded), _plain(outcome.kept), outcome.loss)
+        outcome = turn(ClientUpdate(round, clients[client], *given))
+        plain = UpdateOutcome(_plain(outcome.uploaded), _plain(outcome.kept), outcome.loss)
         return plain, sum(trained), process, peak_memory_bytes()
 
     return train

@@ -15,8 +15,8 @@ from typing import TypeAlias
 from benchmarks.errors import UserError
 from benchmarks.events import CellFailed, CellFinished, CellWaits, Event, Sink
 from benchmarks.fetched import use
-from benchmarks.settings import Settings
-from benchmarks.spec import Cell
+from benchmarks.run_config import RunConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.stages import IsFinished, by_stage, chain_of, initial_of
 from fedsim.locks import TakenError
 
@@ -27,7 +27,7 @@ End: TypeAlias = CellFinished | CellFailed | CellWaits  # the last: another proc
 class Job:
     """A run, and whether it keeps its weights; needs_weights: another job begins from them."""
 
-    cell: Cell
+    cell: RunConfig
     keeps_weights: bool
     needs_weights: bool = False
 
@@ -38,7 +38,7 @@ class Job:
         return before.spec_id if before else ""
 
 
-def staged_jobs(cells: Sequence[Cell], keeps_weights: bool, is_finished: IsFinished) -> list[list[Job]]:
+def staged_jobs(cells: Sequence[RunConfig], keeps_weights: bool, is_finished: IsFinished) -> list[list[Job]]:
     """The runs of some cells and of what the unfinished ones begin from, each once, in lists to compute in order."""
     cells = list({cell.spec_id: cell for cell in cells}.values())
     needed = {before.spec_id for cell in cells for before in chain_of(cell, is_finished)[:-1]}
@@ -69,7 +69,7 @@ class Executor:
 class Serial(Executor):
     """One run after the other, in this process; the sink is told at once."""
 
-    def __init__(self, settings: Settings, sink: Sink) -> None:
+    def __init__(self, settings: RunOptions, sink: Sink) -> None:
         self._settings, self._sink = settings, sink
 
     def submit(self, jobs: Sequence[Job], wait: bool) -> list[Future[End]]:
@@ -80,7 +80,7 @@ class Serial(Executor):
         return futures
 
 
-def compute(job: Job, settings: Settings, sink: Sink, wait: bool) -> End:
+def compute(job: Job, settings: RunOptions, sink: Sink, wait: bool) -> End:
     """Compute a run, or find its result; returns its end, and tells the sink everything else.
 
     Args:
@@ -112,7 +112,7 @@ def compute(job: Job, settings: Settings, sink: Sink, wait: bool) -> End:
         return CellFailed(job.cell, _unexpected(error))
 
 
-def compute_elsewhere(job: Job, settings: Settings, wait: bool, environment: Mapping[str, str]) -> End:
+def compute_elsewhere(job: Job, settings: RunOptions, wait: bool, environment: Mapping[str, str]) -> End:
     """Compute a run in a process that may be on another machine. environment: set before libraries are loaded."""
     os.environ.update(environment)
     if not settings.results_dir.is_dir():

@@ -11,14 +11,14 @@ from benchmarks.errors import UserError
 from benchmarks.executors.jobs import End, Executor, Job, compute_elsewhere
 from benchmarks.executors.ray_cluster import connected, gpu_share, library
 from benchmarks.executors.slots import threads
-from benchmarks.settings import Settings
+from benchmarks.run_options import RunOptions
 
 # With "0" Ray takes HERE for this machine's address, and listens there alone; else it replaces it by one that is seen
 # from outside. https://github.com/ray-project/ray/issues/18730
 
 
 @contextmanager
-def started(settings: Settings, count: int) -> Iterator[Tasks]:
+def started(settings: RunOptions, count: int) -> Iterator[Tasks]:
     """Ray's tasks for so many runs; those that are left end with the block."""
     settings.results_dir.mkdir(parents=True, exist_ok=True)
     with connected(settings):
@@ -34,7 +34,7 @@ class Tasks(Executor):
 
     poll_seconds = 0.2
 
-    def __init__(self, settings: Settings, room: int) -> None:
+    def __init__(self, settings: RunOptions, room: int) -> None:
         ray = library(settings)
         self.room = room
         self._settings = settings

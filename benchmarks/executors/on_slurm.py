@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.errors import UserError
 from benchmarks.executors.jobs import End, Executor, Job, compute_elsewhere
 from benchmarks.executors.slots import threads
-from benchmarks.settings import Settings
+from benchmarks.run_options import RunOptions
 
 SHARED = ("timeout_min", "mem_gb", "cpus_per_task", "gpus_per_node", "name")  # submitit's own names, of any cluster
 MINUTES = 240  # of a job; one that takes longer is put into the queue again, and goes on
@@ -20,7 +20,7 @@ MOST_JOBS = 1000  # of an array: SLURM's default
 
 
 @contextmanager
-def started(settings: Settings, count: int) -> Iterator[Jobs]:
+def started(settings: RunOptions, count: int) -> Iterator[Jobs]:
     """SLURM's jobs for so many runs; those that are left are cancelled with the block."""
     jobs = Jobs(settings.absolute())
     try:
@@ -47,7 +47,7 @@ class Task:
 class Jobs(Executor):
     """See `started`; progress within a run stays with its job."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: RunOptions) -> None:
         try:
             import submitit
         except ImportError:

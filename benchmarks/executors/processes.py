@@ -19,13 +19,13 @@ from typing import Any
 from benchmarks.events import Event
 from benchmarks.executors.jobs import End, Executor, Job, compute
 from benchmarks.executors.slots import environments
-from benchmarks.settings import Settings
+from benchmarks.run_options import RunOptions
 
 CONTEXT = multiprocessing.get_context("spawn")  # forking a process that has run torch can hang
 
 
 @contextmanager
-def started(settings: Settings, count: int) -> Iterator[Processes]:
+def started(settings: RunOptions, count: int) -> Iterator[Processes]:
     """As many processes as the settings say, for so many runs; whatever they compute, they end with the block."""
     theirs, ours = CONTEXT.Pipe(duplex=False)
     manager = SyncManager(ctx=CONTEXT)
@@ -70,7 +70,7 @@ class Processes(Executor):
 
     poll_seconds = 0.05
 
-    def __init__(self, settings: Settings, slots: Sequence[_Slot], events: queue.Queue[Event]) -> None:
+    def __init__(self, settings: RunOptions, slots: Sequence[_Slot], events: queue.Queue[Event]) -> None:
         self.room = len(slots)
         self._settings, self._slots, self._events = settings, slots, events
 

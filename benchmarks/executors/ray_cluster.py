@@ -11,20 +11,20 @@ from contextlib import contextmanager
 from typing import Any
 
 from benchmarks.errors import UserError
-from benchmarks.settings import Settings
+from benchmarks.run_options import RunOptions
 
 HERE = "127.0.0.1"
 ALONE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 ANSWER_SECONDS = 10.0
 
 
-def gpu_share(settings: Settings, tasks: int) -> float:
+def gpu_share(settings: RunOptions, tasks: int) -> float:
     """GPUs of one of so many tasks side by side: one, or its share where the cluster has fewer."""
     gpus = 0 if settings.device == "cpu" else library(settings).cluster_resources().get("GPU", 0)
     return min(1.0, gpus / tasks)
 
 
-def library(settings: Settings) -> Any:
+def library(settings: RunOptions) -> Any:
     """Ray; UserError where it is not installed."""
     if not settings.ray_address:
         os.environ.setdefault(ALONE, "0")  # read by Ray when it is loaded
@@ -36,7 +36,7 @@ def library(settings: Settings) -> Any:
 
 
 @contextmanager
-def connected(settings: Settings) -> Iterator[str]:
+def connected(settings: RunOptions) -> Iterator[str]:
     """Be connected to the Ray cluster that the settings name, or to one started here; gives its address."""
     ray = library(settings)
     ours = not ray.is_initialized()
@@ -52,7 +52,7 @@ def connected(settings: Settings) -> Iterator[str]:
             ray.shutdown()
 
 
-def _connect(ray: Any, settings: Settings) -> None:
+def _connect(ray: Any, settings: RunOptions) -> None:
     if settings.ray_address and "://" not in settings.ray_address:
         _require_answer(settings.ray_address)
     quiet = {"log_to_driver": False, "logging_level": "error"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from benchmarks.settings import Settings, available_cores
+from benchmarks.run_options import RunOptions, available_cores
 
 CLUSTER_JOBS = 4
 SLOT_BYTES = 32 * 2**30  # of a GPU's memory: several cells of a BERT-base share a larger one
@@ -39,12 +39,12 @@ def gpu_slots(device: str | None) -> list[int]:
     return [max(1, torch.cuda.get_device_properties(number).total_memory // SLOT_BYTES) for number in chosen]
 
 
-def threads(settings: Settings) -> dict[str, str]:
+def threads(settings: RunOptions) -> dict[str, str]:
     """What a worker's process is told of its threads."""
     return dict.fromkeys(THREADS, str(settings.threads))
 
 
-def environments(settings: Settings, workers: int) -> list[Mapping[str, str]]:
+def environments(settings: RunOptions, workers: int) -> list[Mapping[str, str]]:
     """What each worker's process is told: its threads, and, where the device names no GPU, which one it sees.
 
     Workers beyond the GPUs share them, the first one first.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.fedbert.setup import CAUSAL, LITE_SCORED, LITE_SHARES, RATES, UPDATES_AN_EPOCH, WIKITEXT
 from benchmarks.known_backbones import MINI_WORDS
-from benchmarks.spec import Deviation
+from benchmarks.publication import Deviation
 
 
 def _rates(task: str) -> str:

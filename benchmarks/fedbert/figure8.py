@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.fedbert import table6
 from benchmarks.fedbert.finetuning import CENTRAL, CLIENTS, EMDAVG, FEDAVG
-from benchmarks.spec import Deviation
+from benchmarks.publication import Deviation
 
 _FIVE, _TWENTY = CLIENTS[::2], CLIENTS[1::2]
 

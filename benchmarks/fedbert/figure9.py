@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.fedbert import table6
 from benchmarks.fedbert.finetuning import EMDAVG, FEDAVG, PERIODS
-from benchmarks.spec import Deviation
+from benchmarks.publication import Deviation
 
 BENCHMARK = replace(
     table6.BENCHMARK,

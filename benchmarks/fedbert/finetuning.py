@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from benchmarks.experiment import Column, Row, Scale, Stage
 from benchmarks.fedbert import pretraining, setup
 from benchmarks.fedbert.setup import GLOBAL, WIKITEXT
-from benchmarks.spec import Cell, Column, Row, Scale, Stage, Training, Yardstick
+from benchmarks.publication import Yardstick
+from benchmarks.run_config import RunConfig, TrainConfig
 
 _ACCURACY = (("test/accuracy",), "test/accuracy")
 _NOT_AT_LITE = ("demo", "paper")
@@ -43,14 +45,14 @@ WARMUP = 0.06
 LITE_EPOCHS, LITE_RATE, LITE_BATCH = 4, 5e-4, 16
 
 
-def training_of(task: str, scale: Scale) -> Training:
+def training_of(task: str, scale: Scale) -> TrainConfig:
     """One epoch a round with one optimiser and schedule throughout; Table 5's at the paper's scale."""
     if scale.id == "demo":
-        return Training(8, 1e-3, batch_size=16, max_length=32, precision="fp32", schedule="linear", optimizer="kept")
+        return TrainConfig(8, 1e-3, batch_size=16, max_length=32, precision="fp32", schedule="linear", optimizer="kept")
     if scale.id == "lite":
-        budget = Training(LITE_EPOCHS, LITE_RATE, LITE_BATCH, warmup=WARMUP, clip_norm=1.0, decayed="matrices")
+        budget = TrainConfig(LITE_EPOCHS, LITE_RATE, LITE_BATCH, warmup=WARMUP, clip_norm=1.0, decayed="matrices")
     else:
-        budget = Training(
+        budget = TrainConfig(
             EPOCHS,
             RATES.get(task, RATE),
             BATCHES.get(task, BATCH),
@@ -61,9 +63,9 @@ def training_of(task: str, scale: Scale) -> Training:
     return replace(budget, schedule="linear", optimizer="kept", beta2=0.98, epsilon=1e-6)
 
 
-def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """Fine-tuning in one place on the training set, scored on the development set after the last epoch."""
-    return Cell(
+    return RunConfig(
         scale=scale.id,
         task=column.task,
         task_version=1,

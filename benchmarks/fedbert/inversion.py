@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.fedbert.setup import PAPER
 from benchmarks.fedfreezebert.inversion import DEMO_SHARE, PASSES, PUBLIC
-from benchmarks.spec import JSON, Benchmark, ByScale, Cell, Column, Deviation, Row, Scale, Training
+from benchmarks.overrides import ByScale
+from benchmarks.publication import Deviation
+from benchmarks.run_config import JSON, RunConfig, TrainConfig
 
 TEXTS = Column("sst2-texts", "Held-out SST-2", ("test/token_recovery", "test/text_recovery"), "test/token_recovery")
 SCALES = (
@@ -55,11 +58,11 @@ ROWS = (
 )
 
 
-def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """One attack on clients that share the texts out equally, before what the row changes; the held-out ones are GLUE's
     development set, which is central.
     """
-    training = Training(
+    training = TrainConfig(
         rounds=1,
         learning_rate=1e-3,
         batch_size=16,
@@ -67,7 +70,7 @@ def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
         max_length=32 if scale.id == "demo" else MAX_LENGTH,
         precision="fp32",
     )
-    return Cell(
+    return RunConfig(
         scale=scale.id,
         task=column.task,
         task_version=1,

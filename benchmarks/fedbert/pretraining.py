@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark
 from benchmarks.fedbert.deviations import PRETRAINING
 from benchmarks.fedbert.setup import (
     BEFORE,
@@ -25,7 +26,7 @@ from benchmarks.fedbert.setup import (
     miniature,
     searched,
 )
-from benchmarks.spec import Benchmark, Yardstick
+from benchmarks.publication import Yardstick
 
 LEARNING = Yardstick(
     row="central",

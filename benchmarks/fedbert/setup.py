@@ -7,7 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.spec import JSON, ByScale, Cell, Column, Paper, Row, Scale, Training
+from benchmarks.experiment import Column, Row, Scale
+from benchmarks.overrides import ByScale
+from benchmarks.publication import Paper
+from benchmarks.run_config import JSON, RunConfig, TrainConfig
 from benchmarks.tuning import Search
 
 PAPER = Paper(
@@ -129,20 +132,20 @@ def epochs_of(row: Row, budget: Budget) -> tuple[int, int]:
     return budget.rounds, budget.period
 
 
-def training_of(row: Row, task: str, scale: Scale) -> Training:
+def training_of(row: Row, task: str, scale: Scale) -> TrainConfig:
     """Rounds of an averaging period with one optimiser and schedule throughout; Table 4's at the paper's scale."""
     rounds, period = epochs_of(row, BUDGETS[task][scale.id])
     own: dict[str, JSON] = {**RECIPE, "rounds": rounds, "local_epochs": period}
     if scale.id == "demo":
-        return Training(learning_rate=2e-3, batch_size=16, max_length=32, precision="fp32", **own)
+        return TrainConfig(learning_rate=2e-3, batch_size=16, max_length=32, precision="fp32", **own)
     if scale.id == "lite":
-        return Training(learning_rate=2e-3, batch_size=8, max_length=128, clip_norm=1.0, decayed="matrices", **own)
-    return Training(learning_rate=5e-4, batch_size=256, max_length=512, **own)
+        return TrainConfig(learning_rate=2e-3, batch_size=8, max_length=128, clip_norm=1.0, decayed="matrices", **own)
+    return TrainConfig(learning_rate=5e-4, batch_size=256, max_length=512, **own)
 
 
-def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """Pre-training on articles that are shared out equally, before what the row changes."""
-    return Cell(
+    return RunConfig(
         scale=scale.id,
         task=column.task,
         task_version=1,

@@ -20,7 +20,7 @@ from benchmarks.fedbert.setup import (
     SHARE,
     UPDATES_AN_EPOCH,
 )
-from benchmarks.spec import Deviation, View
+from benchmarks.publication import Deviation, View
 
 BLOCKS = 256 * UPDATES_AN_EPOCH  # of WikiText-103, of 512 tokens
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark
 from benchmarks.fedbert.deviations import FINETUNING
 from benchmarks.fedbert.finetuning import COLUMNS, GAIN, MODES, REFERENCES, STAGE, UNPRINTED, base_cell
 from benchmarks.fedbert.setup import PAPER, SMALL
-from benchmarks.spec import Benchmark
 
 BENCHMARK = Benchmark(
     id="fedbert-table6",

@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.fedbert import table6
 from benchmarks.fedbert.finetuning import PARALLEL_FEDAVG
 from benchmarks.fedbert.setup import BASE
-from benchmarks.spec import Deviation
+from benchmarks.publication import Deviation
 
 BENCHMARK = replace(
     table6.BENCHMARK,

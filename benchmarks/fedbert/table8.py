@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark
 from benchmarks.fedbert.deviations import PRETRAINING
 from benchmarks.fedbert.pretraining import LEARNING
 from benchmarks.fedbert.setup import (
@@ -23,7 +24,7 @@ from benchmarks.fedbert.setup import (
     miniature,
     searched,
 )
-from benchmarks.spec import Benchmark, Deviation
+from benchmarks.publication import Deviation
 
 BENCHMARK = Benchmark(
     id="fedbert-table8",

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark
 from benchmarks.fedbfpt.setup import BEFORE, CORPORA, DEVIATIONS, PAPER, SCALES, SKEWED_PARTITION, base_cell
-from benchmarks.spec import Benchmark, Deviation, View
+from benchmarks.publication import Deviation, View
 
 # Nothing is trained: every record holds what its clients got, and these cost one look at the held-out passages.
 UNIFORM = BEFORE.changed({}, id="uniform", name="Uniform", printed=True, note="")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.fedbfpt import table3
-from benchmarks.spec import Deviation, View
+from benchmarks.publication import Deviation, View
 
 BENCHMARK = replace(
     table3.BENCHMARK,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from benchmarks.experiment import Column, Row, Scale, Stage
 from benchmarks.fedbfpt import pretraining, setup
 from benchmarks.fedbfpt.setup import GLOBAL
-from benchmarks.spec import JSON, Cell, Column, Deviation, Row, Scale, Stage, Training, Yardstick
+from benchmarks.publication import Deviation, Yardstick
+from benchmarks.run_config import JSON, RunConfig, TrainConfig
 
 _ENTITIES = (("test/entity_f1",), "test/entity_f1")
 _AUTHORS_OWN = ("test/entity_f1_concatenated",)
@@ -50,12 +52,12 @@ LITE_SHARES: Mapping[str, float] = {"jnlpba": 0.15, **SHARES}
 LITE_RATE = 2e-4
 
 
-def training_of(task: str, scale: Scale) -> Training:
+def training_of(task: str, scale: Scale) -> TrainConfig:
     """One epoch a round with one optimiser throughout; the paper's batches and rates at its scale."""
     if scale.id == "demo":
-        return Training(6, 1e-3, batch_size=16, max_length=32, precision="fp32", optimizer="kept", decay=DECAY)
+        return TrainConfig(6, 1e-3, batch_size=16, max_length=32, precision="fp32", optimizer="kept", decay=DECAY)
     if scale.id == "lite":
-        return Training(
+        return TrainConfig(
             LITE_EPOCHS,
             LITE_RATE,
             LITE_BATCH,
@@ -65,7 +67,7 @@ def training_of(task: str, scale: Scale) -> Training:
             optimizer="kept",
             decay=DECAY,
         )
-    return Training(EPOCHS, RATES[task], BATCHES[task], optimizer="kept", decay=DECAY)
+    return TrainConfig(EPOCHS, RATES[task], BATCHES[task], optimizer="kept", decay=DECAY)
 
 
 def partition_of(task: str, scale: Scale) -> dict[str, JSON]:
@@ -75,10 +77,10 @@ def partition_of(task: str, scale: Scale) -> dict[str, JSON]:
     return {"scheme": "equal"} | ({} if share is None else {"share": share})
 
 
-def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """Fine-tuning in one place on the official splits; the round that is best on the development set is scored."""
     tags = column in (JNLPBA, SCIERC)
-    return Cell(
+    return RunConfig(
         scale=scale.id,
         task=column.task,
         task_version=1,

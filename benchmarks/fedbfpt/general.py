@@ -10,8 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.fedbfpt.setup import GLOBAL, PAPER, SCALES
-from benchmarks.spec import Benchmark, Cell, Column, Deviation, Row, Scale, Training, View
+from benchmarks.publication import Deviation, View
+from benchmarks.run_config import RunConfig, TrainConfig
 
 GENERAL_TEXT = Column("corpus-wikipedia", "Wikipedia", ("test/perplexity",), "test/perplexity")
 LITE_SHARE = 0.1  # of the training part
@@ -19,10 +21,10 @@ SCORED = 0.02  # share of it that is never trained on
 EPOCHS = 3
 
 
-def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """One encoder with its head, trained in one place: an epoch a round, with one optimiser and schedule throughout."""
     demo = scale.id == "demo"
-    return Cell(
+    return RunConfig(
         scale=scale.id,
         task=column.task,
         task_version=1,
@@ -32,7 +34,7 @@ def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
         partition={"scheme": "equal"} if demo else {"scheme": "equal", "share": LITE_SHARE},
         algorithm=row.algorithm,
         options={},
-        training=Training(
+        training=TrainConfig(
             rounds=EPOCHS,
             learning_rate=5e-3 if demo else 3e-4,
             batch_size=16 if demo else 32,

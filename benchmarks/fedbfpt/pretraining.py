@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark
 from benchmarks.fedbfpt.setup import BEFORE, CORPORA, DEVIATIONS, METHODS, MINIATURE, PAPER, SCALES, base_cell
-from benchmarks.spec import Benchmark, Yardstick
+from benchmarks.publication import Yardstick
 
 BENCHMARK = Benchmark(
     id="fedbfpt-pretraining",

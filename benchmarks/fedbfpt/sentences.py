@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from benchmarks.experiment import Column, Row, Scale
 from benchmarks.fedbfpt.pretraining import BENCHMARK as PASSAGES
 from benchmarks.fedbfpt.setup import BEFORE, BERT_C, BERT_FL, FEDBFPT, SCALES, SMALLER
-from benchmarks.spec import Cell, Column, Deviation, Row, Scale
+from benchmarks.publication import Deviation
+from benchmarks.run_config import RunConfig
 
 OF = {f"{column.task}-sentences": column for column in PASSAGES.columns}  # its task -> the column of whole passages
 
 
-def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """The cell of whole passages, with the settings that were chosen for it, on their sentences."""
     as_chosen = replace(scale, search=PASSAGES.scale(scale.id).search)
     return replace(PASSAGES.cell(row, OF[column.task], as_chosen, seed), task=column.task)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.changes import LayerUnit
-from benchmarks.spec import JSON, ByTask, Cell, Column, Deviation, Paper, Row, Scale, Training
+from benchmarks.experiment import Column, Row, Scale
+from benchmarks.overrides import ByTask, LayerUnit
+from benchmarks.publication import Deviation, Paper
+from benchmarks.run_config import JSON, RunConfig, TrainConfig
 from benchmarks.tuning import Grid, Search
 
 # A local model's layers are written in the 12 of the paper's encoder, of a table's own cells and of what they begin
@@ -80,18 +82,18 @@ def partition_of(task: str, scale: Scale) -> dict[str, JSON]:
     return {"scheme": "equal"} | ({"share": LITE_SHARE[task]} if scale.id == "lite" else {})
 
 
-def training_of(scale: Scale) -> Training:
+def training_of(scale: Scale) -> TrainConfig:
     """Rounds of one local epoch; batch size and rate of section 5.1 at the paper's scale."""
     if scale.id == "demo":
-        return Training(ROUNDS, learning_rate=1e-3, batch_size=16, max_length=32, precision="fp32")
+        return TrainConfig(ROUNDS, learning_rate=1e-3, batch_size=16, max_length=32, precision="fp32")
     if scale.id == "lite":
-        return Training(ROUNDS, learning_rate=2e-4, batch_size=32, clip_norm=1.0, decayed="matrices")
-    return Training(ROUNDS, learning_rate=5e-5, batch_size=256)
+        return TrainConfig(ROUNDS, learning_rate=2e-4, batch_size=32, clip_norm=1.0, decayed="matrices")
+    return TrainConfig(ROUNDS, learning_rate=5e-5, batch_size=256)
 
 
-def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """Further pre-training on one domain's corpus with six clients, before what the row changes."""
-    return Cell(
+    return RunConfig(
         scale=scale.id,
         task=column.task,
         task_version=1,

@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.fedbfpt import pretraining
 from benchmarks.fedbfpt.costs import COSTING
 from benchmarks.fedbfpt.setup import BERT_C, BERT_FL, CORPORA, DEVIATIONS, FEDBFPT, SMALLER
-from benchmarks.spec import Deviation, View
+from benchmarks.publication import Deviation, View
 
 BENCHMARK = replace(
     pretraining.BENCHMARK,

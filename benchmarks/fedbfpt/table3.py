@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark
 from benchmarks.fedbfpt.finetuning import (
     BERT,
     BERT_C,
@@ -20,7 +21,6 @@ from benchmarks.fedbfpt.finetuning import (
     base_cell,
 )
 from benchmarks.fedbfpt.setup import PAPER, SCALES
-from benchmarks.spec import Benchmark
 
 BENCHMARK = Benchmark(
     id="fedbfpt-table3",

@@ -8,8 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.fedfreezebert import setup
-from benchmarks.spec import JSON, Benchmark, ByScale, Cell, Column, Deviation, Row, Scale, Training
+from benchmarks.overrides import ByScale
+from benchmarks.publication import Deviation
+from benchmarks.run_config import JSON, RunConfig, TrainConfig
 
 TEXTS = Column(
     "arsarcasm-texts", "Held-out tweets", ("test/token_recovery", "test/text_recovery"), "test/token_recovery"
@@ -65,9 +68,9 @@ ROWS = (
 )
 
 
-def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """One attack on Table 3's clients, with their encoder and tweets, before what the row changes."""
-    training = Training(
+    training = TrainConfig(
         rounds=1,
         learning_rate=1e-3,
         batch_size=16,

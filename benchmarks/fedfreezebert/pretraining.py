@@ -10,18 +10,20 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.fedfreezebert.setup import PAPER, SCALES
-from benchmarks.spec import Benchmark, Cell, Column, Deviation, Row, Scale, Training, View
+from benchmarks.publication import Deviation, View
+from benchmarks.run_config import RunConfig, TrainConfig
 
 MASKED_TOKENS = Column("arsarcasm-masked", "Held-out tweets", ("test/perplexity",), "test/perplexity")
 EPOCHS = 10
 HELD_OUT = 0.05  # share of the tweets: never trained on, scored after each epoch
 
 
-def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """One encoder, trained in one place: an epoch a round, with one optimiser and one schedule throughout."""
     demo = scale.id == "demo"
-    return Cell(
+    return RunConfig(
         scale=scale.id,
         task=column.task,
         task_version=1,
@@ -31,7 +33,7 @@ def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
         partition={"scheme": "equal"},
         algorithm=row.algorithm,
         options={},
-        training=Training(
+        training=TrainConfig(
             rounds=6 if demo else EPOCHS,
             learning_rate=5e-3 if demo else 5e-4,
             batch_size=16 if demo else 32,

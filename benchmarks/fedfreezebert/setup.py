@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.experiment import Column, Row, Scale
 from benchmarks.fedsplitbert import setup as fedsplitbert
 from benchmarks.fedsplitbert.setup import UNITS
-from benchmarks.spec import JSON, LEARNING, Cell, Column, Deviation, Paper, Row, Scale, Training
+from benchmarks.publication import LEARNING, Deviation, Paper
+from benchmarks.run_config import JSON, RunConfig, TrainConfig
 from benchmarks.tuning import Grid, Search
 
 PAPER = Paper(
@@ -116,7 +118,7 @@ LEARNING_RATES = {
 }
 
 
-def training_of(algorithm: str, scale: Scale) -> Training:
+def training_of(algorithm: str, scale: Scale) -> TrainConfig:
     """Batches of 16, 128 tokens, Adam, which is AdamW without weight decay; five epochs, each a round or all in one.
 
     At lite scale rates are tuned, and steps are taken as small encoders need them; central training is scored after
@@ -125,7 +127,7 @@ def training_of(algorithm: str, scale: Scale) -> Training:
     is_lite = scale.id == "lite"
     in_one_round = ("fedfreezebert_central",) if is_lite else ("central", "fedfreezebert_central")
     rounds, epochs = (1, ROUNDS) if algorithm in in_one_round else (ROUNDS, 1)
-    training = Training(rounds, 2e-3, batch_size=16, local_epochs=epochs, weight_decay=0.0)
+    training = TrainConfig(rounds, 2e-3, batch_size=16, local_epochs=epochs, weight_decay=0.0)
     if scale.id == "demo":
         return replace(training, max_length=32, precision="fp32")
     training = replace(training, learning_rate=LEARNING_RATES.get(algorithm, 1e-5))
@@ -141,10 +143,10 @@ REFERENCES = (fedsplitbert.OVERALL_MAJORITY, fedsplitbert.LOCAL_MAJORITY, fedspl
 AS_IT_BEGINS = {"arabic-mini": "arabic-mini-fresh"}
 
 
-def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """One run with five clients, before what the row changes; the official test set is central."""
     reads_none = row in REFERENCES
-    return Cell(
+    return RunConfig(
         scale=scale.id,
         task=column.task,
         task_version=1,

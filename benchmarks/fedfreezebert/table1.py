@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark
 from benchmarks.fedfreezebert.setup import DEVIATIONS, PAPER, SCALES, SENTIMENT, base_cell
 from benchmarks.fedsplitbert.setup import LOCAL_MAJORITY
-from benchmarks.spec import Benchmark, Deviation, View
+from benchmarks.publication import Deviation, View
 
 BENCHMARK = Benchmark(
     id="fedfreezebert-table1",

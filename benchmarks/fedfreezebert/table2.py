@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark
 from benchmarks.fedfreezebert.setup import PAPER
 from benchmarks.fedsplitbert import setup as original
 from benchmarks.fedsplitbert import table3 as original_table
 from benchmarks.fedsplitbert.deviations import DEVIATIONS
-from benchmarks.spec import Benchmark, Deviation
+from benchmarks.publication import Deviation
 
 C8 = original.FEDSPLITBERT.changed(
     {"options.critical_layer": 8, "options.embeddings": "global"},

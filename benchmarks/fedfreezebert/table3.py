@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark
 from benchmarks.fedfreezebert.setup import (
     DEVIATIONS,
     ENGLISH,
@@ -21,7 +22,7 @@ from benchmarks.fedfreezebert.setup import (
     base_cell,
     with_head,
 )
-from benchmarks.spec import Benchmark, Deviation, View
+from benchmarks.publication import Deviation, View
 
 BENCHMARK = Benchmark(
     id="fedfreezebert-table3",

@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark, Row
 from benchmarks.fedfreezebert import equations
 from benchmarks.fedfreezebert.setup import DEVIATIONS, HEADS, METHODS, PAPER, SCALES, SENTIMENT, base_cell, with_head
-from benchmarks.spec import JSON, Benchmark, Deviation, Row, View
+from benchmarks.publication import Deviation, View
+from benchmarks.run_config import JSON
 
 _METHOD = {row.id: row for row in METHODS}
 _COSTED = ("psum", "hsum")  # whose W_s the paper's parameters give: four layers and four classifiers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.fedsplitbert.setup import COLUMNS, LARGE_TASKS, LITE_LEARNED, MINIATURE, RATES, WIDELY_TESTED, lite_size
-from benchmarks.spec import Deviation
+from benchmarks.publication import Deviation
 
 
 def _named(tasks: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark, Column
 from benchmarks.fedsplitbert import table3
 from benchmarks.fedsplitbert.deviations import DEVIATIONS
 from benchmarks.fedsplitbert.setup import (
@@ -21,7 +22,7 @@ from benchmarks.fedsplitbert.setup import (
     SCALES,
     base_cell,
 )
-from benchmarks.spec import Benchmark, Column, Deviation, View
+from benchmarks.publication import Deviation, View
 
 TASKS = ("rte", "mrpc", "stsb", "wnli", "qnli", "cola")  # in the text's order (section IV-C)
 _SHARED = ("client-size", "subset", "rounds", "embeddings", "tuning", "padding", "stsb", "pooler")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.fedsplitbert import figure3
 from benchmarks.fedsplitbert.setup import FEDSPLITBERT, LOCAL_MAJORITY
-from benchmarks.spec import Deviation, View
+from benchmarks.publication import Deviation, View
 
 # A higher rate alone lowers the loss of the last round.
 ALIKE = replace(

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from benchmarks.experiment import Benchmark, Column
 from benchmarks.fedsplitbert import table3, table4
 from benchmarks.fedsplitbert.deviations import DEVIATIONS
 from benchmarks.fedsplitbert.setup import LOCAL_MAJORITY, PAPER, SCALES, base_cell
-from benchmarks.spec import Benchmark, Column, Deviation, View
+from benchmarks.publication import Deviation, View
 
 TASKS = ("mrpc", "cola", "rte")
 # c of Table IV's rows; FedAvg exchanges every layer.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark, Column
 from benchmarks.fedsplitbert import table3
 from benchmarks.fedsplitbert.deviations import DEVIATIONS
 from benchmarks.fedsplitbert.setup import (
@@ -23,7 +24,7 @@ from benchmarks.fedsplitbert.setup import (
     SCALES,
     base_cell,
 )
-from benchmarks.spec import Benchmark, Column, Deviation, View
+from benchmarks.publication import Deviation, View
 
 TARGETS = {"rte": 64, "mrpc": 84, "wnli": 47, "qnli": 90}  # percent, from the figure's caption
 _SHARED = ("client-size", "subset", "rounds", "embeddings", "tuning", "miniature", "padding", "pooler")

@@ -8,10 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.fedsplitbert import table3
 from benchmarks.fedsplitbert.deviations import DEVIATIONS
 from benchmarks.fedsplitbert.setup import COLUMNS, FEDAVG, LABEL_SHARES_3, PAPER, SCALES, base_cell
-from benchmarks.spec import Benchmark, Cell, Column, Deviation, Row, Scale
+from benchmarks.publication import Deviation
+from benchmarks.run_config import RunConfig
 
 EVEN = replace(
     FEDAVG,
@@ -23,7 +25,7 @@ EVEN = replace(
 )
 
 
-def cell_of(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+def cell_of(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """Table III's cell; of the even row with the mean of its label shares for each client, hence of the same size."""
     cell = base_cell(row, column, scale, seed)
     if row.id != EVEN.id:

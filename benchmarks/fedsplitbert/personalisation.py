@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark, Column
 from benchmarks.fedsplitbert import table3
 from benchmarks.fedsplitbert.deviations import DEVIATIONS
 from benchmarks.fedsplitbert.setup import (
@@ -24,7 +25,7 @@ from benchmarks.fedsplitbert.setup import (
     SCALES,
     base_cell,
 )
-from benchmarks.spec import Benchmark, Column, View
+from benchmarks.publication import View
 
 _PERSONALISED = (FEDAVG_PRIOR, FEDAVG_FINETUNED, FEDPER, LOCAL_ONLY, FEDSPLITBERT, FEDSPLITBERT_QAT)
 _ROWS = (FEDAVG, *_PERSONALISED, LOCAL_MAJORITY)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark, Row
 from benchmarks.fedsplitbert import table3
 from benchmarks.fedsplitbert.deviations import DEVIATIONS
 from benchmarks.fedsplitbert.setup import (
@@ -19,7 +20,6 @@ from benchmarks.fedsplitbert.setup import (
     SCALES,
     base_cell,
 )
-from benchmarks.spec import Benchmark, Row
 
 LOCAL_EPOCHS = 3  # in every round: the least of the "local fine-tuning epochs ranging from 3 to 9", read literally
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.changes import LayerUnit
-from benchmarks.spec import JSON, Cell, Column, Elsewhere, Paper, Row, Scale, Training
+from benchmarks.experiment import Column, Row, Scale
+from benchmarks.overrides import LayerUnit
+from benchmarks.publication import Elsewhere, Paper
+from benchmarks.run_config import JSON, RunConfig, TrainConfig
 from benchmarks.tuning import Grid, Search
 
 # A critical layer is written in the layers of the papers' encoders.
@@ -169,13 +171,13 @@ def lite_test_share(task: str) -> float:
 ROUNDS = {"mrpc": 6, "cola": 6, "sst2": 9, "qqp": 3, "mnli": 3, "rte": 6, "qnli": 3, "wnli": 6, "stsb": 6}
 
 
-def training_of(task: str, scale: Scale) -> Training:
+def training_of(task: str, scale: Scale) -> TrainConfig:
     """The budget of a task: the paper's own beyond the demo; learning rate and batch size out of its ranges.
 
     At lite scale, where the encoder is another, rates are tuned, and steps are taken as this encoder needs them.
     """
     if scale.id == "demo":
-        return Training(
+        return TrainConfig(
             rounds=min(ROUNDS[task], 4),
             learning_rate=2e-3,
             batch_size=16,
@@ -185,13 +187,13 @@ def training_of(task: str, scale: Scale) -> Training:
         )
     if scale.id == "lite":
         rounds = 10 if task == "cola" else 6  # short texts, slowly learnt
-        return Training(rounds, learning_rate=1e-4, batch_size=16, warmup=0.1, clip_norm=1.0, decayed="matrices")
-    return Training(rounds=ROUNDS[task], learning_rate=5e-5, batch_size=16)
+        return TrainConfig(rounds, learning_rate=1e-4, batch_size=16, warmup=0.1, clip_norm=1.0, decayed="matrices")
+    return TrainConfig(rounds=ROUNDS[task], learning_rate=5e-5, batch_size=16)
 
 
-def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """One run of FedSplitBERT's experiments with three clients, before what the row changes."""
-    return Cell(
+    return RunConfig(
         scale=scale.id,
         task=column.task,
         task_version=1,

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark
 from benchmarks.fedsplitbert.deviations import DEVIATIONS
 from benchmarks.fedsplitbert.setup import COLUMNS, LABEL_SHARES_3, LOCAL_MAJORITY, PAPER, SCALES, base_cell
-from benchmarks.spec import Benchmark, View
+from benchmarks.publication import View
 
 # Labels in the order of print, as (id, name).
 BINARY = ((1, "label 1"), (0, "label 0"))

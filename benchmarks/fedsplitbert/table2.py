@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark
 from benchmarks.fedsplitbert import setup, table5
 from benchmarks.fedsplitbert.deviations import DEVIATIONS
 from benchmarks.fedsplitbert.table1 import BINARY
-from benchmarks.spec import Benchmark, Deviation, View
+from benchmarks.publication import Deviation, View
 
 BENCHMARK = Benchmark(
     id="fedsplitbert-table2",

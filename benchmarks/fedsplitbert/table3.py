@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark
 from benchmarks.fedsplitbert.deviations import DEVIATIONS
 from benchmarks.fedsplitbert.setup import (
     COLUMNS,
@@ -24,7 +25,6 @@ from benchmarks.fedsplitbert.setup import (
     TUNED,
     base_cell,
 )
-from benchmarks.spec import Benchmark
 
 BENCHMARK = Benchmark(
     id="fedsplitbert-table3",

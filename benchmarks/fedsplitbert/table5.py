@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.fedsplitbert import setup, table3
 from benchmarks.fedsplitbert.deviations import DEVIATIONS
-from benchmarks.spec import Benchmark, Cell, Column, Row, Scale
+from benchmarks.run_config import RunConfig
 
 # Table II, in the order of the label ids; client 10's printed 51/48 for MRPC is normalised by the partitioner.
 _OTHER = tuple((100 - label1, label1) for label1 in (90, 80, 70, 60, 50, 40, 30, 20, 10, 2))
@@ -22,7 +23,7 @@ LABEL_SHARES_10 = {
 }
 
 
-def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """One run with ten clients, before what the row changes."""
     partition = setup.label_table(column.task, scale, LABEL_SHARES_10[column.task])
     return replace(setup.base_cell(row, column, scale, seed), clients=10, partition=partition)

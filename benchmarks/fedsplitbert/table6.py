@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.fedsplitbert import figure6
 from benchmarks.fedsplitbert.setup import FEDADAM, FEDAVG
-from benchmarks.spec import Deviation, View
+from benchmarks.publication import Deviation, View
 
 TASK = "mrpc"
 

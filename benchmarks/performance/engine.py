@@ -11,7 +11,7 @@ import torch
 
 from benchmarks.performance.section import Bar, Bench, Section, in_turn, ratio
 from benchmarks.performance.workload import clients_of, setting_of, texts
-from fedsim.algorithms import Setting, build_algorithm
+from fedsim.algorithms import Workload, build_algorithm
 from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client, training_batches
 from fedsim.engine import run_federation
@@ -50,7 +50,7 @@ def measure(bench: Bench) -> Section:
     return Section("engine", "The engine against a bare loop", [row], [Bar("engine of bare loop", share, 0.97)], notes)
 
 
-def one_round(setting: Setting, clients: Sequence[Client]) -> None:
+def one_round(setting: Workload, clients: Sequence[Client]) -> None:
     """A round of FedAvg, with a checkpoint."""
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = Checkpoint(Path(folder) / "checkpoint", "bench")
@@ -66,7 +66,7 @@ def one_round(setting: Setting, clients: Sequence[Client]) -> None:
         )
 
 
-def bare_loop(setting: Setting, clients: Sequence[Client]) -> None:
+def bare_loop(setting: Workload, clients: Sequence[Client]) -> None:
     """What anyone would write without a harness: an optimiser, a loop over batches, then the scores."""
     model, training, config = setting.model, setting.training, setting.training.config
     names = sorted(model.groups.names - model.groups.embeddings)

@@ -13,9 +13,9 @@ import torch
 from benchmarks.federation import build_clients, build_federation, load_inputs
 from benchmarks.performance.workload import BACKBONE, clients_of, setting_of, texts
 from benchmarks.registry import benchmark
-from benchmarks.settings import Settings
-from benchmarks.spec import JSON, Cell
-from fedsim.algorithms import Setting, build_algorithm
+from benchmarks.run_config import JSON, RunConfig
+from benchmarks.run_options import RunOptions
+from fedsim.algorithms import Workload, build_algorithm
 from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, run_federation
@@ -39,7 +39,7 @@ class Job:
     literal scale's, and width: tokens to which the literal way pads, both of random texts.
     """
 
-    settings: Settings
+    settings: RunOptions
     seed: int = 0
     batches: int | None = None
     encoder: str = BACKBONE
@@ -56,7 +56,7 @@ class Ready:
     """A job in this process, set up."""
 
     clients: Sequence[Client]
-    setting: Setting
+    setting: Workload
     algorithm: FederatedAlgorithm
 
     @property
@@ -94,7 +94,7 @@ def prepare(job: Job, literal: bool = False, kernels: Kernels = "packed") -> Rea
     return Ready(clients, setting, algorithm)
 
 
-def mrpc_cell(seed: int, literal: bool = False, kernels: Kernels = "packed") -> Cell:
+def mrpc_cell(seed: int, literal: bool = False, kernels: Kernels = "packed") -> RunConfig:
     """FedAvg on MRPC as Table III has it at the literal scale."""
     table = benchmark("fedsplitbert-table3")
     row = next(row for row in table.rows if row.id == "fedavg")

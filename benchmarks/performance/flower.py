@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.backbones import build_tokenizer, locate
 from benchmarks.errors import UserError
 from benchmarks.performance.fedavg_job import Job, Ready, mrpc_cell
-from benchmarks.spec import JSON
+from benchmarks.run_config import JSON
 from fedsim.data import Client, Examples, Subset
 
 SCRIPT = Path(__file__).parent / "flower_job.py"

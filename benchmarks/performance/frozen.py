@@ -10,8 +10,8 @@ from statistics import median
 
 from benchmarks.performance.section import Bar, Bench, Section, in_turn, ratio
 from benchmarks.performance.workload import clients_of, setting_of, texts
-from benchmarks.spec import JSON
-from fedsim.algorithms import Setting, build_algorithm
+from benchmarks.run_config import JSON
+from fedsim.algorithms import Workload, build_algorithm
 from fedsim.data import Client
 from fedsim.engine import run_federation
 from fedsim.wire import Channel
@@ -76,7 +76,7 @@ def _reuse(bench: Bench, method: str, head: str) -> dict[str, JSON]:
         return _compared(bench, f"{method}, {head}: features reused", anew, reused)
 
 
-def _epochs(setting: Setting, client: Client, names: frozenset[str]) -> None:
+def _epochs(setting: Workload, client: Client, names: frozenset[str]) -> None:
     setting.training.run(setting.model, client.train, sorted(names), 1, client.id)
 
 

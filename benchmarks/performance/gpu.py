@@ -12,7 +12,7 @@ from benchmarks.performance.products import Encoder, matrix_rate
 from benchmarks.performance.section import Bar, Bench, Section, seconds
 from benchmarks.performance.workload import BACKBONE, clients_of, setting_of, texts
 from benchmarks.process import hold_freed_memory, quiet_libraries
-from benchmarks.spec import JSON
+from benchmarks.run_config import JSON
 from fedsim.precision import DTYPES, resolve_precision
 
 EXAMPLES, BATCH = 64 * 32, 32

@@ -17,10 +17,10 @@ from benchmarks.performance.processes import fresh_processes
 from benchmarks.performance.section import Bar, Bench, Section
 from benchmarks.performance.workload import BACKBONE, clients_of, setting_of, texts
 from benchmarks.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
+from benchmarks.run_config import JSON
+from benchmarks.run_options import RunOptions
 from benchmarks.runner import MANY_CLIENTS
 from benchmarks.scoring import scores
-from benchmarks.settings import Settings
-from benchmarks.spec import JSON
 from fedsim.algorithms import build_algorithm
 from fedsim.checkpoint import Checkpoint
 from fedsim.engine import Run, run_federation
@@ -84,7 +84,7 @@ def measure(
     return Section("growth", "Growth with clients", rows, bars, notes)
 
 
-def cost_of(population: Population, settings: Settings) -> Cost:
+def cost_of(population: Population, settings: RunOptions) -> Cost:
     """Run a federation in this process, with checkpoint, store and scores as a run has them."""
     quiet_libraries()
     torch.set_num_threads(settings.threads)

@@ -20,7 +20,7 @@ from benchmarks.performance.flower import flower_python, run_flower
 from benchmarks.performance.section import Bar, Bench, Section, ratio, seconds
 from benchmarks.performance.side_by_side import side_by_side
 from benchmarks.process import hold_freed_memory, quiet_libraries
-from benchmarks.spec import JSON
+from benchmarks.run_config import JSON
 
 THREADS = 2
 BATCHES = 16  # of each client and timed round

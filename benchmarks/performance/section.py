@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from benchmarks.settings import Settings
-from benchmarks.spec import JSON
+from benchmarks.run_config import JSON
+from benchmarks.run_options import RunOptions
 
 REPEATS = 5
 
@@ -17,7 +17,7 @@ REPEATS = 5
 class Bench:
     """How a part is measured. repeats: of everything that is timed; what is compared is timed in turn."""
 
-    settings: Settings
+    settings: RunOptions
     repeats: int = REPEATS
     say: Callable[[str], None] = print
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from benchmarks.environment import describe_environment
 from benchmarks.errors import UserError
 from benchmarks.performance.section import REPEATS, Bar, Bench, Section
-from benchmarks.plain import JSON
 from benchmarks.process import hold_freed_memory, quiet_libraries
-from benchmarks.settings import Settings
+from benchmarks.run_config import JSON
+from benchmarks.run_options import RunOptions
 from fedsim.files import read_json
 
 # In the order of the page; each module of this package has a `measure`.
@@ -23,7 +23,7 @@ WHERE = "performance"  # folder of the results
 _PADDING = 3  # characters between two columns
 
 
-def run_suite(parts: Sequence[str], settings: Settings, repeats: int = REPEATS) -> int:
+def run_suite(parts: Sequence[str], settings: RunOptions, repeats: int = REPEATS) -> int:
     """Measure the parts, or all, and write each one's JSON; 1 where a bar is not met.
 
     UserError where there is no such part.

@@ -14,8 +14,8 @@ from benchmarks.performance.products import Encoder, matrix_rate
 from benchmarks.performance.section import Bar, Bench, Section, seconds
 from benchmarks.performance.workload import BACKBONE, clients_of, setting_of, texts
 from benchmarks.process import hold_freed_memory, quiet_libraries
-from benchmarks.spec import JSON
-from fedsim.algorithms import Setting
+from benchmarks.run_config import JSON
+from fedsim.algorithms import Workload
 from fedsim.data import Client
 from fedsim.precision import DTYPES, has_amx, resolve_precision
 
@@ -89,7 +89,7 @@ def _speed(precision: str, kernels: str, repeats: int) -> Speed:
     )
 
 
-def _work(setting: Setting, client: Client) -> tuple[Callable[[], object], Callable[[], object]]:
+def _work(setting: Workload, client: Client) -> tuple[Callable[[], object], Callable[[], object]]:
     model = setting.model
     names = sorted(model.groups.names - model.groups.embeddings)
     return (

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.backbones import architecture
-from benchmarks.spec import JSON
-from fedsim.algorithms import Setting
+from benchmarks.run_config import JSON
+from fedsim.algorithms import Workload
 from fedsim.data import Client, Examples, Subset
 from fedsim.feature_cache import FeatureCache
 from fedsim.models.encoder import encoder_from_config
@@ -20,7 +20,7 @@ from fedsim.models.model import Model
 from fedsim.models.sequence import with_head
 from fedsim.objectives import Classification, Objective
 from fedsim.precision import resolve_precision
-from fedsim.train_config import Training
+from fedsim.train_config import TrainConfig
 from fedsim.training import LocalTraining
 
 BACKBONE = "all-MiniLM-L6-v2"
@@ -67,16 +67,16 @@ def setting_of(
     objective: Objective = LABELS,
     seed: int = 0,
     **training: JSON,
-) -> Setting:
+) -> Workload:
     """A client's local training, batches of 16; the backbone has fresh weights. folder: of cached features.
 
     config: changes to the encoder's configuration. objective: what it is trained for; two labels, where none is said.
     """
-    local = Training(**{"rounds": 1, "learning_rate": LEARNING_RATE, "batch_size": 16, **training})
+    local = TrainConfig(**{"rounds": 1, "learning_rate": LEARNING_RATE, "batch_size": 16, **training})
 
     def load() -> Model:
         encoder = encoder_from_config({**architecture(backbone), **(config or {})})
         network = with_head(encoder, objective.outputs, seed=0, head=head)
         return Model(network, resolve_precision(precision, device), objective, kernels)
 
-    return Setting(load, LocalTraining(local, seed), objective, max_length=MAX_LENGTH, features=FeatureCache(folder))
+    return Workload(load, LocalTraining(local, seed), objective, max_length=MAX_LENGTH, features=FeatureCache(folder))

@@ -21,7 +21,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from benchmarks.errors import UserError
-from benchmarks.plain import JSON
+from benchmarks.run_config import JSON
 from benchmarks.sweeps.plan import Tuning
 from benchmarks.tuning import KEPT, Range, Space, Values
 from fedsim.locks import held

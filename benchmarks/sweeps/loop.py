@@ -16,9 +16,10 @@ from optuna.trial import TrialState
 from benchmarks.errors import UserError
 from benchmarks.events import CellFailed, CellWaits, Event, Sink
 from benchmarks.executors import run_cells
+from benchmarks.experiment import Column, Row
 from benchmarks.found import Found
-from benchmarks.settings import ELSEWHERE, Settings
-from benchmarks.spec import Cell, Column, Row
+from benchmarks.run_config import RunConfig
+from benchmarks.run_options import ELSEWHERE, RunOptions
 from benchmarks.sweeps.journal import Journal, add_grid, draw, trials_of
 from benchmarks.sweeps.plan import Tuning
 from benchmarks.sweeps.pool import workers
@@ -71,7 +72,7 @@ class Trials:
     names: spec_id -> how people call the cell.
     """
 
-    def __init__(self, tunings: Sequence[Tuning], settings: Settings) -> None:
+    def __init__(self, tunings: Sequence[Tuning], settings: RunOptions) -> None:
         self.tunings, self.settings = tunings, settings
         self.names: dict[str, str] = {}
         self.journal = Journal(settings.results_dir)
@@ -84,7 +85,7 @@ class Trials:
                 if tuning.is_grid:
                     add_grid(self.studies[tuning.study], tuning)
 
-    def cells(self) -> list[tuple[Row, Column, Cell]]:
+    def cells(self) -> list[tuple[Row, Column, RunConfig]]:
         """The cells of all trials so far, each with its row and column."""
         return [
             (tuning.named(values), tuning.column, cell)
@@ -93,9 +94,9 @@ class Trials:
             for cell in tuning.cells(values)
         ]
 
-    def left(self) -> list[Cell]:
+    def left(self) -> list[RunConfig]:
         """The cells of open trials, and those of the default settings in place of trials that are still to be drawn."""
-        cells: list[Cell] = []
+        cells: list[RunConfig] = []
         for tuning in self.tunings:
             study = self.studies[tuning.study]
             known = trials_of(study, tuning)

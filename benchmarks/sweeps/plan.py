@@ -8,16 +8,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from benchmarks.cell import VALIDATION
-from benchmarks.changes import field_value
+from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.measures import Metric, metric
-from benchmarks.settings import Settings
-from benchmarks.spec import JSON, Benchmark, Cell, Column, Row, Scale, digest
+from benchmarks.overrides import field_value
+from benchmarks.run_config import JSON, VALIDATION, RunConfig, digest
+from benchmarks.run_options import RunOptions
 from benchmarks.tasks import task
 from benchmarks.tuning import Range, Space, Values
 
 
-def trial_cell(benchmark: Benchmark, row: Row, column: Column, scale: Scale, seed: int, values: Values) -> Cell:
+def trial_cell(benchmark: Benchmark, row: Row, column: Column, scale: Scale, seed: int, values: Values) -> RunConfig:
     """The row's cell with the search's changes, these values in place of what was chosen, scored on validation data."""
     shorter = benchmark.search(scale).changes.items()
     overrides = (*shorter, *benchmark.overrides, *values.items(), ("holdout", "validation"))
@@ -27,7 +27,7 @@ def trial_cell(benchmark: Benchmark, row: Row, column: Column, scale: Scale, see
     return replace(cell, data_seed=None) if seed in benchmark.search(scale).seeds else cell
 
 
-def scored_at(cell: Cell) -> str:
+def scored_at(cell: RunConfig) -> str:
     """The round at which a trial's cell is scored: that at which tables score theirs, "best" or "last"."""
     return "best" if cell.validation_share or VALIDATION in task(cell.task).evaluations else "last"
 
@@ -70,12 +70,12 @@ class Tuning:
         points = math.prod(len(values) for values in self.space.values() if not isinstance(values, Range))
         return min(points, self.trials or points)
 
-    def cells(self, values: Values) -> tuple[Cell, ...]:
+    def cells(self, values: Values) -> tuple[RunConfig, ...]:
         """The cells of a trial."""
         return tuple(trial_cell(self.benchmark, self.row, self.column, self.scale, seed, values) for seed in self.seeds)
 
     @cached_property
-    def default(self) -> Cell:
+    def default(self) -> RunConfig:
         """The cell of the definition's own settings."""
         return self.cells({})[0]
 
@@ -94,7 +94,7 @@ class Tuning:
         return metric(self.column.averaged)
 
 
-def settings_of(cell: Cell, names: Iterable[str]) -> Values:
+def settings_of(cell: RunConfig, names: Iterable[str]) -> Values:
     """Values as a cell has them: a critical layer counts the encoder's own layers. None: an option that it lacks."""
 
     def value(name: str) -> JSON:
@@ -106,7 +106,7 @@ def settings_of(cell: Cell, names: Iterable[str]) -> Values:
     return {name: value(name) for name in names}
 
 
-def planned(tuning: Tuning, rungs: Sequence[float], settings: Settings) -> Tuning:
+def planned(tuning: Tuning, rungs: Sequence[float], settings: RunOptions) -> Tuning:
     """The tuning with its study's name and its rungs in rounds.
 
     Raises:

@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.events import Event, Sink
 from benchmarks.executors.processes import end_with_parent
 from benchmarks.executors.slots import environments
-from benchmarks.settings import Settings
+from benchmarks.run_options import RunOptions
 
 Submit = Callable[..., "Future[Any]"]
 _sink: Sink = lambda event: None  # noqa: E731 - where events of this process go
@@ -26,7 +26,7 @@ def tell(event: Event) -> None:
 
 
 @contextmanager
-def workers(settings: Settings, sink: Sink) -> Iterator[Submit]:
+def workers(settings: RunOptions, sink: Sink) -> Iterator[Submit]:
     """Start as many workers as the settings say; gives `submit(function, *arguments) -> Future`."""
     if settings.workers <= 1 or settings.executor == "serial":
         _listen(sink)

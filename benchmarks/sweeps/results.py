@@ -12,11 +12,11 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
-from benchmarks.found import cell_id_of, finished_record
+from benchmarks.found import cell_id_of, finished_result
 from benchmarks.measures import Metric
-from benchmarks.record import RunRecord, write_text
-from benchmarks.settings import Settings
-from benchmarks.spec import JSON, Cell
+from benchmarks.results import RunResult, write_text
+from benchmarks.run_config import JSON, RunConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.sweeps.journal import Journal, importances, trials_of, values_of
 from benchmarks.sweeps.plan import Tuning, scored_at, settings_of
 from benchmarks.sweeps.trial import mean_of, uplink_of
@@ -59,7 +59,7 @@ def whole(trials: Sequence[Trial]) -> list[Trial]:
     return [trial for trial in trials if "given_up_after" not in trial and trial["mean"] is not None]
 
 
-def result_of(tuning: Tuning, settings: Settings) -> dict[str, JSON]:
+def result_of(tuning: Tuning, settings: RunOptions) -> dict[str, JSON]:
     """A study as the sweep's file has it: this sweep's trials, and those that earlier ones finished."""
     study = Journal(settings.results_dir).study(tuning)
     frozen = study.get_trials(deepcopy=False)
@@ -88,7 +88,7 @@ def result_of(tuning: Tuning, settings: Settings) -> dict[str, JSON]:
     }
 
 
-def _trial(tuning: Tuning, trial: FrozenTrial, values: Values, settings: Settings) -> dict[str, JSON]:
+def _trial(tuning: Tuning, trial: FrozenTrial, values: Values, settings: RunOptions) -> dict[str, JSON]:
     """A trial as the sweep's file has it; of a pruned one the scores at its rung."""
     cells, told, pruned = tuning.cells(values), dict(trial.user_attrs), {}
     if trial.state == TrialState.PRUNED:
@@ -113,21 +113,21 @@ def _trial(tuning: Tuning, trial: FrozenTrial, values: Values, settings: Setting
     } | pruned
 
 
-def _stopped(cell: Cell, rounds: int | None = None) -> Cell:
+def _stopped(cell: RunConfig, rounds: int | None = None) -> RunConfig:
     return dataclasses.replace(cell, training=dataclasses.replace(cell.training, stop=rounds)) if rounds else cell
 
 
-def finished(cell: Cell, settings: Settings) -> RunRecord | None:
+def finished(cell: RunConfig, settings: RunOptions) -> RunResult | None:
     """The record of a cell, if it is finished."""
     if not any(settings.records_dir.glob(f"{cell.label}-*.json")):  # spares loading its data
         return None
-    return finished_record(cell, cell_id_of(cell, settings), settings.records_dir)
+    return finished_result(cell, cell_id_of(cell, settings), settings.records_dir)
 
 
 def keep(
     tunings: Sequence[Tuning],
     results: Sequence[Mapping[str, JSON]],
-    settings: Settings,
+    settings: RunOptions,
     path: Path,
     adopted: Path | None = None,
 ) -> None:

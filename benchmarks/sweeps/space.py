@@ -9,10 +9,10 @@ import inspect
 import json
 from collections.abc import Sequence
 
-from benchmarks.changes import changeable, field_value
-from benchmarks.customise import parsed, read_value
 from benchmarks.errors import UserError
-from benchmarks.spec import JSON, Benchmark, Cell, Column, Row, Scale
+from benchmarks.experiment import Benchmark, Column, Row, Scale
+from benchmarks.overrides import changeable, field_value, parsed, read_value
+from benchmarks.run_config import JSON, RunConfig
 from benchmarks.tuning import Range, Space
 from fedsim.algorithms import trains
 
@@ -94,7 +94,7 @@ def spaces(
     return found
 
 
-def default_space(benchmark: Benchmark, row: Row, cell: Cell) -> Space:
+def default_space(benchmark: Benchmark, row: Row, cell: RunConfig) -> Space:
     """Critical layer and learning rate of a row that has both, or its learning rate; nothing of one without training.
 
     Nothing of one that takes over another's of its table. The layer of a row that differs from another one in that
@@ -126,7 +126,7 @@ def _first_of_equals(rows: Sequence[Row], asked: Space) -> list[Row]:
     return [row for row in rows if row in first.values()]
 
 
-def _asked(benchmark: Benchmark, row: Row, cell: Cell, asked: Space) -> Space:
+def _asked(benchmark: Benchmark, row: Row, cell: RunConfig, asked: Space) -> Space:
     """The user's fields, where a row has them all: ranges of what is no whole number are of any number."""
     if not all(_has(benchmark, row, cell, name) for name in asked):
         return {}
@@ -138,14 +138,14 @@ def _asked(benchmark: Benchmark, row: Row, cell: Cell, asked: Space) -> Space:
     }
 
 
-def _is_float(cell: Cell, name: str) -> bool:
+def _is_float(cell: RunConfig, name: str) -> bool:
     try:
         return isinstance(field_value(cell, name), float)
     except (KeyError, TypeError):
         return False
 
 
-def _has(benchmark: Benchmark, row: Row, cell: Cell, name: str) -> bool:
+def _has(benchmark: Benchmark, row: Row, cell: RunConfig, name: str) -> bool:
     """Whether a row has a field that may be changed; of options, also those that its method takes and it leaves out.
 
     Changes reach the row from which it begins, which has to have it, too.

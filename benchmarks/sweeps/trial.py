@@ -12,9 +12,9 @@ from optuna.trial import TrialState
 from benchmarks.errors import UserError
 from benchmarks.events import CellFailed, CellPruned, CellStarted, Event, RoundFinished
 from benchmarks.measures import metric
-from benchmarks.record import POOLED, RoundRecord, RunRecord
-from benchmarks.settings import Settings
-from benchmarks.spec import Cell
+from benchmarks.results import POOLED, RoundRecord, RunResult
+from benchmarks.run_config import RunConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.sweeps.journal import Journal
 from benchmarks.sweeps.plan import scored_at
 from benchmarks.sweeps.pool import tell
@@ -31,10 +31,10 @@ class Job:
 
     study: str
     number: int
-    cells: tuple[Cell, ...]
+    cells: tuple[RunConfig, ...]
     score: str
     rungs: tuple[int, ...]
-    settings: Settings
+    settings: RunOptions
     keeps_weights: bool = False
 
 
@@ -57,7 +57,7 @@ def run_trial(job: Job) -> str:
     study = Journal(job.settings.results_dir).load(job.study, job.rungs)
     if study.get_trials(deepcopy=False)[job.number].state.is_finished():  # by another invocation, a moment ago
         return ""
-    rungs, records = _Rungs(job, study), list[RunRecord]()
+    rungs, records = _Rungs(job, study), list[RunResult]()
     try:
         for cell in job.cells:
             records.append(run_cell(cell, job.settings, tell if records else rungs, job.keeps_weights, wait=False))
@@ -138,6 +138,6 @@ def mean_of(scores: Sequence[float | None]) -> float | None:
     return statistics.fmean(defined) if defined and len(defined) == len(scores) else None
 
 
-def uplink_of(record: RunRecord) -> int:
+def uplink_of(record: RunResult) -> int:
     """Bytes that a cell's clients sent up in all rounds."""
     return sum(entry.up_bytes for entry in record.rounds)

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from benchmarks.errors import UserError
-from benchmarks.plain import JSON, digest
+from benchmarks.run_config import JSON, digest
 from benchmarks.tasks.base import Skipped
 from fedsim.files import open_file, read_json
 from fedsim.locks import held

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.cell import VALIDATION
 from benchmarks.errors import NoDataError, UserError
+from benchmarks.run_config import VALIDATION
 from benchmarks.tasks.base import DataSource, Task, TaskData
 from benchmarks.tasks.corpora import FILES, GENERATED, WIKIPEDIA, generated_texts, unlabelled
 from benchmarks.tasks.extracts import Notes, extract

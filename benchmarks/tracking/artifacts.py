@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.predictions import predictions_file, read_predictions
-from benchmarks.record import RunRecord
+from benchmarks.results import RunResult
 from benchmarks.tasks import task
 
 
-def clients_csv(record: RunRecord) -> str:
+def clients_csv(record: RunResult) -> str:
     """Each client's numbers of examples, and its scores at the chosen round."""
     scores = record.rounds[record.chosen_round - 1].client_scores if record.rounds else ()
     rows = [
@@ -22,13 +22,13 @@ def clients_csv(record: RunRecord) -> str:
     return str(pd.DataFrame(rows).to_csv(index=False)) if rows else ""
 
 
-def answers_file(record: RunRecord, records_dir: Path) -> Path | None:
+def answers_file(record: RunResult, records_dir: Path) -> Path | None:
     """The file of a run's answers, next to its record or in the results folder; None where there is no such file."""
     folders = [folder for folder in (record.folder, records_dir) if folder is not None and record.predictions]
     return next((path for path in (predictions_file(folder, record) for folder in folders) if path.is_file()), None)
 
 
-def confusion_csv(record: RunRecord, answers: Path) -> str:
+def confusion_csv(record: RunResult, answers: Path) -> str:
     """Test examples by label and answer after the chosen round; "" where a task asks for no single label of a text."""
     labels = task(record.cell.task).labels
     found = [entry for (_, part), entry in read_predictions(answers.parent, record).items() if part == "test"]

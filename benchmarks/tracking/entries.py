@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from benchmarks.measures import metric
-from benchmarks.record import POOLED, RoundRecord, RunRecord
+from benchmarks.results import POOLED, RoundRecord, RunResult
 from benchmarks.run_bytes import RunBytes
-from benchmarks.spec import JSON, Cell, canonical_json
+from benchmarks.run_config import JSON, RunConfig, canonical_json
 from benchmarks.tracking.table import Table
 
 # Limits of MLflow's REST API; some of its servers refuse longer texts.
@@ -20,20 +20,20 @@ SOURCE, COMMIT = "mlflow.source.name", "mlflow.source.git.commit"  # the pages s
 Points = dict[tuple[str, int], float]  # (metric, step) -> value; the step is the round
 
 
-def params(cell: Cell, table: Table) -> dict[str, str]:
+def params(cell: RunConfig, table: Table) -> dict[str, str]:
     """The method, a user's changes, and all fields of a run, nested ones with dots: `training.rounds`."""
     named = {"method": table.shown(cell).method} | ({"changes": table.changes} if table.changes else {})
     texts = {name: value if isinstance(value, str) else canonical_json(value) for name, value in _flat(cell.to_json())}
     return {key(name): cut(text, MAX_PARAM_LENGTH) for name, text in {**named, **texts}.items()}
 
 
-def run_name(cell: Cell, table: Table) -> str:
+def run_name(cell: RunConfig, table: Table) -> str:
     """Name of a run among others of its table: `mrpc fedavg-fp16 s0`, and a user's changes in brackets."""
     rows = "/".join(table.shown(cell).rows) or cell.algorithm
     return cut(f"{cell.task} {rows} s{cell.seed}{f' ({table.changes})' if table.changes else ''}", MAX_KEY_LENGTH)
 
 
-def start_tags(cell: Cell, cell_id: str, table: Table) -> dict[str, str]:
+def start_tags(cell: RunConfig, cell_id: str, table: Table) -> dict[str, str]:
     """What people search runs by; names that only this program reads begin with an underscore."""
     shown = table.shown(cell)
     return {
@@ -60,7 +60,7 @@ def table_tags(table: Table, kind: str) -> dict[str, str]:
     return {"table": table.name, "changes": table.changes, "_table": table.id, "_kind": kind}
 
 
-def end_tags(record: RunRecord, table: Table) -> dict[str, str]:
+def end_tags(record: RunResult, table: Table) -> dict[str, str]:
     """What is known at the end: digests of the inputs, the code's commit, and how the run ended."""
     shown, code = table.shown(record.cell), record.environment
     return {
@@ -104,7 +104,7 @@ def round_points(rounds: Iterable[RoundRecord], before: RunBytes | None, up: int
     return points
 
 
-def final_points(record: RunRecord, table: Table, whole: RunBytes | None) -> Points:
+def final_points(record: RunResult, table: Table, whole: RunBytes | None) -> Points:
     """Metrics that are known at the end. whole: the bytes of the run with all earlier runs, None where unknown."""
     shown = table.shown(record.cell)
     try:
@@ -127,7 +127,7 @@ def final_points(record: RunRecord, table: Table, whole: RunBytes | None) -> Poi
     return _at(record.rounds[-1].round if record.rounds else 0, values)
 
 
-def period(record: RunRecord) -> tuple[int, int]:
+def period(record: RunResult) -> tuple[int, int]:
     """Start and end of a run's computation, in milliseconds since 1970."""
     end = round(datetime.fromisoformat(record.finished).replace(tzinfo=UTC).timestamp() * 1000)
     seconds = sum(value for name, value in record.timing.items() if name.endswith("_seconds"))

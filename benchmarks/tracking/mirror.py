@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 
 from benchmarks.events import CellFailed, CellFinished, CellStarted, Event, RoundFinished
-from benchmarks.record import RunRecord
+from benchmarks.results import RunResult
 from benchmarks.tracking.entries import cut
 from benchmarks.tracking.server import address_of
 from benchmarks.tracking.store import connect, creating, open_experiment, without_password
@@ -65,7 +65,7 @@ class Mirror:
         if (run := self._run) is not None:
             self._attempt(run.close)
 
-    def sync(self, records: Iterable[RunRecord]) -> None:
+    def sync(self, records: Iterable[RunResult]) -> None:
         """Bring records into MLflow; nothing changes for those that it shows completely."""
         for record in records:
             self(CellFinished(record, reused=True))

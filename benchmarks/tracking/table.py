@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from benchmarks.measures import metric
-from benchmarks.record import RunRecord
-from benchmarks.spec import Cell
+from benchmarks.results import RunResult
+from benchmarks.run_config import RunConfig
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -59,13 +59,13 @@ class Table:
     command: str = ""
     params: Mapping[str, str] = field(default_factory=dict)
     cells: Mapping[str, TableCell] = field(default_factory=dict)
-    is_comparable: Callable[[RunRecord], bool] = lambda record: False
+    is_comparable: Callable[[RunResult], bool] = lambda record: False
 
-    def shown(self, cell: Cell) -> TableCell:
+    def shown(self, cell: RunConfig) -> TableCell:
         """How the table shows a run; an earlier run, from which others begin, has no row."""
         return self.cells.get(cell.definition_id, TableCell(method=cell.algorithm))
 
-    def comparability(self, record: RunRecord) -> str:
+    def comparability(self, record: RunResult) -> str:
         """What stands behind the published score."""
         return "" if self.is_comparable(record) else " (not comparable)"
 

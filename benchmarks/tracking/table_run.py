@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.environment import code_revision
-from benchmarks.record import RoundRecord, RunRecord, write_record
+from benchmarks.results import RoundRecord, RunResult, write_result
 from benchmarks.run_bytes import RunBytes, in_folder, run_bytes, stage_bytes
-from benchmarks.spec import Cell, canonical_json, digest
+from benchmarks.run_config import RunConfig, canonical_json, digest
 from benchmarks.stages import initial_of
 from benchmarks.tracking import entries
 from benchmarks.tracking.artifacts import answers_file, clients_csv, confusion_csv
@@ -36,7 +36,7 @@ class _Running:
     """A run that this process computes; up, down: bytes of this stage so far."""
 
     run_id: str
-    cell: Cell
+    cell: RunConfig
     up: int = 0
     down: int = 0
 
@@ -55,7 +55,7 @@ class TableRun:
         self._known = {run.data.tags["_cell_id"]: run.data.tags.get(MIRRORED) for run in self._runs()}
         self.tasks: list[str] = []
 
-    def start(self, cell: Cell, cell_id: str, finished: Sequence[RoundRecord]) -> None:
+    def start(self, cell: RunConfig, cell_id: str, finished: Sequence[RoundRecord]) -> None:
         """Open a run with the rounds of an earlier start, in place of the run that an earlier process left."""
         with creating(self._results_dir):
             self._running[cell_id] = _Running(self._replace(cell, cell_id), cell)
@@ -66,7 +66,7 @@ class TableRun:
         if cell_id in self._running:
             self._add(self._running[cell_id], [entry])
 
-    def finish(self, record: RunRecord) -> None:
+    def finish(self, record: RunResult) -> None:
         """Bring all of a record into its run, which is created if necessary; nothing where it is there already."""
         answers, whole = answers_file(record, self._records_dir), run_bytes(record, in_folder(self._records_dir))
         shown = [asdict(self._table.shown(record.cell)), self._table.comparability(record), answers is not None, whole]
@@ -81,7 +81,7 @@ class TableRun:
             self.tasks.append(record.cell.task)
             self._describe(record.cell.task)
 
-    def _bring(self, record: RunRecord, whole: RunBytes | None, answers: Path | None, mirrored: str) -> None:
+    def _bring(self, record: RunResult, whole: RunBytes | None, answers: Path | None, mirrored: str) -> None:
         running = self._running.pop(record.cell_id, None)
         stage, start, end = stage_bytes(record), None, None
         if running is None:
@@ -93,7 +93,7 @@ class TableRun:
         self._log(run_id, {point: points[point] for point in points.keys() - logged}, end)
         self._client.log_inputs(run_id, [_dataset(record)])
         with tempfile.TemporaryDirectory() as folder:
-            write_record(Path(folder), record)
+            write_result(Path(folder), record)
             texts = {"clients.csv": clients_csv(record), "confusion.csv": answers and confusion_csv(record, answers)}
             for name, text in texts.items():
                 if text:
@@ -106,7 +106,7 @@ class TableRun:
         tags = {**entries.end_tags(record, self._table), **self._link(record), MIRRORED: mirrored}
         self._log(run_id, entries.final_points(record, self._table, whole), end, tags=tags)
 
-    def fail(self, cell: Cell, message: str) -> None:
+    def fail(self, cell: RunConfig, message: str) -> None:
         """Mark the run of a cell as failed, with the reason as a tag."""
         for cell_id in [name for name, running in self._running.items() if running.cell.spec_id == cell.spec_id]:
             self._end(self._running.pop(cell_id), "FAILED", {"status": "failed", "failure": message})
@@ -154,7 +154,7 @@ class TableRun:
         what = {NOTE: self._table.title, SOURCE: self._table.command}
         return {**entries.table_tags(self._table, "table"), **what, COMMIT: str(code_revision()["revision"] or "")}
 
-    def _replace(self, cell: Cell, cell_id: str, start: int | None = None) -> str:
+    def _replace(self, cell: RunConfig, cell_id: str, start: int | None = None) -> str:
         """The id of a new run of a cell, in place of one that another process left: records are the truth."""
         tags = {**entries.start_tags(cell, cell_id, self._table), PARENT: self._parent()}
         if (old := self._find(cell_id)) is not None:
@@ -174,7 +174,7 @@ class TableRun:
         running.up += sum(entry.up_bytes for entry in rounds)
         running.down += sum(entry.down_bytes for entry in rounds)
 
-    def _link(self, record: RunRecord) -> dict[str, str]:
+    def _link(self, record: RunResult) -> dict[str, str]:
         """A tag that leads to the run from which this one begins."""
         cell_id = record.inputs.get("initial", {}).get("cell_id", "")
         run = self._find(cell_id) if cell_id else None
@@ -221,12 +221,12 @@ def _within_limits(tags: Mapping[str, str]) -> dict[str, str]:
     return {entries.key(name): entries.cut(text, entries.MAX_TAG_LENGTH) for name, text in tags.items() if text}
 
 
-def _begins(cell: Cell) -> RunBytes | None:
+def _begins(cell: RunConfig) -> RunBytes | None:
     """Bytes of earlier runs as they are known while a run computes: there are none if it begins from no other run."""
     return RunBytes(0, 0) if initial_of(cell) is None else None
 
 
-def _dataset(record: RunRecord) -> DatasetInput:
+def _dataset(record: RunResult) -> DatasetInput:
     """The data of a run as MLflow shows them: task, digest, origin, and what else is known of them."""
     from mlflow.entities import Dataset, DatasetInput, InputTag
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.measures import metric
-from benchmarks.plain import canonical_json
+from benchmarks.run_config import canonical_json
 from benchmarks.tracking.table import Table
 
 PREFIX = "mlflow.sharedViewState."  # of the tags, before a view's key

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.client_updates import MapClients
 from fedsim.data import Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, drawn_places
 from fedsim.errors import FederationError
@@ -22,12 +23,11 @@ from fedsim.objectives import Objective
 from fedsim.plan import ClientId, ExchangePlan
 from fedsim.store import same_device
 from fedsim.training import LocalTraining
-from fedsim.turns import Spread
 from fedsim.wire import Params
 
 
 @dataclass(frozen=True)
-class Setting:
+class Workload:
     """Where a method runs: its model, loaded when first asked for, its local training and its objective."""
 
     load_model: Callable[[], Model]
@@ -38,7 +38,7 @@ class Setting:
     features: FeatureCache = field(default_factory=FeatureCache)
     clients: int | None = None  # of the federation, with ids from 0 on, where a method's plans depend on all of them
     participation: float = 1.0  # share of the clients that is drawn for each round
-    spread: Spread = map  # where the turns of a round's clients are computed: here, one after the other
+    map_clients: MapClients = map  # where the turns of a round's clients are computed: here, one after the other
 
     @cached_property
     def model(self) -> Model:
@@ -110,7 +110,7 @@ def trains(name: str) -> bool:
     return bool(getattr(module, "TRAINS", True))
 
 
-def build_algorithm(name: str, setting: Setting, options: Mapping[str, Any]) -> FederatedAlgorithm:
+def build_algorithm(name: str, setting: Workload, options: Mapping[str, Any]) -> FederatedAlgorithm:
     """The method with its options; FederationError that names the known options where one is unknown or missing."""
     function = algorithm_function(name)
     known = list(inspect.signature(function).parameters.values())[1:]

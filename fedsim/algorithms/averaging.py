@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedsim.algorithms import Setting
+from fedsim.algorithms import Workload
+from fedsim.client_updates import ClientUpdate, UpdateOutcome
 from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.errors import FederationError
@@ -17,7 +18,6 @@ from fedsim.models.groups import ParameterGroups
 from fedsim.plan import ClientId, ExchangePlan, PlanFn
 from fedsim.server import Moments, ServerOptimizer
 from fedsim.store import ClientStore, same_device
-from fedsim.turns import Turn, TurnOutcome
 from fedsim.wire import Channel, Params
 
 EMBEDDINGS = ("frozen", "global", "local")
@@ -32,7 +32,7 @@ def as_they_are(subset: Subset) -> Subset:
 
 
 def averaging(
-    setting: Setting,
+    setting: Workload,
     plan: PlanFn,
     server: Mapping[str, Any] | None = None,
     proximal: float = 0.0,
@@ -73,7 +73,7 @@ def averaging(
 class _Averaging:
     """The round's parts; its fields are the arguments of `averaging`."""
 
-    setting: Setting
+    setting: Workload
     plan: PlanFn
     optimizer: ServerOptimizer
     proximal: float
@@ -105,7 +105,7 @@ class _Averaging:
         mean: Params = {}
         losses = []
 
-        def turns() -> Iterator[Turn]:
+        def turns() -> Iterator[ClientUpdate]:
             for client in cohort:
                 own = plans[client.id]
                 downloads[client.id] = channel.apart()
@@ -113,9 +113,9 @@ class _Averaging:
                 received = downloads[client.id].to_client(client.id, due)
                 there = {own.view[name] for name in own.view.keys() - own.download - own.local} & state.shared.keys()
                 known = {name: shared[name] for name in there}
-                yield Turn(number, client, known, state.clients.get(client.id), received)
+                yield ClientUpdate(number, client, known, state.clients.get(client.id), received)
 
-        for client, outcome in zip(cohort, self.setting.spread(self.turn, turns()), strict=True):
+        for client, outcome in zip(cohort, self.setting.map_clients(self.turn, turns()), strict=True):
             for row in downloads.pop(client.id).ledger.rows:
                 channel.ledger.add(row)
             state.clients.put(client.id, number, outcome.kept)
@@ -141,7 +141,7 @@ class _Averaging:
             raise FederationError(f"exchange plan: the server has no {unknown[0]}, which client {client} views")
         return own
 
-    def turn(self, turn: Turn) -> TurnOutcome:
+    def turn(self, turn: ClientUpdate) -> UpdateOutcome:
         """Train one client."""
         number, client, received = turn.round, turn.client, turn.received
         own = self._plan(number, client.id)
@@ -152,7 +152,7 @@ class _Averaging:
             model, self.prepared(client.train), sorted(own.train), number, client.id, received, self.proximal, moments
         )
         kept = model.read(sorted(own.local)) | flat_moments(moments)
-        return TurnOutcome(model.read(sorted(own.upload)), kept, loss)
+        return UpdateOutcome(model.read(sorted(own.upload)), kept, loss)
 
     def _begin(self, own: ExchangePlan, shared: Params, private: Params) -> Params:
         """A client's tensors under its own names: what it keeps, or began with; of the others, the server's."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedsim.algorithms import Setting
+from fedsim.algorithms import Workload
 from fedsim.algorithms.averaging import as_they_are, whole_model
 from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
@@ -24,7 +24,7 @@ def pooled(clients: Sequence[Client]) -> Subset:
 
 
 def central(
-    setting: Setting, train: str = "model", embeddings: str = "frozen", cached: bool = True, of: str = "all"
+    setting: Workload, train: str = "model", embeddings: str = "frozen", cached: bool = True, of: str = "all"
 ) -> FederatedAlgorithm:
     """One model trained on the clients' examples together; train: "model", or "head", over a frozen encoder.
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fedsim.algorithms import Setting
+from fedsim.algorithms import Workload
 from fedsim.algorithms.averaging import averaging, whole_model
 from fedsim.engine import FederatedAlgorithm
 from fedsim.plan import identity_plan
 
 
 def fedavg(
-    setting: Setting,
+    setting: Workload,
     embeddings: str = "frozen",
     server: Mapping[str, Any] | None = None,
     proximal: float = 0.0,

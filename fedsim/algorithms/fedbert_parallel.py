@@ -9,12 +9,22 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from fedsim.algorithms import Setting
+from fedsim.algorithms import Workload
 from fedsim.algorithms.averaging import flat_moments, moments_in
 from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.errors import FederationError
-from fedsim.split import Side, Turn, client_side, in_turn, kept_moments, server_side, side, side_by_side, together
+from fedsim.split import (
+    ClientUpdate,
+    Side,
+    client_side,
+    in_turn,
+    kept_moments,
+    server_side,
+    side,
+    side_by_side,
+    together,
+)
 from fedsim.store import ClientStore, same_device
 from fedsim.wire import Channel, Params
 
@@ -23,7 +33,7 @@ TRANSFORMER = ("shared", "own")
 
 
 def fedbert_parallel(
-    setting: Setting, averaged: str = "head-embeddings", transformer: str = "shared"
+    setting: Workload, averaged: str = "head-embeddings", transformer: str = "shared"
 ) -> FederatedAlgorithm:
     """Split training of all clients at a time; after a round's local epochs, what is `averaged` becomes one again.
 
@@ -48,7 +58,7 @@ def fedbert_parallel(
 class _Parallel:
     """The round's parts. copies: whether the server keeps a transformer for each client."""
 
-    setting: Setting
+    setting: Workload
     averaged: str
     copies: bool
 
@@ -103,14 +113,14 @@ class _Parallel:
 
     def _turn(
         self, state: FederationState, client: Client, channel: Channel, shared: Params, common: Side | None
-    ) -> Turn:
+    ) -> ClientUpdate:
         """A client's local epochs, from the averages and what is its own; common: the transformer of all."""
         received = channel.to_client(client.id, {name: shared[name] for name in self.sent})
         values, moments = self._model(state, client) | received, moments_in(state.clients.get(client.id))
         steps = self.setting.training.steps(client.train)
         own = self._side(values, self.at_client, state, steps, moments)
         server = common or self._side(values, self.at_server, state, steps, moments)
-        return Turn(self.setting, channel, client, state.round + 1, own, server)
+        return ClientUpdate(self.setting, channel, client, state.round + 1, own, server)
 
     def _side(
         self, values: Params, names: frozenset[str], state: FederationState, steps: int, moments: dict[str, Params]
@@ -119,12 +129,12 @@ class _Parallel:
         rounds = self.setting.training.config.rounds
         return side(self.setting, {name: values[name] for name in names}, moments, state.round * steps, rounds * steps)
 
-    def _given(self, turn: Turn, channel: Channel) -> Params:
+    def _given(self, turn: ClientUpdate, channel: Channel) -> Params:
         """What enters the averages of a client: what it uploads, and of its transformer what the server has already."""
         uploaded = channel.to_server(turn.client.id, {name: turn.own.values[name] for name in self.sent})
         return uploaded | (turn.server.values if self.averaged == "all" else {})
 
-    def _keep(self, turn: Turn, state: FederationState) -> None:
+    def _keep(self, turn: ClientUpdate, state: FederationState) -> None:
         """Keep what is the client's own, with the moments of what it trains and of its own transformer."""
         trained, moments = turn.own.values | turn.server.values, kept_moments(self.setting, turn.own)
         if self.copies:

@@ -8,14 +8,14 @@ from functools import cached_property
 
 import numpy as np
 
-from fedsim.algorithms import Setting
+from fedsim.algorithms import Workload
 from fedsim.algorithms.averaging import flat_moments, moments_in
 from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.errors import FederationError
 from fedsim.plan import ClientId
 from fedsim.server import Moments
-from fedsim.split import Turn, client_side, in_turn, kept_moments, part, server_side, side, together
+from fedsim.split import ClientUpdate, client_side, in_turn, kept_moments, part, server_side, side, together
 from fedsim.store import ClientStore
 from fedsim.wire import Channel, Params
 
@@ -23,7 +23,7 @@ TURNS = ("pass", "round")
 HANDED_ON = ("parameters", "optimizer")
 
 
-def fedbert_sequential(setting: Setting, turns: str = "pass", handed_on: str = "parameters") -> FederatedAlgorithm:
+def fedbert_sequential(setting: Workload, turns: str = "pass", handed_on: str = "parameters") -> FederatedAlgorithm:
     """Head-embedding share (figure 7a): one transformer on the server, updated by one client after the other.
 
     A client takes W^E and W^H over from the one before, by way of the server, which itself trains W^T; the first one
@@ -43,7 +43,7 @@ def fedbert_sequential(setting: Setting, turns: str = "pass", handed_on: str = "
     )
 
 
-def turns_by_round(setting: Setting, turns: str) -> list[list[ClientId]]:
+def turns_by_round(setting: Workload, turns: str) -> list[list[ClientId]]:
     """Whose turn it is in each round of a run, one after the other; FederationError where that does not come out."""
     rounds, clients = setting.training.config.rounds, len(setting.members)
     if turns == "round":
@@ -60,7 +60,7 @@ def turns_by_round(setting: Setting, turns: str) -> list[list[ClientId]]:
 class _Sequential:
     """The round's parts. turns: of each round; with_moments: whether an optimiser's state is handed on, too."""
 
-    setting: Setting
+    setting: Workload
     turns: Sequence[Sequence[ClientId]]
     with_moments: bool
     steps: dict[ClientId, int] = field(default_factory=dict)  # of each client's turn
@@ -97,7 +97,7 @@ class _Sequential:
             if comes:
                 passed, kept = self._sent(channel.to_client, client.id, passed, kept)
             own = side(self.setting, passed, kept, server.optimizer.done, total)
-            turn = Turn(self.setting, channel, client, number, own, server)
+            turn = ClientUpdate(self.setting, channel, client, number, own, server)
             in_turn([turn])
             losses.append(turn.loss)
             passed, kept = own.values, kept_moments(self.setting, own)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from fedsim.algorithms import Setting
+from fedsim.algorithms import Workload
 from fedsim.algorithms.averaging import averaging
 from fedsim.engine import FederatedAlgorithm
 from fedsim.errors import FederationError
@@ -25,7 +25,7 @@ CHOICES = {
 
 
 def fedbfpt(
-    setting: Setting,
+    setting: Workload,
     local_layers: int | Sequence[int],
     schedule: str = "progressive",
     trained: str = "layer",
@@ -101,7 +101,7 @@ def layers_by_round(rounds: int, permitted: int, schedule: str) -> tuple[int, ..
     return tuple(found)
 
 
-def _depths(local_layers: int | Sequence[int], setting: Setting, depth: int) -> tuple[int, ...]:
+def _depths(local_layers: int | Sequence[int], setting: Workload, depth: int) -> tuple[int, ...]:
     """m_k^L of each client; FederationError where it is no number of layers of the server's model."""
     clients = len(setting.members)
     given: list[Any] = list(local_layers) if isinstance(local_layers, list | tuple) else [local_layers] * clients

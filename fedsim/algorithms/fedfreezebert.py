@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fedsim.algorithms import Setting
+from fedsim.algorithms import Workload
 from fedsim.algorithms.averaging import as_they_are, averaging
 from fedsim.engine import FederatedAlgorithm
 from fedsim.plan import identity_plan
 
 
 def fedfreezebert(
-    setting: Setting, server: Mapping[str, Any] | None = None, proximal: float = 0.0, cached: bool = True
+    setting: Workload, server: Mapping[str, Any] | None = None, proximal: float = 0.0, cached: bool = True
 ) -> FederatedAlgorithm:
     """Clients train and exchange the head W_s alone, on features of an encoder that nobody changes.
 

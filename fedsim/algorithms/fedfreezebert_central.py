@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedsim.algorithms import Setting
+from fedsim.algorithms import Workload
 from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.errors import FederationError
@@ -18,7 +18,7 @@ from fedsim.wire import Channel
 FEATURES = ("padded", "trimmed")
 
 
-def fedfreezebert_central(setting: Setting, features: str = "padded") -> FederatedAlgorithm:
+def fedfreezebert_central(setting: Workload, features: str = "padded") -> FederatedAlgorithm:
     """The one round: features, masks and labels go up, the server trains the head W_s on all of them, W_s goes down.
 
     features: "padded", n_t tokens for each text as in the paper's formula, or "trimmed", a text's own tokens; what the
@@ -63,7 +63,7 @@ def fedfreezebert_central(setting: Setting, features: str = "padded") -> Federat
     return FederatedAlgorithm(init, round, predict, personal=False, server=setting.server_params)
 
 
-def sent_width(setting: Setting, features: str) -> int | None:
+def sent_width(setting: Workload, features: str) -> int | None:
     """Tokens to which clients pad what they send; None: no padding is sent."""
     if features not in FEATURES:
         raise FederationError(f"features: expected one of {', '.join(FEATURES)}, found {features!r}")
@@ -74,7 +74,7 @@ def sent_width(setting: Setting, features: str) -> int | None:
     return setting.max_length
 
 
-def chunks(setting: Setting, subset: Subset, width: int | None) -> Iterator[dict[str, Tensor]]:
+def chunks(setting: Workload, subset: Subset, width: int | None) -> Iterator[dict[str, Tensor]]:
     """What a client sends, some examples at a time: features [K, B, width, D], or [K, T, D] with T tokens in all."""
     own = setting.by_features(subset)
     for start in range(0, len(own), setting.evaluation_batch_size):

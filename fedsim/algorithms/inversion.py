@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from fedsim.algorithms import Setting
+from fedsim.algorithms import Workload
 from fedsim.algorithms.central import pooled
 from fedsim.data import IGNORED, Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
@@ -27,7 +27,7 @@ PUBLIC_TEXTS = 2000
 
 
 def inversion(
-    setting: Setting, public_texts: int = PUBLIC_TEXTS, sent: str = "fp32", layer: int | None = None
+    setting: Workload, public_texts: int = PUBLIC_TEXTS, sent: str = "fp32", layer: int | None = None
 ) -> FederatedAlgorithm:
     """A curious server, which has the pre-trained encoder as everyone has, learns to turn features back into tokens.
 
@@ -70,7 +70,7 @@ def inversion(
     return FederatedAlgorithm(init, round, predict, personal=False)
 
 
-def attacked(setting: Setting, layer: int | None) -> Setting:
+def attacked(setting: Workload, layer: int | None) -> Workload:
     """The same with an encoder that ends behind a layer, so that features are what leaves it; None: all of it.
 
     layer: 0 of the embeddings, then the encoder's from 1. FederationError where there is none such.

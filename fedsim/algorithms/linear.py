@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedsim.algorithms import Setting
+from fedsim.algorithms import Workload
 from fedsim.algorithms.central import pooled
 from fedsim.data import Client, Subset, evaluation_batches
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
@@ -32,7 +32,7 @@ class Text(NamedTuple):
 TRAINS = False
 
 
-def linear(setting: Setting) -> FederatedAlgorithm:
+def linear(setting: Workload) -> FederatedAlgorithm:
     """The reference that an encoder has to beat; like `central` it has all training examples, and nothing is sent.
 
     Features: TF-IDF (logarithmic term frequency, rows of length 1) of uni- and bigrams of token ids, each with its
@@ -52,7 +52,7 @@ def linear(setting: Setting) -> FederatedAlgorithm:
 class _Linear:
     """The reference's parts."""
 
-    setting: Setting
+    setting: Workload
     clients: list[Client] = field(default_factory=list)
     fitted: _Fitted | None = None
 
@@ -173,8 +173,8 @@ def correlation(predictions: np.ndarray, references: np.ndarray) -> float:
         classes = np.union1d(predictions, references)
         both = [(values == classes).astype(np.float64) for values in both]
     one, other = (values - values.mean(axis=0) for values in both)
-    spread = np.sqrt((one**2).sum() * (other**2).sum())
-    return float((one * other).sum() / spread) if spread > 0 else 0.0
+    map_clients = np.sqrt((one**2).sum() * (other**2).sum())
+    return float((one * other).sum() / map_clients) if map_clients > 0 else 0.0
 
 
 def _joined(by_segment: dict[int, list[Term]]) -> list[Term]:

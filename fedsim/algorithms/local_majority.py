@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedsim.algorithms import Setting
+from fedsim.algorithms import Workload
 from fedsim.algorithms.central import pooled
 from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
@@ -19,7 +19,7 @@ WHOSE = ("own", "all")
 TRAINS = False
 
 
-def local_majority(setting: Setting, whose: str = "own") -> FederatedAlgorithm:
+def local_majority(setting: Workload, whose: str = "own") -> FederatedAlgorithm:
     """The floor that personalisation has to beat: what follows from a client's training labels alone.
 
     Its most frequent class or tag, of equals the smallest id; for a score, the mean of its training scores.

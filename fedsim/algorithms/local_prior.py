@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedsim.algorithms import Setting
+from fedsim.algorithms import Workload
 from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.errors import FederationError
@@ -16,7 +16,7 @@ from fedsim.wire import Channel, Params
 TRAINS = False
 
 
-def local_prior(setting: Setting) -> FederatedAlgorithm:
+def local_prior(setting: Workload) -> FederatedAlgorithm:
     """Nothing is trained: clients answer by the model that the run begins with, corrected by their own label shares.
 
     A client's logits get log p_own - log p_all, with add-one smoothing (section 4.1's adjustment, from the shares that

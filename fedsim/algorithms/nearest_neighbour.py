@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from fedsim.algorithms import Setting
+from fedsim.algorithms import Workload
 from fedsim.algorithms.inversion import attacked
 from fedsim.data import Client, Subset, evaluation_batches
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
@@ -25,7 +25,7 @@ from fedsim.wire import Channel, codec_dtype
 TRAINS = False
 
 
-def nearest_neighbour(setting: Setting, sent: str = "fp32", dropout: float = 0.0) -> FederatedAlgorithm:
+def nearest_neighbour(setting: Workload, sent: str = "fp32", dropout: float = 0.0) -> FederatedAlgorithm:
     """A curious server that has the embedding layer, since it initialised it or averages it, and nothing to learn.
 
     What a client sends for each position depends on that position's token alone (FedBERT, section 3.3, the P_ef of

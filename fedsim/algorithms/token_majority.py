@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from fedsim.algorithms import Setting
+from fedsim.algorithms import Workload
 from fedsim.algorithms.inversion import PUBLIC_TEXTS, known_texts, tokens_of
 from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
@@ -17,7 +17,7 @@ from fedsim.wire import Channel
 TRAINS = False
 
 
-def token_majority(setting: Setting, public_texts: int = PUBLIC_TEXTS) -> FederatedAlgorithm:
+def token_majority(setting: Workload, public_texts: int = PUBLIC_TEXTS) -> FederatedAlgorithm:
     """What a server knows without any features: of the texts that inversion learns from, the token that occurs most.
 
     Of tokens that are equally frequent, the smallest id. No model; nothing is sent.

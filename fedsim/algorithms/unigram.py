@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from fedsim.algorithms import Setting
+from fedsim.algorithms import Workload
 from fedsim.algorithms.central import pooled
 from fedsim.data import IGNORED, Client, Subset, evaluation_batches
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
@@ -20,7 +20,7 @@ from fedsim.wire import Channel
 TRAINS = False
 
 
-def unigram(setting: Setting) -> FederatedAlgorithm:
+def unigram(setting: Workload) -> FederatedAlgorithm:
     """Of all clients' texts together, how often each token stands in them, plus one (Laplace); nothing is sent.
 
     What is asked for is what a model is asked for: of masked language modelling the same masked tokens, and special

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedsim.algorithms import Setting
+from fedsim.algorithms import Workload
 from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.store import ClientStore
@@ -15,7 +15,7 @@ from fedsim.wire import Channel
 TRAINS = False
 
 
-def untrained(setting: Setting) -> FederatedAlgorithm:
+def untrained(setting: Workload) -> FederatedAlgorithm:
     """One model for all clients, which answers the same after every round."""
 
     def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_DOWN, Decimal
 
 from benchmarks.claims import Claim
-from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark
+from benchmarks.experiment import Benchmark
+from benchmarks.results import RunResult
 from reports.claims.decide import State
 from reports.claims.judge import judge_in_print
 from reports.claims.wording import printed_numbers
@@ -55,7 +55,7 @@ class Material:
     published: Mapping[str, Numbers]
     benchmarks: Mapping[str, Benchmark]
     claims: tuple[Claim, ...] = ()
-    records: tuple[RunRecord, ...] = ()
+    records: tuple[RunResult, ...] = ()
     derive: Callable[[Benchmark], Derive] | None = None
     derive_client: DeriveClient | None = None
 

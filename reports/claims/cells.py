@@ -9,8 +9,8 @@ from itertools import product
 from typing import Self
 
 from benchmarks.claims import At
-from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark, Column, Row, Scale
+from benchmarks.experiment import Benchmark, Column, Row, Scale
+from benchmarks.results import RunResult
 from reports import ReportError
 from reports.evidence.gate import OPEN, Gate, failed, gate_of, home
 from reports.evidence.records import Index, by_definition, is_partial, paired, select
@@ -104,10 +104,10 @@ class Runs:
 
     tables: Tables
     scale: Scale
-    records: tuple[RunRecord, ...]
+    records: tuple[RunResult, ...]
 
     @classmethod
-    def of_all(cls, benchmarks: Mapping[str, Benchmark], scale: Scale, records: Iterable[RunRecord]) -> Self:
+    def of_all(cls, benchmarks: Mapping[str, Benchmark], scale: Scale, records: Iterable[RunResult]) -> Self:
         """The records of this scale, with stand-ins for the tasks that have none."""
         kept = tuple(record for record in records if record.cell.scale == scale.id)
         run = {record.cell.task for record in kept}
@@ -121,7 +121,7 @@ class Runs:
         return by_definition(self.records)
 
     @cached_property
-    def _found(self) -> dict[tuple[At, str], tuple[RunRecord, ...]]:
+    def _found(self) -> dict[tuple[At, str], tuple[RunResult, ...]]:
         return {}
 
     def _scale(self, at: At) -> Scale | None:
@@ -181,18 +181,18 @@ class Runs:
         columns = [column for benchmark in self.tables.benchmarks.values() for column in benchmark.columns]
         return {column.task: column.name for column in reversed(columns)}
 
-    def of(self, at: At, task: str) -> tuple[RunRecord, ...]:
+    def of(self, at: At, task: str) -> tuple[RunResult, ...]:
         """The records of a row on a task, one a seed in the order of seeds."""
         if (at, task) not in self._found:
             benchmark, column = self.tables.benchmark(at), self.tables.column(at, task)
             scale, row = self._scale(at), self.tables.row(at)
-            found: tuple[RunRecord, ...] = ()
+            found: tuple[RunResult, ...] = ()
             if column is not None and scale is not None and scale.id in row.scales and scale.id in column.scales:
                 found = select(benchmark, scale, row, column, self._index).records
             self._found[at, task] = found
         return self._found[at, task]
 
-    def paired(self, row: At, other: At, task: str) -> list[tuple[RunRecord, RunRecord]]:
+    def paired(self, row: At, other: At, task: str) -> list[tuple[RunResult, RunResult]]:
         return paired(self.of(row, task), self.of(other, task))
 
     def scores(self, at: At, task: str, score: str = "") -> Scores | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from benchmarks.claims import MAJORITY, At, Target
 from benchmarks.measures import metric
-from benchmarks.record import RunRecord
+from benchmarks.results import RunResult
 from reports.claims.asked import Counted, counted
 from reports.claims.cells import Runs
 from reports.claims.paired import unpaired_error
@@ -96,7 +96,7 @@ def fewer_rounds(pairs: Pairs, wanted: Goal, score: str) -> Counted:
     return counted(bounds, _ratio(pairs), note)
 
 
-def _rounds(record: RunRecord, score: str, wanted: Goal) -> tuple[float, float]:
+def _rounds(record: RunResult, score: str, wanted: Goal) -> tuple[float, float]:
     """The least and the largest number of rounds until the target."""
     found = attempt(record, score, wanted.by_seed[record.cell.seed])
     return (found.rounds, found.rounds) if found.is_reached else (found.rounds + 1, math.inf)
@@ -114,7 +114,7 @@ def byte_ratio(pairs: Pairs, wanted: Goal, score: str, directions: Sequence[str]
     return counted(bounds, _ratio(pairs), f"{in_words(words[0])} against {in_words(words[1])}; {wanted.text}")
 
 
-def above(runs: Sequence[RunRecord], limits: Sequence[int], wanted: Goal, score: str) -> Estimate:
+def above(runs: Sequence[RunResult], limits: Sequence[int], wanted: Goal, score: str) -> Estimate:
     """By how much the best score within so many rounds of each run is better than the target, in its unit."""
     measured, values, tries = metric(score), [], []
     for run, limit in zip(runs, limits, strict=True):

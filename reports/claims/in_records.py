@@ -20,9 +20,9 @@ from benchmarks.claims import (
     Similar,
     Target,
 )
+from benchmarks.experiment import Benchmark
 from benchmarks.measures import TRAIN_LOSS, metric
-from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark
+from benchmarks.results import RunResult
 from reports import ReportError
 from reports.claims.asked import derivation, unjudged
 from reports.claims.averages import average_margin
@@ -163,7 +163,7 @@ class InRecords:
         is_tuned = 0 in limits and not self.is_paper  # elsewhere it is tuning that chose what a round sends
         return self._as_evidence(found, (row,), task, wanted.why_not or (f"as tuned, {ABOVE}" if is_tuned else ""))
 
-    def _limit(self, relation: Reaches, at: At, record: RunRecord, task: str) -> int:
+    def _limit(self, relation: Reaches, at: At, record: RunResult, task: str) -> int:
         """How many rounds are within the limit."""
         rounds = len(record.rounds) if relation.within_rounds is None else relation.within_rounds
         if relation.below_bytes is None:
@@ -281,7 +281,7 @@ def _beside(measured: float | None, unit: str) -> str:
     return "no run" if measured is None else f"{number(measured)}{unit} in our runs"
 
 
-def _gap(own: RunRecord, its: RunRecord) -> float:
+def _gap(own: RunResult, its: RunResult) -> float:
     """The largest difference of two runs' scores, in their units; infinite where only other numbers differ."""
     if own.rounds == its.rounds:
         return 0.0

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from benchmarks.claims import Claim
-from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark, Scale
+from benchmarks.experiment import Benchmark, Scale
+from benchmarks.results import RunResult
 from reports.claims import wording
 from reports.claims.cells import Runs, Tables
 from reports.claims.decide import Part, State, decision, parts_of
@@ -126,7 +126,7 @@ def judge(
     paper: str,
     claims: Sequence[Claim],
     published: Mapping[str, Numbers],
-    records: Iterable[RunRecord],
+    records: Iterable[RunResult],
     benchmarks: Mapping[str, Benchmark],
     scale: Scale,
     derive: Callable[[Benchmark], Derive] | None = None,

@@ -21,7 +21,7 @@ from benchmarks.claims import (
     Sends,
     Similar,
 )
-from benchmarks.spec import Cell
+from benchmarks.run_config import RunConfig
 from reports.claims.asked import counted
 from reports.claims.cells import Runs
 from reports.evidence.gate import home
@@ -38,7 +38,7 @@ class Missing:
 
     at: At
     task: str
-    cells: tuple[Cell, ...]
+    cells: tuple[RunConfig, ...]
     seeds: int = SEEDS
 
 

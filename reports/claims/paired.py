@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from benchmarks.record import RunRecord
+from benchmarks.results import RunResult
 from reports.evidence.inference import average_together, is_flat, resampled, scaled
 from reports.evidence.paired import Pairs, difference, gains, paired_error, resplit_ratio
 from reports.evidence.scores import known, scores_of
@@ -68,7 +68,7 @@ def mean_difference(of_rows: Sequence[Pairs], score: str) -> Estimate | None:
     return average_together([difference(pairs, score) for pairs in kept])
 
 
-def unpaired_error(records: Sequence[RunRecord], score: str) -> float | None:
+def unpaired_error(records: Sequence[RunResult], score: str) -> float | None:
     """The sampling error of a difference to another score on the same test sets, as if that had other examples."""
     found = scores_of(records, score)
     return None if found.error is None or None in found.errors else found.error * 2**0.5

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from benchmarks.costs import ClosedForm, ModelSizes, Terms
-from benchmarks.spec import Row
+from benchmarks.experiment import Row
 from reports.evidence.published import Numbers, PrintedCost, as_decimal, is_printed_as, read_published
 from reports.evidence.records import Request
 from reports.evidence.statistics import printed

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.record import POOLED, RunRecord
-from benchmarks.spec import Benchmark, Column, Scale, Yardstick
+from benchmarks.experiment import Benchmark, Column, Scale
+from benchmarks.publication import Yardstick
+from benchmarks.results import POOLED, RunResult
 from reports.evidence.paired import Pairs, difference, level
 from reports.evidence.records import DEMO, Index, Request, by_definition, select
 from reports.evidence.scores import known, scores_of
@@ -127,18 +128,18 @@ def _leaks(benchmark: Benchmark, column: Column, scale: Scale) -> bool:
     return not benchmark.cell(benchmark.rows[0], column, scale, 0).grouped
 
 
-def _holds(record: RunRecord, evaluation: str) -> bool:
+def _holds(record: RunResult, evaluation: str) -> bool:
     """Whether a record has the scores that are asked for."""
     return evaluation != POOLED or bool(record.rounds[-1].pooled_scores)
 
 
-def _by_data(records: Sequence[RunRecord], evaluation: str) -> dict[Key, RunRecord]:
+def _by_data(records: Sequence[RunResult], evaluation: str) -> dict[Key, RunResult]:
     """Data's digest and seed -> record, of those that hold the scores that are asked for."""
     kept = (record for record in records if _holds(record, evaluation))
     return {(record.inputs["data"]["digest"], record.cell.seed): record for record in kept}
 
 
-def _split(record: RunRecord) -> tuple[object, ...]:
+def _split(record: RunResult) -> tuple[object, ...]:
     """How the record's clients came to their examples."""
     return record.cell.clients, record.cell.partition, record.cell.data_seed, record.cell.test_share
 
@@ -154,11 +155,11 @@ def lead(pairs: Pairs, score: str) -> Estimate:
     return difference(pairs, score) if _values(its, score) else level(own, score)
 
 
-def _values(records: Sequence[RunRecord], score: str) -> Sequence[float]:
+def _values(records: Sequence[RunResult], score: str) -> Sequence[float]:
     return known(scores_of(records, score).at())
 
 
-def _decided(yardstick: Yardstick, scored: Mapping[str, Mapping[Key, RunRecord]], score: str) -> Gate:
+def _decided(yardstick: Yardstick, scored: Mapping[str, Mapping[Key, RunResult]], score: str) -> Gate:
     failing, seeds = [], []
     for name, words in yardstick.rivals.items():
         own, its = scored[yardstick.row], scored[name]

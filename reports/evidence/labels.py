@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.record import VALIDATION, RunRecord
-from benchmarks.spec import JSON, Column
+from benchmarks.experiment import Column
+from benchmarks.results import RunResult
+from benchmarks.run_config import JSON, VALIDATION
 from reports import ReportError
 from reports.evidence.published import published_for
 from reports.evidence.records import Request
@@ -83,7 +84,7 @@ def label_range(report: Mapping[str, JSON], label: int) -> Range:
     return 100 * used / report["n_examples"], 100 * (used + report["unused"]) / report["n_examples"]
 
 
-def records_of(request: Request, column: Column) -> tuple[RunRecord, ...]:
+def records_of(request: Request, column: Column) -> tuple[RunResult, ...]:
     """A task's records in the order of seeds; each says what its clients hold."""
     found = (record for row in request.rows for record in request.records_of(row, column))
     return tuple(sorted(found, key=lambda record: record.cell.seed))
@@ -124,7 +125,7 @@ def shared(request: Request) -> Shared:
     return Shared(request, by_task)
 
 
-def distribution(record: RunRecord, column: Column, labels: Labels, published: _Printed) -> Distribution:
+def distribution(record: RunResult, column: Column, labels: Labels, published: _Printed) -> Distribution:
     """What a record's clients hold; ReportError where it does not say so, or holds other labels than those named."""
     report = record.partition
     try:
@@ -166,7 +167,7 @@ def _values(
     return tuple(values)
 
 
-def _test_gap(record: RunRecord, client: int, evaluation: str, n_test: int) -> float | None:
+def _test_gap(record: RunResult, client: int, evaluation: str, n_test: int) -> float | None:
     """Examples by which a client's test part misses the client's own share of its most frequent label.
 
     No record counts labels part by part. But the local majority answers one label, so its accuracy is that label's
@@ -183,10 +184,10 @@ def _test_gap(record: RunRecord, client: int, evaluation: str, n_test: int) -> f
     return min(abs(n_test * (float(accuracy) - count / sum(counts))) for count in frequent)
 
 
-def largest_seed_gap(records: Sequence[RunRecord]) -> float:
+def largest_seed_gap(records: Sequence[RunResult]) -> float:
     """Largest difference between seeds: of a client's label counts in examples, or of its mean score."""
 
-    def numbers(record: RunRecord) -> list[float]:
+    def numbers(record: RunResult) -> list[float]:
         report = record.partition
         rows: Iterable[Sequence[float]] = report["obtained_counts"] or [score[1:2] for score in report["scores"]]
         return [value for row in rows for value in row]
@@ -194,7 +195,7 @@ def largest_seed_gap(records: Sequence[RunRecord]) -> float:
     return max(max(values) - min(values) for values in zip(*map(numbers, records), strict=True))
 
 
-def label1_ranges(records: Iterable[RunRecord]) -> dict[str, Range]:
+def label1_ranges(records: Iterable[RunResult]) -> dict[str, Range]:
     """Task -> percent of label 1 in the real data of the task's newest record, at least and at most.
 
     As narrow as all partitions of those data allow. Tasks with scores or generated data are left out.

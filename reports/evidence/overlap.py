@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.record import RunRecord
+from benchmarks.results import RunResult
 
 
-def overlap_note(name: str, evaluation: str, records: Sequence[RunRecord]) -> str:
+def overlap_note(name: str, evaluation: str, records: Sequence[RunResult]) -> str:
     """A column's overlap in words, over the records that have some; "" where there is none, or none was measured.
 
     name: of the column. A record's `partition["overlap"][evaluation]` holds numbers of examples: "examples" that are

@@ -8,17 +8,17 @@ import numpy as np
 
 from benchmarks.measures import TRAIN_LOSS
 from benchmarks.predictions import IGNORED, predictions_file, read_predictions
-from benchmarks.record import POOLED, RunRecord
+from benchmarks.results import POOLED, RunResult
 from reports.evidence.inference import is_flat, resampled, with_sampling
 from reports.evidence.resampling import MEASURES, Answered, hierarchical, sampling_error
 from reports.evidence.scores import Scores, scores_of
 from reports.evidence.statistics import Estimate, root_mean_square
 
-Pairs = Sequence[tuple[RunRecord, RunRecord]]
+Pairs = Sequence[tuple[RunResult, RunResult]]
 UNPAIRED = "no answers kept: test sets' errors unpaired"
 
 
-def resplit_ratio(records: Sequence[RunRecord], evaluation: str = "test") -> float:
+def resplit_ratio(records: Sequence[RunResult], evaluation: str = "test") -> float:
     """n_test / n_train of the splits that seeds redraw: all of the pool that is not tested on counts as trained on.
 
     So two seeds share n_test / (n_test + n_train) of their tests, also where each draws a subset of a large pool anew.
@@ -113,7 +113,7 @@ def _same_examples(own: Answered, its: Answered) -> bool:
     return len(own.gold) == len(its.gold) and all(map(np.array_equal, own.gold, its.gold))
 
 
-def answered_by(record: RunRecord, evaluation: str, at: str) -> Answered | None:
+def answered_by(record: RunResult, evaluation: str, at: str) -> Answered | None:
     """What a record's clients answered on their test sets, or together ("pooled"), after the last or the chosen round.
 
     None without a file of answers beside the record; UserError where it is damaged.
@@ -142,7 +142,7 @@ def _stacked(parts: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def level(records: Sequence[RunRecord], score: str, at: str = "chosen") -> Estimate:
+def level(records: Sequence[RunResult], score: str, at: str = "chosen") -> Estimate:
     """A score itself, the mean over seeds in the metric's unit, by the rule that its test sets ask for."""
     found = scores_of(records, score)
     values, ratio = found.at(at), resplit_ratio(records, score.partition("/")[0])

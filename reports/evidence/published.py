@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from benchmarks.costs import Terms
-from benchmarks.spec import Published
+from benchmarks.publication import Published
 from fedsim.files import FileError, MissingFileError, read_text
 from reports import ReportError
 from reports.evidence.records import DEMO, Request

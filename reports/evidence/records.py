@@ -9,15 +9,16 @@ from itertools import product
 from typing import Protocol
 
 from benchmarks.costs import ClientCosts, WirePlan
-from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark, Cell, Column, Row, Scale
+from benchmarks.experiment import Benchmark, Column, Row, Scale
+from benchmarks.results import RunResult
+from benchmarks.run_config import RunConfig
 
 DEMO = "demo"  # the scale whose generated data say nothing of a paper
 PAPER = "paper"  # the scale of the paper's own encoder, at which its absolute numbers mean something
 _MACHINE = ("device", "precision", "threads")  # what the last bits of a result hang on
 
 
-def digests(record: RunRecord) -> dict[str, str]:
+def digests(record: RunResult) -> dict[str, str]:
     """Input name -> digest, or id of the cell that made it: what, with the definition, identifies a run.
 
     Without the earlier cell that the definition itself names, which is another for each seed and row.
@@ -26,7 +27,7 @@ def digests(record: RunRecord) -> dict[str, str]:
     return {name: known for name, known in record.known_by.items() if not (named and name == "initial")}
 
 
-def agree(own: RunRecord, its: RunRecord) -> bool:
+def agree(own: RunResult, its: RunResult) -> bool:
     """Whether two rows' records stand on the same data and weights: on the same inputs, of those that both are told by.
 
     Another encoder, where their definitions name two, is no reason against it.
@@ -36,24 +37,24 @@ def agree(own: RunRecord, its: RunRecord) -> bool:
     return all(ours[name] == theirs[name] for name in ours.keys() & theirs.keys() - named_apart)
 
 
-def paired(own: Sequence[RunRecord], others: Sequence[RunRecord]) -> list[tuple[RunRecord, RunRecord]]:
+def paired(own: Sequence[RunResult], others: Sequence[RunResult]) -> list[tuple[RunResult, RunResult]]:
     """The records of two rows, seed by seed, that stand on the same data and weights."""
     by_seed = {record.cell.seed: record for record in others}
     pairs = ((record, by_seed[record.cell.seed]) for record in own if record.cell.seed in by_seed)
     return [pair for pair in pairs if agree(*pair)]
 
 
-def is_partial(record: RunRecord) -> bool:
+def is_partial(record: RunResult) -> bool:
     """Whether some of the task's data were lacking."""
     return any(str(note).startswith("partial") for note in record.inputs["data"].get("notes", ()))
 
 
-def machine(record: RunRecord, *keys: str) -> tuple[str, ...]:
+def machine(record: RunResult, *keys: str) -> tuple[str, ...]:
     """What a run was computed on and in: device, precision and threads, or those of them that are named."""
     return tuple(str(record.environment.get(key)) for key in keys or _MACHINE)
 
 
-class Index(dict[str, list[RunRecord]]):
+class Index(dict[str, list[RunResult]]):
     """definition_id -> its records; not changed once it is made."""
 
     @cached_property
@@ -66,11 +67,11 @@ class Index(dict[str, list[RunRecord]]):
         return {kind: sorted(seeds) for kind, seeds in found.items()}
 
 
-def _kind(cell: Cell) -> tuple[str, str, str, str]:
+def _kind(cell: RunConfig) -> tuple[str, str, str, str]:
     return cell.task, cell.algorithm, cell.codec, cell.head
 
 
-def by_definition(records: Iterable[RunRecord]) -> Index:
+def by_definition(records: Iterable[RunResult]) -> Index:
     """definition_id -> its records in the order in which they finished, each run once.
 
     Of each task those of the newest engine version that any of its records has: versions are not compared.
@@ -85,7 +86,7 @@ def by_definition(records: Iterable[RunRecord]) -> Index:
     return indexed(run for run in runs.values() if run.cell.engine_version == newest[run.cell.task])
 
 
-def indexed(records: Iterable[RunRecord]) -> Index:
+def indexed(records: Iterable[RunResult]) -> Index:
     """All of the records, by definition."""
     index = Index()
     for record in records:
@@ -100,9 +101,9 @@ class Selection:
     diverged: those whose training left the finite numbers: they have no score, and are none of `records`.
     """
 
-    records: tuple[RunRecord, ...] = ()
+    records: tuple[RunResult, ...] = ()
     left_out: int = 0
-    diverged: tuple[RunRecord, ...] = ()
+    diverged: tuple[RunResult, ...] = ()
 
     @property
     def is_run(self) -> bool:
@@ -146,7 +147,7 @@ class Derive(Protocol):
         """examples: of all clients together; None where the bytes depend on them unknown, or on the texts' lengths."""
 
 
-DeriveClient = Callable[[Cell], ClientCosts | None]  # what one client's training costs by shapes; None where unknown
+DeriveClient = Callable[[RunConfig], ClientCosts | None]  # a client's costs by shapes; None where unknown
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ class Request:
 
     benchmark: Benchmark
     scale: Scale
-    records: tuple[RunRecord, ...]
+    records: tuple[RunResult, ...]
     rows: tuple[Row, ...]
     columns: tuple[Column, ...]
     score_at: str = "chosen"
@@ -190,7 +191,7 @@ class Request:
             for row, column in product(self.rows, self.columns)
         }
 
-    def records_of(self, row: Row, column: Column) -> tuple[RunRecord, ...]:
+    def records_of(self, row: Row, column: Column) -> tuple[RunResult, ...]:
         """Those of a cell that came to their end."""
         return self.selections[row.id, column.task].records
 
@@ -210,7 +211,7 @@ class Request:
 def request_for(
     benchmark: Benchmark,
     scale: Scale,
-    records: Iterable[RunRecord],
+    records: Iterable[RunResult],
     rows: Sequence[Row] = (),
     columns: Sequence[Column] = (),
     score_at: str = "chosen",

@@ -10,7 +10,8 @@ from functools import cached_property
 from itertools import product
 
 from benchmarks.costs import ClientCosts, Costing
-from benchmarks.spec import JSON, Row
+from benchmarks.experiment import Row
+from benchmarks.run_config import JSON
 from fedsim.files import read_json
 from reports import ReportError
 from reports.evidence.published import Numbers, is_printed_as, read_published

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchmarks.experiment import Column
 from benchmarks.measures import Metric, metric
-from benchmarks.record import RunRecord
-from benchmarks.spec import Column
+from benchmarks.results import RunResult
 from reports import ReportError
 from reports.evidence.statistics import mean, root_mean_square
 
@@ -23,7 +23,7 @@ def score_label(column: Column, score: str) -> str:
     return metric(score).label + (f" ({name})" if name else "")
 
 
-def round_scores(record: RunRecord, score: str) -> tuple[float | None, ...]:
+def round_scores(record: RunResult, score: str) -> tuple[float | None, ...]:
     """A score ("test/accuracy") or the training loss after every round, as recorded; None where it is undefined.
 
     ReportError where the record does not hold it.
@@ -91,7 +91,7 @@ class Scores:
         return tuple(mean(values) if values else None for values in self.by_round)
 
 
-def scores_of(records: Sequence[RunRecord], score: str) -> Scores:
+def scores_of(records: Sequence[RunResult], score: str) -> Scores:
     """A score ("test/f1"), or TRAIN_LOSS, of a cell's records; ReportError where one does not hold it."""
     values = tuple(round_scores(record, score) for record in records)
     sampling = tuple(record.sampling_error(score) for record in records)
@@ -104,13 +104,13 @@ def known(values: Sequence[float | None]) -> tuple[float, ...]:
     return tuple(value for value in values if value is not None)
 
 
-def best_by_seed(records: Sequence[RunRecord], score: str) -> dict[int, float]:
+def best_by_seed(records: Sequence[RunResult], score: str) -> dict[int, float]:
     """Seed -> the best score after any round, as recorded; seeds without any are left out."""
     best = {record.cell.seed: metric(score).best(round_scores(record, score)) for record in records}
     return {seed: value for seed, value in best.items() if value is not None}
 
 
-def round_reaching(record: RunRecord, score: str, target: float) -> int | None:
+def round_reaching(record: RunResult, score: str, target: float) -> int | None:
     """The first round whose score is as good as the target, as recorded; None where none is: such a run is censored."""
     measured = metric(score)
     goal = target - measured.sign * _ROUNDING

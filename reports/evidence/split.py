@@ -8,8 +8,9 @@ from functools import cached_property
 from pathlib import Path
 
 from benchmarks.costs import ClosedForm, Parts, SplitTerms
-from benchmarks.record import RunRecord
-from benchmarks.spec import Cell, Row
+from benchmarks.experiment import Row
+from benchmarks.results import RunResult
+from benchmarks.run_config import RunConfig
 from fedsim.files import read_json
 from reports import ReportError
 from reports.evidence.records import Request
@@ -74,7 +75,7 @@ class Split:
         of_rows = [(row, self._of_row(row, backbone, blocks)[1]) for row in self.rows]
         return {row.id: self._compared(row, terms, None) for row, terms in of_rows if terms is not None}
 
-    def _of_row(self, row: Row, backbone: str, blocks: int) -> tuple[Cell, SplitTerms | None]:
+    def _of_row(self, row: Row, backbone: str, blocks: int) -> tuple[RunConfig, SplitTerms | None]:
         """A row's cell at the paper's scale with an encoder, and its symbols."""
         request = self.request
         scales = tuple(
@@ -98,7 +99,7 @@ class Split:
                 found[row.id] = self._compared(row, terms, cost)
         return found
 
-    def _terms(self, cell: Cell, blocks: list[float], request: Request) -> SplitTerms | None:
+    def _terms(self, cell: RunConfig, blocks: list[float], request: Request) -> SplitTerms | None:
         """The symbols of one cell; its model's sizes are those that FedAvg's round gives."""
         benchmark, scale = request.benchmark, request.benchmark.scale(cell.scale)
         baseline = benchmark.row(benchmark.view.options["baseline"])
@@ -186,6 +187,6 @@ def _timed(path: Path) -> Mapping[str, Mapping[str, float]]:
         ) from None
 
 
-def _blocks(records: tuple[RunRecord, ...]) -> list[float]:
+def _blocks(records: tuple[RunResult, ...]) -> list[float]:
     """Blocks that each client trains on; one partition for all seeds."""
     return [float(client["train"]) for client in records[0].clients]

@@ -8,9 +8,9 @@ from fractions import Fraction
 from itertools import product
 from typing import Literal
 
+from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
-from benchmarks.record import RunRecord
-from benchmarks.spec import Column, Row
+from benchmarks.results import RunResult
 from reports import ReportError
 from reports.evidence.equations import Derived, derive_costs
 from reports.evidence.published import published_for
@@ -39,7 +39,7 @@ class Attempt:
         return f"round {self.rounds}" if self.is_reached else f"not within {self.rounds} rounds"
 
 
-def attempt(record: RunRecord, score: str, target: float, directions: Sequence[str] = ("up",)) -> Attempt:
+def attempt(record: RunResult, score: str, target: float, directions: Sequence[str] = ("up",)) -> Attempt:
     """The run's way to the target (as recorded), in these directions and all clients together."""
     reached = round_reaching(record, score, target)
     rounds = len(record.rounds) if reached is None else reached
@@ -133,7 +133,7 @@ class Targets:
         return next(found for found in self.of(kind, column) if found.row.id == row.id)
 
 
-def _targets(request: Request, column: Column, kind: Kind, baseline: Sequence[RunRecord]) -> Mapping[int, float]:
+def _targets(request: Request, column: Column, kind: Kind, baseline: Sequence[RunResult]) -> Mapping[int, float]:
     """Of each seed: the printed target, or the best that the baseline scores after any round."""
     if kind == "baseline":
         return best_by_seed(baseline, column.averaged)
@@ -145,10 +145,10 @@ def _targets(request: Request, column: Column, kind: Kind, baseline: Sequence[Ru
     return {record.cell.seed: wanted for records in rows for record in records}
 
 
-def _outcomes(request: Request, column: Column, kind: Kind, baseline: Sequence[RunRecord]) -> tuple[Outcome, ...]:
+def _outcomes(request: Request, column: Column, kind: Kind, baseline: Sequence[RunResult]) -> tuple[Outcome, ...]:
     targets, directions = _targets(request, column, kind, baseline), request.benchmark.paper.directions
 
-    def attempts(records: Sequence[RunRecord]) -> tuple[Attempt, ...]:
+    def attempts(records: Sequence[RunResult]) -> tuple[Attempt, ...]:
         seeds = ((record, targets.get(record.cell.seed)) for record in records)
         return tuple(attempt(one, column.averaged, target, directions) for one, target in seeds if target is not None)
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from benchmarks.costs import ModelSizes
-from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark, Column, Row
+from benchmarks.experiment import Benchmark, Column, Row
+from benchmarks.results import RunResult
 from reports import ReportError
 from reports.evidence.records import Request
 from reports.evidence.statistics import mean
 
 
-def ledger_bytes(record: RunRecord, direction: str) -> int:
+def ledger_bytes(record: RunResult, direction: str) -> int:
     """Payload bytes of all rounds in one direction ("up", "down"), summed over clients.
 
     ReportError where the ledger and the rounds' own sums differ: one of the two was changed.
@@ -33,14 +33,14 @@ def ledger_bytes(record: RunRecord, direction: str) -> int:
     return counted
 
 
-def bytes_until(record: RunRecord, rounds: int, directions: Sequence[str] = ("up",)) -> int:
+def bytes_until(record: RunResult, rounds: int, directions: Sequence[str] = ("up",)) -> int:
     """Payload bytes of the first rounds of all clients, without set-up; ReportError as `ledger_bytes`."""
     for way in directions:
         ledger_bytes(record, way)
     return sum(getattr(entry, f"{way}_bytes") for entry in record.rounds[:rounds] for way in directions)
 
 
-def values_until(record: RunRecord, rounds: int, directions: Sequence[str] = ("up",)) -> int:
+def values_until(record: RunResult, rounds: int, directions: Sequence[str] = ("up",)) -> int:
     """Numbers sent in the first rounds, whatever a codec made of them; counted as `bytes_until` counts."""
     return sum(row.values for row in record.ledger if 1 <= row.round <= rounds and row.direction in directions)
 
@@ -57,7 +57,7 @@ class Carried:
     messages: int
 
 
-def carried(record: RunRecord) -> tuple[Carried, ...]:
+def carried(record: RunResult) -> tuple[Carried, ...]:
     """A record's ledger by direction and kind, the set-up apart and first; ReportError as `ledger_bytes`."""
     for way in ("up", "down"):
         ledger_bytes(record, way)
@@ -97,7 +97,7 @@ class Cost:
         return self.up_bytes + self.down_bytes
 
 
-def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunRecord]) -> Cost | None:
+def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunResult]) -> Cost | None:
     """The mean cost of one cell's records; None where there are none. ReportError where one is damaged."""
     if not records:
         return None
@@ -132,7 +132,7 @@ class ClientTraffic:
     setup_bytes: float
 
 
-def client_traffic(records: Sequence[RunRecord]) -> ClientTraffic | None:
+def client_traffic(records: Sequence[RunResult]) -> ClientTraffic | None:
     """What one cell's clients sent and took; None where there are no records. ReportError where one is damaged."""
     if not records:
         return None

@@ -7,8 +7,8 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from benchmarks.experiment import Column, Row, Scale
 from benchmarks.measures import metric
-from benchmarks.spec import Column, Row, Scale
 from reports.evidence.published import published_for
 from reports.evidence.records import Request
 from reports.evidence.scores import known, scores_of

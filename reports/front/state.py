@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.spec import Paper
+from benchmarks.publication import Paper
 from reports.audit.checks import Finding
 from reports.claims.judge import Judgement
 from reports.pages.render import escape, table_line

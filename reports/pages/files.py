@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from benchmarks.record import write_bytes, write_text
+from benchmarks.results import write_bytes, write_text
 from fedsim.files import FileError, read_text
 from reports import ReportError
 from reports.pages.latex import latex

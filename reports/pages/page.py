@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.spec import JSON, Column, Row
+from benchmarks.experiment import Column, Row
+from benchmarks.run_config import JSON
 from reports.evidence.records import Request
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from benchmarks.spec import Column
+from benchmarks.experiment import Column
 from reports.pages.styles import MARKS, colour_of, lighter, mark_of
 from reports.pages.text import NOT_RUN
 

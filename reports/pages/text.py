@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, product
 
 from benchmarks.costs import byte_unit
+from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
-from benchmarks.record import RunRecord
-from benchmarks.spec import ENGINE_VERSION, Column, Row
+from benchmarks.results import RunResult
+from benchmarks.run_config import ENGINE_VERSION
 from reports.evidence.gate import gates, home, levels
 from reports.evidence.overlap import overlap_note
 from reports.evidence.records import Request, agree, digests, machine
@@ -166,7 +167,7 @@ def divergence_notes(request: Request) -> Iterator[str]:
             )
 
 
-def _records(request: Request, column: Column) -> list[RunRecord]:
+def _records(request: Request, column: Column) -> list[RunResult]:
     return [record for row in request.rows for record in request.records_of(row, column)]
 
 
@@ -232,13 +233,13 @@ def _selection_notes(request: Request) -> Iterator[str]:
             yield from _machine_notes(cell, request.records_of(row, column))
 
 
-def _begun_anew(records: Sequence[RunRecord]) -> bool:
+def _begun_anew(records: Sequence[RunResult]) -> bool:
     """Whether a stage from which they begin was trained more than once: its weights were no longer at hand."""
     begun = {(r.cell.initial.spec_id, r.inputs["initial"]["digest"]) for r in records if r.cell.initial is not None}
     return len(begun) > len({stage for stage, _ in begun})
 
 
-def _machine_notes(cell: str, records: Sequence[RunRecord]) -> Iterator[str]:
+def _machine_notes(cell: str, records: Sequence[RunResult]) -> Iterator[str]:
     """Which seeds of a cell were computed in which precision, on which kind of device, where they differ."""
     seeds: dict[tuple[str, ...], list[str]] = {}
     for record in records:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.record import RunRecord
+from benchmarks.results import RunResult
 from reports.evidence.records import Request
 
 INDEX, PROFILES, RECORDS = "index.html", "profiles.html", "records.html"
@@ -28,7 +28,7 @@ def cell_page(cell_id: str) -> str:
     return f"cells/{cell_id}.html"
 
 
-def record_copy(record: RunRecord) -> str:
+def record_copy(record: RunResult) -> str:
     """The copy of a record's own file."""
     return f"records/{record.file_name}"
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from benchmarks.record import RunRecord
+from benchmarks.results import RunResult
 from reports import ReportError
 from reports.site.addresses import INDEX, record_copy
 from reports.site.dossiers import dossier_pages
@@ -75,7 +75,7 @@ def _contents(material: Material) -> Iterator[tuple[str, bytes]]:
     yield MARK, f"{json.dumps(mark, indent=1)}\n".encode()
 
 
-def _file(record: RunRecord) -> bytes:
+def _file(record: RunResult) -> bytes:
     """A record's own file where it was read from one, as its checksum is of that."""
     path = None if record.folder is None else record.folder / record.file_name
     if path is not None and path.is_file():

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.measures import TRAIN_LOSS, metric
-from benchmarks.record import POOLED, RunRecord
-from benchmarks.spec import JSON
+from benchmarks.results import POOLED, RunResult
+from benchmarks.run_config import JSON
 from reports.evidence.scores import scores_of
 from reports.evidence.traffic import carried
 from reports.pages.text import NOTHING, human_bytes, human_seconds, number
@@ -36,7 +36,7 @@ class Sheet:
     lines: tuple[tuple[tuple[str, str], ...], ...]  # (text, sort key)
 
 
-def score_names(record: RunRecord) -> tuple[str, ...]:
+def score_names(record: RunResult) -> tuple[str, ...]:
     """Every score of a record ("test/f1", …), test first and those of all clients together last; the training loss."""
     if not record.rounds:
         return ()
@@ -55,12 +55,12 @@ def title_of(score: str) -> str:
     return ", ".join(filter(None, (found.label, where))) + (f" ({found.unit})" if found.unit else "")
 
 
-def by_round(record: RunRecord) -> dict[str, list[float | None]]:
+def by_round(record: RunResult) -> dict[str, list[float | None]]:
     """Score -> its value after every round, in its unit."""
     return {name: list(scores_of([record], name).shown[0]) for name in score_names(record)}
 
 
-def reached(record: RunRecord) -> Iterator[Fact]:
+def reached(record: RunResult) -> Iterator[Fact]:
     """What it reached at the round that counts, with the test set's sampling error."""
     for name in score_names(record):
         if name == TRAIN_LOSS or record.diverged:
@@ -71,7 +71,7 @@ def reached(record: RunRecord) -> Iterator[Fact]:
         yield Fact(title_of(name), text, "" if error is None else f"± {number(error)} test set")
 
 
-def cost_facts(record: RunRecord) -> Iterator[Fact]:
+def cost_facts(record: RunResult) -> Iterator[Fact]:
     """What it sent and how long it took."""
     found = carried(record)
     for way, name in (("up", "uplink"), ("down", "downlink")):
@@ -85,7 +85,7 @@ def cost_facts(record: RunRecord) -> Iterator[Fact]:
         yield Fact("training", human_seconds(record.timing["train_seconds"]), "wall time, beside other work")
 
 
-def ledger_sheet(record: RunRecord) -> Sheet:
+def ledger_sheet(record: RunResult) -> Sheet:
     """The ledger by direction and kind."""
     lines = tuple(
         (
@@ -106,7 +106,7 @@ def _count(value: int) -> tuple[str, str]:
     return f"{value:,}".replace(",", "\u202f"), str(value)
 
 
-def clients_sheet(record: RunRecord) -> Sheet:
+def clients_sheet(record: RunResult) -> Sheet:
     """Each client: its examples, and its scores at the round that counts."""
     parts = list(dict.fromkeys(key for client in record.clients for key in client if key != "client"))
     scores = record.rounds[record.chosen_round - 1].client_scores if record.rounds and not record.diverged else ()
@@ -130,7 +130,7 @@ def _shown(score: str, value: float | None) -> tuple[str, str]:
     return compact(found.shown(value), found.unit), repr(value)
 
 
-def rounds_sheet(record: RunRecord) -> Sheet:
+def rounds_sheet(record: RunResult) -> Sheet:
     """Every round: loss, scores, bytes."""
     found = by_round(record)
     names = [name for name in found if not name.startswith(f"{POOLED}/")]
@@ -145,7 +145,7 @@ def rounds_sheet(record: RunRecord) -> Sheet:
     return Sheet(("round", "clients", *map(title_of, names), "up", "down"), tuple(lines))
 
 
-def partition_sheet(record: RunRecord) -> Sheet | None:
+def partition_sheet(record: RunResult) -> Sheet | None:
     """Who holds what: each client's examples by label, asked for and obtained; None where labels are not counted."""
     counts, labels = record.partition.get("obtained_counts"), record.partition.get("label_ids")
     if not counts or not labels:
@@ -175,12 +175,12 @@ def flat(value: JSON, before: str = "") -> Iterator[tuple[str, str]]:
         yield before, "–" if value is None else str(value)
 
 
-def settings(record: RunRecord) -> list[tuple[str, str]]:
+def settings(record: RunResult) -> list[tuple[str, str]]:
     """Every field of the cell, with those of the cell that it begins from."""
     return list(flat(record.cell.to_json()))
 
 
-def identity(record: RunRecord) -> list[tuple[str, str]]:
+def identity(record: RunResult) -> list[tuple[str, str]]:
     """Ids and digests: what the record is known by."""
     found = [("cell_id", record.cell_id), ("definition_id", record.cell.definition_id)]
     found += [(f"inputs.{name}.digest", str(entry["digest"])) for name, entry in record.inputs.items()]
@@ -194,20 +194,20 @@ def identity(record: RunRecord) -> list[tuple[str, str]]:
     return [*found, ("schema", str(record.schema)), ("finished", record.finished)]
 
 
-def surroundings(record: RunRecord) -> list[tuple[str, str]]:
+def surroundings(record: RunResult) -> list[tuple[str, str]]:
     """Where and on what it ran, and what was timed."""
     timing = ((f"timing.{name}", f"{value:g}") for name, value in record.timing.items())
     return [*flat(record.environment), *timing]
 
 
-def command(place: Place, record: RunRecord) -> str:
+def command(place: Place, record: RunResult) -> str:
     """What computes this record again, where it is not finished."""
     words = ["python", "-m", "benchmarks", "run", place.request.benchmark.id, "--scale", record.cell.scale]
     words += ["--tasks", place.column.task, "--methods", place.row.id, "--seed", str(record.cell.seed)]
     return shlex.join(words)
 
 
-def seeds_beside(record: RunRecord, every: Sequence[RunRecord]) -> list[tuple[int, str]]:
+def seeds_beside(record: RunResult, every: Sequence[RunResult]) -> list[tuple[int, str]]:
     """(seed, page) of the nearest other seeds and this one, in their order."""
     nearest = sorted(every, key=lambda other: abs(other.cell.seed - record.cell.seed))[: MOST_SEEDS + 1]
     return [(each.cell.seed, cell_page(each.cell_id)) for each in sorted(nearest, key=lambda each: each.cell.seed)]

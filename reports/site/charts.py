@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from benchmarks.measures import Metric, metric
-from benchmarks.spec import JSON
+from benchmarks.run_config import JSON
 from reports.evidence.records import Request
 from reports.evidence.scores import scores_of
 from reports.evidence.statistics import mean, sample_sd

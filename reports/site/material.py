@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 
-from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark, Column, Deviation, Paper, Row
+from benchmarks.experiment import Benchmark, Column, Row
+from benchmarks.publication import Deviation, Paper
+from benchmarks.results import RunResult
 from reports.evidence.records import Request
 from reports.front.state import Headline, Standing, headlines
 
@@ -67,7 +68,7 @@ class Place:
     request: Request
     row: Row
     column: Column
-    records: tuple[RunRecord, ...]  # of all seeds
+    records: tuple[RunResult, ...]  # of all seeds
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Material:
     """
 
     dossiers: tuple[Dossier, ...]
-    records: tuple[RunRecord, ...]
+    records: tuple[RunResult, ...]
     scales: tuple[str, ...]
     revision: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)  # scale -> what it means, in words

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from benchmarks.measures import metric
-from benchmarks.record import RunRecord
+from benchmarks.results import RunResult
 from reports.front.state import Headline, Standing, claims_counted
 from reports.pages.text import NOTHING, human_bytes
 from reports.site.addresses import INDEX, PROFILES, RECORDS, cell_page, data_script, paper_page, table_page
@@ -156,7 +156,7 @@ def _counts(words: Sequence[str]) -> list[tuple[str, int]]:
     return [(word, words.count(word)) for word in sorted(set(words))]
 
 
-def _line(record: RunRecord, places: Sequence[Place]) -> dict[str, str]:
+def _line(record: RunResult, places: Sequence[Place]) -> dict[str, str]:
     first = places[0] if places else None
     score, value = first.column.averaged if first else "", None
     if score and not record.diverged:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Sequence
 
-from benchmarks.record import RunRecord
+from benchmarks.results import RunResult
 from reports.evidence.records import Request
 from reports.site import cells
 from reports.site.addresses import cell_page, data_script, table_page
@@ -72,7 +72,7 @@ def cell_pages(material: Material) -> Iterator[tuple[str, str]]:
         yield cell_page(record.cell_id), _cell(record, places, every, data if has_curves else "", material)
 
 
-def _seeds(every: Sequence[RunRecord]) -> dict[str, object]:
+def _seeds(every: Sequence[RunResult]) -> dict[str, object]:
     runs = [{"seed": record.cell.seed, "scores": cells.by_round(record)} for record in every]
     names = cells.score_names(max(every, key=lambda record: len(record.rounds)))
     titles = {name: cells.title_of(name) for name in names}
@@ -80,7 +80,7 @@ def _seeds(every: Sequence[RunRecord]) -> dict[str, object]:
     return {"spec": seeds_chart(), "seeds": runs, "choices": choices, "titles": titles}
 
 
-def _cell(record: RunRecord, places: Sequence[Place], every: Sequence[RunRecord], data: str, material: Material) -> str:
+def _cell(record: RunResult, places: Sequence[Place], every: Sequence[RunResult], data: str, material: Material) -> str:
     place = places[0] if places else None
     name = f"{place.row.name} on {place.column.name}" if place else f"{record.cell.algorithm} on {record.cell.task}"
     unused = record.partition.get("unused_share")

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from benchmarks.costs import Sent
+from benchmarks.experiment import Column, Row
 from benchmarks.measures import Metric, metric
-from benchmarks.record import RunRecord
-from benchmarks.spec import Column, Row
+from benchmarks.results import RunResult
 from reports.evidence.published import published_for
 from reports.evidence.records import PAPER, Request
 from reports.evidence.scores import known, score_label, scores_of
@@ -98,7 +98,7 @@ def _of(request: Request, row: Row, column: Column, scale: str) -> tuple[str, st
     return own.paper.name, own.place, own.id, scale, column.name, label, metric(column.averaged), row.name
 
 
-def _ids(records: Sequence[RunRecord]) -> tuple[str, ...]:
+def _ids(records: Sequence[RunResult]) -> tuple[str, ...]:
     return tuple(record.cell_id for record in records)
 
 

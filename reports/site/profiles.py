@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
-from benchmarks.spec import Column, Row
 from reports.evidence.records import Request
 from reports.evidence.scores import known, scores_of
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
-from benchmarks.record import RunRecord
-from benchmarks.spec import Column, Row
+from benchmarks.results import RunResult
 from reports.evidence.records import Request
 from reports.evidence.scores import score_label
 from reports.evidence.traffic import Cost
@@ -126,7 +126,7 @@ def _entry(comparison: Comparison, row: Row, column: Column, score: str, best: f
     return Entry(compact_score(result), reported, sort, link, title, kind)
 
 
-def _link(records: Sequence[RunRecord]) -> str:
+def _link(records: Sequence[RunResult]) -> str:
     return cell_page(min(records, key=lambda record: record.cell.seed).cell_id) if records else ""
 
 

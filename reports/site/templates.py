@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from benchmarks.spec import JSON
+from benchmarks.run_config import JSON
 from reports.front.state import AGAINST, FOR
 from reports.pages.styles import colour_of
 from reports.pages.text import DAGGER

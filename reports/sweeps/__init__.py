@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from benchmarks.experiment import Benchmark, Scale
 from benchmarks.measures import metric
-from benchmarks.spec import Benchmark, Scale
 from reports.pages.plots import finish, mark, panels_of, say_not_run, tidy
 
 LAYER, RATE = "options.critical_layer", "training.learning_rate"

@@ -11,7 +11,7 @@ import importlib
 from functools import partial
 from typing import Any
 
-from benchmarks.spec import Benchmark
+from benchmarks.experiment import Benchmark
 from reports.evidence.records import Request
 from reports.pages.page import Page
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.measures import metric
-from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark, Column, Published, Row, Scale
+from benchmarks.publication import Published
+from benchmarks.results import RunResult
 from reports import ReportError
 from reports.evidence.inference import LEVEL, average_of, confidence, smallest_margin
 from reports.evidence.paired import level
@@ -156,7 +157,7 @@ def scores_shown(request: Request, column: Column) -> tuple[str, ...]:
     return column.scores + tuple(score for score in column.beside if _holding(records, score))
 
 
-def _holding(records: Sequence[RunRecord], score: str) -> list[RunRecord]:
+def _holding(records: Sequence[RunResult], score: str) -> list[RunResult]:
     return [record for record in records if set(round_scores(record, score)) != {None}]
 
 
@@ -168,7 +169,7 @@ def _difference(ours: float | None, published: float | None) -> float | None:
 
 
 def _score(
-    records: Sequence[RunRecord], score: str, score_at: str, entry: Published | None, comparable: bool, beside: bool
+    records: Sequence[RunResult], score: str, score_at: str, entry: Published | None, comparable: bool, beside: bool
 ) -> ScoreResult:
     published, derivation = (entry.value, entry.derivation) if entry else (None, "")
     found = scores_of(records, score)

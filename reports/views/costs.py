@@ -15,7 +15,8 @@ from functools import partial
 import pandas as pd
 
 from benchmarks.costs import Terms
-from benchmarks.spec import JSON, Row
+from benchmarks.experiment import Row
+from benchmarks.run_config import JSON
 from reports.evidence.equations import Closed, Costs
 from reports.evidence.published import is_printed_as, places_of
 from reports.evidence.statistics import printed

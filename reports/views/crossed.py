@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
+from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
-from benchmarks.spec import Column, Row
 from reports.evidence.records import Request
 from reports.evidence.scores import score_label
 from reports.evidence.traffic import Cost

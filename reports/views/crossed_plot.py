@@ -8,8 +8,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from benchmarks.experiment import Column
 from benchmarks.measures import metric
-from benchmarks.spec import Column
 from reports.evidence.scores import score_label
 from reports.pages.plots import finish, new_figure
 from reports.views.crossed import Crossed, Method

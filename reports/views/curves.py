@@ -14,8 +14,9 @@ from itertools import product
 
 import pandas as pd
 
+from benchmarks.experiment import Column, Row
 from benchmarks.measures import TRAIN_LOSS, metric
-from benchmarks.spec import JSON, Column, Row
+from benchmarks.run_config import JSON
 from reports import ReportError
 from reports.evidence.published import published_for
 from reports.evidence.records import Request

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
-from benchmarks.spec import Column, Row
 from reports.evidence.records import PAPER
 from reports.evidence.scores import Scores
 from reports.pages.plots import finish, measured, method_mark, panels_of, say_not_run, tidy

@@ -13,8 +13,9 @@ from itertools import product
 
 import pandas as pd
 
-from benchmarks.record import RunRecord
-from benchmarks.spec import JSON, Column, Row
+from benchmarks.experiment import Column, Row
+from benchmarks.results import RunResult
+from benchmarks.run_config import JSON
 from reports.evidence.inference import confidence
 from reports.evidence.paired import difference
 from reports.evidence.records import Request, paired
@@ -90,7 +91,7 @@ def _gain(request: Request, row: Row, column: Column, reference: Row, part: Row)
     base, beside = (request.records_of(rival, column) for rival in (reference, part))
     ours = known(scores_of(own, score).at(request.score_at))
 
-    def over(records: Sequence[RunRecord], rivals: Sequence[RunRecord]) -> Estimate | None:
+    def over(records: Sequence[RunResult], rivals: Sequence[RunResult]) -> Estimate | None:
         pairs = paired(records, rivals)
         return difference(pairs, score, request.score_at) if pairs else None
 

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
-from benchmarks.spec import Column, Row
 from reports.evidence.scores import score_label
 from reports.pages.plots import finish, measured, method_mark, methods_down, panels_of, say_not_run
 from reports.pages.text import dagger_note, row_name

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pandas as pd
 
-from benchmarks.spec import JSON
+from benchmarks.run_config import JSON
 from reports.evidence.labels import SORTED, Distribution, Part, Shared, labels_of, largest_seed_gap, records_of, shared
 from reports.evidence.records import DEMO, Request
 from reports.evidence.statistics import printed

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
+from benchmarks.experiment import Row
 from benchmarks.measures import metric
-from benchmarks.spec import Row
 from reports.evidence.published import MEGABYTE  # as the paper's axis is read
 from reports.evidence.records import PAPER, Request
 from reports.evidence.scores import score_label

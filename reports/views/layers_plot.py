@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from benchmarks.spec import Column
+from benchmarks.experiment import Column
 from reports.evidence.published import MEGABYTE
 from reports.evidence.records import PAPER
 from reports.evidence.scores import score_label, unit_of

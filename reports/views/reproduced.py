@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
-from benchmarks.record import RunRecord
-from benchmarks.spec import Scale
+from benchmarks.experiment import Scale
+from benchmarks.results import RunResult
 from reports.evidence.inference import LEVEL, moved, similar
 from reports.evidence.published import places_of
 from reports.evidence.records import PAPER
@@ -26,7 +26,7 @@ RULE = (
 )
 
 
-def is_comparable(scale: Scale, records: Sequence[RunRecord]) -> bool:
+def is_comparable(scale: Scale, records: Sequence[RunResult]) -> bool:
     """Whether records may be held against print: paper scale, as defined, on whole data without skipped rows."""
     if scale.id != PAPER or scale.changed:
         return False

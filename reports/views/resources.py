@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 import pandas as pd
 
 from benchmarks.costs import ClientCosts
-from benchmarks.spec import JSON, Row
+from benchmarks.experiment import Row
+from benchmarks.run_config import JSON
 from reports.evidence.resources import MEBIBYTE, MEGABYTES, SECONDS, SENT, WORK, Resources
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
 from reports.pages.text import NOTHING, ONE_TIME, human_bytes, not_run, notes_under, number, row_name

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from benchmarks.spec import Row
+from benchmarks.experiment import Row
 from reports.evidence.resources import SENT, WORK, Resources
 from reports.pages.plots import DIAMOND, finish, mark, methods_down, new_figure
 from reports.pages.text import dagger_note, row_name

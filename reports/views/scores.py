@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pandas as pd
 
+from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
-from benchmarks.spec import JSON, Column, Row
+from benchmarks.run_config import JSON
 from reports.evidence.published import AVERAGE
 from reports.evidence.records import Request
 from reports.evidence.resources import Resources

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from benchmarks.spec import Column, Row
+from benchmarks.experiment import Column, Row
 from reports.evidence.records import PAPER
 from reports.evidence.scores import score_label, unit_of
 from reports.pages.plots import DECADES, fill, finish, new_figure, say_not_run, tidy, variant_fill

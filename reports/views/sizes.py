@@ -13,8 +13,9 @@ from itertools import product
 
 import pandas as pd
 
-from benchmarks.record import RunRecord
-from benchmarks.spec import JSON, Column, Row
+from benchmarks.experiment import Column, Row
+from benchmarks.results import RunResult
+from benchmarks.run_config import JSON
 from reports.evidence.published import published_for
 from reports.evidence.records import Request
 from reports.evidence.statistics import printed
@@ -74,7 +75,7 @@ def join(request: Request) -> Sizes:
 
 def _parts(request: Request, row: Row, column: Column, known: Mapping[tuple[str, str, str], float]) -> Iterator[Part]:
     cell = request.benchmark.cell(row, column, request.scale, 0)
-    records: tuple[RunRecord, ...] = request.records_of(row, column)
+    records: tuple[RunResult, ...] = request.records_of(row, column)
     obtained = list(records[0].partition["sizes"]) if records else None
     wanted = cell.partition.get("sizes") or [1] * cell.clients
     for client in range(cell.clients):

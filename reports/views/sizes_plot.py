@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from benchmarks.spec import Column
+from benchmarks.experiment import Column
 from reports.pages.plots import DIAMOND, fill, finish, measured, panels_of, say_not_run, tidy
 from reports.views.sizes import Sizes
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
-from benchmarks.spec import JSON
+from benchmarks.run_config import JSON
 from reports.evidence.split import SHARED, WAYS, Compared, Split
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
 from reports.pages.text import NOT_RUN, NOTHING, human_bytes, notes_under, number, row_name

@@ -11,8 +11,9 @@ from fractions import Fraction
 
 import pandas as pd
 
+from benchmarks.experiment import Column
 from benchmarks.measures import metric
-from benchmarks.spec import JSON, Column
+from benchmarks.run_config import JSON
 from reports.evidence.equations import Derived
 from reports.evidence.published import as_decimal
 from reports.evidence.scores import score_label

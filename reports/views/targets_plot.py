@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from benchmarks.spec import Column
+from benchmarks.experiment import Column
 from reports.evidence.records import PAPER
 from reports.evidence.targets import Kind, Outcome, Targets, is_comparable
 from reports.pages.plots import (

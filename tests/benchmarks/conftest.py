@@ -15,19 +15,19 @@ import pytest
 import benchmarks.results
 from benchmarks import federation, scoring
 from benchmarks.cli.main import main
-from benchmarks.customise import with_settings
 from benchmarks.events import Event
+from benchmarks.experiment import with_settings
 from benchmarks.predictions import Predictions
-from benchmarks.record import RunRecord
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
-from benchmarks.settings import Settings
-from benchmarks.spec import Cell
+from benchmarks.results import RunResult
+from benchmarks.run_config import RunConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.token_cache import TokenCache
 from benchmarks.tuning import Search
 
 TABLE = "fedsplitbert-table3"
 
-CellsOf = Callable[..., list[Cell]]
+CellsOf = Callable[..., list[RunConfig]]
 Words = Callable[..., list[str]]
 
 
@@ -52,7 +52,7 @@ def cells_of() -> CellsOf:
 
     def build(
         methods: Sequence[str], *changes: str, tasks: Sequence[str] = ("mrpc",), scale: str = "demo"
-    ) -> list[Cell]:
+    ) -> list[RunConfig]:
         table = with_settings(benchmark(TABLE), changes)
         chosen = table.cells(scale_of(table, scale), [0], rows_of(table, list(methods)), columns_of(table, list(tasks)))
         return [cell for _, _, cell in chosen]
@@ -143,8 +143,8 @@ def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings(results_dir=tmp_path / "results", device="cpu")
+def settings(tmp_path: Path) -> RunOptions:
+    return RunOptions(results_dir=tmp_path / "results", device="cpu")
 
 
 class Killed(BaseException):
@@ -179,13 +179,13 @@ def killed_before_step() -> Callable[[int], AbstractContextManager[None]]:
 
 
 @pytest.fixture(scope="session")
-def training_labels() -> Callable[[RunRecord, Mapping[tuple[int, str], Predictions]], np.ndarray]:
+def training_labels() -> Callable[[RunResult, Mapping[tuple[int, str], Predictions]], np.ndarray]:
     """How many of each label every client trained on, [clients, classes], by a record and its predictions alone.
 
     What a client was scored on of its own examples, it held back: these are "test" and "validation" unless central.
     """
 
-    def count(record: RunRecord, kept: Mapping[tuple[int, str], Predictions]) -> np.ndarray:
+    def count(record: RunResult, kept: Mapping[tuple[int, str], Predictions]) -> np.ndarray:
         assert record.cell.holdout == "test", "the test sets of a cell for tuning are held back, and not kept"
         labels = record.partition["label_ids"]
         found = np.zeros((len(record.clients), max(labels) + 1), dtype=np.int64)

@@ -12,7 +12,7 @@ import pytest
 from benchmarks import api
 from benchmarks.cli.select import Selection
 from benchmarks.events import CellFinished, CellStarted
-from benchmarks.record import RunRecord
+from benchmarks.results import RunResult
 
 ROOT = Path(__file__).parents[2]
 SHORT = {"training.rounds": 2, "training.local_epochs": 1, "training.max_length": 16, "training.batch_size": 64}
@@ -28,7 +28,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def records(results: Path) -> list[RunRecord]:
+def records(results: Path) -> list[RunResult]:
     return api.run(chosen_part(), api.settings(results, workers=1, device="cpu"))
 
 
@@ -40,7 +40,7 @@ def test_a_selection_takes_a_number_of_seeds_or_the_seeds(seeds: int | Sequence[
     assert [cell.seed for _, _, cell in part.cells()] == expected
 
 
-def test_a_run_finds_what_is_finished(records: list[RunRecord], results: Path, events) -> None:
+def test_a_run_finds_what_is_finished(records: list[RunResult], results: Path, events) -> None:
     assert [record.cell for record in records] == [cell for _, _, cell in chosen_part().cells()]
     again = api.run(chosen_part(), api.settings(results, workers=1, device="cpu"), events)
     assert [found.reused for found in events.of(CellFinished)] == [True, True]
@@ -50,7 +50,7 @@ def test_a_run_finds_what_is_finished(records: list[RunRecord], results: Path, e
     assert loaded == {record.cell_id: record.outcome for record in records}
 
 
-def test_scores_are_those_of_the_records(records: list[RunRecord]) -> None:
+def test_scores_are_those_of_the_records(records: list[RunResult]) -> None:
     found = api.scores(records, chosen_part()).set_index(["method", "evaluation", "metric"])
     fedavg = records[1]
     assert found.loc[("fedavg", "test", "f1"), "score"] == fedavg.score("test/f1", "chosen")
@@ -64,7 +64,7 @@ def test_scores_are_those_of_the_records(records: list[RunRecord]) -> None:
     assert found.loc[("local-majority", "test", "f1"), "uplink"] == 0
 
 
-def test_curves_and_payloads_agree_on_bytes(records: list[RunRecord]) -> None:
+def test_curves_and_payloads_agree_on_bytes(records: list[RunResult]) -> None:
     curves, ledger = api.curves(records), api.payloads(records)
     by_round = curves[(curves.algorithm == "fedavg") & (curves.metric == "f1") & (curves.evaluation == "test")]
     assert list(by_round["round"]) == [1, 2]
@@ -75,17 +75,17 @@ def test_curves_and_payloads_agree_on_bytes(records: list[RunRecord]) -> None:
         assert sent[sent.direction == "down"]["bytes"].sum() == line.downlink
 
 
-def test_a_plan_is_what_was_measured(records: list[RunRecord]) -> None:
+def test_a_plan_is_what_was_measured(records: list[RunResult]) -> None:
     plan = api.plan(records[1].cell)
     assert (plan.up_bytes, plan.down_bytes) == (records[1].rounds[0].up_bytes, records[1].rounds[0].down_bytes)
 
 
-def test_the_table_in_long_form(records: list[RunRecord]) -> None:
+def test_the_table_in_long_form(records: list[RunResult]) -> None:
     frame = api.table(chosen_part(), records).query("row == 'fedavg' and score == 'test/accuracy'")
     assert frame.ours.item() == pytest.approx(100 * (records[1].score("test/accuracy") or 0.0))
 
 
-def test_predictions_lie_beside_records(records: list[RunRecord], results: Path) -> None:
+def test_predictions_lie_beside_records(records: list[RunResult], results: Path) -> None:
     assert set(api.predictions(records[0])) >= {(client, "test") for client in range(3)}
     assert api.run_cell(records[0].cell, api.settings(results, device="cpu")).outcome == records[0].outcome
 

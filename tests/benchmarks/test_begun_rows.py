@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.cli.main import main
-from benchmarks.customise import with_settings
-from benchmarks.record import read_records
+from benchmarks.experiment import with_settings
 from benchmarks.registry import benchmark
+from benchmarks.results import read_results
 from reports.evidence.records import Request
 from reports.pages.text import _selection_notes
 
@@ -20,6 +20,6 @@ def test_each_seed_of_a_begun_row_counts(tmp_path: Path) -> None:
     )
     table = with_settings(benchmark("fedsplitbert-table3"), short[1::2])
     rows = tuple(row for row in table.rows if row.id in ("fedavg", "fedavg-prior"))
-    request = Request(table, table.scale("demo"), tuple(read_records(tmp_path / "records")), rows, table.columns[:1])
+    request = Request(table, table.scale("demo"), tuple(read_results(tmp_path / "records")), rows, table.columns[:1])
     assert [len(request.records_of(row, table.columns[0])) for row in rows] == [2, 2]
     assert not [note for note in _selection_notes(request) if "different data" in note or "left out" in note]

@@ -10,11 +10,11 @@ import pytest
 
 from benchmarks.errors import UserError
 from benchmarks.federation import build_clients, load_inputs
+from benchmarks.run_config import RunConfig, TrainConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.runner import run_cell
-from benchmarks.settings import Settings
-from benchmarks.spec import Cell, Training
 
-CELL = Cell(
+CELL = RunConfig(
     scale="demo",
     task="arsarcasm",
     task_version=1,
@@ -24,14 +24,14 @@ CELL = Cell(
     partition={"scheme": "dirichlet", "alpha": 1.0},
     algorithm="fedavg",
     options={},
-    training=Training(rounds=1, learning_rate=2e-3, batch_size=16, max_length=32, precision="fp32"),
+    training=TrainConfig(rounds=1, learning_rate=2e-3, batch_size=16, max_length=32, precision="fp32"),
     seed=0,
     test_share=0.0,
 )
 
 
 def test_clients_keep_nothing_back_and_share_the_test_set() -> None:
-    settings = Settings()
+    settings = RunOptions()
     inputs = load_inputs(CELL, settings)
     clients, report = build_clients(CELL, inputs, settings)
     assert sum(len(client.train) for client in clients) == len(inputs.data.pool) - report.unused
@@ -42,7 +42,7 @@ def test_clients_keep_nothing_back_and_share_the_test_set() -> None:
 
 
 def test_a_part_of_the_test_set_is_the_same_for_all_cells() -> None:
-    settings = Settings()
+    settings = RunOptions()
     found = []
     for seed in (0, 1):
         cell = replace(CELL, seed=seed, central_share=0.25)
@@ -55,7 +55,7 @@ def test_a_part_of_the_test_set_is_the_same_for_all_cells() -> None:
 
 
 def test_validation_is_a_share_of_the_training_part_and_leaves_the_test_set_alone() -> None:
-    settings = Settings()
+    settings = RunOptions()
     cell = replace(CELL, holdout="validation")
     clients, _ = build_clients(cell, load_inputs(cell, settings), settings)
     for client in clients:
@@ -66,18 +66,18 @@ def test_validation_is_a_share_of_the_training_part_and_leaves_the_test_set_alon
 def test_a_share_beside_a_central_test_set_is_refused() -> None:
     cell = replace(CELL, test_share=0.2)
     with pytest.raises(UserError, match="test_share: expected 0, as the test set is central for the task arsarcasm"):
-        build_clients(cell, load_inputs(cell, Settings()), Settings())
+        build_clients(cell, load_inputs(cell, RunOptions()), RunOptions())
 
 
 def test_no_share_without_a_central_test_set_is_refused() -> None:
     cell = replace(CELL, task="mrpc")
     with pytest.raises(UserError, match=r"test_share: expected a share in \(0, 1\) for the task mrpc, found 0.0"):
-        build_clients(cell, load_inputs(cell, Settings()), Settings())
+        build_clients(cell, load_inputs(cell, RunOptions()), RunOptions())
 
 
 def test_records_of_a_global_and_of_a_personal_method(tmp_path: Path) -> None:
     records = {
-        name: run_cell(replace(CELL, algorithm=name, options=options), Settings(results_dir=tmp_path), lambda _: None)
+        name: run_cell(replace(CELL, algorithm=name, options=options), RunOptions(results_dir=tmp_path), lambda _: None)
         for name, options in (("fedavg", {}), ("fedsplitbert", {"critical_layer": 2}), ("local_majority", {}))
     }
     assert {record.examples("test") for record in records.values()} == {120}
@@ -93,7 +93,7 @@ def test_records_of_a_global_and_of_a_personal_method(tmp_path: Path) -> None:
 
 def test_validation_parts_are_each_clients_own_in_errors_and_counts(tmp_path: Path) -> None:
     cell = replace(CELL, holdout="validation")
-    record = run_cell(cell, Settings(results_dir=tmp_path), lambda _: None)
+    record = run_cell(cell, RunOptions(results_dir=tmp_path), lambda _: None)
     sizes = [client["test"] for client in record.clients]
     shares = [scores["test"]["accuracy"] for scores in record.rounds[-1].client_scores]
     assert len(set(sizes)) > 1

@@ -13,17 +13,17 @@ import safetensors.numpy
 from benchmarks.errors import UserError
 from benchmarks.federation import build_clients, load_inputs
 from benchmarks.predictions import Predictions, pack_predictions, read_predictions
-from benchmarks.record import RunRecord
+from benchmarks.results import RunResult
+from benchmarks.run_config import RunConfig, TrainConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.runner import run_cell
 from benchmarks.scoring import scores
-from benchmarks.settings import Settings
-from benchmarks.spec import Cell, Training
 from benchmarks.sweeps.plan import scored_at
 from benchmarks.tasks import task
 from fedsim.data import IGNORED
 from fedsim.objectives import build_objective
 
-CELL = Cell(
+CELL = RunConfig(
     scale="demo",
     task="scierc",
     task_version=1,
@@ -33,7 +33,7 @@ CELL = Cell(
     partition={"scheme": "equal"},
     algorithm="central",
     options={},
-    training=Training(rounds=3, learning_rate=1e-3, batch_size=8, max_length=12, precision="fp32", local_epochs=2),
+    training=TrainConfig(rounds=3, learning_rate=1e-3, batch_size=8, max_length=12, precision="fp32", local_epochs=2),
     seed=0,
     test_share=0.0,
     head="tokens",
@@ -52,15 +52,15 @@ CASES = {
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, RunRecord]]:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, RunResult]]:
     """The records' folder, and the record of each case."""
-    settings = Settings(results_dir=tmp_path_factory.mktemp("central"), device="cpu")
+    settings = RunOptions(results_dir=tmp_path_factory.mktemp("central"), device="cpu")
     return settings.records_dir, {name: run_cell(cell, settings, lambda _: None) for name, cell in CASES.items()}
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_round_is_chosen_by_the_central_validation_set(
-    case: str, finished: tuple[Path, dict[str, RunRecord]]
+    case: str, finished: tuple[Path, dict[str, RunResult]]
 ) -> None:
     record = finished[1][case]
     metric = task(record.cell.task).metrics[0]
@@ -75,7 +75,7 @@ def test_a_round_is_chosen_by_the_central_validation_set(
 
 
 @pytest.mark.parametrize(("case", "least"), [("tags", 0.3), ("labels", 0.6)])  # the majority's are 0 and 0.33
-def test_it_learns(case: str, least: float, finished: tuple[Path, dict[str, RunRecord]]) -> None:
+def test_it_learns(case: str, least: float, finished: tuple[Path, dict[str, RunResult]]) -> None:
     record = finished[1][case]
     metric = task(record.cell.task).metrics[0]
     assert record.rounds[-1].train_loss < record.rounds[0].train_loss / 2
@@ -84,11 +84,11 @@ def test_it_learns(case: str, least: float, finished: tuple[Path, dict[str, RunR
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_recorded_scores_come_out_of_what_was_kept(case: str, finished: tuple[Path, dict[str, RunRecord]]) -> None:
+def test_the_recorded_scores_come_out_of_what_was_kept(case: str, finished: tuple[Path, dict[str, RunResult]]) -> None:
     folder, record = finished[0], finished[1][case]
     of = task(record.cell.task)
     objective = build_objective(of.objective, of.classes)
-    clients, _ = build_clients(record.cell, load_inputs(record.cell, Settings()), Settings())
+    clients, _ = build_clients(record.cell, load_inputs(record.cell, RunOptions()), RunOptions())
     kept = read_predictions(folder, record)
     assert kept.keys() == {(client.id, name) for client in clients for name in ("validation", "test")}
     for client in clients:
@@ -118,7 +118,7 @@ def asked_alone(own: Predictions) -> list[list[int]]:
     return rows
 
 
-def test_tags_take_little_room(finished: tuple[Path, dict[str, RunRecord]]) -> None:
+def test_tags_take_little_room(finished: tuple[Path, dict[str, RunResult]]) -> None:
     folder, record = finished[0], finished[1]["tags"]
     words = sum(len(text) for part in task("scierc").generate(0).central.values() for text in part.texts)
     arrays = 1 + len(record.rounds)  # gold and the answers of three rounds: a byte a word
@@ -131,7 +131,7 @@ def test_tags_take_little_room(finished: tuple[Path, dict[str, RunRecord]]) -> N
 
 @pytest.mark.parametrize(("tags", "kind"), [(13, np.int8), (128, np.int8), (129, np.int16)])
 def test_tags_of_logits_that_are_not_finite_are_none(tags: int, kind: type) -> None:
-    clients, _ = build_clients(CELL, load_inputs(CELL, Settings()), Settings())
+    clients, _ = build_clients(CELL, load_inputs(CELL, RunOptions()), RunOptions())
     client = replace(clients[0], evaluation={"test": clients[0].evaluation["test"]})
     subset = client.evaluation["test"]
     answers = np.ones((*subset.references.shape, tags), np.float32)
@@ -146,7 +146,7 @@ def test_tags_of_logits_that_are_not_finite_are_none(tags: int, kind: type) -> N
 @pytest.mark.parametrize("name", CASES)
 def test_trials_are_scored_on_the_validation_set_and_see_no_test(name: str) -> None:
     table, tuning = CASES[name], replace(CASES[name], holdout="validation")
-    settings = Settings()
+    settings = RunOptions()
     (whole, _), (tried, _) = (build_clients(cell, load_inputs(cell, settings), settings) for cell in (table, tuning))
     for own, its in zip(whole, tried, strict=True):
         assert own.train.indices.tolist() == its.train.indices.tolist()
@@ -158,7 +158,7 @@ def test_trials_are_scored_on_the_validation_set_and_see_no_test(name: str) -> N
 
 def test_the_record_of_a_trial_says_that_its_set_is_central(tmp_path: Path) -> None:
     cell = replace(CASES["own models"], holdout="validation", training=replace(CELL.training, rounds=1, local_epochs=1))
-    record = run_cell(cell, Settings(results_dir=tmp_path, device="cpu"), lambda _: None)
+    record = run_cell(cell, RunOptions(results_dir=tmp_path, device="cpu"), lambda _: None)
     assert record.examples("test") == len(task("scierc").generate(0).central["validation"])
     assert record.own_examples("test") == (0, 0)
     assert record.chosen_by == ""
@@ -174,15 +174,15 @@ def test_a_share_beside_a_central_validation_set_is_refused() -> None:
     with pytest.raises(
         UserError, match="validation_share: expected 0, as the validation set is central for the task sci"
     ):
-        build_clients(cell, load_inputs(cell, Settings()), Settings())
+        build_clients(cell, load_inputs(cell, RunOptions()), RunOptions())
     cell = replace(CELL, test_share=0.2)
     with pytest.raises(UserError, match="test_share: expected 0, as the test set is central for the task scierc"):
-        build_clients(cell, load_inputs(cell, Settings()), Settings())
+        build_clients(cell, load_inputs(cell, RunOptions()), RunOptions())
 
 
 def test_a_share_of_the_training_set_leaves_the_central_sets_whole() -> None:
     cell = replace(CELL, partition={"scheme": "equal", "share": 0.25})
-    inputs = load_inputs(cell, Settings())
-    ((client,), report) = build_clients(cell, inputs, Settings())
+    inputs = load_inputs(cell, RunOptions())
+    ((client,), report) = build_clients(cell, inputs, RunOptions())
     assert (report.n_examples, report.sizes, report.unused) == (240, (60,), 180)
     assert len(client.evaluation["test"]) >= len(inputs.data.central["test"])

@@ -13,23 +13,23 @@ from typing import Any
 
 import pytest
 
-from benchmarks import settings as settings_module
-from benchmarks.cell import Cell, Training
+from benchmarks import run_options as settings_module
 from benchmarks.errors import UserError
 from benchmarks.events import CellStarted, RoundFinished, Trained
 from benchmarks.executors import clients
 from benchmarks.executors.clients import ClientTasks
 from benchmarks.executors.slots import default_workers
 from benchmarks.progress import ProgressDisplay
+from benchmarks.run_config import RunConfig, TrainConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.runner import run_cell
-from benchmarks.settings import Settings
 
-TRAINING = Training(rounds=2, learning_rate=2e-3, batch_size=16, max_length=32, precision="fp32")
+TRAINING = TrainConfig(rounds=2, learning_rate=2e-3, batch_size=16, max_length=32, precision="fp32")
 LABELS = {"scheme": "sizes", "sizes": [60, 25, 40, 30, 35]}
 
 
-def _cell(algorithm: str, codec: str = "fp32", **options: Any) -> Cell:
-    return Cell(
+def _cell(algorithm: str, codec: str = "fp32", **options: Any) -> RunConfig:
+    return RunConfig(
         "demo", "mrpc", 1, "generated", "tiny", 5, LABELS, algorithm, options, training=TRAINING, seed=0, codec=codec
     )
 
@@ -94,13 +94,13 @@ class LastFirst:
 
 @pytest.mark.parametrize("name", CELLS)
 def test_clients_that_end_out_of_order(
-    name: str, settings: Settings, tmp_path: Any, events: Any, monkeypatch: pytest.MonkeyPatch
+    name: str, settings: RunOptions, tmp_path: Any, events: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = run_cell(CELLS[name], replace(settings, results_dir=tmp_path / "alone"), lambda _: None)
     ray = LastFirst()
 
     @contextmanager
-    def connected(settings: Settings) -> Any:
+    def connected(settings: RunOptions) -> Any:
         yield "here"
 
     for attribute, value in {"connected": connected, "library": lambda _: ray, "gpu_share": lambda *_: 0.0}.items():
@@ -118,7 +118,7 @@ def test_clients_that_end_out_of_order(
 
 @pytest.mark.slow
 def test_clients_in_tasks_of_ray_whose_processes_are_killed(
-    settings: Settings, events: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    settings: RunOptions, events: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ray = pytest.importorskip("ray")
     made: list[ClientTasks] = []
@@ -142,14 +142,14 @@ def test_clients_in_tasks_of_ray_whose_processes_are_killed(
 # ---- the setting -----------------------------------------------------------------------------------------------------
 
 
-def test_without_ray_there_is_one_clear_error(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray_there_is_one_clear_error(settings: RunOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings_module, "find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"--client-workers: expected Ray, .* pip install 'fedbert-bench\[ray\]'"):
         replace(settings, client_workers=2).check()
     settings.check()
 
 
-def test_rounds_of_one_piece_are_said_once(settings: Settings, events: Any, capsys: Any, monkeypatch: Any) -> None:
+def test_rounds_of_one_piece_are_said_once(settings: RunOptions, events: Any, capsys: Any, monkeypatch: Any) -> None:
     @contextmanager
     def spread_of(*_: Any) -> Any:
         yield None
@@ -172,4 +172,4 @@ def test_rounds_of_one_piece_are_said_once(settings: Settings, events: Any, caps
 def test_fewer_cells_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.executors.slots.available_cores", lambda: 8)
     assert [default_workers("cpu", 20, None, count) for count in (1, 2, 3, 16)] == [8, 4, 2, 1]
-    assert Settings(threads=2, client_workers=3).cores == 6
+    assert RunOptions(threads=2, client_workers=3).cores == 6

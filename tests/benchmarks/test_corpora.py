@@ -11,15 +11,15 @@ from benchmarks.backbones import KNOWN
 from benchmarks.encoding import encode
 from benchmarks.errors import UserError
 from benchmarks.federation import build_clients, load_inputs
+from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.runner import run_cell
-from benchmarks.spec import Cell, Training
 from benchmarks.tasks import task
 from benchmarks.token_cache import TokenCache
 from fedsim.stored import Chunks
 from partitions import PartitionError
 
 WORDS = KNOWN["tiny"].config["vocab_size"]
-CELL = Cell(
+CELL = RunConfig(
     scale="demo",
     task="corpus-biology",
     task_version=1,
@@ -29,7 +29,7 @@ CELL = Cell(
     partition={"scheme": "equal"},
     algorithm="fedavg",
     options={"embeddings": "global"},
-    training=Training(rounds=3, learning_rate=3e-3, batch_size=16, local_epochs=1, max_length=32, precision="fp32"),
+    training=TrainConfig(rounds=3, learning_rate=3e-3, batch_size=16, local_epochs=1, max_length=32, precision="fp32"),
     seed=0,
     head="masked-lm",
     test_share=0.05,

@@ -14,8 +14,9 @@ import pytest
 
 from benchmarks.cli.main import main
 from benchmarks.fedsplitbert.setup import LABEL_SHARES_3, LAYERS_IN_PRINT, ROUNDS, UNITS
+from benchmarks.publication import SCALES
 from benchmarks.registry import benchmark, benchmark_ids
-from benchmarks.spec import SCALES, Cell
+from benchmarks.run_config import RunConfig
 from benchmarks.tasks import task
 from partitions import from_description
 
@@ -24,7 +25,7 @@ TABLE = benchmark("fedsplitbert-table3")
 PRINTED = [row for row in TABLE.rows if row.printed]
 CELLS = {scale.id: TABLE.cells(scale, [0]) for scale in TABLE.scales}
 OF_ONE_ROUND = ("overall-majority", "local-majority", "linear", "fedavg-finetuned", "fedavg-prior")
-CellsOf = Callable[..., list[Cell]]
+CellsOf = Callable[..., list[RunConfig]]
 
 
 # ---- rows, columns, cells --------------------------------------------------------------------------------------

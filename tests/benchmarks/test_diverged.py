@@ -15,16 +15,16 @@ from benchmarks.cli.main import main
 from benchmarks.errors import UserError
 from benchmarks.events import CellFailed, CellFinished, CellStarted, RoundFinished
 from benchmarks.executors import run_cells
-from benchmarks.record import read_record, read_records
 from benchmarks.registry import benchmark, rows_of, scale_of
+from benchmarks.results import read_result, read_results
+from benchmarks.run_config import RunConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.runner import run_cell, run_stage
-from benchmarks.settings import Settings
-from benchmarks.spec import Cell
 from benchmarks.tuning import read_sweep
 from fedsim.errors import DivergedError
 from fedsim.training import LocalTraining
 
-CellsOf = Callable[..., list[Cell]]
+CellsOf = Callable[..., list[RunConfig]]
 SHORT = ("training.local_epochs=1", "training.max_length=16", "training.batch_size=64")
 REASON = "training diverged, as this test wants"
 
@@ -46,7 +46,7 @@ def diverging_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 
 def test_a_cell_stops_with_a_record_of_the_rounds_before(
-    cells_of: CellsOf, settings: Settings, events: Any, diverging_in: Callable[[int], None]
+    cells_of: CellsOf, settings: RunOptions, events: Any, diverging_in: Callable[[int], None]
 ) -> None:
     diverging_in(2)
     (cell,) = cells_of(("fedavg",), *SHORT, "training.rounds=3")
@@ -58,14 +58,14 @@ def test_a_cell_stops_with_a_record_of_the_rounds_before(
     assert record.by_round("test/f1") == (record.rounds[0].scores["test"]["f1"],)
     assert {row.round for row in record.ledger} == {0, 1}  # two clients of the second round had sent theirs
     assert (record.sampling_errors, record.predictions) == ({}, {})
-    assert read_record(settings.records_dir / record.file_name).outcome == record.outcome
+    assert read_result(settings.records_dir / record.file_name).outcome == record.outcome
     assert [path.suffix for path in settings.records_dir.iterdir()] == [".json"]  # no predictions
     assert len(events.of(RoundFinished)) == 1
     assert not settings.checkpoint_dir(record.cell_id).exists()
 
 
 def test_it_is_not_computed_again(
-    cells_of: CellsOf, settings: Settings, events: Any, diverging_in: Callable[[int], None]
+    cells_of: CellsOf, settings: RunOptions, events: Any, diverging_in: Callable[[int], None]
 ) -> None:
     diverging_in(1)
     cells = cells_of(("fedavg",), *SHORT, "training.rounds=2")
@@ -79,7 +79,7 @@ def test_it_is_not_computed_again(
 
 
 def test_what_a_stopped_and_resumed_cell_says_is_the_same(
-    cells_of: CellsOf, settings: Settings, tmp_path: Path, diverging_in: Callable[[int], None]
+    cells_of: CellsOf, settings: RunOptions, tmp_path: Path, diverging_in: Callable[[int], None]
 ) -> None:
     class Stop(BaseException):
         pass
@@ -96,7 +96,7 @@ def test_what_a_stopped_and_resumed_cell_says_is_the_same(
     assert resumed.outcome == run_cell(cell, replace(settings, results_dir=tmp_path / "whole"), lambda _: None).outcome
 
 
-def test_a_real_divergence_ends_so(cells_of: CellsOf, settings: Settings) -> None:
+def test_a_real_divergence_ends_so(cells_of: CellsOf, settings: RunOptions) -> None:
     (cell,) = cells_of(("fedavg",), *SHORT, "training.rounds=2", "training.learning_rate=1e30")
     record = run_cell(cell, settings, lambda _: None)
     assert record.diverged["round"] == 1
@@ -104,7 +104,7 @@ def test_a_real_divergence_ends_so(cells_of: CellsOf, settings: Settings) -> Non
 
 
 def test_scores_that_are_not_finite_end_a_cell(
-    cells_of: CellsOf, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    cells_of: CellsOf, settings: RunOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Weights may be finite, and what the model says not."""
     (cell,) = cells_of(("fedavg",), *SHORT, "training.rounds=2")
@@ -121,7 +121,7 @@ def test_scores_that_are_not_finite_end_a_cell(
     assert len(record.rounds) == 1
 
 
-def test_records_of_others_do_not_speak_of_it(cells_of: CellsOf, settings: Settings) -> None:
+def test_records_of_others_do_not_speak_of_it(cells_of: CellsOf, settings: RunOptions) -> None:
     (cell,) = cells_of(("local-majority",))
     record = run_cell(cell, settings, lambda _: None)
     assert "diverged" not in record.to_json()
@@ -131,7 +131,7 @@ def test_records_of_others_do_not_speak_of_it(cells_of: CellsOf, settings: Setti
 # ---- stages ----------------------------------------------------------------------------------------------------
 
 
-def chain() -> tuple[Cell, Cell]:
+def chain() -> tuple[RunConfig, RunConfig]:
     """Masked language modelling, and a classifier that begins from it."""
     first, then = benchmark("fedfreezebert-pretraining"), benchmark("fedfreezebert-table3")
     ((_, _, before),) = first.cells(scale_of(first, "demo"), [0])
@@ -141,7 +141,7 @@ def chain() -> tuple[Cell, Cell]:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_stage_that_diverges_stops_what_begins_from_it(settings: Settings, events: Any, workers: int) -> None:
+def test_a_stage_that_diverges_stops_what_begins_from_it(settings: RunOptions, events: Any, workers: int) -> None:
     before, cell = chain()
     others = [cell, replace(cell, seed=1)] if workers > 1 else [cell]
     assert run_cells(others, replace(settings, workers=workers), events) == len(others)
@@ -150,7 +150,7 @@ def test_a_stage_that_diverges_stops_what_begins_from_it(settings: Settings, eve
     reasons = {failed.message for failed in events.of(CellFailed)}
     assert len(reasons) == 1
     assert reasons.pop().startswith(f"{before.label}, from which it begins, diverged in round 1: training diverged")
-    assert len(list(read_records(settings.records_dir))) == 1
+    assert len(list(read_results(settings.records_dir))) == 1
     assert not (settings.results_dir / "weights").exists()
     with pytest.raises(UserError, match="diverged in round 1"):
         run_stage(before, settings, lambda _: None)

@@ -17,24 +17,25 @@ from benchmarks.costs import ModelSizes, Sent, WirePlan
 from benchmarks.dry_run import client_of, cohorts, wire_plan
 from benchmarks.errors import DependsOnTextsError, RoundRefusedError
 from benchmarks.events import CellStarted, Trained
+from benchmarks.publication import Paper
 from benchmarks.registry import benchmark, benchmark_ids
+from benchmarks.run_config import RunConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.runner import run_cell
-from benchmarks.settings import Settings
-from benchmarks.spec import Cell, Paper
 from benchmarks.stand_ins import Texts
-from fedsim.algorithms import Setting, algorithm_names
+from fedsim.algorithms import Workload, algorithm_names
 from fedsim.algorithms.averaging import averaging
 from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, drawn_places
 from fedsim.plan import ExchangePlan
 
-CellsOf = Callable[..., list[Cell]]
+CellsOf = Callable[..., list[RunConfig]]
 H, INNER, DEPTH = 64, 128, 4  # of the built-in tiny encoder
 LAYER = 4 * (4 * (H * H + H) + 2 * H + (H * INNER + INNER) + (INNER * H + H) + 2 * H)  # bytes
 HEAD = 4 * ((H * H + H) + (H * 2 + 2))
 
 
-def of_table(table: str, row: str, scale: str = "demo", **training: Any) -> Cell:
+def of_table(table: str, row: str, scale: str = "demo", **training: Any) -> RunConfig:
     found = benchmark(table)
     cell = found.cell(found.row(row), found.columns[0], found.scale(scale), 0)
     return replace(cell, training=replace(cell.training, **training))
@@ -43,7 +44,7 @@ def of_table(table: str, row: str, scale: str = "demo", **training: Any) -> Cell
 # ---- bytes by hand -----------------------------------------------------------------------------------------------
 
 
-def moving(setting: Setting) -> FederatedAlgorithm:
+def moving(setting: Workload) -> FederatedAlgorithm:
     """The layer of the round and the head go up, what the last round merged comes down; client 2 trains the head."""
     parts = setting.model.groups
 
@@ -128,9 +129,9 @@ TRAINED = {"fedavg", "fedsplitbert", "fedper", "fedbfpt", "fedbert_parallel", "f
 UNPLANNED = {"local_prior", "unigram"}  # one begins from another run; the other sends what its texts have
 
 
-def demo_cells() -> dict[str, Cell]:
+def demo_cells() -> dict[str, RunConfig]:
     """A demo cell of each method that the tables have and whose bytes do not depend on the texts themselves."""
-    found: dict[str, Cell] = {}
+    found: dict[str, RunConfig] = {}
     for table in map(benchmark, benchmark_ids()):
         for _, _, cell in table.cells(table.scale("demo"), [0]):
             if cell.initial is None and cell.algorithm not in UNPLANNED:
@@ -148,7 +149,7 @@ def test_every_method_is_in_a_table() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("participation", [1.0, 0.6])
 @pytest.mark.parametrize("method", sorted(CELLS))
-def test_what_is_planned_is_what_is_sent(method: str, participation: float, settings: Settings, events: Any) -> None:
+def test_what_is_planned_is_what_is_sent(method: str, participation: float, settings: RunOptions, events: Any) -> None:
     cell = CELLS[method]
     passes_on = cell.options.get("turns") == "pass"  # all clients take part, one after the other
     rounds, share = (cell.clients, 1.0) if passes_on else (min(cell.training.rounds, 3), participation)
@@ -185,7 +186,7 @@ QUERY_KEY_VALUE, POOLED = S * 2 * 3 * H**2, 2 * (H**2 + 2 * H)
 def trains_layers(layers: Sequence[int], head: bool = True, embeddings: bool = False) -> Any:
     """A method that trains these layers, counted from 0 at the bottom."""
 
-    def made(setting: Setting) -> FederatedAlgorithm:
+    def made(setting: Workload) -> FederatedAlgorithm:
         parts = setting.model.groups
         own = parts.head if head else frozenset()
         own = own.union(*(parts.layers[layer] for layer in layers), parts.embeddings if embeddings else ())

@@ -15,8 +15,8 @@ from benchmarks import federation, registry
 from benchmarks.cli.main import MODULES, main
 from benchmarks.cli.select import tables_of
 from benchmarks.errors import UserError
-from benchmarks.record import read_records
-from benchmarks.settings import Settings
+from benchmarks.results import read_results
+from benchmarks.run_options import RunOptions
 from benchmarks.tasks import task
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,7 +63,7 @@ def test_tables_outside_the_tree_run_by_their_definition(own: Path, capsys: pyte
     assert main(["run", "mine", *places, "--no-tracking", "--workers", "1", "--device", "cpu"]) == 0
     out = capsys.readouterr().out
     assert out.count("1 of 1 cells run") == 2  # the same cell, once computed
-    assert len(list(read_records(own / "results" / "records"))) == 1
+    assert len(list(read_results(own / "results" / "records"))) == 1
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_task_without_generated_examples_has_no_demo(monkeypatch: pytest.Monke
     monkeypatch.setattr(federation, "task", lambda name: replace(task(name), generate=None))
     federation._task_data.cache_clear()
     with pytest.raises(UserError, match="task mrpc: expected one that makes examples for the demo scale"):
-        federation._task_data("mrpc", "generated", Settings())
+        federation._task_data("mrpc", "generated", RunOptions())
 
 
 def dry(*words: str) -> subprocess.CompletedProcess[str]:

@@ -18,7 +18,7 @@ import pytest
 from benchmarks.claims import Claim, rows_named
 from benchmarks.costs import Terms
 from benchmarks.registry import benchmark, benchmark_ids, claims_of
-from benchmarks.spec import Cell
+from benchmarks.run_config import RunConfig
 from reports.evidence.published import AVERAGE, PARAMETERS, read_published
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +50,7 @@ def test_every_row_and_column_has_a_cell_at_each_scale(name: str) -> None:
         assert {(row, task) for row, task, _ in cells} == {(row.id, c.task) for row in rows for c in columns}
         for _, task, cell in cells:
             assert (cell.scale, cell.task, cell.seed) == (scale.id, task, 3)
-            assert Cell.from_json(cell.to_json()).spec_id == cell.spec_id
+            assert RunConfig.from_json(cell.to_json()).spec_id == cell.spec_id
         for column in columns:
             assert column.averaged in column.scores
 

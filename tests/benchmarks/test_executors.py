@@ -20,28 +20,28 @@ from benchmarks.events import CellFailed, CellFinished, CellStarted, CellWaits, 
 from benchmarks.executors import on_slurm, run_cells
 from benchmarks.executors.jobs import Job, compute_elsewhere
 from benchmarks.executors.slots import environments
-from benchmarks.record import read_records
+from benchmarks.results import read_results
+from benchmarks.run_config import RunConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.runner import run_cell
-from benchmarks.settings import Settings
-from benchmarks.spec import Cell
 from fedsim.locks import LEASE_SECONDS, Lock, held
 from tests.conftest import ROOT
 
-CellsOf = Callable[..., list[Cell]]
+CellsOf = Callable[..., list[RunConfig]]
 SHORT = ("training.rounds=2", "training.local_epochs=1")
 LOCAL_SLURM = {"executor": "slurm", "slurm": ("cluster=local",)}
 
 
 @pytest.fixture(scope="module")
-def cells(cells_of: CellsOf) -> list[Cell]:
+def cells(cells_of: CellsOf) -> list[RunConfig]:
     """Three cells, the last of which begins from the first."""
     first, other = cells_of(("fedavg", "fedsplitbert"), *SHORT)
     return [first, other, replace(first, seed=1, initial=first)]
 
 
 @pytest.fixture(scope="module")
-def one_by_one(cells: list[Cell], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    settings = Settings(results_dir=tmp_path_factory.mktemp("serial"), device="cpu", executor="serial")
+def one_by_one(cells: list[RunConfig], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    settings = RunOptions(results_dir=tmp_path_factory.mktemp("serial"), device="cpu", executor="serial")
     assert run_cells(cells, settings, lambda _: None) == 0
     return outcomes(settings)
 
@@ -57,21 +57,21 @@ def needs_library(name: str) -> None:
         pytest.importorskip({"slurm": "submitit", "ray": "ray"}[name])
 
 
-def outcomes(settings: Settings) -> dict[str, Any]:
-    return {record.cell_id: record.outcome for record in read_records(settings.records_dir)}
+def outcomes(settings: RunOptions) -> dict[str, Any]:
+    return {record.cell_id: record.outcome for record in read_results(settings.records_dir)}
 
 
 def holder_of(lock: Path) -> int | None:
     return Lock(lock, lease_duration=LEASE_SECONDS).pid
 
 
-def kill_holder(settings: Settings, cell_id: str, number: int = signal.SIGKILL) -> None:
+def kill_holder(settings: RunOptions, cell_id: str, number: int = signal.SIGKILL) -> None:
     pid = holder_of(settings.results_dir / "locks" / cell_id)
     assert pid is not None
     os.kill(pid, number)
 
 
-def assert_nothing_left(settings: Settings) -> None:
+def assert_nothing_left(settings: RunOptions) -> None:
     assert list((settings.results_dir / "locks").iterdir()) == []
     assert not list(settings.results_dir.glob("checkpoints/*"))
 
@@ -80,7 +80,7 @@ def assert_nothing_left(settings: Settings) -> None:
 
 
 def test_processes_tell_what_happens_in_them(
-    cells: list[Cell], one_by_one: Any, settings: Settings, events: Any
+    cells: list[RunConfig], one_by_one: Any, settings: RunOptions, events: Any
 ) -> None:
     ids = sorted(cell.spec_id for cell in cells)
     for is_reused in (False, True):
@@ -96,7 +96,7 @@ def test_processes_tell_what_happens_in_them(
 
 
 @contextmanager
-def killer(settings: Settings, kills: int, seconds: float) -> Iterator[list[int]]:
+def killer(settings: RunOptions, kills: int, seconds: float) -> Iterator[list[int]]:
     """Kill processes that hold a run's lock, at random moments."""
     draw, stop, killed = random.Random(0), threading.Event(), list[int]()
 
@@ -121,7 +121,7 @@ def killer(settings: Settings, kills: int, seconds: float) -> Iterator[list[int]
 @pytest.mark.slow
 @pytest.mark.parametrize("executor", ["processes", "slurm", "ray"])
 def test_a_table_whose_processes_are_killed_at_random_ends_the_same(
-    executor: str, cells: list[Cell], one_by_one: Any, settings: Settings, events: Any
+    executor: str, cells: list[RunConfig], one_by_one: Any, settings: RunOptions, events: Any
 ) -> None:
     needs_library(executor)
     slurm = ("cluster=local",) if executor == "slurm" else ()
@@ -137,7 +137,7 @@ def test_a_table_whose_processes_are_killed_at_random_ends_the_same(
 
 @pytest.mark.slow
 def test_ray_with_two_nodes_of_which_one_is_lost(
-    cells: list[Cell], one_by_one: Any, settings: Settings, events: Any
+    cells: list[RunConfig], one_by_one: Any, settings: RunOptions, events: Any
 ) -> None:
     ray = pytest.importorskip("ray")
     cluster_utils = pytest.importorskip("ray.cluster_utils")
@@ -163,7 +163,7 @@ def test_ray_with_two_nodes_of_which_one_is_lost(
 
 @pytest.mark.slow
 def test_a_run_whose_process_dies_three_times_fails_alone_and_is_named(
-    cells: list[Cell], settings: Settings, events: Any
+    cells: list[RunConfig], settings: RunOptions, events: Any
 ) -> None:
     def kill(event: Any) -> None:
         events(event)
@@ -179,7 +179,7 @@ def test_a_run_whose_process_dies_three_times_fails_alone_and_is_named(
 
 
 @pytest.mark.slow
-def test_a_job_that_is_preempted_goes_on_from_the_last_round(cells: list[Cell], settings: Settings) -> None:
+def test_a_job_that_is_preempted_goes_on_from_the_last_round(cells: list[RunConfig], settings: RunOptions) -> None:
     """SLURM sends a signal some time before it kills."""
     needs_library("slurm")
     cell = replace(cells[0], training=replace(cells[0].training, rounds=8))
@@ -207,7 +207,7 @@ def test_a_job_that_is_preempted_goes_on_from_the_last_round(cells: list[Cell], 
 
 
 def test_a_cell_that_cannot_be_computed_stops_what_begins_from_it_alone(
-    cells: list[Cell], settings: Settings, events: Any
+    cells: list[RunConfig], settings: RunOptions, events: Any
 ) -> None:
     bad = replace(cells[0], head="no-such-head")
     assert run_cells([bad, replace(cells[0], initial=bad), cells[1]], settings, events) == 2
@@ -221,9 +221,9 @@ def test_a_cell_that_cannot_be_computed_stops_what_begins_from_it_alone(
 
 
 def test_what_another_invocation_computes_is_left_to_it_and_waited_for(
-    cells: list[Cell], one_by_one: Any, settings: Settings, events: Any
+    cells: list[RunConfig], one_by_one: Any, settings: RunOptions, events: Any
 ) -> None:
-    ids = {Cell.from_json(outcome["cell"]).spec_id: name for name, outcome in one_by_one.items()}
+    ids = {RunConfig.from_json(outcome["cell"]).spec_id: name for name, outcome in one_by_one.items()}
     said = threading.Event()
 
     def listen(event: Any) -> None:
@@ -243,7 +243,7 @@ def test_what_another_invocation_computes_is_left_to_it_and_waited_for(
 
 
 def test_a_lock_that_was_lost_while_the_machine_slept(
-    cells: list[Cell], one_by_one: Any, settings: Settings, events: Any
+    cells: list[RunConfig], one_by_one: Any, settings: RunOptions, events: Any
 ) -> None:
     def lose(event: Any) -> None:
         events(event)
@@ -258,7 +258,7 @@ def test_a_lock_that_was_lost_while_the_machine_slept(
 
 
 def test_two_invocations_compute_each_run_once(
-    cells: list[Cell], one_by_one: Any, settings: Settings, events: Any
+    cells: list[RunConfig], one_by_one: Any, settings: RunOptions, events: Any
 ) -> None:
     two = replace(settings, workers=2)
     threads = [threading.Thread(target=run_cells, args=(cells, two, events)) for _ in range(2)]
@@ -271,7 +271,9 @@ def test_two_invocations_compute_each_run_once(
     assert sorted(event.reused for event in events.of(CellFinished)) == [False] * len(cells) + [True] * len(cells)
 
 
-def test_one_of_many_workers_as_a_command(settings: Settings, run_words: Callable[..., list[str]], capsys: Any) -> None:
+def test_one_of_many_workers_as_a_command(
+    settings: RunOptions, run_words: Callable[..., list[str]], capsys: Any
+) -> None:
     words = run_words(settings.results_dir, "local-majority", "training.rounds=1")  # with --no-tracking
     assert main([*words, "--executor", "serial"]) == 0
     assert main(words) == 0
@@ -281,7 +283,7 @@ def test_one_of_many_workers_as_a_command(settings: Settings, run_words: Callabl
 # ---- what cannot work ------------------------------------------------------------------------------------------------
 
 
-def test_a_machine_that_does_not_see_the_results_folder(cells: list[Cell], settings: Settings) -> None:
+def test_a_machine_that_does_not_see_the_results_folder(cells: list[RunConfig], settings: RunOptions) -> None:
     end = compute_elsewhere(Job(cells[0], False), settings, False, {})
     assert isinstance(end, CellFailed)
     assert "set RESULTS_DIR to a folder that all of them see under the same name" in end.message
@@ -293,14 +295,14 @@ def test_texts_for_slurm(text: str) -> None:
         on_slurm.parameters([text])
 
 
-def test_slurm_where_there_is_none(cells: list[Cell], settings: Settings) -> None:
+def test_slurm_where_there_is_none(cells: list[RunConfig], settings: RunOptions) -> None:
     needs_library("slurm")
     with pytest.raises(UserError, match="--slurm cluster=local"):
         run_cells(cells, replace(settings, executor="slurm", slurm=("cluster=nowhere",)), lambda _: None)
 
 
 @pytest.mark.parametrize("address", ["head-node", "head-node:", ":6379x", "a:99999", "127.0.0.1:1"])
-def test_addresses_where_no_ray_cluster_answers(address: str, cells: list[Cell], settings: Settings) -> None:
+def test_addresses_where_no_ray_cluster_answers(address: str, cells: list[RunConfig], settings: RunOptions) -> None:
     needs_library("ray")
     with pytest.raises(UserError, match=f"no Ray cluster answers at {address} .* such as head-node:6379"):
         run_cells(cells, replace(settings, executor="ray", ray_address=address), lambda _: None)
@@ -315,7 +317,7 @@ def test_each_process_has_its_gpu_and_as_many_threads_as_a_run(monkeypatch: pyte
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
     def seen(device: str | None) -> list[str | None]:
-        given = environments(Settings(device=device, threads=3), 3)
+        given = environments(RunOptions(device=device, threads=3), 3)
         assert {entry["OMP_NUM_THREADS"] for entry in given} == {"3"}
         return [entry.get("CUDA_VISIBLE_DEVICES") for entry in given]
 

@@ -7,21 +7,21 @@ from pathlib import Path
 import pytest
 
 from benchmarks.dry_run import wire_plan
-from benchmarks.record import RunRecord
 from benchmarks.registry import benchmark, scale_of
+from benchmarks.results import RunResult
+from benchmarks.run_config import RunConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.runner import run_cell
-from benchmarks.settings import Settings
-from benchmarks.spec import Cell
 from benchmarks.tasks import task
 from reports.evidence.published import read_published
 from reports.evidence.records import request_for
 from reports.views import page
 
 STUDY = benchmark("fedbert-inversion")
-Records = dict[str, RunRecord]
+Records = dict[str, RunResult]
 
 
-def cells(scale: str) -> dict[str, Cell]:
+def cells(scale: str) -> dict[str, RunConfig]:
     return {row.id: cell for row, _, cell in STUDY.cells(scale_of(STUDY, scale), [0])}
 
 
@@ -45,7 +45,7 @@ def test_every_attack_is_on_what_leaves_the_embeddings_and_sends_nothing(scale: 
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> Records:
-    settings = Settings(results_dir=tmp_path_factory.mktemp("results"), device="cpu")
+    settings = RunOptions(results_dir=tmp_path_factory.mktemp("results"), device="cpu")
     return {name: run_cell(cell, settings, lambda _: None) for name, cell in cells("demo").items()}
 
 
@@ -72,5 +72,5 @@ def test_the_page_says_who_attacks_what(records: Records) -> None:
 
 
 def test_a_second_worker_or_machine_gets_the_same_record(records: Records, tmp_path: Path) -> None:
-    again = run_cell(cells("demo")["nearest-dropout"], Settings(results_dir=tmp_path, device="cpu"), lambda _: None)
+    again = run_cell(cells("demo")["nearest-dropout"], RunOptions(results_dir=tmp_path, device="cpu"), lambda _: None)
     assert again.outcome == records["nearest-dropout"].outcome

@@ -16,9 +16,9 @@ from benchmarks.costs import ClientCosts
 from benchmarks.dry_run import wire_plan
 from benchmarks.fedbfpt.costs import COSTING
 from benchmarks.registry import benchmark
+from benchmarks.run_config import RunConfig
 from benchmarks.saved_size import library_name, saved_bytes
 from benchmarks.shapes import derive_client
-from benchmarks.spec import Cell
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.sequence import with_head
 from reports.evidence.published import read_published
@@ -32,7 +32,7 @@ QUERY_KEY_VALUE = S * 2 * 3 * H**2
 TRANSFORM, DECODER = ASKED * 2 * H**2, ASKED * 2 * H * V
 
 
-def cell_of(row: str, scale: str = "paper") -> Cell:
+def cell_of(row: str, scale: str = "paper") -> RunConfig:
     return PRETRAINING.cell(PRETRAINING.row(row), PRETRAINING.columns[0], PRETRAINING.scale(scale), 0)
 
 

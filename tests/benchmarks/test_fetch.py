@@ -18,7 +18,7 @@ from benchmarks import backbones, federation
 from benchmarks.backbones import KNOWN, locate
 from benchmarks.cli.main import main
 from benchmarks.fetched import FILE, OFFLINE, contents, note, places, source_of
-from benchmarks.record import read_records
+from benchmarks.results import read_results
 from benchmarks.tasks import task
 from benchmarks.tasks.glue import REPOSITORY, REVISION
 
@@ -110,7 +110,7 @@ def test_an_offline_node_runs_from_what_was_fetched_and_its_records_come_home(
     )
     assert hub.reached == []
     assert {name: os.environ[name] for name in OFFLINE} == OFFLINE
-    (record,) = read_records(there / "records")
+    (record,) = read_results(there / "records")
     assert record.inputs["data"]["origin"].startswith(REPOSITORY)
 
     monkeypatch.delenv("MLFLOW_TRACKING_URI")
@@ -118,7 +118,7 @@ def test_an_offline_node_runs_from_what_was_fetched_and_its_records_come_home(
         capsys.readouterr()
         assert main(["import", str(there / "records"), "--results-dir", str(home)]) == 0
         assert f"{new} records taken in" in capsys.readouterr().out
-    assert [found.to_json() for found in read_records(home / "records")] == [record.to_json()]
+    assert [found.to_json() for found in read_results(home / "records")] == [record.to_json()]
 
 
 def test_what_cannot_be_had_is_named_and_the_rest_is_fetched(

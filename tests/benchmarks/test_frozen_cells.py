@@ -12,13 +12,13 @@ from benchmarks.dry_run import wire_plan
 from benchmarks.errors import UserError
 from benchmarks.events import CellFailed
 from benchmarks.executors import run_cells
-from benchmarks.record import RunRecord, read_record
+from benchmarks.results import RunResult, read_result
+from benchmarks.run_config import RunConfig, TrainConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.runner import run_cell
-from benchmarks.settings import Settings
-from benchmarks.spec import Cell, Training
 from fedsim.errors import FederationError
 
-CELL = Cell(
+CELL = RunConfig(
     scale="demo",
     task="arsarcasm",
     task_version=1,
@@ -28,7 +28,9 @@ CELL = Cell(
     partition={"scheme": "dirichlet", "alpha": 1.0},
     algorithm="fedfreezebert",
     options={},
-    training=Training(rounds=2, learning_rate=5e-4, batch_size=16, weight_decay=0.0, max_length=32, precision="fp32"),
+    training=TrainConfig(
+        rounds=2, learning_rate=5e-4, batch_size=16, weight_decay=0.0, max_length=32, precision="fp32"
+    ),
     seed=0,
     test_share=0.0,
     head="psum",
@@ -39,11 +41,11 @@ MEGABYTE = 10**6  # the paper's
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    return Settings(results_dir=tmp_path_factory.mktemp("frozen"), device="cpu")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> RunOptions:
+    return RunOptions(results_dir=tmp_path_factory.mktemp("frozen"), device="cpu")
 
 
-def run(cell: Cell, settings: Settings) -> RunRecord:
+def run(cell: RunConfig, settings: RunOptions) -> RunResult:
     return run_cell(cell, settings, lambda _: None)
 
 
@@ -56,10 +58,10 @@ def test_a_head_is_part_of_identity_and_the_first_one_is_left_out() -> None:
     assert CELL.to_json()["head"] == "psum"
     assert len({replace(CELL, head=head).spec_id for head in ("pooled", "ordinary", "psum")}) == 3
     for cell in (CELL, pooled):
-        assert Cell.from_json(cell.to_json()) == replace(cell, partition=dict(cell.partition))
+        assert RunConfig.from_json(cell.to_json()) == replace(cell, partition=dict(cell.partition))
 
 
-def test_an_unknown_head_is_refused(settings: Settings) -> None:
+def test_an_unknown_head_is_refused(settings: RunOptions) -> None:
     with pytest.raises(FederationError, match="unknown head 'sum': expected one of pooled, ordinary, average, psum"):
         run(replace(CELL, head="sum"), settings)
 
@@ -85,7 +87,7 @@ def test_the_papers_sizes(algorithm: str, options: dict[str, object], head: str,
 @pytest.mark.parametrize(("head", "states"), [("average", 1), ("psum", 4), ("hsum", 4)])
 def test_the_papers_formula_counts_one_layer_of_features(head: str, states: int) -> None:
     """4 n_s n_t dim + n_c SizeOf(W_s), with n_s 12548, n_t 128, dim 768: the first term is that of one hidden state."""
-    cell = replace(PAPER, algorithm="fedfreezebert_central", head=head, training=Training(1, 5e-4, 16, 5))
+    cell = replace(PAPER, algorithm="fedfreezebert_central", head=head, training=TrainConfig(1, 5e-4, 16, 5))
     sizes = [2510, 2510, 2510, 2509, 2509]
     plan = wire_plan(cell, examples=sizes)
     assert sum(sizes) == 12548
@@ -113,7 +115,7 @@ def test_central_training_sends_nothing() -> None:
 
 
 @pytest.mark.parametrize("cell", [CELL, CENTRAL, replace(CENTRAL, head="ordinary"), replace(CENTRAL, codec="fp16")])
-def test_the_ledger_is_what_the_plan_foretold(cell: Cell, settings: Settings) -> None:
+def test_the_ledger_is_what_the_plan_foretold(cell: RunConfig, settings: RunOptions) -> None:
     record = run(cell, settings)
     plan = wire_plan(cell, examples=[client["train"] for client in record.clients])
     assert [(entry.up_bytes, entry.down_bytes) for entry in record.rounds] == (
@@ -130,7 +132,7 @@ def test_the_ledger_is_what_the_plan_foretold(cell: Cell, settings: Settings) ->
 # ---- features --------------------------------------------------------------------------------------------------
 
 
-def test_features_are_kept_between_cells_and_change_nothing(settings: Settings, tmp_path: Path) -> None:
+def test_features_are_kept_between_cells_and_change_nothing(settings: RunOptions, tmp_path: Path) -> None:
     folder = settings.results_dir / "features"
     run(CELL, settings)
     before = {path.name: path.stat().st_ino for path in folder.glob("*.features")}
@@ -138,17 +140,17 @@ def test_features_are_kept_between_cells_and_change_nothing(settings: Settings, 
     found = run(again, settings)
     run(replace(CELL, head="hsum"), settings)
     assert {path.name: path.stat().st_ino for path in folder.glob("*.features")} == before
-    elsewhere = run(again, Settings(results_dir=tmp_path / "results", device="cpu"))
+    elsewhere = run(again, RunOptions(results_dir=tmp_path / "results", device="cpu"))
     assert elsewhere.outcome == found.outcome
 
 
-def test_one_worker_and_two_give_the_same_records(settings: Settings, tmp_path: Path) -> None:
+def test_one_worker_and_two_give_the_same_records(settings: RunOptions, tmp_path: Path) -> None:
     """Both ask for the same features at once."""
     cells = [CELL, CENTRAL]
     alone = [run(cell, settings) for cell in cells]
-    together = Settings(results_dir=tmp_path / "results", device="cpu", workers=2)
+    together = RunOptions(results_dir=tmp_path / "results", device="cpu", workers=2)
     failures: list[CellFailed] = []
     run_cells(cells, together, lambda event: failures.append(event) if isinstance(event, CellFailed) else None)
     assert not failures
-    records = {record.cell_id: record for record in map(read_record, together.records_dir.glob("*.json"))}
+    records = {record.cell_id: record for record in map(read_result, together.records_dir.glob("*.json"))}
     assert [records[record.cell_id].outcome for record in alone] == [record.outcome for record in alone]

@@ -18,8 +18,8 @@ import pytest
 from benchmarks.cli import report
 from benchmarks.cli.main import main
 from benchmarks.predictions import Predictions, read_predictions, write_predictions
-from benchmarks.record import CHECKSUM, checksum, read_record, read_records
-from benchmarks.spec import Cell, digest
+from benchmarks.results import CHECKSUM, checksum, read_result, read_results
+from benchmarks.run_config import RunConfig, digest
 from benchmarks.tracking import default_tracking_uri
 from benchmarks.tracking.store import connect
 
@@ -76,7 +76,7 @@ def test_a_name_that_leads_elsewhere_is_refused_and_nothing_is_written(
 
 def test_no_cell_has_such_a_name(record: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"task: expected a name of at most 64 .*, found '\.\./mrpc'"):
-        Cell.from_json({**record["cell"], "task": "../mrpc"})
+        RunConfig.from_json({**record["cell"], "task": "../mrpc"})
 
 
 @pytest.mark.slow
@@ -118,7 +118,7 @@ def test_import_brings_the_file_along_twice_without_harm(
     for _ in range(2):
         assert taken_in(given_folder, results) == 0
         assert contents(results / "records") == contents(given_folder)
-    (record,) = read_records(results / "records")
+    (record,) = read_results(results / "records")
     assert all(isinstance(own, Predictions) for own in read_predictions(results / "records", record).values())
 
 
@@ -130,7 +130,7 @@ def test_a_record_without_its_file_is_taken_in_and_named_and_the_file_may_come_l
     content = path.read_bytes()
     path.unlink()
     assert taken_in(given_folder, results) == 0
-    (record,) = read_records(results / "records")
+    (record,) = read_results(results / "records")
     out = capsys.readouterr().out
     assert f"without the predictions beside them, which were not found in {given_folder}: {record.file_name}" in out
     path.write_bytes(content)
@@ -155,7 +155,7 @@ def test_import_leaves_what_another_run_of_the_cell_answered(given_folder: Path,
     assert taken_in(given_folder, results) == 0
     kept = {path.name: path.read_bytes() for path in (results / "records").iterdir()}
     (path,) = given_folder.glob("*.json")
-    record = read_record(path)
+    record = read_result(path)
     other = b"of another machine"
     value = replace(record, predictions={"sha256": hashlib.sha256(other).hexdigest()}).to_json()
     path.write_text(json.dumps({**value, CHECKSUM: checksum(value)}))

@@ -13,11 +13,11 @@ from benchmarks.backbones import build_tokenizer, locate
 from benchmarks.dry_run import wire_plan
 from benchmarks.encoding import encode
 from benchmarks.federation import build_clients, load_inputs
-from benchmarks.record import RunRecord
 from benchmarks.registry import benchmark, scale_of
+from benchmarks.results import RunResult
+from benchmarks.run_config import RunConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.runner import run_cell
-from benchmarks.settings import Settings
-from benchmarks.spec import Cell
 from benchmarks.tasks import Examples, task
 from benchmarks.tasks.words import NOUNS
 from fedsim.data import IGNORED, Subset
@@ -26,10 +26,10 @@ from reports.evidence.records import request_for
 from reports.views import page
 
 STUDY, TABLE = benchmark("fedfreezebert-inversion"), benchmark("fedfreezebert-table3")
-Records = dict[str, RunRecord]
+Records = dict[str, RunResult]
 
 
-def cells(scale: str) -> dict[str, Cell]:
+def cells(scale: str) -> dict[str, RunConfig]:
     return {row.id: cell for row, _, cell in STUDY.cells(scale_of(STUDY, scale), [0])}
 
 
@@ -61,7 +61,7 @@ def test_what_is_cut_off_is_not_asked_for(tokenizer: Any) -> None:
 
 
 def test_clients_have_the_same_examples_as_for_sentiment() -> None:
-    cell, settings = cells("demo")["last"], Settings()
+    cell, settings = cells("demo")["last"], RunOptions()
     for one in (cell, replace(cell, holdout="validation")):  # a validation part is drawn by class, not by token
         other = replace(one, task="arsarcasm")
         ours, report = build_clients(one, load_inputs(one, settings), settings)
@@ -118,7 +118,7 @@ def test_nothing_is_foretold_to_be_sent() -> None:
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> Records:
-    settings = Settings(results_dir=tmp_path_factory.mktemp("results"), device="cpu")
+    settings = RunOptions(results_dir=tmp_path_factory.mktemp("results"), device="cpu")
     return {name: run_cell(cell, settings, lambda _: None) for name, cell in cells("demo").items()}
 
 
@@ -149,5 +149,5 @@ def test_the_page_shows_every_row_and_says_who_attacks(records: Records) -> None
 
 
 def test_a_second_worker_or_machine_gets_the_same_record(records: Records, tmp_path: Path) -> None:
-    again = run_cell(cells("demo")["last-four-fp16"], Settings(results_dir=tmp_path, device="cpu"), lambda _: None)
+    again = run_cell(cells("demo")["last-four-fp16"], RunOptions(results_dir=tmp_path, device="cpu"), lambda _: None)
     assert again.outcome == records["last-four-fp16"].outcome

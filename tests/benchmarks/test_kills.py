@@ -18,10 +18,10 @@ import pytest
 from benchmarks.cli.main import main
 from benchmarks.events import CellStarted
 from benchmarks.executors import run_cells
-from benchmarks.record import read_records
+from benchmarks.results import read_results
+from benchmarks.run_config import RunConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.runner import run_cell
-from benchmarks.settings import Settings
-from benchmarks.spec import Cell
 from fedsim.checkpoint import Checkpoint
 from fedsim.engine import Run
 from tests.processes import PATIENCE_SECONDS, command, running, wait_for
@@ -34,22 +34,22 @@ Outcomes = dict[str, dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def cells(cells_of: Callable[..., list[Cell]]) -> list[Cell]:
+def cells(cells_of: Callable[..., list[RunConfig]]) -> list[RunConfig]:
     return cells_of(METHODS, *SHORT)
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(cells: list[Cell], tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
-    settings = Settings(results_dir=tmp_path_factory.mktemp("uninterrupted"), device="cpu")
+def uninterrupted(cells: list[RunConfig], tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    settings = RunOptions(results_dir=tmp_path_factory.mktemp("uninterrupted"), device="cpu")
     records = [run_cell(cell, settings, lambda _: None) for cell in cells]
     return {record.cell_id: record.outcome for record in records}
 
 
-def outcomes(settings: Settings) -> Outcomes:
-    return {record.cell_id: record.outcome for record in read_records(settings.records_dir)}
+def outcomes(settings: RunOptions) -> Outcomes:
+    return {record.cell_id: record.outcome for record in read_results(settings.records_dir)}
 
 
-def rounds_saved(settings: Settings) -> int:
+def rounds_saved(settings: RunOptions) -> int:
     """Rounds that a kill can no longer take away."""
     saved = ROUNDS * len(list(settings.records_dir.glob("*.json")))
     for manifest in settings.results_dir.glob("checkpoints/*/state.json"):
@@ -62,12 +62,12 @@ def rounds_saved(settings: Settings) -> int:
 
 
 def test_killed_before_each_step_on_the_disk(
-    cells_of: Callable[..., list[Cell]], settings: Settings, tmp_path: Path, killed_before_step: Any
+    cells_of: Callable[..., list[RunConfig]], settings: RunOptions, tmp_path: Path, killed_before_step: Any
 ) -> None:
     server = 'options.server={"name":"adam","learning_rate":0.01}'
     few = 'partition={"scheme":"sizes","sizes":[20,20,20]}'
     (cell,) = cells_of(["fedsplitbert"], "training.rounds=2", "training.local_epochs=1", server, few)
-    expected = run_cell(cell, Settings(results_dir=tmp_path / "uninterrupted", device="cpu"), lambda _: None)
+    expected = run_cell(cell, RunOptions(results_dir=tmp_path / "uninterrupted", device="cpu"), lambda _: None)
     kills = 0
     while not list(settings.records_dir.glob("*.json")) and kills < 40:
         with killed_before_step(kills + 1):  # each start comes one step further than the last
@@ -81,13 +81,13 @@ def test_killed_before_each_step_on_the_disk(
 
 
 @pytest.fixture(scope="module")
-def start(run_words: Words) -> Callable[[Settings], Any]:
+def start(run_words: Words) -> Callable[[RunOptions], Any]:
     """Starts the command line in a process of its own, forked from one that has imported everything."""
     context = multiprocessing.get_context("forkserver")
     heavy = ["benchmarks.runner", "datasets", "evaluate", "transformers.models.bert.modeling_bert"]
     context.set_forkserver_preload(["benchmarks.cli.run", *heavy])
 
-    def begin(settings: Settings) -> Any:
+    def begin(settings: RunOptions) -> Any:
         process = context.Process(target=main, args=(run_words(settings.results_dir, ",".join(METHODS), *SHORT),))
         process.start()
         return process
@@ -97,7 +97,11 @@ def start(run_words: Words) -> Callable[[Settings], Any]:
 
 @pytest.mark.slow
 def test_sigkill_at_any_moment(
-    start: Callable[[Settings], Any], cells: list[Cell], uninterrupted: Outcomes, settings: Settings, events: Any
+    start: Callable[[RunOptions], Any],
+    cells: list[RunConfig],
+    uninterrupted: Outcomes,
+    settings: RunOptions,
+    events: Any,
 ) -> None:
     saved = 0
     delays = random.Random(0)
@@ -122,9 +126,9 @@ def test_sigkill_at_any_moment(
 
 
 def test_ctrl_c_says_that_it_can_go_on_and_does(
-    cells: list[Cell],
+    cells: list[RunConfig],
     uninterrupted: Outcomes,
-    settings: Settings,
+    settings: RunOptions,
     events: Any,
     run_words: Words,
     monkeypatch: pytest.MonkeyPatch,
@@ -150,7 +154,7 @@ def test_ctrl_c_says_that_it_can_go_on_and_does(
 # ---- a command with workers, as a shell starts it ---------------------------------------------------------------
 
 
-def words_of(settings: Settings, run_words: Words) -> list[str]:
+def words_of(settings: RunOptions, run_words: Words) -> list[str]:
     return [*run_words(settings.results_dir, ",".join(METHODS), *SHORT), "--workers", "2"]
 
 
@@ -161,7 +165,7 @@ def words_of(settings: Settings, run_words: Words) -> list[str]:
     ids=["Ctrl-C to the group, as a terminal", "a scheduler's SIGTERM to the command alone"],
 )
 def test_a_signal_ends_a_command_and_its_workers_with_one_line(
-    send: Callable[[int, int], None], number: int, settings: Settings, run_words: Words
+    send: Callable[[int, int], None], number: int, settings: RunOptions, run_words: Words
 ) -> None:
     with command(*words_of(settings, run_words)) as process:
         wait_for(lambda: len(list(settings.results_dir.glob("locks/*"))) == 2 or process.poll() is not None)
@@ -174,7 +178,7 @@ def test_a_signal_ends_a_command_and_its_workers_with_one_line(
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
-def test_sigkill_of_a_command_ends_its_workers_too(settings: Settings, run_words: Words) -> None:
+def test_sigkill_of_a_command_ends_its_workers_too(settings: RunOptions, run_words: Words) -> None:
     """Or they would hold memory and the cells' locks for ever."""
     with command(*words_of(settings, run_words)) as process:
         wait_for(lambda: running(process.pid) >= 5 or process.poll() is not None)  # itself, two workers, two helpers

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.record import read_records
+from benchmarks.results import read_results
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = "fedsplitbert-table3"
@@ -23,7 +23,7 @@ def command(results: Path) -> list[str]:
 
 
 def assert_whole(results: Path) -> None:
-    assert {record.cell.task for record in read_records(results / "records")} == {"wnli"}
+    assert {record.cell.task for record in read_results(results / "records")} == {"wnli"}
     written = results / "reports" / TABLE / "demo"
     assert {"table.md", "table.csv", "table.tex"} <= {path.name for path in written.iterdir()}
     assert "Majority-class baseline, by client" in (written / "table.md").read_text(encoding="utf-8")

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from benchmarks.errors import UserError
 from benchmarks.predictions import predictions_file, read_predictions
-from benchmarks.record import read_record
-from benchmarks.settings import Settings
+from benchmarks.results import read_result
+from benchmarks.run_options import RunOptions
 from benchmarks.stages import find_outcome, keep_outcome
 from benchmarks.tuning import read_sweep
 from fedsim.checkpoint import Checkpoint
@@ -29,12 +29,12 @@ Placed = tuple[Path, Callable[[], Any]]
 
 def record(folder: Path, finished: Path) -> Placed:
     path = shutil.copy(next((finished / "records").glob("*.json")), folder)
-    return Path(path), lambda: read_record(Path(path))
+    return Path(path), lambda: read_result(Path(path))
 
 
 def predictions(folder: Path, finished: Path) -> Placed:
     shutil.copytree(finished / "records", folder / "records")
-    result = read_record(next((folder / "records").glob("*.json")))
+    result = read_result(next((folder / "records").glob("*.json")))
     return predictions_file(folder / "records", result), lambda: read_predictions(folder / "records", result)
 
 
@@ -51,11 +51,11 @@ def tensors(folder: Path, _: Path) -> Placed:
 
 
 def weights(folder: Path, finished: Path) -> Placed:
-    cell = read_record(next((finished / "records").glob("*.json"))).cell
-    kept = keep_outcome(Settings(results_dir=folder), cell, "c" * 32, {"a": torch.ones(100)})
+    cell = read_result(next((finished / "records").glob("*.json"))).cell
+    kept = keep_outcome(RunOptions(results_dir=folder), cell, "c" * 32, {"a": torch.ones(100)})
 
     def read() -> Any:
-        outcome = find_outcome(Settings(results_dir=folder), cell, "c" * 32)
+        outcome = find_outcome(RunOptions(results_dir=folder), cell, "c" * 32)
         return outcome and outcome.tensors()
 
     return kept.path, read

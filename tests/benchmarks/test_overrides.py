@@ -18,27 +18,27 @@ from benchmarks.federation import load_inputs
 from benchmarks.fedsplitbert.setup import FEDAVG, FEDSPLITBERT, LAYERS_IN_PRINT
 from benchmarks.overrides import ByScale, LayerUnit, field_value, options_in
 from benchmarks.registry import benchmark, benchmark_ids, with_backbone
-from benchmarks.results import read_records
-from benchmarks.run_config import Cell
-from benchmarks.settings import Settings
+from benchmarks.results import read_results
+from benchmarks.run_config import RunConfig
+from benchmarks.run_options import RunOptions
 
 pytestmark = pytest.mark.usefixtures("untuned")
 
 TABLE = benchmark("fedsplitbert-table3")
 LITE = TABLE.scale("lite")
 UNIT = LayerUnit("local layers", of=12, symbol="m^L", least=1)
-CellsOf = Callable[..., list[Cell]]
+CellsOf = Callable[..., list[RunConfig]]
 Words = Callable[..., list[str]]
 
 
-def cell_of(row: Row, table: Benchmark = TABLE, scale: Scale = LITE) -> Cell:
+def cell_of(row: Row, table: Benchmark = TABLE, scale: Scale = LITE) -> RunConfig:
     return table.cell(row, table.columns[0], scale, 0)
 
 
 def staged() -> Benchmark:
     """The table with runs that start from FedSplitBERT's."""
 
-    def base(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+    def base(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
         first = TABLE.cell(FEDSPLITBERT, column, scale, 7)
         return dataclasses.replace(TABLE.base(row, column, scale, seed), initial=first)
 
@@ -224,7 +224,7 @@ def test_weights_of_the_same_name_are_told_apart(tiny_encoder: Path, tmp_path: P
 
     def digest(folder: Path) -> str:
         cell = dataclasses.replace(cells_of(["fedavg"])[0], backbone=folder.name)
-        return load_inputs(cell, Settings(backbone=str(folder))).digests["backbone"]
+        return load_inputs(cell, RunOptions(backbone=str(folder))).digests["backbone"]
 
     assert digest(copy) == digest(tiny_encoder)  # the same content is the same encoder wherever it lies
     changed = tmp_path / "changed" / tiny_encoder.name
@@ -241,7 +241,7 @@ def test_changed_cells_are_reported_only_under_their_changes(
 ) -> None:
     changes = ["--backbone", str(tiny_encoder)]
     assert main([*run_words(tmp_path, "local-majority", "test_share=0.5"), *changes]) == 0
-    (record,) = read_records(tmp_path / "records")
+    (record,) = read_results(tmp_path / "records")
     assert (record.cell.backbone, record.cell.test_share) == ("my-encoder", 0.5)
     assert record.inputs["backbone"]["origin"] == {"from": "folder"}
     assert str(tiny_encoder) not in json.dumps(record.to_json())  # no path of this machine
@@ -263,4 +263,4 @@ def test_empty_variables_are_as_good_as_none(
         monkeypatch.setenv(name, "")
     shutil.copytree(finished_results / "records", tmp_path / "records")
     assert main(run_words(tmp_path, "fedsplitbert", "training.rounds=1")) == 0
-    assert len(list(read_records(tmp_path / "records"))) == 1
+    assert len(list(read_results(tmp_path / "records"))) == 1

@@ -10,13 +10,13 @@ import pytest
 from benchmarks.backbones import build_tokenizer, locate, word_tokenizer
 from benchmarks.encoding import encode
 from benchmarks.federation import build_clients, load_inputs, training_examples
+from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.runner import run_cell
-from benchmarks.spec import Cell, Training
 from benchmarks.tasks import Examples, task
 
 WORDS = ("one", "two", "three", "four", "five")
 TASK = task("wikitext")
-CELL = Cell(
+CELL = RunConfig(
     scale="demo",
     task="wikitext",
     task_version=1,
@@ -26,7 +26,7 @@ CELL = Cell(
     partition={"scheme": "equal"},
     algorithm="fedavg",
     options={"embeddings": "global"},
-    training=Training(rounds=2, learning_rate=3e-3, batch_size=16, max_length=32, precision="fp32"),
+    training=TrainConfig(rounds=2, learning_rate=3e-3, batch_size=16, max_length=32, precision="fp32"),
     seed=0,
     head="masked-lm",
     test_share=0.0,

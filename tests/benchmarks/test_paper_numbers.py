@@ -14,13 +14,14 @@ from benchmarks.backbones import KNOWN
 from benchmarks.costs import ClosedForm, ModelSizes, SplitTerms
 from benchmarks.dry_run import wire_plan
 from benchmarks.errors import DependsOnTextsError
+from benchmarks.experiment import Benchmark
 from benchmarks.fedbert import equations, finetuning
 from benchmarks.fedbert.setup import UPDATES_AN_EPOCH
 from benchmarks.fedbfpt.setup import SKEWED_SHARES
 from benchmarks.federation import build_clients, load_inputs
 from benchmarks.registry import benchmark
-from benchmarks.settings import Settings
-from benchmarks.spec import Benchmark, Cell
+from benchmarks.run_config import RunConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.stages import earlier_stages
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.sequence import with_head
@@ -33,7 +34,7 @@ LAYER = 4 * (WIDTH * WIDTH + WIDTH) + (WIDTH * INNER + INNER) + (INNER * WIDTH +
 LABELS = [benchmark("fedsplitbert-table1"), benchmark("fedsplitbert-table2")]
 
 
-def cells(name: str, scale: str, task: str = "") -> dict[str, Cell]:
+def cells(name: str, scale: str, task: str = "") -> dict[str, RunConfig]:
     """Row id -> cell of seed 0, on the task or on the last one."""
     table = benchmark(name)
     found = table.cells(table.scale(scale), [0])
@@ -72,7 +73,7 @@ def test_real_clients_have_what_was_requested(table: Benchmark, data_dir: Path) 
     """To within one example of each label, also in training and test part by themselves."""
     (column,) = (column for column in table.columns if column.task == "mrpc")
     cell = table.cell(table.rows[0], column, table.scale("lite"), 0)
-    settings = Settings(data_dir=data_dir, device="cpu")
+    settings = RunOptions(data_dir=data_dir, device="cpu")
     clients, report = build_clients(cell, load_inputs(cell, settings), settings)
     assert report.requested_shares is not None
     assert report.obtained_counts is not None

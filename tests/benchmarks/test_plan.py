@@ -12,17 +12,17 @@ import pytest
 from benchmarks.cli.main import main
 from benchmarks.dry_run import wire_plan
 from benchmarks.federation import build_clients, load_inputs, training_examples
-from benchmarks.record import read_records
 from benchmarks.registry import benchmark, rows_of, scale_of
-from benchmarks.settings import Settings
-from benchmarks.spec import Cell
+from benchmarks.results import read_results
+from benchmarks.run_config import RunConfig
+from benchmarks.run_options import RunOptions
 from reports.pages.text import human_bytes
 
 TABLE3 = benchmark("fedfreezebert-table3")
 GIGABYTE = TABLE3.paper.gigabyte
 
 
-def cell_of(row: str, scale: str = "demo") -> Cell:
+def cell_of(row: str, scale: str = "demo") -> RunConfig:
     (method,) = rows_of(TABLE3, [row])
     return TABLE3.cell(method, TABLE3.columns[0], scale_of(TABLE3, scale), 0)
 
@@ -36,18 +36,18 @@ def shown(capsys: pytest.CaptureFixture[str], results: Path, *words: str) -> str
 def test_counts_are_those_of_the_clients_that_are_built(holdout: str) -> None:
     for cell in (cell_of("c-psum"), benchmark("fedsplitbert-table3").cells(TABLE3.scale("demo"), [3])[4][2]):
         held = replace(cell, holdout=holdout)
-        clients, _ = build_clients(held, load_inputs(held, Settings()), Settings())
-        assert training_examples(held, Settings()) == [len(client.train) for client in clients]
+        clients, _ = build_clients(held, load_inputs(held, RunOptions()), RunOptions())
+        assert training_examples(held, RunOptions()) == [len(client.train) for client in clients]
 
 
 def test_generated_data_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = shown(capsys, tmp_path, "--methods", "c-psum,c-average,d-fedavg-psum")
-    total = sum(training_examples(cell_of("c-psum"), Settings()))
+    total = sum(training_examples(cell_of("c-psum"), RunOptions()))
     assert (
         f"Counted on ArSarcasm-v2's {total} training examples: C-FedFreezeBERT · P-SUM, C-FedFreezeBERT · average."
         in out
     )
-    plan = wire_plan(cell_of("c-psum"), examples=training_examples(cell_of("c-psum"), Settings()))
+    plan = wire_plan(cell_of("c-psum"), examples=training_examples(cell_of("c-psum"), RunOptions()))
     assert f"{human_bytes(plan.up_bytes + plan.down_bytes, GIGABYTE)}" in out
     assert "– C-FedFreezeBERT" not in out
 
@@ -132,12 +132,12 @@ def test_hours_come_from_records_of_the_like(tmp_path: Path, capsys: pytest.Capt
     table = benchmark("fedsplitbert-table3")
     cell = table.cells(table.scale("lite"), [0])[5][2]
     assert cell.algorithm == "fedavg"
-    known = [record.timing["train_seconds"] for record in read_records(committed) if like(record.cell, cell)]
+    known = [record.timing["train_seconds"] for record in read_results(committed) if like(record.cell, cell)]
     assert plan["hours"] == pytest.approx(2 * sum(known) / len(known) / 3600)
     assert plan["cells_of_unknown_hours"] == 0
 
 
-def like(cell: Cell, other: Cell) -> bool:
+def like(cell: RunConfig, other: RunConfig) -> bool:
     """Whether two cells are one method's on one task, whatever the seed and the learning rate."""
     fields = "scale", "task", "algorithm", "backbone", "options", "head"
     return all(getattr(cell, name) == getattr(other, name) for name in fields)

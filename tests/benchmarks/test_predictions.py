@@ -29,17 +29,17 @@ from benchmarks.predictions import (
     read_predictions,
     write_predictions,
 )
-from benchmarks.record import RoundRecord, RunRecord, chosen_round, read_records
+from benchmarks.results import RoundRecord, RunResult, chosen_round, read_results
+from benchmarks.run_config import RunConfig, TrainConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.runner import run_cell, run_stage
 from benchmarks.scoring import is_chosen, scores
-from benchmarks.settings import Settings
-from benchmarks.spec import Cell, Training
 from benchmarks.tasks import task
 from fedsim.engine import RoundMetrics, RoundResult
 from fedsim.objectives import build_objective
 
 TrainingLabels = Callable[..., np.ndarray]
-CELL = Cell(
+CELL = RunConfig(
     scale="demo",
     task="mrpc",
     task_version=1,
@@ -49,7 +49,7 @@ CELL = Cell(
     partition={"scheme": "equal"},
     algorithm="fedavg",
     options={},
-    training=Training(rounds=3, learning_rate=2e-3, batch_size=64, max_length=32, precision="fp32"),
+    training=TrainConfig(rounds=3, learning_rate=2e-3, batch_size=64, max_length=32, precision="fp32"),
     seed=0,
     validation_share=0.25,
 )
@@ -66,12 +66,12 @@ CASES: dict[str, Mapping[str, Any]] = {
 }
 
 
-def run(cell: Cell, folder: Path) -> RunRecord:
-    return run_cell(cell, Settings(results_dir=folder, device="cpu"), lambda _: None)
+def run(cell: RunConfig, folder: Path) -> RunResult:
+    return run_cell(cell, RunOptions(results_dir=folder, device="cpu"), lambda _: None)
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, RunRecord]]:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, RunResult]]:
     """The records' folder, and the record of each case; tests leave them as they are."""
     folder = tmp_path_factory.mktemp("predictions")
     return folder / "records", {name: run(replace(CELL, **changes), folder) for name, changes in CASES.items()}
@@ -81,12 +81,12 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_recorded_scores_come_out_again(case: str, finished: tuple[Path, dict[str, RunRecord]]) -> None:
+def test_the_recorded_scores_come_out_again(case: str, finished: tuple[Path, dict[str, RunResult]]) -> None:
     """Exactly: half precision changes no label, and scores are kept as they are."""
     folder, record = finished[0], finished[1][case]
     of = task(record.cell.task)
     objective = build_objective(of.objective, of.classes)
-    settings = Settings(device="cpu")
+    settings = RunOptions(device="cpu")
     clients, _ = build_clients(record.cell, load_inputs(record.cell, settings), settings)
     kept = read_predictions(folder, record)
     assert kept.keys() == {(client.id, name) for client in clients for name in client.evaluation}
@@ -106,7 +106,7 @@ def test_the_recorded_scores_come_out_again(case: str, finished: tuple[Path, dic
 
 @pytest.mark.parametrize("case", CASES)
 def test_pooled_scores_are_of_all_clients_examples_together(
-    case: str, finished: tuple[Path, dict[str, RunRecord]]
+    case: str, finished: tuple[Path, dict[str, RunResult]]
 ) -> None:
     folder, record = finished[0], finished[1][case]
     kept = read_predictions(folder, record)
@@ -121,7 +121,7 @@ def test_pooled_scores_are_of_all_clients_examples_together(
     assert record.rounds[-1].pooled_scores.keys() == record.rounds[-1].scores.keys()
 
 
-def test_the_chosen_round_is_the_first_best_on_validation(finished: tuple[Path, dict[str, RunRecord]]) -> None:
+def test_the_chosen_round_is_the_first_best_on_validation(finished: tuple[Path, dict[str, RunResult]]) -> None:
     for case, record in finished[1].items():
         name = task(record.cell.task).metrics[0]
         if case == "no validation":
@@ -162,7 +162,7 @@ def test_the_round_kept_on_the_way_is_the_one_chosen_at_the_end(values: list[flo
     assert not is_chosen(results, "")
 
 
-def test_what_clients_share_is_there_once(finished: tuple[Path, dict[str, RunRecord]]) -> None:
+def test_what_clients_share_is_there_once(finished: tuple[Path, dict[str, RunResult]]) -> None:
     def names(case: str) -> set[str]:
         return {name for name in contents(finished[0], finished[1][case]) if "test/" in name}
 
@@ -172,13 +172,13 @@ def test_what_clients_share_is_there_once(finished: tuple[Path, dict[str, RunRec
     assert names("central set, own models") == {"test/indices", "test/gold", *own}
 
 
-def contents(folder: Path, record: RunRecord) -> dict[str, np.ndarray]:
+def contents(folder: Path, record: RunResult) -> dict[str, np.ndarray]:
     """The arrays of a record's file, by name."""
     compressed = (folder / record.predictions_name).read_bytes()
     return safetensors.numpy.load(lzma.decompress(compressed))
 
 
-def test_a_records_digest_is_of_the_uncompressed_content(finished: tuple[Path, dict[str, RunRecord]]) -> None:
+def test_a_records_digest_is_of_the_uncompressed_content(finished: tuple[Path, dict[str, RunResult]]) -> None:
     folder, record = finished[0], finished[1]["shared model"]
     path = predictions_file(folder, record)
     assert path.name == record.predictions_name == f"{Path(record.file_name).stem}.predictions.safetensors.xz"
@@ -199,7 +199,7 @@ def test_a_records_digest_is_of_the_uncompressed_content(finished: tuple[Path, d
     ],
 )
 def test_a_file_keeps_each_round_once(rounds: tuple[int, ...], chosen: int, expected: list[str]) -> None:
-    settings = Settings(device="cpu")
+    settings = RunOptions(device="cpu")
     clients, _ = build_clients(CELL, load_inputs(CELL, settings), settings)
 
     def answers(number: int) -> dict[str, np.ndarray]:
@@ -218,10 +218,10 @@ def test_a_file_keeps_each_round_once(rounds: tuple[int, ...], chosen: int, expe
 
 @pytest.mark.parametrize("case", [case for case in CASES if case != "scores"])
 def test_a_record_and_its_gold_labels_say_what_clients_trained_on(
-    case: str, finished: tuple[Path, dict[str, RunRecord]], training_labels: TrainingLabels
+    case: str, finished: tuple[Path, dict[str, RunResult]], training_labels: TrainingLabels
 ) -> None:
     """The labels that a client holds, less those of its own evaluations."""
-    settings, kept = Settings(device="cpu"), read_predictions(finished[0], finished[1][case])
+    settings, kept = RunOptions(device="cpu"), read_predictions(finished[0], finished[1][case])
     clients, _ = build_clients(finished[1][case].cell, load_inputs(finished[1][case].cell, settings), settings)
     classes = task(finished[1][case].cell.task).classes
     found = training_labels(finished[1][case], kept)
@@ -286,8 +286,8 @@ def test_killed_before_each_step_the_file_is_the_same(
         kills += 1
     assert kills > 6
     assert list(files(killed).values()) == [expected]
-    (record,) = read_records(killed / "records")
-    (whole,) = read_records(tmp_path / "uninterrupted" / "records")
+    (record,) = read_results(killed / "records")
+    (whole,) = read_results(tmp_path / "uninterrupted" / "records")
     before = read_predictions(tmp_path / "uninterrupted" / "records", whole)
     after = read_predictions(killed / "records", record)
     assert after.keys() == before.keys()
@@ -302,7 +302,7 @@ def test_a_stage_that_is_run_again_leaves_the_predictions_of_the_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its weights are gone, and it is computed again, perhaps on another machine with other last bits."""
-    settings = Settings(results_dir=tmp_path, device="cpu")
+    settings = RunOptions(results_dir=tmp_path, device="cpu")
     cell = replace(CELL, training=replace(CELL.training, rounds=1))
     kept = run_stage(cell, settings, lambda _: None)
     before = files(tmp_path)
@@ -316,7 +316,7 @@ def test_a_stage_that_is_run_again_leaves_the_predictions_of_the_record(
 
 
 def test_a_file_that_is_not_the_records_own_is_refused(
-    finished: tuple[Path, dict[str, RunRecord]], tmp_path: Path
+    finished: tuple[Path, dict[str, RunResult]], tmp_path: Path
 ) -> None:
     folder, record = finished[0], finished[1]["shared model"]
     content = (folder / record.predictions_name).read_bytes()
@@ -342,7 +342,7 @@ def test_a_file_that_is_not_the_records_own_is_refused(
 
 
 def test_a_file_of_something_else_is_refused_though_its_digest_fits(
-    finished: tuple[Path, dict[str, RunRecord]], tmp_path: Path
+    finished: tuple[Path, dict[str, RunResult]], tmp_path: Path
 ) -> None:
     record = finished[1]["shared model"]
     for content in (b"", b"no safetensors at all", safetensors.numpy.save({"other": np.zeros(1)})):
@@ -352,5 +352,5 @@ def test_a_file_of_something_else_is_refused_though_its_digest_fits(
             read_predictions(tmp_path, named)
 
 
-def test_records_from_before_have_none(finished: tuple[Path, dict[str, RunRecord]], tmp_path: Path) -> None:
+def test_records_from_before_have_none(finished: tuple[Path, dict[str, RunResult]], tmp_path: Path) -> None:
     assert read_predictions(tmp_path, replace(finished[1]["shared model"], predictions={})) == {}

@@ -14,8 +14,8 @@ from rich.console import Console
 from benchmarks import progress
 from benchmarks.events import CellFailed, CellFinished, CellStarted, RoundFinished, Trained
 from benchmarks.progress import Estimate, ProgressDisplay, duration
-from benchmarks.record import RoundRecord, RunRecord, write_record
-from benchmarks.spec import Cell
+from benchmarks.results import RoundRecord, RunResult, write_result
+from benchmarks.run_config import RunConfig
 from benchmarks.timings import Timings, taken, taken_in
 
 INPUTS = {"data": "d", "backbone": "b"}
@@ -38,7 +38,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def cells(cells_of: Callable[..., list[Cell]]) -> list[Cell]:
+def cells(cells_of: Callable[..., list[RunConfig]]) -> list[RunConfig]:
     """Two of MRPC and two of RTE, two rounds each."""
     return cells_of(["fedavg", "fedprox"], "training.rounds=2", tasks=["mrpc", "rte"])
 
@@ -48,8 +48,8 @@ def finished_round(number: int, f1: float | None = 0.5) -> RoundRecord:
     return RoundRecord(number, (0,), 0.25, (0.25,), scores, (scores,), 4, 4)
 
 
-def record_of(cell: Cell, f1: float | None = 0.5) -> RunRecord:
-    return RunRecord(
+def record_of(cell: RunConfig, f1: float | None = 0.5) -> RunResult:
+    return RunResult(
         cell, cell.cell_id(INPUTS), {}, {}, (), (finished_round(1), finished_round(2, f1)), {}, 0, (), {},
         {"setup_seconds": 30, "train_seconds": 90}, "",
     )  # fmt: skip
@@ -58,14 +58,14 @@ def record_of(cell: Cell, f1: float | None = 0.5) -> RunRecord:
 # ---- the estimate ----------------------------------------------------------------------------------------------
 
 
-def test_an_estimate_needs_some_training(cells: list[Cell], clock: Clock) -> None:
+def test_an_estimate_needs_some_training(cells: list[RunConfig], clock: Clock) -> None:
     estimate = Estimate(cells)
     assert (estimate.seconds_left(), estimate.text()) == (None, "")
     estimate.started(cells[0], "a", (10, 10), 0)
     assert estimate.seconds_left() is None
 
 
-def test_without_records_all_runs_count_alike(cells: list[Cell], clock: Clock) -> None:
+def test_without_records_all_runs_count_alike(cells: list[RunConfig], clock: Clock) -> None:
     estimate = Estimate(cells)  # four runs
     estimate.started(cells[0], "a", (10, 10), 0)
     clock.now += 30
@@ -73,7 +73,7 @@ def test_without_records_all_runs_count_alike(cells: list[Cell], clock: Clock) -
     assert estimate.seconds_left() == pytest.approx(210)
 
 
-def test_recorded_times_weigh_runs_and_this_machine_sets_the_pace(cells: list[Cell], clock: Clock) -> None:
+def test_recorded_times_weigh_runs_and_this_machine_sets_the_pace(cells: list[RunConfig], clock: Clock) -> None:
     timings = Timings([(cells[0], 100.0), (cells[2], 300.0)])
     estimate = Estimate([cells[0], cells[2]], timings)
     estimate.started(cells[0], "a", (10, 10), 0)
@@ -82,7 +82,7 @@ def test_recorded_times_weigh_runs_and_this_machine_sets_the_pace(cells: list[Ce
     assert estimate.seconds_left() == pytest.approx(700)
 
 
-def test_a_resumed_run_has_less_to_train_and_a_finished_one_nothing(cells: list[Cell], clock: Clock) -> None:
+def test_a_resumed_run_has_less_to_train_and_a_finished_one_nothing(cells: list[RunConfig], clock: Clock) -> None:
     estimate = Estimate(cells[:3])
     estimate.finished(cells[1], "found")
     estimate.started(cells[0], "a", (10, 10), 1)
@@ -93,8 +93,8 @@ def test_a_resumed_run_has_less_to_train_and_a_finished_one_nothing(cells: list[
     assert estimate.seconds_left() == pytest.approx(80)
 
 
-def test_records_tell_how_long_cells_like_them_take(cells: list[Cell], tmp_path: Path) -> None:
-    write_record(tmp_path, record_of(cells[0]))
+def test_records_tell_how_long_cells_like_them_take(cells: list[RunConfig], tmp_path: Path) -> None:
+    write_result(tmp_path, record_of(cells[0]))
     (tmp_path / "broken.json").write_text("{")
     (tmp_path / "other.json").write_text("[]")
     for found in (taken_in([tmp_path, tmp_path, tmp_path / "nowhere"]), taken([record_of(cells[0])])):
@@ -121,13 +121,13 @@ def output() -> io.StringIO:
 
 
 @pytest.fixture
-def display(cells: list[Cell], output: io.StringIO) -> ProgressDisplay:
+def display(cells: list[RunConfig], output: io.StringIO) -> ProgressDisplay:
     names = {cells[0].spec_id: "MRPC · FedAvg · seed 0", cells[1].spec_id: "MRPC · FedProx · seed 0"}
     return ProgressDisplay("table", cells, names, Console(file=output, width=60))
 
 
 def test_one_line_for_each_finished_cell_and_none_for_a_round(
-    display: ProgressDisplay, cells: list[Cell], output: io.StringIO, clock: Clock
+    display: ProgressDisplay, cells: list[RunConfig], output: io.StringIO, clock: Clock
 ) -> None:
     cell_id = cells[0].cell_id(INPUTS)
     with display:
@@ -144,7 +144,7 @@ def test_one_line_for_each_finished_cell_and_none_for_a_round(
 
 
 def test_a_log_hears_of_long_cells_once_a_minute(
-    display: ProgressDisplay, cells: list[Cell], output: io.StringIO, clock: Clock
+    display: ProgressDisplay, cells: list[RunConfig], output: io.StringIO, clock: Clock
 ) -> None:
     for cell, rounds in ((cells[0], ()), (cells[1], (finished_round(1),))):
         display(CellStarted(cell, cell.cell_id(INPUTS), rounds, (300, 300)))
@@ -159,7 +159,7 @@ def test_a_log_hears_of_long_cells_once_a_minute(
 
 
 def test_many_cells_are_a_short_line_and_a_terminal_has_bars_instead(
-    cells: list[Cell], output: io.StringIO, clock: Clock
+    cells: list[RunConfig], output: io.StringIO, clock: Clock
 ) -> None:
     for terminal in (False, True):
         console = Console(file=output, width=60, force_terminal=terminal, color_system=None)
@@ -175,14 +175,14 @@ def test_many_cells_are_a_short_line_and_a_terminal_has_bars_instead(
 
 
 def test_undefined_scores_and_cells_without_a_name(
-    display: ProgressDisplay, cells: list[Cell], output: io.StringIO
+    display: ProgressDisplay, cells: list[RunConfig], output: io.StringIO
 ) -> None:
     display(CellFinished(record_of(cells[2], f1=None)))
     assert output.getvalue() == f"[1/4] {cells[2].label}: F1 undefined, Acc 75.00 in 2 min\n"
 
 
 def test_found_failed_and_resumed_cells_are_marked(
-    display: ProgressDisplay, cells: list[Cell], output: io.StringIO
+    display: ProgressDisplay, cells: list[RunConfig], output: io.StringIO
 ) -> None:
     display(CellFinished(record_of(cells[0]), reused=True))
     display(CellStarted(cells[1], cells[1].cell_id(INPUTS), (finished_round(1),), (10, 10)))
@@ -197,7 +197,7 @@ def test_found_failed_and_resumed_cells_are_marked(
     ]
 
 
-def test_bars_in_a_terminal(cells: list[Cell], output: io.StringIO) -> None:
+def test_bars_in_a_terminal(cells: list[RunConfig], output: io.StringIO) -> None:
     console = Console(file=output, width=120, force_terminal=True, color_system=None)
     cell_id = cells[0].cell_id(INPUTS)
     with ProgressDisplay("table @ demo", cells, {}, console) as display:

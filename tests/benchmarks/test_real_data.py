@@ -14,7 +14,7 @@ import pytest
 from benchmarks.cli.main import main
 from benchmarks.dry_run import wire_plan
 from benchmarks.fedsplitbert.setup import LABEL_SHARES_3
-from benchmarks.record import RunRecord, read_records
+from benchmarks.results import RunResult, read_results
 from benchmarks.sharing import VALIDATION_SHARE
 from benchmarks.tasks import DataSource, task
 from partitions import PartitionReport
@@ -39,12 +39,12 @@ def record(
     encoder_dir: Path,
     run_words: Callable[..., list[str]],
     tmp_path_factory: pytest.TempPathFactory,
-) -> RunRecord:
+) -> RunResult:
     results = tmp_path_factory.mktemp("real")
     words = run_words(results, "fedsplitbert", *SHORT)
     words[words.index("mrpc")] = column
     assert main([*words, "--scale", "lite", "--data-dir", str(data_dir)]) == 0
-    (found,) = read_records(results / "records")
+    (found,) = read_results(results / "records")
     return found
 
 
@@ -60,7 +60,7 @@ def label_counts(column: str, data_dir: Path) -> Counter[int]:
 
 
 def test_clients_have_the_largest_equal_size_that_the_labels_allow(
-    column: str, record: RunRecord, data_dir: Path
+    column: str, record: RunResult, data_dir: Path
 ) -> None:
     counts = label_counts(column, data_dir)
     shares = [sum(row[label] for row in LABEL_SHARES_3[column]) / 100 for label in (0, 1)]
@@ -76,7 +76,7 @@ def test_clients_have_the_largest_equal_size_that_the_labels_allow(
     assert [client["test"] for client in record.clients] == 3 * [round(VALIDATION_SHARE * left)]
 
 
-def test_bytes_are_the_closed_form(record: RunRecord) -> None:
+def test_bytes_are_the_closed_form(record: RunResult) -> None:
     hidden, inner = 384, 1536
     layer = 4 * (hidden**2 + hidden) + 2 * hidden * inner + inner + hidden + 4 * hidden
     expected = 3 * 3 * layer * 4  # 3 clients, 3 of 6 layers, 4 bytes a value
@@ -88,7 +88,7 @@ def test_bytes_are_the_closed_form(record: RunRecord) -> None:
     assert (plan.up_bytes, plan.down_bytes, plan.setup_bytes) == (expected, expected, record.setup_bytes)
 
 
-def test_a_record_names_its_data_by_content(column: str, record: RunRecord, data_dir: Path, tmp_path: Path) -> None:
+def test_a_record_names_its_data_by_content(column: str, record: RunResult, data_dir: Path, tmp_path: Path) -> None:
     folder = COLUMNS[column][0]
     shutil.copytree(data_dir / "glue_data" / folder, tmp_path / folder)  # another place, the other layout
     elsewhere = task(column).load(DataSource(tmp_path))
@@ -98,7 +98,7 @@ def test_a_record_names_its_data_by_content(column: str, record: RunRecord, data
     assert str(data_dir) not in json.dumps(record.to_json())
 
 
-def test_the_encoder_is_pre_trained_and_learns(record: RunRecord) -> None:
+def test_the_encoder_is_pre_trained_and_learns(record: RunResult) -> None:
     assert record.inputs["backbone"]["config"]["num_hidden_layers"] == 6
     (entry,) = record.rounds
     assert entry.train_loss is not None

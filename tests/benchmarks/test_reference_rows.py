@@ -17,28 +17,28 @@ from benchmarks.events import CellFinished, CellStarted
 from benchmarks.executors import run_cells
 from benchmarks.fedsplitbert.setup import PERSONALISED, REFERENCES
 from benchmarks.predictions import read_predictions
-from benchmarks.record import RunRecord
 from benchmarks.registry import benchmark
-from benchmarks.settings import Settings
-from benchmarks.spec import Cell
+from benchmarks.results import RunResult
+from benchmarks.run_config import RunConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.stages import earlier_stages
 
 TABLES = [benchmark(f"fedsplitbert-table{number}") for number in (3, 5)]
 ADDED = [row.id for row in (*REFERENCES, *PERSONALISED)]
 BEGUN = ("fedavg-finetuned", "fedavg-prior")
 SHORT = ("training.rounds=2", "training.local_epochs=1")
-CellsOf = Callable[..., list[Cell]]
+CellsOf = Callable[..., list[RunConfig]]
 
 
 @pytest.fixture(scope="module")
-def module_settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    return Settings(results_dir=tmp_path_factory.mktemp("references"), device="cpu")
+def module_settings(tmp_path_factory: pytest.TempPathFactory) -> RunOptions:
+    return RunOptions(results_dir=tmp_path_factory.mktemp("references"), device="cpu")
 
 
 @pytest.fixture(scope="module")
-def finished(cells_of: CellsOf, module_settings: Settings) -> dict[str, RunRecord]:
+def finished(cells_of: CellsOf, module_settings: RunOptions) -> dict[str, RunResult]:
     """Row -> its record on MRPC, and FedAvg's, which is not asked for."""
-    found: dict[str, RunRecord] = {}
+    found: dict[str, RunResult] = {}
 
     def collect(event: Any) -> None:
         if isinstance(event, CellFinished):
@@ -64,7 +64,7 @@ def test_a_row_that_begins_from_none_of_its_table_is_refused() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("row", ADDED)
-def test_the_ledger_is_what_the_plan_foretold(row: str, finished: dict[str, RunRecord]) -> None:
+def test_the_ledger_is_what_the_plan_foretold(row: str, finished: dict[str, RunResult]) -> None:
     record = finished[row]
     plan = wire_plan(record.cell)
     sent: dict[tuple[str, str], int] = {}
@@ -79,7 +79,7 @@ def test_the_ledger_is_what_the_plan_foretold(row: str, finished: dict[str, RunR
 
 @pytest.mark.slow
 def test_fedavg_is_run_once_and_its_weights_are_what_they_begin_with(
-    cells_of: CellsOf, finished: dict[str, RunRecord], module_settings: Settings, events: Any
+    cells_of: CellsOf, finished: dict[str, RunResult], module_settings: RunOptions, events: Any
 ) -> None:
     digests = {finished[row].inputs["initial"]["digest"] for row in BEGUN}
     assert len(digests) == 1
@@ -111,7 +111,7 @@ def assert_prior_of(prior: Any, fedavg: Any, number: int, shifts: np.ndarray) ->
 
 @pytest.mark.slow
 def test_answers_are_fedavgs_and_the_prior(
-    finished: dict[str, RunRecord], module_settings: Settings, training_labels: Callable[..., np.ndarray]
+    finished: dict[str, RunResult], module_settings: RunOptions, training_labels: Callable[..., np.ndarray]
 ) -> None:
     """By the kept answers, in half precision."""
     prior, fedavg = (read_predictions(module_settings.records_dir, finished[row]) for row in ("fedavg-prior", "fedavg"))
@@ -120,7 +120,7 @@ def test_answers_are_fedavgs_and_the_prior(
 
 
 @pytest.mark.slow
-def test_the_overall_majority_is_one_answer(finished: dict[str, RunRecord], module_settings: Settings) -> None:
+def test_the_overall_majority_is_one_answer(finished: dict[str, RunResult], module_settings: RunOptions) -> None:
     answers = read_predictions(module_settings.records_dir, finished["overall-majority"])
     assert len({tuple(row) for own in answers.values() for row in own.last.tolist()}) == 1
 

@@ -20,12 +20,12 @@ from benchmarks.results import (
     CHECKSUM,
     LedgerEntry,
     RoundRecord,
-    RunRecord,
+    RunResult,
     checksum,
-    read_record,
-    read_records,
-    record_from_json,
-    write_record,
+    read_result,
+    read_results,
+    result_from_json,
+    write_result,
     write_text,
 )
 from fedsim.wire import Channel
@@ -33,7 +33,7 @@ from tests.benchmarks.test_run_config import CELL, INPUTS, JSON
 from tests.conftest import ROOT
 
 SCORES = ({"test": {"f1": 0.5, "accuracy": None}}, {"test": {"f1": 0.7, "accuracy": 0.5}})
-RECORD = RunRecord(
+RECORD = RunResult(
     cell=CELL,
     cell_id=CELL.cell_id(INPUTS),
     inputs={
@@ -67,21 +67,21 @@ replace = dataclasses.replace
 
 
 def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
-    path = write_record(tmp_path, RECORD)
+    path = write_result(tmp_path, RECORD)
     assert path.name == f"lite-mrpc-fedsplitbert-s0-{RECORD.cell_id}.json"
-    again = read_record(path)
+    again = read_result(path)
     kept = json.loads(path.read_text(encoding="utf-8"))
     assert kept.pop(CHECKSUM) == checksum(kept)
     assert again.to_json() == kept
     assert (again.rounds, again.ledger, again.outcome) == (RECORD.rounds, RECORD.ledger, RECORD.outcome)
     assert again.folder == tmp_path
-    assert [record.cell_id for record in read_records(tmp_path)] == [RECORD.cell_id]
+    assert [record.cell_id for record in read_results(tmp_path)] == [RECORD.cell_id]
     assert path.stat().st_mode & 0o777 == 0o644  # readable for others, as other results are
 
 
 @pytest.mark.parametrize("path", COMMITTED[::50], ids=lambda path: path.stem)
 def test_a_committed_record_is_written_as_it_was(path: Path, tmp_path: Path) -> None:
-    assert write_record(tmp_path, read_record(path)).read_bytes() == path.read_bytes()
+    assert write_result(tmp_path, read_result(path)).read_bytes() == path.read_bytes()
 
 
 def test_what_the_first_records_do_not_know_is_written_where_there_is_some() -> None:
@@ -89,7 +89,7 @@ def test_what_the_first_records_do_not_know_is_written_where_there_is_some() -> 
     assert not later.keys() & RECORD.to_json().keys()
     assert not any("pooled_scores" in entry for entry in RECORD.to_json()["rounds"])
     rounds = tuple(replace(entry, pooled_scores={"test": {"f1": 0.25}}) for entry in RECORD.rounds)
-    again = record_from_json(replace(RECORD, rounds=rounds, **later).to_json())
+    again = result_from_json(replace(RECORD, rounds=rounds, **later).to_json())
     assert (again.chosen_by, again.predictions, again.diverged) == tuple(later.values())
     assert again.rounds == rounds
 
@@ -97,7 +97,7 @@ def test_what_the_first_records_do_not_know_is_written_where_there_is_some() -> 
 def test_a_ledger_without_numbers_of_messages_is_read() -> None:
     value = RECORD.to_json()
     value["ledger"] = [row[:6] for row in value["ledger"]]
-    assert record_from_json(value).ledger == tuple(entry._replace(messages=1) for entry in RECORD.ledger)
+    assert result_from_json(value).ledger == tuple(entry._replace(messages=1) for entry in RECORD.ledger)
 
 
 def test_10_000_payloads_a_round_are_a_small_record(tmp_path: Path) -> None:
@@ -110,8 +110,8 @@ def test_10_000_payloads_a_round_are_a_small_record(tmp_path: Path) -> None:
     assert len(ledger) == 2 * 2 * 2
     assert {(entry.messages, entry.values, entry.bytes) for entry in ledger} == {(5000, 40_000, 160_000)}
     rounds = tuple(replace(entry, up_bytes=2 * 160_000, down_bytes=2 * 160_000) for entry in RECORD.rounds)
-    path = write_record(tmp_path, replace(RECORD, rounds=rounds, ledger=ledger, setup_bytes=0))
-    assert read_record(path).ledger == ledger
+    path = write_result(tmp_path, replace(RECORD, rounds=rounds, ledger=ledger, setup_bytes=0))
+    assert read_result(path).ledger == ledger
 
 
 def test_the_outcome_leaves_out_only_when_and_where() -> None:
@@ -145,9 +145,9 @@ def test_a_diverged_run_has_no_score_however_well_it_began() -> None:
 
 
 def test_a_finished_record_is_never_overwritten(tmp_path: Path) -> None:
-    path = write_record(tmp_path, RECORD)
+    path = write_result(tmp_path, RECORD)
     before = path.read_bytes()
-    assert write_record(tmp_path, replace(RECORD, finished="2027-01-01T00:00:00+00:00")) == path
+    assert write_result(tmp_path, replace(RECORD, finished="2027-01-01T00:00:00+00:00")) == path
     assert path.read_bytes() == before
 
 
@@ -211,22 +211,22 @@ def test_a_record_that_no_run_can_have_written_is_refused(name: str, tmp_path: P
     change, found = CHANGES[name]
     path = forged(tmp_path / "it.json", change)
     with pytest.raises(UserError, match=rf"it\.json: expected a record of a finished cell, found a damaged .*{found}"):
-        read_record(path)
+        read_result(path)
 
 
 def test_a_record_that_was_edited_is_refused(tmp_path: Path) -> None:
-    assert read_record(forged(tmp_path / "it.json", lambda value: None)).outcome == RECORD.outcome
-    path = write_record(tmp_path, RECORD)
+    assert read_result(forged(tmp_path / "it.json", lambda value: None)).outcome == RECORD.outcome
+    path = write_result(tmp_path, RECORD)
     path.write_text(path.read_text().replace('"train_loss": 0.6', '"train_loss": 0.1'))
     with pytest.raises(UserError, match="does not have its checksum: it was changed after the run"):
-        read_record(path)
+        read_result(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff", b'{"schema": NaN}', b"[" * 100_000])
 def test_a_file_that_is_not_json_is_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "it.json").write_bytes(content)
     with pytest.raises(UserError, match=r"it.json: expected a record of a finished cell.*Restore the file, or move"):
-        read_record(tmp_path / "it.json")
+        read_result(tmp_path / "it.json")
 
 
 @given(field=st.sampled_from([None, *RECORD.to_json()]), value=JSON)
@@ -239,5 +239,5 @@ def test_any_json_is_a_record_or_one_error(
     else:
         forged(path, lambda whole: whole.update({field: value}))
     with contextlib.suppress(UserError):
-        record = read_record(path)  # any other error fails the test
-        assert record_from_json(record.to_json()) == record
+        record = read_result(path)  # any other error fails the test
+        assert result_from_json(record.to_json()) == record

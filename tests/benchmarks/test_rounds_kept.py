@@ -24,16 +24,16 @@ from benchmarks.predictions import (
     read_predictions,
     write_predictions,
 )
-from benchmarks.record import RunRecord, read_record
+from benchmarks.results import RunResult, read_result
+from benchmarks.run_config import RunConfig, TrainConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.runner import run_cell
 from benchmarks.scoring import scores
-from benchmarks.settings import Settings
-from benchmarks.spec import Cell, Training
 from benchmarks.tasks import task
 from fedsim.data import Client, Subset
 from fedsim.objectives import build_objective
 
-CELL = Cell(
+CELL = RunConfig(
     scale="demo",
     task="mrpc",
     task_version=1,
@@ -43,7 +43,7 @@ CELL = Cell(
     partition={"scheme": "equal"},
     algorithm="fedavg",
     options={},
-    training=Training(rounds=6, learning_rate=2e-3, batch_size=64, max_length=32, precision="fp32"),
+    training=TrainConfig(rounds=6, learning_rate=2e-3, batch_size=64, max_length=32, precision="fp32"),
     seed=0,
     validation_share=0.25,
 )
@@ -51,11 +51,11 @@ PERSONAL = {"algorithm": "fedsplitbert", "options": {"critical_layer": 2}}
 CENTRAL = {"task": "arsarcasm", "test_share": 0.0}
 
 
-def run(cell: Cell, folder: Path) -> RunRecord:
-    return run_cell(cell, Settings(results_dir=folder, device="cpu"), lambda _: None)
+def run(cell: RunConfig, folder: Path) -> RunResult:
+    return run_cell(cell, RunOptions(results_dir=folder, device="cpu"), lambda _: None)
 
 
-def contents(folder: Path, record: RunRecord) -> dict[str, np.ndarray]:
+def contents(folder: Path, record: RunResult) -> dict[str, np.ndarray]:
     """The arrays of a record's file, by name."""
     compressed = (folder / record.predictions_name).read_bytes()
     return safetensors.numpy.load(lzma.decompress(compressed))
@@ -90,14 +90,14 @@ def test_a_record_keeps_the_answers_of_its_last_three_rounds_and_of_the_chosen_o
     assert any(not np.array_equal(*pair) for own in kept.values() for pair in pairwise(own.by_round.values()))
 
 
-def read(folder: Path, record: RunRecord) -> tuple[list[Client], dict[tuple[int, str], Predictions]]:
+def read(folder: Path, record: RunResult) -> tuple[list[Client], dict[tuple[int, str], Predictions]]:
     """A record's clients and predictions."""
-    settings = Settings(device="cpu")
+    settings = RunOptions(device="cpu")
     clients, _ = build_clients(record.cell, load_inputs(record.cell, settings), settings)
     return clients, read_predictions(folder, record)
 
 
-def scored(record: RunRecord, subset: Subset, outputs: np.ndarray) -> Mapping[str, float | None]:
+def scored(record: RunResult, subset: Subset, outputs: np.ndarray) -> Mapping[str, float | None]:
     of = task(record.cell.task)
     return scores(of.metrics, build_objective(of.objective, of.classes), outputs, subset)
 
@@ -106,13 +106,13 @@ def scored(record: RunRecord, subset: Subset, outputs: np.ndarray) -> Mapping[st
 
 
 @pytest.fixture
-def earlier(choose: Callable[[int], None], tmp_path: Path) -> Callable[[int], tuple[Path, RunRecord, RunRecord]]:
+def earlier(choose: Callable[[int], None], tmp_path: Path) -> Callable[[int], tuple[Path, RunResult, RunResult]]:
     """A run's records of this version and of an earlier one, which has its own folder.
 
     Earlier versions kept the answers after the last round and, where that is another one, after the chosen round.
     """
 
-    def build(chosen: int) -> tuple[Path, RunRecord, RunRecord]:
+    def build(chosen: int) -> tuple[Path, RunResult, RunResult]:
         choose(chosen)
         record = run(replace(CELL, **PERSONAL), tmp_path)
         names = {f"last-{6 - chosen}": "chosen"} if 4 <= chosen < 6 else {"chosen": "chosen"}
@@ -134,7 +134,7 @@ def earlier(choose: Callable[[int], None], tmp_path: Path) -> Callable[[int], tu
 
 @pytest.mark.parametrize("chosen", [2, 4, 5, 6])
 def test_a_file_of_an_earlier_version_has_what_it_had(
-    chosen: int, earlier: Callable[[int], tuple[Path, RunRecord, RunRecord]], tmp_path: Path
+    chosen: int, earlier: Callable[[int], tuple[Path, RunResult, RunResult]], tmp_path: Path
 ) -> None:
     folder, record, known = earlier(chosen)
     now, then = read_predictions(tmp_path / "records", record), read_predictions(folder, known)
@@ -152,7 +152,7 @@ def test_a_file_of_an_earlier_version_has_what_it_had(
 
 @pytest.mark.parametrize("chosen", [2, 5])
 def test_a_run_scored_at_its_last_round_does_not_take_the_chosen_answers_for_the_last(
-    chosen: int, earlier: Callable[[int], tuple[Path, RunRecord, RunRecord]], tmp_path: Path
+    chosen: int, earlier: Callable[[int], tuple[Path, RunResult, RunResult]], tmp_path: Path
 ) -> None:
     folder, record, known = earlier(chosen)
     for place, one, expected in ((folder, known, [6]), (tmp_path / "records", record, [4, 5, 6])):
@@ -166,7 +166,7 @@ def test_a_run_scored_at_its_last_round_does_not_take_the_chosen_answers_for_the
 
 
 def test_a_file_of_an_earlier_version_is_copied_compressed(
-    earlier: Callable[[int], tuple[Path, RunRecord, RunRecord]], tmp_path: Path
+    earlier: Callable[[int], tuple[Path, RunResult, RunResult]], tmp_path: Path
 ) -> None:
     folder, _, known = earlier(2)
     (path,) = folder.iterdir()
@@ -181,7 +181,7 @@ def test_a_file_of_an_earlier_version_is_copied_compressed(
 
 
 def test_damage_of_a_file_of_an_earlier_version_is_noticed(
-    earlier: Callable[[int], tuple[Path, RunRecord, RunRecord]],
+    earlier: Callable[[int], tuple[Path, RunResult, RunResult]],
 ) -> None:
     folder, _, known = earlier(2)
     (path,) = folder.iterdir()
@@ -196,7 +196,7 @@ def test_committed_records_have_the_answers_after_their_last_and_their_chosen_ro
     folder = Path(__file__).parents[2] / "benchmarks" / "fedsplitbert" / "records"
     seen = 0
     for path in sorted(folder.glob("*.json")):
-        record = read_record(path)
+        record = read_result(path)
         if seen == 12 or not record.predictions or record.chosen_round == len(record.rounds):
             continue
         for own in read_predictions(folder, record).values():

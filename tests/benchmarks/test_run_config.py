@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.errors import UserError
-from benchmarks.run_config import Cell, Training
+from benchmarks.run_config import RunConfig, TrainConfig
 from fedsim.errors import FederationError
 from tests.conftest import ROOT
 
 INPUTS = {"data": "d1", "backbone": "b1"}
-CELL = Cell(
+CELL = RunConfig(
     scale="lite",
     task="mrpc",
     task_version=1,
@@ -30,7 +30,7 @@ CELL = Cell(
     partition={"scheme": "label-table", "shares": ((5, 95), (25, 75), (75, 25)), "size": None},
     algorithm="fedsplitbert",
     options={"critical_layer": 3},
-    training=Training(rounds=2, learning_rate=5e-5, batch_size=16),
+    training=TrainConfig(rounds=2, learning_rate=5e-5, batch_size=16),
     seed=0,
 )
 # A field -> another value of it.
@@ -74,15 +74,15 @@ def test_ids_are_cut_hashes_of_canonical_json_without_the_fields_that_came_later
 
 
 def test_every_field_decides_the_ids() -> None:
-    assert names_of(Cell) == FIRST.keys() | LATER.keys()
-    assert names_of(Training) == FIRST_TRAINING.keys() | LATER_TRAINING.keys()
+    assert names_of(RunConfig) == FIRST.keys() | LATER.keys()
+    assert names_of(TrainConfig) == FIRST_TRAINING.keys() | LATER_TRAINING.keys()
     cells = [CELL, *(dataclasses.replace(CELL, **{name: value}) for name, value in (FIRST | LATER).items())]
     for name, value in (FIRST_TRAINING | LATER_TRAINING).items():
         cells.append(dataclasses.replace(CELL, training=dataclasses.replace(CELL.training, **{name: value})))
     cells.remove(dataclasses.replace(CELL, training=FIRST["training"]))  # which comes twice
     assert len({cell.spec_id for cell in cells}) == len({cell.cell_id(INPUTS) for cell in cells}) == len(cells)
     for cell in cells:
-        again = Cell.from_json(json.loads(json.dumps(cell.to_json())))
+        again = RunConfig.from_json(json.loads(json.dumps(cell.to_json())))
         assert (again.spec_id, again.to_json()) == (cell.spec_id, cell.to_json())
     assert CELL.cell_id({**INPUTS, "data": "d2"}) != CELL.cell_id(INPUTS)
 
@@ -96,7 +96,7 @@ def test_places_are_the_same_for_all_seeds_and_engines_of_earlier_runs_too() -> 
 
 @pytest.mark.parametrize("hash_seed", ["0", "1"])
 def test_ids_are_the_same_in_every_process(hash_seed: str) -> None:
-    code = "import json, sys, benchmarks.run_config as it; print(it.Cell.from_json(json.load(sys.stdin)).spec_id)"
+    code = "import json, sys, benchmarks.run_config as it; print(it.RunConfig.from_json(json.load(sys.stdin)).spec_id)"
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
     given = json.dumps(CELL.to_json())
     ended = subprocess.run(
@@ -134,14 +134,14 @@ def test_a_wrong_field_is_one_sentence(field: str, value: Any, message: str) -> 
 
 
 def test_a_training_is_refused_where_it_is_built_whole_numbers_stand_for_floats() -> None:
-    assert repr(Training(1, 2, 16).learning_rate) == "2.0"
+    assert repr(TrainConfig(1, 2, 16).learning_rate) == "2.0"
     for name, value in {"rounds": 0, "local_epochs": -1, "participation": 1.5, "beta2": 1.0, "epsilon": 0.0}.items():
         with pytest.raises(FederationError, match=f"{name}: expected a number .*, found {value}"):
             dataclasses.replace(CELL.training, **{name: value})
     with pytest.raises(FederationError, match="batch_size: expected a value, found nothing"):
-        Training(rounds=1, learning_rate=1e-3)  # type: ignore[call-arg]
+        TrainConfig(rounds=1, learning_rate=1e-3)  # type: ignore[call-arg]
     with pytest.raises(FederationError, match=r"mood: expected one of rounds, .*, found an unknown field"):
-        Training(1, 1e-3, 16, mood="good")  # type: ignore[call-arg]
+        TrainConfig(1, 1e-3, 16, mood="good")  # type: ignore[call-arg]
 
 
 JSON = st.recursive(
@@ -155,10 +155,10 @@ JSON = st.recursive(
 def test_any_json_is_a_configuration_or_one_error(field: str, value: Any) -> None:
     whole = {**CELL.to_json(), field: value}
     try:
-        cell = Cell.from_json(whole)
+        cell = RunConfig.from_json(whole)
     except ValueError as error:
         problem = str(error)
     else:
-        problem = f"{field}: expected" if Cell.from_json(cell.to_json()) == cell else "another configuration"
+        problem = f"{field}: expected" if RunConfig.from_json(cell.to_json()) == cell else "another configuration"
     assert problem.startswith(field)
     assert ": expected" in problem

@@ -17,28 +17,28 @@ from benchmarks.dry_run import wire_plan
 from benchmarks.environment import PACKAGES
 from benchmarks.events import CellFailed, CellFinished, CellStarted, RoundFinished, Trained
 from benchmarks.executors import run_cells
-from benchmarks.record import RunRecord, read_record
+from benchmarks.results import RunResult, read_result
+from benchmarks.run_config import RunConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.runner import run_cell
-from benchmarks.settings import Settings
-from benchmarks.spec import Cell
 from benchmarks.tasks import task
 from fedsim.errors import FederationError
 from fedsim.training import LocalTraining
 from partitions import PartitionReport
 
 ROOT = Path(__file__).resolve().parents[2]
-CellsOf = Callable[..., list[Cell]]
+CellsOf = Callable[..., list[RunConfig]]
 METHODS = ("local-majority", "fedavg", "fedadam", "fedsplitbert-qat")
 SHORT = ("training.rounds=2", "training.local_epochs=1")
 
 
 @pytest.fixture(scope="module")
-def module_settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    return Settings(results_dir=tmp_path_factory.mktemp("runner"), device="cpu")
+def module_settings(tmp_path_factory: pytest.TempPathFactory) -> RunOptions:
+    return RunOptions(results_dir=tmp_path_factory.mktemp("runner"), device="cpu")
 
 
 @pytest.fixture(scope="module")
-def finished(cells_of: CellsOf, module_settings: Settings) -> dict[str, RunRecord]:
+def finished(cells_of: CellsOf, module_settings: RunOptions) -> dict[str, RunResult]:
     """Method -> its record on MRPC after two rounds, computed one by one in this process."""
     cells = cells_of(METHODS, *SHORT)
     records = [run_cell(cell, module_settings, lambda _: None) for cell in cells]
@@ -46,7 +46,7 @@ def finished(cells_of: CellsOf, module_settings: Settings) -> dict[str, RunRecor
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_ledger_is_what_the_plan_foretold(method: str, finished: dict[str, RunRecord]) -> None:
+def test_the_ledger_is_what_the_plan_foretold(method: str, finished: dict[str, RunResult]) -> None:
     record = finished[method]
     plan = wire_plan(record.cell)
     totals = {"up": 0, "down": 0}
@@ -57,7 +57,7 @@ def test_the_ledger_is_what_the_plan_foretold(method: str, finished: dict[str, R
     assert [(entry.up_bytes, entry.down_bytes) for entry in record.rounds] == 2 * [(plan.up_bytes, plan.down_bytes)]
 
 
-def test_a_record_says_what_was_computed_on_what(finished: dict[str, RunRecord]) -> None:
+def test_a_record_says_what_was_computed_on_what(finished: dict[str, RunResult]) -> None:
     record = finished["fedsplitbert-qat"]
     environment = record.environment
     assert environment["versions"] == {name: metadata.version(name) for name in PACKAGES}
@@ -72,7 +72,7 @@ def test_a_record_says_what_was_computed_on_what(finished: dict[str, RunRecord])
     assert record.timing["peak_memory_bytes"] > 2**20
 
 
-def test_a_record_holds_the_partition(finished: dict[str, RunRecord]) -> None:
+def test_a_record_holds_the_partition(finished: dict[str, RunResult]) -> None:
     record = finished["fedavg"]
     report = PartitionReport.from_json(record.partition)
     assert report.scheme == "label-table"
@@ -86,7 +86,7 @@ def test_a_record_holds_the_partition(finished: dict[str, RunRecord]) -> None:
         assert client["test"] == round(0.2 * size)
 
 
-def test_a_record_holds_every_round(finished: dict[str, RunRecord]) -> None:
+def test_a_record_holds_every_round(finished: dict[str, RunResult]) -> None:
     for method, record in finished.items():
         assert [entry.round for entry in record.rounds] == [1, 2]
         for entry in record.rounds:
@@ -102,7 +102,7 @@ def test_a_record_holds_every_round(finished: dict[str, RunRecord]) -> None:
         assert set(record.sampling_errors["test"]) == {"f1", "accuracy"}
 
 
-def test_the_local_majority_is_its_label_share(finished: dict[str, RunRecord]) -> None:
+def test_the_local_majority_is_its_label_share(finished: dict[str, RunResult]) -> None:
     shares = PartitionReport.from_json(finished["local-majority"].partition).obtained_counts
     for counts, scores in zip(shares, finished["local-majority"].rounds[-1].client_scores, strict=True):
         test = round(0.2 * sum(counts))  # stratified, so within one example of the client's own shares
@@ -110,7 +110,7 @@ def test_the_local_majority_is_its_label_share(finished: dict[str, RunRecord]) -
 
 
 def test_a_finished_cell_is_found_and_not_touched(
-    finished: dict[str, RunRecord], module_settings: Settings, events: Any
+    finished: dict[str, RunResult], module_settings: RunOptions, events: Any
 ) -> None:
     record = finished["fedavg"]
     path = module_settings.records_dir / record.file_name
@@ -121,7 +121,7 @@ def test_a_finished_cell_is_found_and_not_touched(
 
 
 def test_events_of_a_cell_count_every_example_once(
-    cells_of: CellsOf, finished: dict[str, RunRecord], settings: Settings, events: Any
+    cells_of: CellsOf, finished: dict[str, RunResult], settings: RunOptions, events: Any
 ) -> None:
     (cell,) = cells_of(["fedavg"], *SHORT)
     record = run_cell(cell, settings, events)
@@ -137,7 +137,7 @@ def test_events_of_a_cell_count_every_example_once(
 
 
 def test_fedsplitbert_that_shares_every_layer_is_fedavg(
-    cells_of: CellsOf, finished: dict[str, RunRecord], settings: Settings
+    cells_of: CellsOf, finished: dict[str, RunResult], settings: RunOptions
 ) -> None:
     (cell,) = cells_of(["fedsplitbert"], *SHORT, "options.critical_layer=12")  # of the paper's layers: all
     split, average = run_cell(cell, settings, lambda _: None), finished["fedavg"]
@@ -147,12 +147,12 @@ def test_fedsplitbert_that_shares_every_layer_is_fedavg(
 
 
 def test_one_worker_and_two_give_the_same_records(
-    cells_of: CellsOf, finished: dict[str, RunRecord], settings: Settings, events: Any
+    cells_of: CellsOf, finished: dict[str, RunResult], settings: RunOptions, events: Any
 ) -> None:
     cells = cells_of(METHODS, *SHORT)
     shared = cells[1]
     twice = [shared, *cells]
-    assert run_cells(twice, Settings(results_dir=settings.results_dir, device="cpu", workers=2), events) == 0
+    assert run_cells(twice, RunOptions(results_dir=settings.results_dir, device="cpu", workers=2), events) == 0
     ends = events.of(CellFinished)
     assert {end.record.cell_id: end.record.outcome for end in ends} == {
         record.cell_id: record.outcome for record in finished.values()
@@ -160,14 +160,14 @@ def test_one_worker_and_two_give_the_same_records(
     assert [end.reused for end in ends if end.record.cell.spec_id == shared.spec_id] == [False]
     assert [event.cell for event in events.of(CellStarted)].count(shared) == 1
     for record in finished.values():
-        assert read_record(settings.records_dir / record.file_name).outcome == record.outcome
+        assert read_result(settings.records_dir / record.file_name).outcome == record.outcome
     assert len(list(settings.records_dir.glob("*.json"))) == len(METHODS)
     assert len(list(settings.records_dir.iterdir())) == 2 * len(METHODS)  # each with what it answered
 
 
 def test_a_cell_that_cannot_be_computed_fails_alone(
     cells_of: CellsOf,
-    settings: Settings,
+    settings: RunOptions,
     events: Any,
     run_words: Callable[..., list[str]],
     capsys: Any,
@@ -182,7 +182,7 @@ def test_a_cell_that_cannot_be_computed_fails_alone(
     message = capsys.readouterr().err
     assert "error: 1 of 2 cells could not be computed; the others are finished. nothing is trained here" in message
     assert "(MRPC · FedAvg · seed 0)" in message
-    assert [read_record(path).cell.algorithm for path in settings.records_dir.glob("*.json")] == ["local_majority"]
+    assert [read_result(path).cell.algorithm for path in settings.records_dir.glob("*.json")] == ["local_majority"]
 
     cells = cells_of(["fedavg", "local-majority"], "training.rounds=1")
     assert run_cells(cells, settings, events) == 1
@@ -192,7 +192,7 @@ def test_a_cell_that_cannot_be_computed_fails_alone(
 
 
 @pytest.mark.parametrize("change", ["training.participation=0.5", "clients=33"])
-def test_some_clients_of_many(change: str, cells_of: CellsOf, settings: Settings) -> None:
+def test_some_clients_of_many(change: str, cells_of: CellsOf, settings: RunOptions) -> None:
     """A cohort is half of three clients; 33 clients keep their tensors on disk."""
     equal = 'partition={"scheme":"equal"}'
     cells = cells_of(["fedsplitbert"], equal, *SHORT, change, tasks=["stsb"])
@@ -204,11 +204,11 @@ def test_some_clients_of_many(change: str, cells_of: CellsOf, settings: Settings
 
 
 def test_a_leftover_checkpoint_goes_when_the_record_is_found(
-    finished: dict[str, RunRecord], module_settings: Settings, tmp_path: Path
+    finished: dict[str, RunResult], module_settings: RunOptions, tmp_path: Path
 ) -> None:
     """As after a kill between the record and the removal of the checkpoint."""
     record = finished["fedavg"]
-    settings = Settings(results_dir=tmp_path, device="cpu")
+    settings = RunOptions(results_dir=tmp_path, device="cpu")
     shutil.copytree(module_settings.records_dir, settings.records_dir)
     leftover = settings.checkpoint_dir(record.cell_id)
     leftover.mkdir(parents=True)

@@ -12,15 +12,16 @@ from benchmarks.cli.main import main
 from benchmarks.cli.run import at_hand
 from benchmarks.cli.select import Selection
 from benchmarks.errors import UserError
+from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
-from benchmarks.spec import Benchmark, Cell
+from benchmarks.run_config import RunConfig
 from benchmarks.stages import by_stage, earlier_stages, initial_of
 
 PRETRAINING, TABLE3 = benchmark("fedbfpt-pretraining"), benchmark("fedbfpt-table3")
 GENERAL = benchmark("fedbfpt-general")
 
 
-def cell_of(table: Benchmark, row: str, task: str, scale: str = "lite", seed: int = 0) -> Cell:
+def cell_of(table: Benchmark, row: str, task: str, scale: str = "lite", seed: int = 0) -> RunConfig:
     (column,) = columns_of(table, [task])
     return table.cell(table.row(row), column, table.scale(scale), seed)
 

@@ -10,8 +10,8 @@ import pytest
 from benchmarks.backbones import locate
 from benchmarks.cli.main import main
 from benchmarks.errors import UserError
-from benchmarks.record import read_records
 from benchmarks.registry import benchmark, benchmark_ids
+from benchmarks.results import read_results
 from benchmarks.tasks import tasks
 
 
@@ -37,7 +37,7 @@ def test_import_takes_in_records_and_mirrors_them(
         assert main(words) == 0
         assert said in capsys.readouterr().out
     # The cell was run with other rounds than the table's, so it is kept but belongs to no table's run.
-    assert len(list(read_records(tmp_path / "records"))) == 1
+    assert len(list(read_results(tmp_path / "records"))) == 1
     table = tmp_path / "table"
     run = ["run", "fedsplitbert-table3", "--tasks", "mrpc", "--methods", "local-majority", "--results-dir", str(table)]
     assert main([*run, "--no-tracking"]) == 0
@@ -45,7 +45,7 @@ def test_import_takes_in_records_and_mirrors_them(
     client = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
     experiment = client.get_experiment_by_name("fedsplitbert")
     assert experiment is not None
-    (record,) = read_records(table / "records")
+    (record,) = read_results(table / "records")
     children = client.search_runs([experiment.experiment_id], f"tags.`_cell_id` = '{record.cell_id}'")
     # a child in the run of every table and figure that shows the local majority on MRPC, Tables III and IV among them
     demos = ((found, found.scale("demo")) for found in map(benchmark, benchmark_ids()))

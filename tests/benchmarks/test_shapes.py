@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks import client_costs, dry_run, shapes
 from benchmarks.registry import benchmark
+from benchmarks.run_config import RunConfig
 from benchmarks.shapes import derive_client, key_of, plan_of
-from benchmarks.spec import Cell
 
 TABLE = benchmark("fedbfpt-pretraining")
 CELL = TABLE.cell(TABLE.row("fedbfpt"), TABLE.columns[0], TABLE.scale("demo"), 0)
@@ -56,7 +56,7 @@ def test_a_damaged_file_is_derived_anew(path: Path, damage: str) -> None:
 
 
 def test_keys_tell_shapes_and_libraries_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    def changed(**training: object) -> Cell:
+    def changed(**training: object) -> RunConfig:
         return replace(CELL, training=replace(CELL.training, **training))  # type: ignore[arg-type]
 
     same = key_of("plan", changed(learning_rate=1.0))

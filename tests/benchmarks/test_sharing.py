@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from benchmarks.encoding import Encoded
 from benchmarks.publication import SCALES
 from benchmarks.registry import benchmark
-from benchmarks.run_config import Cell, Training
+from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.sharing import POOL, first_texts, share_out
 from benchmarks.stand_ins import Texts
 from benchmarks.tasks import DataSource, Examples, TaskData, task
@@ -26,7 +26,7 @@ from fedsim.data import Client
 from partitions import Overlap, PartitionError, PartitionReport
 
 TABLE3, TABLE5 = benchmark("fedsplitbert-table3"), benchmark("fedsplitbert-table5")
-CELL = Cell(
+CELL = RunConfig(
     scale="demo",
     task="mrpc",
     task_version=1,
@@ -36,14 +36,14 @@ CELL = Cell(
     partition={"scheme": "label-table", "shares": ((20, 80), (50, 50), (80, 20)), "size": None},
     algorithm="fedavg",
     options={},
-    training=Training(rounds=1, learning_rate=2e-3, batch_size=16),
+    training=TrainConfig(rounds=1, learning_rate=2e-3, batch_size=16),
     seed=0,
 )
 GENERATED = {name: task(name).generate(0) for name in ("mrpc", "stsb", "mnli", "arsarcasm", "cola")}
 EQUAL = {"scheme": "equal"}
 
 
-def shared(cell: Cell, loaded: TaskData | None = None) -> tuple[list[Client], PartitionReport]:
+def shared(cell: RunConfig, loaded: TaskData | None = None) -> tuple[list[Client], PartitionReport]:
     """A cell's clients, of texts that are not read."""
     uncut: Mapping[str, Encoded] = defaultdict(lambda: Encoded(Texts()))
     return share_out(cell, task(cell.task), loaded or GENERATED[cell.task], uncut)
@@ -56,7 +56,7 @@ def held(client: Client) -> dict[str, list[int]]:
     }
 
 
-def all_held(cell: Cell, loaded: TaskData | None = None) -> list[dict[str, list[int]]]:
+def all_held(cell: RunConfig, loaded: TaskData | None = None) -> list[dict[str, list[int]]]:
     return [held(client) for client in shared(cell, loaded)[0]]
 
 

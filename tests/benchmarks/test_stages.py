@@ -16,39 +16,39 @@ from benchmarks.events import CellFailed, CellFinished, CellStarted, Event, Roun
 from benchmarks.executors import run_cells
 from benchmarks.federation import build_federation, load_inputs
 from benchmarks.found import Recorded
-from benchmarks.record import read_record, read_records, write_record
 from benchmarks.registry import benchmark, rows_of, scale_of
+from benchmarks.results import read_result, read_results, write_result
+from benchmarks.run_config import RunConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.runner import run_cell, run_stage
-from benchmarks.settings import Settings
-from benchmarks.spec import Cell
 from benchmarks.stages import by_stage, earlier_stages, find_outcome, initial_of, keep_outcome
 from reports.evidence.records import by_definition
 
 PRETRAINING, TABLE = benchmark("fedfreezebert-pretraining"), benchmark("fedfreezebert-table3")
 
 
-def first_stage(rounds: int = 2) -> Cell:
+def first_stage(rounds: int = 2) -> RunConfig:
     """Masked language modelling of generated tweets, at its shortest."""
     ((_, _, cell),) = PRETRAINING.cells(scale_of(PRETRAINING, "demo"), [0])
     return replace(cell, training=replace(cell.training, rounds=rounds, batch_size=64))
 
 
-def second_stage(first: Cell, row: str = "fedavg-average", rounds: int = 1) -> Cell:
+def second_stage(first: RunConfig, row: str = "fedavg-average", rounds: int = 1) -> RunConfig:
     """A classifier on the encoder that the first stage leaves."""
     ((_, _, cell),) = TABLE.cells(scale_of(TABLE, "demo"), [0], rows_of(TABLE, [row]))
     return replace(cell, training=replace(cell.training, rounds=rounds, batch_size=64), initial=first)
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> RunOptions:
     """Results with both stages; tests leave them as they are."""
-    settings = Settings(results_dir=tmp_path_factory.mktemp("finished"), device="cpu")
+    settings = RunOptions(results_dir=tmp_path_factory.mktemp("finished"), device="cpu")
     run_cell(second_stage(first_stage()), settings, lambda _: None)
     return settings
 
 
-def outcomes(settings: Settings) -> dict[str, Any]:
-    return {record.cell_id: record.outcome for record in read_records(settings.records_dir)}
+def outcomes(settings: RunOptions) -> dict[str, Any]:
+    return {record.cell_id: record.outcome for record in read_results(settings.records_dir)}
 
 
 # ---- what a chain is -------------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ def test_a_chain_is_told_from_its_last_cell() -> None:
 
 def test_a_cell_says_what_it_begins_from() -> None:
     first, second = first_stage(), second_stage(first_stage())
-    assert Cell.from_json(second.to_json()) == second
+    assert RunConfig.from_json(second.to_json()) == second
     assert second.to_json()["initial"] == first.to_json()
     assert "initial" not in replace(second, initial=None).to_json()
     assert second.spec_id != replace(second, initial=first_stage(3)).spec_id
@@ -86,7 +86,7 @@ def test_the_small_arabic_encoder_is_the_outcome_of_a_cell() -> None:
 # ---- what crosses from stage to stage ----------------------------------------------------------------------------
 
 
-def test_the_second_begins_where_the_first_ended(finished: Settings) -> None:
+def test_the_second_begins_where_the_first_ended(finished: RunOptions) -> None:
     first, second = first_stage(), second_stage(first_stage())
     outcome = run_stage(first, finished, lambda _: None)
     left = outcome.tensors()
@@ -102,7 +102,7 @@ def test_the_second_begins_where_the_first_ended(finished: Settings) -> None:
         assert torch.equal(begun.parameters[name], untrained.parameters[name])
 
 
-def test_a_head_of_the_same_kind_goes_along(finished: Settings) -> None:
+def test_a_head_of_the_same_kind_goes_along(finished: RunOptions) -> None:
     first = first_stage()
     outcome = run_stage(first, finished, lambda _: None)
     again = replace(first, seed=1, initial=first)
@@ -112,7 +112,7 @@ def test_a_head_of_the_same_kind_goes_along(finished: Settings) -> None:
     assert all(torch.equal(begun.parameters[name], left[name]) for name in left)
 
 
-def test_another_encoder_cannot_begin_from_it(finished: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_encoder_cannot_begin_from_it(finished: RunOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     deeper = replace(KNOWN["tiny"], id="deeper", config={**KNOWN["tiny"].config, "num_hidden_layers": 5})
     monkeypatch.setitem(KNOWN, "deeper", deeper)
     monkeypatch.setattr("benchmarks.federation.locate", lambda *_, **__: replace(locate("tiny"), config=deeper.config))
@@ -122,8 +122,8 @@ def test_another_encoder_cannot_begin_from_it(finished: Settings, monkeypatch: p
         _ = build_federation(second, load_inputs(second, finished, outcome), finished).setting.model
 
 
-def test_the_record_says_what_it_began_from(finished: Settings) -> None:
-    records = {record.cell.task: record for record in read_records(finished.records_dir)}
+def test_the_record_says_what_it_began_from(finished: RunOptions) -> None:
+    records = {record.cell.task: record for record in read_results(finished.records_dir)}
     first, second = records["arsarcasm-masked"], records["arsarcasm"]
     outcome = find_outcome(finished, first.cell, first.cell_id)
     assert outcome is not None
@@ -142,7 +142,7 @@ def test_the_record_says_what_it_began_from(finished: Settings) -> None:
 def test_what_several_begin_from_is_run_once_and_before_them(workers: int, tmp_path: Path, events: Any) -> None:
     first = first_stage(1)
     cells = [second_stage(first), second_stage(first, "c-average")]
-    settings = Settings(results_dir=tmp_path, device="cpu", workers=workers)
+    settings = RunOptions(results_dir=tmp_path, device="cpu", workers=workers)
     assert run_cells(cells, settings, events) == 0
     started = [event.cell.spec_id for event in events.of(CellStarted)]
     assert started[0] == first.spec_id
@@ -157,7 +157,7 @@ def test_what_several_begin_from_is_run_once_and_before_them(workers: int, tmp_p
 def test_a_first_stage_that_fails_stops_those_that_begin_from_it(tmp_path: Path, events: Any) -> None:
     first = replace(first_stage(1), head="pooled")
     alone = replace(second_stage(first), initial=None)
-    settings = Settings(results_dir=tmp_path, device="cpu")
+    settings = RunOptions(results_dir=tmp_path, device="cpu")
     assert run_cells([second_stage(first), alone], settings, events) == 2
     reasons = [event.message for event in events.of(CellFailed)]
     assert "choose one of the heads tokens, masked-lm, causal-lm" in reasons[0]
@@ -169,7 +169,7 @@ def test_a_first_stage_that_fails_stops_those_that_begin_from_it(tmp_path: Path,
 
 
 def test_weights_that_are_gone_are_computed_again_and_the_record_stays(tmp_path: Path, events: Any) -> None:
-    settings, first = Settings(results_dir=tmp_path, device="cpu"), first_stage(1)
+    settings, first = RunOptions(results_dir=tmp_path, device="cpu"), first_stage(1)
     kept = run_stage(first, settings, lambda _: None)
     before = outcomes(settings)
     kept.path.unlink()
@@ -179,9 +179,9 @@ def test_weights_that_are_gone_are_computed_again_and_the_record_stays(tmp_path:
     assert len(events.of(CellStarted)) == 1
 
 
-def test_what_is_finished_asks_for_no_weights(finished: Settings, tmp_path: Path, events: Any) -> None:
+def test_what_is_finished_asks_for_no_weights(finished: RunOptions, tmp_path: Path, events: Any) -> None:
     """Records that came from elsewhere, alone: nothing is trained to find them."""
-    settings = Settings(results_dir=tmp_path, device="cpu")
+    settings = RunOptions(results_dir=tmp_path, device="cpu")
     shutil.copytree(finished.records_dir, settings.records_dir)
     first, second = first_stage(), second_stage(first_stage())
     assert run_cells([second], settings, events) == 0
@@ -192,7 +192,7 @@ def test_what_is_finished_asks_for_no_weights(finished: Settings, tmp_path: Path
 
 
 def test_only_the_nearest_stage_is_run_again(tmp_path: Path, events: Any) -> None:
-    settings, first = Settings(results_dir=tmp_path, device="cpu"), first_stage(1)
+    settings, first = RunOptions(results_dir=tmp_path, device="cpu"), first_stage(1)
     second = second_stage(first)
     third = replace(second, initial=second, seed=1)
     assert run_cells([third], settings, events) == 0
@@ -205,16 +205,16 @@ def test_only_the_nearest_stage_is_run_again(tmp_path: Path, events: Any) -> Non
     assert [event.cell.seed for event in events.of(CellStarted)] == [2]
 
 
-def left_by_another_machine(settings: Settings, cell: Cell) -> None:
+def left_by_another_machine(settings: RunOptions, cell: RunConfig) -> None:
     """As if its weights had been trained elsewhere: the cell is the same, the bits are not."""
     outcome = run_stage(cell, settings, lambda _: None)
     keep_outcome(settings, cell, outcome.cell_id, {name: value * 1.01 for name, value in outcome.tensors().items()})
 
 
-def test_a_cell_is_the_same_whatever_machine_made_what_it_begins_from(finished: Settings, tmp_path: Path) -> None:
-    settings, second = Settings(results_dir=tmp_path, device="cpu"), second_stage(first_stage())
+def test_a_cell_is_the_same_whatever_machine_made_what_it_begins_from(finished: RunOptions, tmp_path: Path) -> None:
+    settings, second = RunOptions(results_dir=tmp_path, device="cpu"), second_stage(first_stage())
     left_by_another_machine(settings, first_stage())
-    (known,) = (record for record in read_records(finished.records_dir) if record.cell == second)
+    (known,) = (record for record in read_results(finished.records_dir) if record.cell == second)
     here = run_cell(second, settings, lambda _: None)
     assert here.cell_id == known.cell_id
     assert here.inputs["initial"]["digest"] != known.inputs["initial"]["digest"]
@@ -224,7 +224,7 @@ def test_a_cell_is_the_same_whatever_machine_made_what_it_begins_from(finished: 
 
 
 def test_training_does_not_go_on_from_other_weights(tmp_path: Path, events: Any) -> None:
-    settings, second = Settings(results_dir=tmp_path, device="cpu"), second_stage(first_stage(1), rounds=2)
+    settings, second = RunOptions(results_dir=tmp_path, device="cpu"), second_stage(first_stage(1), rounds=2)
 
     def stop(event: Event) -> None:
         if isinstance(event, RoundFinished) and event.round.round == 1 and any(tmp_path.glob("records/*")):
@@ -239,19 +239,19 @@ def test_training_does_not_go_on_from_other_weights(tmp_path: Path, events: Any)
     assert not list(tmp_path.glob("checkpoints/*"))
 
 
-def test_first_records_whose_stages_were_known_by_their_weights_are_read(finished: Settings, tmp_path: Path) -> None:
-    (known,) = (record for record in read_records(finished.records_dir) if record.cell.initial)
+def test_first_records_whose_stages_were_known_by_their_weights_are_read(finished: RunOptions, tmp_path: Path) -> None:
+    (known,) = (record for record in read_results(finished.records_dir) if record.cell.initial)
     digests = {name: entry["digest"] for name, entry in known.inputs.items()}
     old = replace(known, cell_id=known.cell.cell_id(digests))
     assert old.cell_id != known.cell_id
-    assert read_record(write_record(tmp_path, old)) == old
+    assert read_result(write_result(tmp_path, old)) == old
     assert by_definition([old, known])[known.cell.definition_id] == [known]  # one run of one cell
     with pytest.raises(UserError, match="it was changed after the run"):
-        read_record(write_record(tmp_path, replace(known, cell_id="0" * 16)))
+        read_result(write_result(tmp_path, replace(known, cell_id="0" * 16)))
 
 
-def test_a_plan_says_which_weights_are_not_here(finished: Settings, tmp_path: Path) -> None:
-    settings = Settings(results_dir=tmp_path)
+def test_a_plan_says_which_weights_are_not_here(finished: RunOptions, tmp_path: Path) -> None:
+    settings = RunOptions(results_dir=tmp_path)
     first, second = first_stage(), second_stage(first_stage())
     assert Recorded(settings).said([first]) == "not run yet"
     shutil.copytree(finished.records_dir, settings.records_dir)
@@ -262,7 +262,7 @@ def test_a_plan_says_which_weights_are_not_here(finished: Settings, tmp_path: Pa
 
 
 def test_damaged_weights_are_refused(tmp_path: Path) -> None:
-    settings, first = Settings(results_dir=tmp_path, device="cpu"), first_stage(1)
+    settings, first = RunOptions(results_dir=tmp_path, device="cpu"), first_stage(1)
     path = run_stage(first, settings, lambda _: None).path
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
@@ -271,10 +271,10 @@ def test_damaged_weights_are_refused(tmp_path: Path) -> None:
         run_cell(second_stage(first), settings, lambda _: None)
 
 
-def test_another_first_stage_makes_another_second(finished: Settings, tmp_path: Path) -> None:
+def test_another_first_stage_makes_another_second(finished: RunOptions, tmp_path: Path) -> None:
     second = second_stage(first_stage())
-    (known,) = (record for record in read_records(finished.records_dir) if record.cell == second)
-    other = run_cell(second_stage(first_stage(1)), Settings(results_dir=tmp_path, device="cpu"), lambda _: None)
+    (known,) = (record for record in read_results(finished.records_dir) if record.cell == second)
+    other = run_cell(second_stage(first_stage(1)), RunOptions(results_dir=tmp_path, device="cpu"), lambda _: None)
     assert other.cell_id != known.cell_id
     assert other.rounds != known.rounds
 
@@ -282,7 +282,7 @@ def test_another_first_stage_makes_another_second(finished: Settings, tmp_path: 
 def test_a_method_without_a_servers_model_leaves_nothing_to_begin_from(tmp_path: Path) -> None:
     majority = replace(second_stage(first_stage(), "local-majority"), initial=None)
     with pytest.raises(UserError, match="leaves no server's model"):
-        run_stage(majority, Settings(results_dir=tmp_path, device="cpu"), lambda _: None)
+        run_stage(majority, RunOptions(results_dir=tmp_path, device="cpu"), lambda _: None)
 
 
 # ---- a kill before each write, within and between the stages --------------------------------------------------------
@@ -290,7 +290,7 @@ def test_a_method_without_a_servers_model_leaves_nothing_to_begin_from(tmp_path:
 
 def test_a_table_that_keeps_weights_runs_its_references_too(tmp_path: Path, events: Any) -> None:
     """What does not train, here a majority, leaves none, and is finished without."""
-    settings = Settings(results_dir=tmp_path, device="cpu")
+    settings = RunOptions(results_dir=tmp_path, device="cpu")
     cells = [replace(second_stage(first_stage(), "local-majority"), initial=None)]
     for _ in range(2):
         assert run_cells(cells, settings, events, keeps_weights=True) == 0
@@ -298,8 +298,8 @@ def test_a_table_that_keeps_weights_runs_its_references_too(tmp_path: Path, even
     assert not (settings.results_dir / "weights").exists()
 
 
-def test_killed_before_each_step_on_the_disk(finished: Settings, tmp_path: Path, killed_before_step: Any) -> None:
-    settings, second = Settings(results_dir=tmp_path, device="cpu"), second_stage(first_stage())
+def test_killed_before_each_step_on_the_disk(finished: RunOptions, tmp_path: Path, killed_before_step: Any) -> None:
+    settings, second = RunOptions(results_dir=tmp_path, device="cpu"), second_stage(first_stage())
     kills, within, between = 0, 0, 0
     while len(list(tmp_path.glob("records/*.json"))) < 2 and kills < 60:
         with killed_before_step(kills % 12 + 1):  # each start comes further than the last

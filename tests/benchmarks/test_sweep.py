@@ -20,11 +20,12 @@ from benchmarks.cli.select import Selection, selection
 from benchmarks.cli.sweep import commands
 from benchmarks.errors import UserError
 from benchmarks.events import CellFailed, CellFinished, CellPruned, CellStarted, CellWaits, Event, RoundFinished
+from benchmarks.experiment import Column
 from benchmarks.fedsplitbert import table3
-from benchmarks.record import RunRecord, read_records
 from benchmarks.registry import columns_of, rows_of, scale_of
-from benchmarks.settings import Settings
-from benchmarks.spec import Cell, Column
+from benchmarks.results import RunResult, read_results
+from benchmarks.run_config import RunConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.sweeps import loop, results
 from benchmarks.sweeps.journal import Journal, in_order, trials_of
 from benchmarks.sweeps.loop import Trials, run_trials
@@ -53,7 +54,7 @@ class Runs:
         self.begun: list[float] = []
         self.records: dict[tuple[str, int | None], Any] = {}
 
-    def __call__(self, cell: Cell, settings: Settings, sink: Any, keeps_weights: bool, wait: bool) -> Any:
+    def __call__(self, cell: RunConfig, settings: RunOptions, sink: Any, keeps_weights: bool, wait: bool) -> Any:
         rate, name = cell.training.learning_rate, cell.spec_id
         if error := self.instead.pop(rate, None):
             raise error
@@ -67,7 +68,7 @@ class Runs:
         sink(CellFinished(record))
         return record
 
-    def record(self, cell: Cell, rounds: Sequence[Any]) -> Any:
+    def record(self, cell: RunConfig, rounds: Sequence[Any]) -> Any:
         found = SimpleNamespace(cell=cell, cell_id=cell.spec_id, rounds=tuple(rounds))
         found.score = lambda *_: rounds[-1].scores["test"]["f1"]
         self.records[cell.spec_id, cell.training.stop] = found
@@ -88,13 +89,13 @@ def tuned(space: Space, trials: int | None = None, rungs: tuple[int, ...] = (), 
 
 
 def ended(folder: Path, tuning: Tuning) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = result_of(tuning, Settings(folder))["trials"]
+    found: list[dict[str, Any]] = result_of(tuning, RunOptions(folder))["trials"]
     return found
 
 
 def sweep(folder: Path, tuning: Tuning) -> list[Event]:
     told: list[Event] = []
-    run_trials(Trials([tuning], Settings(folder)), told.append)
+    run_trials(Trials([tuning], RunOptions(folder)), told.append)
     return told
 
 
@@ -182,7 +183,7 @@ def test_trials_that_the_first_sweeps_pruned_are_read_from_the_records_of_their_
     tmp_path: Path, runs: Runs
 ) -> None:
     tuning = tuned({RATE: (0.1,)})
-    Trials([tuning], Settings(tmp_path))
+    Trials([tuning], RunOptions(tmp_path))
     study = Journal(tmp_path).load("study", ())
     optuna.trial.Trial(study, study.trials[0]._trial_id).report(0.7, 2)
     study.tell(0, state=optuna.trial.TrialState.PRUNED)
@@ -235,7 +236,7 @@ def test_lists_and_choices_come_back_from_the_journal_as_they_are(tmp_path: Path
     space = {"options.x": ([1, 2], [3]), "training.padding": (None, "a", True)}
     tuning = tuned(space)
     for _ in range(2):  # the second as another process does
-        study = Trials([tuning], Settings(tmp_path)).studies["study"]
+        study = Trials([tuning], RunOptions(tmp_path)).studies["study"]
     expected = [{"options.x": x, "training.padding": y} for x in ([1, 2], [3]) for y in (None, "a", True)]
     assert list(trials_of(study, tuning).values()) == expected
     assert [trial.params for trial in study.trials] == in_order(space)
@@ -244,13 +245,13 @@ def test_lists_and_choices_come_back_from_the_journal_as_they_are(tmp_path: Path
 def test_a_perplexity_is_minimised_and_the_study_names_metric_and_choice(tmp_path: Path, runs: Runs) -> None:
     column = Column("mrpc", "Texts", ("test/perplexity",), "test/perplexity")
     tuning = tuned({RATE: (0.1, 0.2)}, column=column)
-    study = Trials([tuning], Settings(tmp_path)).studies["study"]
+    study = Trials([tuning], RunOptions(tmp_path)).studies["study"]
     assert study.metric_names == ["perplexity"]
     assert study.direction == optuna.study.StudyDirection.MINIMIZE
     best = {"number": 9, "values": {RATE: 0.2}, "mean": 2.0}
     result = {"task": "mrpc", "method": "fedavg", "score": "perplexity …", "best": best}
     for adopted in (None, tmp_path / "adopted.json"):
-        keep([tuning], [result], Settings(tmp_path), tmp_path / "sweep.json", adopted)
+        keep([tuning], [result], RunOptions(tmp_path), tmp_path / "sweep.json", adopted)
         assert study.user_attrs["best_trial"] == 9
         assert study.user_attrs.get("adopted_trial") == (9 if adopted else None)
     (entry,) = read_sweep(tmp_path / "adopted.json")
@@ -293,8 +294,8 @@ def entry(folder: Path) -> dict[str, Any]:
     return found
 
 
-def records(folder: Path) -> dict[str, RunRecord]:
-    return {record.cell_id: record for record in read_records(folder / "records")}
+def records(folder: Path) -> dict[str, RunResult]:
+    return {record.cell_id: record for record in read_results(folder / "records")}
 
 
 def test_trials_are_whole_runs_or_pruned_ones_whose_checkpoints_are_kept(swept: Path) -> None:

@@ -8,17 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.changes import field_value
 from benchmarks.cli.arguments import build_parser
 from benchmarks.cli.main import main
 from benchmarks.cli.select import selection
-from benchmarks.customise import with_settings
 from benchmarks.errors import UserError
+from benchmarks.experiment import Benchmark, with_settings
 from benchmarks.federation import build_clients, load_inputs
 from benchmarks.fedsplitbert import figure6, setup, table3, table4
+from benchmarks.overrides import field_value
 from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of
-from benchmarks.settings import Settings
-from benchmarks.spec import Benchmark
+from benchmarks.run_options import RunOptions
 from benchmarks.sweeps.plan import in_rounds, trial_cell, without_fields
 from benchmarks.sweeps.space import LAYER, LAYERS, RATE, read_space, spaces
 from benchmarks.tuning import Range, Search, best_values
@@ -161,7 +160,7 @@ def test_a_nested_option_changes_nothing_else() -> None:
 
 def test_the_test_part_is_never_seen() -> None:
     tried = trial_cell(TABLE, FEDPROX, MRPC, DEMO, 0, {"options.proximal": 0.1})
-    settings = Settings()
+    settings = RunOptions()
     inputs = load_inputs(tried, settings)
     table, _ = build_clients(replace(tried, holdout="test"), inputs, settings)
     tuning, _ = build_clients(tried, inputs, settings)

@@ -10,7 +10,7 @@ from benchmarks.cli.arguments import build_parser
 from benchmarks.cli.main import main
 from benchmarks.cli.select import selection
 from benchmarks.cli.tracked import tracked_table
-from benchmarks.settings import Settings
+from benchmarks.run_options import RunOptions
 from benchmarks.tracking import Table, TableCell
 from benchmarks.tracking.views import PREFIX, table_views
 
@@ -18,7 +18,7 @@ from benchmarks.tracking.views import PREFIX, table_views
 def table(scale: str, *words: str, id: str = "fedsplitbert-table3") -> Table:
     """The table of the words of a run."""
     part = selection(build_parser().parse_args(["run", id, "--scale", scale, *words]))
-    return tracked_table(part, Settings(data_dir=Path("/data")))
+    return tracked_table(part, RunOptions(data_dir=Path("/data")))
 
 
 def test_methods_have_their_names_what_the_paper_reports_and_the_command_that_repeats_them() -> None:

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.cli.main import main
-from benchmarks.customise import with_settings
 from benchmarks.errors import UserError
+from benchmarks.experiment import Benchmark, Scale, with_settings
 from benchmarks.fedsplitbert import setup, table3, table4
-from benchmarks.record import read_records
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
-from benchmarks.spec import JSON, Benchmark, Scale
+from benchmarks.results import read_results
+from benchmarks.run_config import JSON
 from benchmarks.sweeps.plan import trial_cell
 from benchmarks.tuning import Search, read_sweep
 
@@ -120,7 +120,7 @@ def test_what_is_adopted_is_searched_on_data_of_its_own_and_read_by_definitions(
     assert sweep(tmp_path) == 0
     assert not (tmp_path / "chosen.json").exists()
     assert sweep(tmp_path, "--adopt") == 0
-    (record,) = read_records(tmp_path / "records")  # computed once
+    (record,) = read_results(tmp_path / "records")  # computed once
     assert (record.cell.seed, record.cell.holdout) == (77, "validation")
     (entry,) = read_sweep(tmp_path / "chosen.json")
     cell = table.cell(FEDAVG, MRPC, demo, 0)
@@ -137,7 +137,7 @@ def test_seeds_and_choices_that_are_not_the_searchs_are_said(
     monkeypatch.setattr(table3, "BENCHMARK", table)
     assert sweep(tmp_path, "--seeds", "3") == 0
     assert "this search has seeds of its own, which no table uses (77)" in capsys.readouterr().err
-    assert [record.cell.seed for record in read_records(tmp_path / "records")] == [77]
+    assert [record.cell.seed for record in read_results(tmp_path / "records")] == [77]
 
 
 def test_rows_without_a_choice_are_known(tmp_path: Path) -> None:

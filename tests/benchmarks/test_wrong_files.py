@@ -158,7 +158,7 @@ def interrupted_results(finished_results: Path, tmp_path_factory: pytest.TempPat
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner, "write_record", interrupt)
+        patch.setattr(runner, "write_result", interrupt)
         assert main(run_words(results, "fedsplitbert", "training.rounds=2")) == 130
     return results
 

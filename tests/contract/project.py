@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.cell import Cell
 from benchmarks.cli.paper import audited, benchmarks_of, judged, published_of
 from benchmarks.cli.report import page_of
 from benchmarks.cli.select import part_of
@@ -24,8 +23,9 @@ from benchmarks.errors import DependsOnTextsError, UserError
 from benchmarks.federation import DATA_SEED
 from benchmarks.fetched import source_of
 from benchmarks.predictions import read_predictions
-from benchmarks.record import RunRecord, read_folders
 from benchmarks.registry import benchmark, benchmark_ids, claims_of, folder_of
+from benchmarks.results import RunResult, read_folders
+from benchmarks.run_config import RunConfig
 from benchmarks.shapes import derive_client, derive_for, key_of
 from benchmarks.tasks import TaskData, task, tasks
 from reports.claims.cells import Runs
@@ -50,7 +50,7 @@ VERDICTS = {
 }
 
 
-def cells(seeds: Sequence[int]) -> Iterator[tuple[str, str, str, str, int, Cell]]:
+def cells(seeds: Sequence[int]) -> Iterator[tuple[str, str, str, str, int, RunConfig]]:
     """Every run that the project defines: benchmark, scale, task, row, seed and the run's definition."""
     for name in benchmark_ids():
         table = benchmark(name)
@@ -63,7 +63,7 @@ def cells(seeds: Sequence[int]) -> Iterator[tuple[str, str, str, str, int, Cell]
 
 
 @cache
-def committed_records() -> dict[str, RunRecord]:
+def committed_records() -> dict[str, RunResult]:
     """Every committed record by its cell_id."""
     return {record.cell_id: record for record in read_folders(folder_of(paper) / "records" for paper in PAPERS)}
 
@@ -72,7 +72,7 @@ def digest_of(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def record_facts(record: RunRecord) -> dict[str, object]:
+def record_facts(record: RunResult) -> dict[str, object]:
     """What the contract keeps of a record; scores, ledger and answers as digests of all their values."""
     rounds = record.rounds
     facts: dict[str, object] = {
@@ -92,7 +92,7 @@ def record_facts(record: RunRecord) -> dict[str, object]:
     return facts | {f"{name} digest": known for name, known in record.known_by.items()}
 
 
-def answers_digest(record: RunRecord) -> str:
+def answers_digest(record: RunResult) -> str:
     """A digest of the predictions' values, whatever file and number type they are kept in; "" where there are none."""
     found = read_predictions(record.folder, record)
     state = hashlib.sha256()
@@ -138,7 +138,7 @@ def data_facts(data: TaskData) -> dict[str, object]:
 _WIRE: dict[str, dict[str, object]] = {}  # by what decides the shapes: runs of the same shapes send the same bytes
 
 
-def wire_facts(cell: Cell) -> dict[str, object]:
+def wire_facts(cell: RunConfig) -> dict[str, object]:
     """What a run sends, derived from shapes alone, without data or weights, and without the file of derived costs.
 
     Where bytes depend on the data, client c is assumed to train on 20 + c examples; where they depend on the texts,
@@ -150,7 +150,7 @@ def wire_facts(cell: Cell) -> dict[str, object]:
     return _WIRE[key]
 
 
-def _derived_wire(cell: Cell) -> dict[str, object]:
+def _derived_wire(cell: RunConfig) -> dict[str, object]:
     examples = [20 + client for client in range(cell.clients)]
     fixed = replace(cell, training=replace(cell.training, padding="fixed"))
     padded = replace(fixed, options={**cell.options, "features": "padded"}) if "features" in cell.options else fixed
@@ -180,7 +180,7 @@ def _bytes_of(plan: WirePlan) -> dict[str, object]:
 # ---- reports -----------------------------------------------------------------------------------------------------
 
 
-def table(benchmark_id: str, scale: str, records: Sequence[RunRecord]) -> list[dict[str, Any]]:
+def table(benchmark_id: str, scale: str, records: Sequence[RunResult]) -> list[dict[str, Any]]:
     """The lines of a table's long form; none where the table does not have the scale."""
     if scale not in {found.id for found in benchmark(benchmark_id).scales}:
         return []
@@ -213,7 +213,7 @@ class Verdict:
     comparisons: tuple[Comparison, ...]
 
 
-def verdicts(paper: str, scale_id: str, records: Sequence[RunRecord]) -> Iterator[Verdict]:
+def verdicts(paper: str, scale_id: str, records: Sequence[RunResult]) -> Iterator[Verdict]:
     """Both verdicts on every claim of a paper at a scale; none where no table of the paper has the scale."""
     tables = benchmarks_of(paper)
     scale = next((own for found in tables.values() for own in found.scales if own.id == scale_id), None)
@@ -242,7 +242,7 @@ def _comparison(case: Any, state: str) -> Comparison:
     return Comparison(place, state, known.value, known.interval, known.n)
 
 
-def audit(paper: str, records: Sequence[RunRecord]) -> Iterator[tuple[str, dict[str, object]]]:
+def audit(paper: str, records: Sequence[RunResult]) -> Iterator[tuple[str, dict[str, object]]]:
     """Every statement of a paper's audit: its id, its verdict, and the numbers in what is printed and recomputed."""
     for found in audited(paper, records):
         verdict = {True: "yes", False: "no", None: "not derivable"}[found.agrees]

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from fedsim.algorithms import Setting, build_algorithm
+from fedsim.algorithms import Workload, build_algorithm
 from fedsim.data import Client, Examples, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics, Run, Scorer, run_federation
 from fedsim.feature_cache import FeatureCache
@@ -126,10 +126,10 @@ class Small:
         objective: Objective | None = None,
         participation: float = 1.0,
         **training: Any,
-    ) -> Setting:
+    ) -> Workload:
         """One step for each client and round, unless a test asks for more."""
         values = {"seed": 0, "learning_rate": 5e-3, "batch_size": 16, **training}
-        return Setting(
+        return Workload(
             load or (lambda: self.load(outputs, head=head, objective=objective)),
             local_training(**values),
             objective or _objective(outputs),
@@ -139,7 +139,7 @@ class Small:
             participation=participation,
         )
 
-    def algorithm(self, name: str, /, setting: Setting | None = None, **options: Any) -> FederatedAlgorithm:
+    def algorithm(self, name: str, /, setting: Workload | None = None, **options: Any) -> FederatedAlgorithm:
         return build_algorithm(name, setting or self.setting(), options)
 
     def run(

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsim.algorithms import Setting, build_algorithm
+from fedsim.algorithms import Workload, build_algorithm
 from fedsim.data import Client, Examples, Subset
 from fedsim.objectives import Classification, Regression
 
@@ -27,7 +27,7 @@ def federation(small, labels_of_clients, outputs, **options):
         for number, (subset, end) in enumerate(zip(labels_of_clients, ends, strict=True))
     ]
     objective = Regression() if outputs == 1 else Classification(outputs)
-    algorithm = build_algorithm("local_majority", Setting(no_model, small.setting().training, objective), options)
+    algorithm = build_algorithm("local_majority", Workload(no_model, small.setting().training, objective), options)
     run = small.run(algorithm, clients=clients)
     return run, [algorithm.predict(run.state, client, client.evaluation["test"]) for client in clients]
 

@@ -11,14 +11,14 @@ from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client, Subset
 from fedsim.precision import resolve_precision
 from fedsim.store import ClientStore
-from fedsim.train_config import Training
+from fedsim.train_config import TrainConfig
 from fedsim.training import ADAM_STATE, SCHEDULES, Optimizer
 
 FP32 = resolve_precision("fp32", "cpu")
 
 
-def training_of(**changes) -> Training:
-    return Training(**{"rounds": 1, "learning_rate": 0.5, "batch_size": 4, "weight_decay": 0.0, **changes})
+def training_of(**changes) -> TrainConfig:
+    return TrainConfig(**{"rounds": 1, "learning_rate": 0.5, "batch_size": 4, "weight_decay": 0.0, **changes})
 
 
 def optimizer_of(parameters, first=0, total=8, **changes) -> Optimizer:

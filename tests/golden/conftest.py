@@ -17,45 +17,45 @@ import torch
 
 from benchmarks.federation import build_clients, build_federation, load_inputs
 from benchmarks.process import quiet_libraries
+from benchmarks.run_config import ENGINE_VERSION, RunConfig, TrainConfig
+from benchmarks.run_options import RunOptions
 from benchmarks.runner import run_stage
 from benchmarks.scoring import mean_scores, scores
-from benchmarks.settings import Settings
-from benchmarks.spec import ENGINE_VERSION, Cell, Training
 from benchmarks.stages import initial_of
 from fedsim.engine import run_federation
 from fedsim.wire import Channel, Params
 
 JSON = Any
-TRAINING = Training(rounds=2, learning_rate=2e-3, batch_size=16, max_length=32, precision="fp32")
-ONE_ROUND = Training(rounds=1, learning_rate=2e-3, batch_size=16, local_epochs=2, max_length=32, precision="fp32")
+TRAINING = TrainConfig(rounds=2, learning_rate=2e-3, batch_size=16, max_length=32, precision="fp32")
+ONE_ROUND = TrainConfig(rounds=1, learning_rate=2e-3, batch_size=16, local_epochs=2, max_length=32, precision="fp32")
 LABELS = {"scheme": "label-table", "shares": ((5, 95), (25, 75), (75, 25)), "size": None}
 
 
-def _pairs(algorithm: str, codec: str = "fp32", **options: JSON) -> Cell:
+def _pairs(algorithm: str, codec: str = "fp32", **options: JSON) -> RunConfig:
     """Sentence pairs; each client keeps a test part."""
-    return Cell(
+    return RunConfig(
         "demo", "mrpc", 1, "generated", "tiny", 3, LABELS, algorithm, options, training=TRAINING, seed=0, codec=codec
     )
 
 
-def _tweets(algorithm: str, head: str, training: Training, task: str = "arsarcasm", **options: JSON) -> Cell:
+def _tweets(algorithm: str, head: str, training: TrainConfig, task: str = "arsarcasm", **options: JSON) -> RunConfig:
     """Tweets of three classes with a central test set, or their tokens."""
     dirichlet = {"scheme": "dirichlet", "alpha": 1.0}
-    return Cell(
+    return RunConfig(
         "demo", task, 1, "generated", "tiny", 3, dirichlet, algorithm, options, training, 0, test_share=0.0, head=head
     )
 
 
-def _corpus(algorithm: str, **options: JSON) -> Cell:
+def _corpus(algorithm: str, **options: JSON) -> RunConfig:
     """Passages of a corpus, for masked language modelling; each client keeps a test part."""
     scheme = {"scheme": "equal", "share": 0.1}
-    return Cell(
+    return RunConfig(
         "demo", "corpus-biology", 1, "generated", "tiny", 3, scheme, algorithm, options, TRAINING, 0, head="masked-lm"
     )
 
 
 # One for each method. They are no rows of a table, so that a definition may change without them.
-CELLS: Mapping[str, Cell] = {
+CELLS: Mapping[str, RunConfig] = {
     "untrained": _pairs("untrained"),
     "unigram": replace(_corpus("unigram"), training=ONE_ROUND),
     "local-majority": _pairs("local_majority"),
@@ -138,10 +138,10 @@ def lengths(tensors: Params, initial: Params) -> dict[str, float]:
     return {part: math.sqrt(square) for part, square in squares.items()}
 
 
-def outcome(cell: Cell, folder: Path) -> dict[str, JSON]:
+def outcome(cell: RunConfig, folder: Path) -> dict[str, JSON]:
     """A cell's loss curve, and the digest and lengths of its weights: the server's, and what stays with each client."""
     quiet_libraries()
-    settings = Settings(results_dir=folder, device="cpu")
+    settings = RunOptions(results_dir=folder, device="cpu")
     torch.set_num_threads(settings.threads)
     before = initial_of(cell)
     inputs = load_inputs(cell, settings, run_stage(before, settings, lambda _: None) if before else None)
@@ -202,7 +202,7 @@ def _same(place: str, expected: JSON, found: JSON, exact: bool) -> bool:
 
 
 @pytest.fixture(scope="session")
-def golden_cells() -> Mapping[str, Cell]:
+def golden_cells() -> Mapping[str, RunConfig]:
     return CELLS
 
 
@@ -213,7 +213,7 @@ def made_here() -> dict[str, JSON]:
 
 
 @pytest.fixture(scope="session")
-def outcome_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Cell], dict[str, JSON]]:
+def outcome_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[RunConfig], dict[str, JSON]]:
     """Runs a cell."""
     folder = tmp_path_factory.mktemp("golden")
     return lambda cell: outcome(cell, folder)

@@ -18,7 +18,7 @@ FOLDER = Path(__file__).parent
 ADVICE = """\
 {name}: its arithmetic is not what it was ({how}):
   {lines}
-If nobody meant that, it is a defect. If the change is meant, raise ENGINE_VERSION in benchmarks/cell.py where it
+If nobody meant that, it is a defect. If the change is meant, raise ENGINE_VERSION in benchmarks/run_config.py where it
 changes results, renew these files with `python -m pytest tests/golden --renew-golden`, and say so in the commit."""
 
 

@@ -8,16 +8,16 @@ import torch
 from benchmarks.performance import growth
 from benchmarks.performance.growth import Population, cost_of
 from benchmarks.process import peak_memory_bytes
+from benchmarks.run_options import RunOptions
 from benchmarks.runner import MANY_CLIENTS
-from benchmarks.settings import Settings
 
 CONFIG = {"vocab_size": 1200, "hidden_size": 32, "intermediate_size": 32, "max_position_embeddings": 128}
 
 
 @pytest.fixture
-def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunOptions:
     monkeypatch.setattr(growth, "hold_freed_memory", lambda: None)  # this process's memory stays as it is
-    return Settings(results_dir=tmp_path / "results")
+    return RunOptions(results_dir=tmp_path / "results")
 
 
 @pytest.mark.parametrize(("algorithm", "options"), [("fedavg", {}), ("fedsplitbert", {"critical_layer": 2})])

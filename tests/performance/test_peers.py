@@ -13,12 +13,12 @@ from benchmarks.performance import flower_job, peers
 from benchmarks.performance.fedavg_job import Job, Ready, plain_round, plain_start, prepare
 from benchmarks.performance.flower import flower_python, library_name, run_flower, write_job
 from benchmarks.performance.section import Bench
-from benchmarks.settings import Settings
+from benchmarks.run_options import RunOptions
 
 
 @pytest.fixture
 def job(tmp_path: Path) -> Job:
-    return Job(Settings(results_dir=tmp_path, device="cpu"), batches=1, encoder="tiny", width=16)
+    return Job(RunOptions(results_dir=tmp_path, device="cpu"), batches=1, encoder="tiny", width=16)
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_without_flower_there_is_a_note_and_no_bar_of_it(tmp_path: Path, monkeyp
         measured.add(way, speed)
     monkeypatch.setattr(peers, "flower_python", lambda: None)
     monkeypatch.setattr(peers, "_throughput", lambda job, python, bench: (measured, None))
-    section = peers.measure(Bench(Settings(results_dir=tmp_path), repeats=1))
+    section = peers.measure(Bench(RunOptions(results_dir=tmp_path), repeats=1))
     assert peers.MISSING in section.notes
     assert [row["way"] for row in section.rows] == [peers.ENGINE, peers.PAIR, peers.LOOP]
     assert [(bar.value, bar.bound) for bar in section.bars] == [(12.0, peers.LOOP_BAR)]

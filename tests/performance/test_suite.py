@@ -16,7 +16,7 @@ from benchmarks.performance import suite, workload
 from benchmarks.performance.products import Encoder, matrix_rate
 from benchmarks.performance.section import Bar, Section, in_turn, ratio
 from benchmarks.performance.suite import PARTS, page, run_suite
-from benchmarks.settings import Settings
+from benchmarks.run_options import RunOptions
 from fedsim.models.encoder import encoder_from_config
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,7 +88,7 @@ def section(value):
 def test_results_are_kept_and_make_a_page(tmp_path, monkeypatch, capsys):
     def measured(value):
         monkeypatch.setattr(suite, "measure_of", lambda name: lambda bench: section(value))
-        return run_suite(["engine"], Settings(results_dir=tmp_path), repeats=2)
+        return run_suite(["engine"], RunOptions(results_dir=tmp_path), repeats=2)
 
     assert measured(3) == 0
     assert measured(1) == 1  # and the page shows the newest
@@ -107,7 +107,7 @@ def test_results_are_kept_and_make_a_page(tmp_path, monkeypatch, capsys):
 def test_a_part_that_measures_nothing_says_why(tmp_path, monkeypatch, capsys):
     nothing = Section("gpu", "On a GPU", [], (), ("This machine has no GPU.",))
     monkeypatch.setattr(suite, "measure_of", lambda name: lambda bench: nothing)
-    assert run_suite(["gpu"], Settings(results_dir=tmp_path)) == 0
+    assert run_suite(["gpu"], RunOptions(results_dir=tmp_path)) == 0
     assert "  This machine has no GPU.\n" in capsys.readouterr().out
 
 

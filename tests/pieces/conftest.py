@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from fedsim.algorithms import Setting
+from fedsim.algorithms import Workload
 from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client, Examples, Subset
 from fedsim.engine import FederatedAlgorithm, Run, Scorer, run_federation
@@ -84,7 +84,7 @@ class Small:
         config: Mapping[str, Any] = CONFIG,
         kernels: str = "packed",
         **training: Any,
-    ) -> Setting:
+    ) -> Workload:
         """The same weights each time, in a new model."""
         asked = objective or Classification(C)
 
@@ -97,7 +97,7 @@ class Small:
             )
 
         values = {"seed": 0, "learning_rate": 5e-3, "batch_size": 4, **training}
-        return Setting(load, local_training(**values), asked, max_length=S)
+        return Workload(load, local_training(**values), asked, max_length=S)
 
     def run(
         self,

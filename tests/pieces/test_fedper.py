@@ -6,13 +6,13 @@ import itertools
 
 import torch
 
-from fedsim.algorithms import Setting, build_algorithm
+from fedsim.algorithms import Workload, build_algorithm
 from fedsim.algorithms.fedper import fedper
 from fedsim.checkpoint import Checkpoint
 from fedsim.engine import FederatedAlgorithm
 
 
-def as_printed(setting: Setting, **options) -> FederatedAlgorithm:
+def as_printed(setting: Workload, **options) -> FederatedAlgorithm:
     """The paper's: base layers are all that is not the head, the embeddings too."""
     return fedper(setting, embeddings="global", **options)
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fedsim.algorithms import Setting
+from fedsim.algorithms import Workload
 from fedsim.algorithms.averaging import averaging
 from fedsim.engine import FederatedAlgorithm
 from fedsim.models.model import Model
@@ -43,7 +43,7 @@ def adapted(base: Model, rank: int, alpha: float, seed: int) -> Model:
     return Model(base.network, base.precision, base.objective)
 
 
-def lora(setting: Setting, rank: int = R, alpha: float = 2 * R) -> FederatedAlgorithm:
+def lora(setting: Workload, rank: int = R, alpha: float = 2 * R) -> FederatedAlgorithm:
     """Clients train and exchange the adapters and the head, over a frozen W_0."""
     own = replace(setting, load_model=lambda: adapted(setting.load_model(), rank, alpha, setting.training.seed))
     model = own.model.groups

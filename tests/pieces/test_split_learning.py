@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from fedsim.algorithms import Setting, build_algorithm
+from fedsim.algorithms import Workload, build_algorithm
 from fedsim.data import Batch, Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.models.crossing import crossing
@@ -20,7 +20,7 @@ from fedsim.training import Optimizer
 from fedsim.wire import Channel
 
 
-def split_learning(setting: Setting, cut: int = 1) -> FederatedAlgorithm:
+def split_learning(setting: Workload, cut: int = 1) -> FederatedAlgorithm:
     """Clients in turn train F_a, embeddings and layers 1 … cut, with a server that has F_b, all above.
 
     Each takes F_a over from the one before, by way of the server; the labels are the server's to know.

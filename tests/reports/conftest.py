@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.measures import metric
-from benchmarks.record import LedgerEntry, RoundRecord, RunRecord
-from benchmarks.spec import Benchmark, Cell, Column, Deviation, Paper, Row, Scale, Training
+from benchmarks.publication import Deviation, Paper
+from benchmarks.results import LedgerEntry, RoundRecord, RunResult
+from benchmarks.run_config import RunConfig, TrainConfig
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE3 = ROOT / "benchmarks" / "fedsplitbert" / "published" / "table3.csv"
@@ -46,8 +48,8 @@ SCALES = (
 )
 
 
-def _cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
-    return Cell(
+def _cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
+    return RunConfig(
         scale=scale.id,
         task=column.task,
         task_version=1,
@@ -57,7 +59,7 @@ def _cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
         partition={"name": "equal"},
         algorithm=row.algorithm,
         options=row.options,
-        training=Training(rounds=2, learning_rate=5e-5, batch_size=16),
+        training=TrainConfig(rounds=2, learning_rate=5e-5, batch_size=16),
         seed=seed,
         codec=row.codec,
     )
@@ -82,7 +84,7 @@ def table3() -> Benchmark:
     )
 
 
-RecordOf = Callable[..., RunRecord]
+RecordOf = Callable[..., RunResult]
 
 
 @pytest.fixture(scope="session")
@@ -102,7 +104,7 @@ def record_of(table3: Benchmark) -> RecordOf:
         data: Mapping[str, Any] | None = None,
         finished: str = "2025-01-01T00:00:00+00:00",
         timing: Mapping[str, float] | None = None,
-    ) -> RunRecord:
+    ) -> RunResult:
         rows, columns = {entry.id: entry for entry in ROWS}, {entry.task: entry for entry in COLUMNS}
         cell = _cell(rows[row], columns[task], table3.scale(scale), seed)
 
@@ -135,7 +137,7 @@ def record_of(table3: Benchmark) -> RecordOf:
             },
             "backbone": {"digest": "b0", "origin": "folder"},
         }
-        return RunRecord(
+        return RunResult(
             cell=cell,
             cell_id=cell.cell_id({name: entry["digest"] for name, entry in inputs.items()}),
             inputs=inputs,
@@ -161,7 +163,7 @@ REFERENCES = (
     Row("local-majority", "Local majority", {"algorithm": "local_majority"}, printed=False),
 )
 LEVELS = {"central": 90.0, "linear": 60.0, "overall-majority": 50.0, "local-majority": 0.0}
-Opened = Callable[..., tuple[Benchmark, list[RunRecord]]]
+Opened = Callable[..., tuple[Benchmark, list[RunResult]]]
 
 
 @pytest.fixture(scope="session")
@@ -172,7 +174,7 @@ def opened() -> Opened:
     shut: tasks whose linear model is better than central training.
     """
 
-    def reference(table: Benchmark, row: Row, like: RunRecord, seed: int, level: float) -> RunRecord:
+    def reference(table: Benchmark, row: Row, like: RunResult, seed: int, level: float) -> RunResult:
         column = next(column for column in table.columns if column.task == like.cell.task)
         cell = table.cell(row, column, table.scale(like.cell.scale), seed)
         nested: dict[str, dict[str, float | None]] = {}
@@ -186,10 +188,10 @@ def opened() -> Opened:
 
     def build(
         table: Benchmark,
-        records: Sequence[RunRecord],
+        records: Sequence[RunResult],
         levels: Mapping[str, float | None] | None = None,
         shut: Collection[str] = (),
-    ) -> tuple[Benchmark, list[RunRecord]]:
+    ) -> tuple[Benchmark, list[RunResult]]:
         whole = replace(table, rows=(*table.rows, *REFERENCES))
         by_task = {(record.cell.task, record.cell.scale): record for record in records}
         wanted = {**LEVELS, **(levels or {})}
@@ -206,7 +208,7 @@ def opened() -> Opened:
 
 
 @pytest.fixture(scope="session")
-def printed_records(table3: Benchmark, record_of: RecordOf) -> Callable[..., list[RunRecord]]:
+def printed_records(table3: Benchmark, record_of: RecordOf) -> Callable[..., list[RunResult]]:
     """Table III's printed numbers as records, the same for every seed, of test sets without any error.
 
     What is judged on them has to come out as it does in print.
@@ -215,7 +217,7 @@ def printed_records(table3: Benchmark, record_of: RecordOf) -> Callable[..., lis
 
     published = by_place(read_published(table3.published_csv), table3.place)
 
-    def build(seeds: int = 3, scale: str = "lite") -> list[RunRecord]:
+    def build(seeds: int = 3, scale: str = "lite") -> list[RunResult]:
         found = []
         for row in (row for row in table3.rows if row.printed):
             for column in table3.columns:

@@ -15,8 +15,8 @@ from scipy import stats
 
 from benchmarks.cli.paper import benchmarks_of, published_of
 from benchmarks.costs import ModelSizes, WirePlan
+from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.registry import claims_of
-from benchmarks.spec import Benchmark, Column, Row, Scale
 from reports import ReportError
 from reports.audit import findings
 from reports.audit.arithmetic import Series, Value, evaluate

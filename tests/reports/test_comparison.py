@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark
+from benchmarks.experiment import Benchmark
+from benchmarks.results import RunResult
 from reports import ReportError
 from reports.evidence.records import request_for
 from reports.pages.render import markdown
@@ -13,14 +13,14 @@ from reports.views import page
 from reports.views.comparison import CellResult, Comparison, compare
 
 F1, ACC = "test/f1", "test/accuracy"
-RecordOf = Callable[..., RunRecord]
+RecordOf = Callable[..., RunResult]
 
 
 def _cell(comparison: Comparison, row: str, task: str) -> CellResult:
     return next(c for c in comparison.cells if (c.row.id, c.column.task) == (row, task))
 
 
-def _every_task(table3: Benchmark, record_of: RecordOf, row: str, value: float, scale: str = "lite") -> list[RunRecord]:
+def _every_task(table3: Benchmark, record_of: RecordOf, row: str, value: float, scale: str = "lite") -> list[RunResult]:
     return [record_of(row, column.task, dict.fromkeys(column.scores, value), scale=scale) for column in table3.columns]
 
 
@@ -97,7 +97,7 @@ def test_the_demo_scale_shows_nothing_published(table3: Benchmark, record_of: Re
 
 
 def test_inputs_of_the_newest_record_decide(table3: Benchmark, record_of: RecordOf) -> None:
-    def record(seed: int, f1: float, digest: str, day: int) -> RunRecord:
+    def record(seed: int, f1: float, digest: str, day: int) -> RunResult:
         finished = f"2025-01-{day:02}T00:00:00+00:00"
         return record_of("fedavg", "mrpc", {F1: f1, ACC: 0.8}, seed=seed, data={"digest": digest}, finished=finished)
 
@@ -157,10 +157,10 @@ def test_seeds_that_were_not_computed_alike_are_named(table3: Benchmark, record_
 
 
 @pytest.fixture
-def diverged(record_of: RecordOf) -> Callable[..., RunRecord]:
+def diverged(record_of: RecordOf) -> Callable[..., RunResult]:
     """A record of FedAvg on MRPC that stopped in its second round, or in its first."""
 
-    def build(seed: int = 0, round: int = 2) -> RunRecord:
+    def build(seed: int = 0, round: int = 2) -> RunResult:
         whole = record_of("fedavg", "mrpc", {F1: 0.9, ACC: 0.9}, seed=seed)
         done = {"rounds": whole.rounds[: round - 1], "ledger": tuple(row for row in whole.ledger if row.round < round)}
         return dataclasses.replace(whole, **done, diverged={"round": round, "reason": "no finite loss"})
@@ -170,7 +170,7 @@ def diverged(record_of: RecordOf) -> Callable[..., RunRecord]:
 
 @pytest.mark.parametrize("round", [1, 2])
 def test_a_cell_that_diverged_says_so_in_place_of_a_score(
-    table3: Benchmark, record_of: RecordOf, diverged: Callable[..., RunRecord], round: int
+    table3: Benchmark, record_of: RecordOf, diverged: Callable[..., RunResult], round: int
 ) -> None:
     records = [diverged(round=round), record_of("fedprox", "mrpc", {F1: 0.7, ACC: 0.8})]
     request = request_for(table3, table3.scale("lite"), records)
@@ -189,7 +189,7 @@ def test_a_cell_that_diverged_says_so_in_place_of_a_score(
 
 
 def test_seeds_that_diverged_are_in_no_mean(
-    table3: Benchmark, record_of: RecordOf, diverged: Callable[..., RunRecord]
+    table3: Benchmark, record_of: RecordOf, diverged: Callable[..., RunResult]
 ) -> None:
     records = [record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}), diverged(seed=1)]
     request = request_for(table3, table3.scale("lite"), records)

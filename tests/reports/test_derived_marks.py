@@ -11,8 +11,8 @@ import pytest
 from matplotlib.text import Text
 from rich.console import Console
 
-from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark
+from benchmarks.experiment import Benchmark
+from benchmarks.results import RunResult
 from reports.evidence.records import request_for
 from reports.pages.latex import latex
 from reports.pages.page import Page
@@ -23,7 +23,7 @@ from reports.views.comparison import Comparison, compare
 from reports.views.scores import scores_grid
 
 F1, ACC = "test/f1", "test/accuracy"
-RecordOf = Callable[..., RunRecord]
+RecordOf = Callable[..., RunResult]
 PRINT = (
     "table,row,column,score,value,derivation\n"
     "Table III,fedsplitbert,mrpc,test/f1,80,\n"

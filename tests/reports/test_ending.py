@@ -8,17 +8,17 @@ from collections.abc import Callable
 import pytest
 
 from benchmarks.cli.ending import ending
-from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark
+from benchmarks.experiment import Benchmark
+from benchmarks.results import RunResult
 from reports.evidence.records import request_for
 from reports.views import page
 
-RecordOf = Callable[..., RunRecord]
+RecordOf = Callable[..., RunResult]
 SCORES = {"fedavg": 0.5, "fedprox": 0.6, "fedadam": 0.4, "fedsplitbert": 0.75, "fedsplitbert-qat": 0.7}
 
 
 @pytest.fixture(scope="module")
-def whole(table3: Benchmark, record_of: RecordOf) -> list[RunRecord]:
+def whole(table3: Benchmark, record_of: RecordOf) -> list[RunResult]:
     """Every row on every task with two seeds; what no paper prints scores best of all."""
     return [
         record_of(
@@ -33,11 +33,11 @@ def whole(table3: Benchmark, record_of: RecordOf) -> list[RunRecord]:
     ]
 
 
-def lines(table3: Benchmark, records: list[RunRecord], width: int = 110) -> list[str]:
+def lines(table3: Benchmark, records: list[RunResult], width: int = 110) -> list[str]:
     return ending(page(request_for(table3, table3.scale("demo"), records)), width)
 
 
-def test_a_whole_table_ends_in_ten_lines(table3: Benchmark, whole: list[RunRecord]) -> None:
+def test_a_whole_table_ends_in_ten_lines(table3: Benchmark, whole: list[RunResult]) -> None:
     found = lines(table3, whole)
     assert len(found) <= 10
     assert found[0].endswith("63 of 63 cells run")

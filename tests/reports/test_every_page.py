@@ -14,8 +14,8 @@ from rich.console import Console
 
 from benchmarks.cli.report import page_of
 from benchmarks.cli.select import part_of
-from benchmarks.record import RunRecord, read_folders
 from benchmarks.registry import benchmark_ids, folder_of
+from benchmarks.results import RunResult, read_folders
 from reports.pages.latex import latex
 from reports.pages.page import Page
 from reports.pages.plots import render
@@ -26,7 +26,7 @@ IDS = benchmark_ids()
 
 
 @cache
-def committed() -> tuple[RunRecord, ...]:
+def committed() -> tuple[RunResult, ...]:
     return tuple(read_folders(folder_of(paper) / "records" for paper in PAPERS))
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark
+from benchmarks.experiment import Benchmark
+from benchmarks.results import RunResult
 from reports import ReportError
 from reports.evidence.records import request_for
 from reports.pages.files import BEGIN, END, render_state, update_readme, write_report
@@ -14,7 +14,7 @@ from reports.views import show
 from reports.views.comparison import Comparison, compare
 
 F1, ACC = "test/f1", "test/accuracy"
-RecordOf = Callable[..., RunRecord]
+RecordOf = Callable[..., RunResult]
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from benchmarks.claims import At
-from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark, Row
+from benchmarks.experiment import Benchmark, Row
+from benchmarks.results import RunResult
 from benchmarks.tuning import Search
 from reports.claims.cells import Runs
 from reports.evidence.gate import NO_ERROR, NOT_RUN, NOT_TUNED, Gate, gate_of, gates
@@ -25,7 +25,7 @@ from reports.pages.text import data_notes
 
 ACC = "test/accuracy"
 RATIO = (20 + 21 + 22) / (3 * 80)
-RecordOf = Callable[..., RunRecord]
+RecordOf = Callable[..., RunResult]
 REFERENCES = ("central", "linear", "overall-majority")
 
 
@@ -36,11 +36,11 @@ def table(table3: Benchmark) -> Benchmark:
 
 
 @pytest.fixture(scope="module")
-def runs(table: Benchmark, record_of: RecordOf) -> Callable[..., list[RunRecord]]:
+def runs(table: Benchmark, record_of: RecordOf) -> Callable[..., list[RunResult]]:
     """Records of a reference row whose pooled accuracy is that, in percent, one a seed; its clients' mean is 99."""
     like = record_of("fedavg", "qqp", {ACC: 0.99})
 
-    def build(name: str, levels: Sequence[float | None], **changes: object) -> list[RunRecord]:
+    def build(name: str, levels: Sequence[float | None], **changes: object) -> list[RunResult]:
         row = next(row for row in table.rows if row.id == name)
         made = []
         for seed, level in enumerate(levels):
@@ -54,10 +54,10 @@ def runs(table: Benchmark, record_of: RecordOf) -> Callable[..., list[RunRecord]
     return build
 
 
-Made = Callable[..., list[RunRecord]]
+Made = Callable[..., list[RunResult]]
 
 
-def decided(table: Benchmark, records: Sequence[RunRecord]) -> Gate:
+def decided(table: Benchmark, records: Sequence[RunResult]) -> Gate:
     return gate_of(table, table.columns[0], table.scale("lite"), by_definition(records))
 
 
@@ -136,7 +136,7 @@ def test_nothing_is_judged_before_the_reference_rows_are_tuned(table: Benchmark,
 # ---- rows that have learned nothing --------------------------------------------------------------------------------
 
 
-def of_fedavg(table: Benchmark, records: Sequence[RunRecord]) -> str:
+def of_fedavg(table: Benchmark, records: Sequence[RunResult]) -> str:
     found = Runs.of_all({table.id: table}, table.scale("lite"), records)
     return found.failed(At(table.id, "fedavg"), table.columns[0].task)
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark
+from benchmarks.experiment import Benchmark
+from benchmarks.results import RunResult
 from reports.evidence.records import request_for
 from reports.pages.latex import latex
 from reports.views import page
@@ -17,7 +17,7 @@ F1, ACC = "test/f1", "test/accuracy"
 
 
 @pytest.fixture(scope="module")
-def text(table3: Benchmark, record_of: Callable[..., RunRecord]) -> str:
+def text(table3: Benchmark, record_of: Callable[..., RunResult]) -> str:
     records = [
         record_of(row.id, "mrpc", {F1: value + seed / 50, ACC: 0.8}, seed=seed)
         for row, value in zip(table3.rows, (0.70, 0.72, 0.60, 0.65, 0.65, 0.99, 0.99), strict=True)

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.experiment import Benchmark
 from benchmarks.predictions import pack_predictions, write_predictions
-from benchmarks.record import RunRecord
+from benchmarks.results import RunResult
 from benchmarks.scoring import _value
-from benchmarks.spec import Benchmark
 from fedsim.data import IGNORED, Client, Examples, Subset
 from reports.evidence.inference import resampled
 from reports.evidence.paired import UNPAIRED, answered_by, difference, resplit_ratio
@@ -25,18 +25,18 @@ from reports.evidence.records import by_definition, select
 from reports.evidence.resampling import MEASURES, Answered, sampling_error
 
 ACC, F1, MISMATCHED = "test/accuracy", "test/f1", "mismatched/accuracy"
-RecordOf = Callable[..., RunRecord]
+RecordOf = Callable[..., RunResult]
 M = 40  # examples of a central test set
 
 
-def central(record: RunRecord) -> RunRecord:
+def central(record: RunResult) -> RunResult:
     """The record as one of a task whose test set all clients are scored on."""
     inputs = {**record.inputs, "data": {**record.inputs["data"], "central": {"test": M}}}
     clients = tuple({**client, "test": M} for client in record.clients)
     return dataclasses.replace(record, inputs=inputs, clients=clients)
 
 
-def fixed(record: RunRecord) -> RunRecord:
+def fixed(record: RunResult) -> RunResult:
     return dataclasses.replace(record, cell=dataclasses.replace(record.cell, data_seed=7))
 
 
@@ -84,7 +84,7 @@ def test_seeds_that_agree_fall_back_on_the_test_sets_error(record_of: RecordOf) 
 
 
 def test_printed_numbers_without_noise_keep_their_order(
-    table3: Benchmark, printed_records: Callable[..., list[RunRecord]]
+    table3: Benchmark, printed_records: Callable[..., list[RunResult]]
 ) -> None:
     """Every difference of Table III, from records that say the same for every seed, is exactly the printed one."""
     index, scale = by_definition(printed_records()), table3.scale("lite")
@@ -115,11 +115,11 @@ def client(number: int, gold: np.ndarray) -> Client:
 
 def keep(
     folder: Path,
-    record: RunRecord,
+    record: RunResult,
     gold: Sequence[np.ndarray],
     logits: Sequence[np.ndarray],
     chosen: Sequence[np.ndarray] | None = None,
-) -> RunRecord:
+) -> RunResult:
     """The record with a file of answers after its last round; chosen: after the first one, which is then chosen."""
     clients = [client(number, one) for number, one in enumerate(gold)]
     by_round = {len(record.rounds): logits} | ({} if chosen is None else {1: chosen})
@@ -136,7 +136,7 @@ def logits_of(labels: np.ndarray) -> np.ndarray:
 
 
 @pytest.fixture
-def kept(record_of: RecordOf, tmp_path: Path) -> list[tuple[RunRecord, RunRecord]]:
+def kept(record_of: RecordOf, tmp_path: Path) -> list[tuple[RunResult, RunResult]]:
     """Three seeds on one test set, scored on all clients alike: right on all but 4 to 6, and on all but 12 examples."""
     rng, gold = np.random.default_rng(0), np.arange(M) % 2
     pairs = []
@@ -151,7 +151,7 @@ def kept(record_of: RecordOf, tmp_path: Path) -> list[tuple[RunRecord, RunRecord
     return pairs
 
 
-def test_one_test_set_is_resampled_with_the_seeds(kept: list[tuple[RunRecord, RunRecord]]) -> None:
+def test_one_test_set_is_resampled_with_the_seeds(kept: list[tuple[RunResult, RunResult]]) -> None:
     found = difference(kept, ACC)
     assert found.value == pytest.approx(100 * (8 + 7 + 6) / 3 / M)
     hits = np.array(

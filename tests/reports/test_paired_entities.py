@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from benchmarks.predictions import pack_predictions, write_predictions
-from benchmarks.record import RunRecord
+from benchmarks.results import RunResult
 from fedsim.data import IGNORED, Client, Examples, Subset
 from reports.evidence.paired import UNPAIRED, difference
 
@@ -37,7 +37,7 @@ def logits(predicted: list[list[int]]) -> np.ndarray:
     return found
 
 
-def keep(folder: Path, record: RunRecord, tags: list[list[list[int]]], answers: list[list[list[int]]]) -> RunRecord:
+def keep(folder: Path, record: RunResult, tags: list[list[list[int]]], answers: list[list[list[int]]]) -> RunResult:
     """The record with a file of answers of clients on test sets of their own."""
     clients = [client(number, own) for number, own in enumerate(tags)]
     last = len(record.rounds)
@@ -49,13 +49,13 @@ def keep(folder: Path, record: RunRecord, tags: list[list[list[int]]], answers: 
     return dataclasses.replace(record, clients=own, predictions=kept, folder=folder)
 
 
-def central(record: RunRecord) -> RunRecord:
+def central(record: RunResult) -> RunResult:
     inputs = {**record.inputs, "data": {**record.inputs["data"], "central": {"test": N}}}
     return dataclasses.replace(record, inputs=inputs)
 
 
 @pytest.fixture
-def pairs(record_of: Callable[..., RunRecord], tmp_path: Path) -> list[tuple[RunRecord, RunRecord]]:
+def pairs(record_of: Callable[..., RunResult], tmp_path: Path) -> list[tuple[RunResult, RunResult]]:
     """Two seeds on one test set, one entity a sentence, found in half of the sentences, and in a quarter of these."""
     tags = [[1, 2, 0] if row % 3 else [0, 3] for row in range(N)]
     nothing = [[0] * len(own) for own in tags]
@@ -71,7 +71,7 @@ def pairs(record_of: Callable[..., RunRecord], tmp_path: Path) -> list[tuple[Run
     return found
 
 
-def test_the_difference_and_its_error_are_those_of_sentences(pairs: list[tuple[RunRecord, RunRecord]]) -> None:
+def test_the_difference_and_its_error_are_those_of_sentences(pairs: list[tuple[RunResult, RunResult]]) -> None:
     """The seeds agree, so that the error is the test set's: of f(p) = 2p / (1 + p) at p and q, which are nested."""
     found = difference(pairs, SCORE)
     p, q = 1 / 2, 1 / 8
@@ -84,6 +84,6 @@ def test_the_difference_and_its_error_are_those_of_sentences(pairs: list[tuple[R
 
 
 def test_the_authors_own_f1_is_no_sum_over_sentences_and_stays_unpaired(
-    pairs: list[tuple[RunRecord, RunRecord]],
+    pairs: list[tuple[RunResult, RunResult]],
 ) -> None:
     assert difference(pairs, THEIRS).note == UNPAIRED

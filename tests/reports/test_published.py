@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.spec import Benchmark, Published
+from benchmarks.experiment import Benchmark
+from benchmarks.publication import Published
 from reports import ReportError
 from reports.evidence.published import by_place, read_published
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark
+from benchmarks.experiment import Benchmark
+from benchmarks.results import RunResult
 from reports.evidence.records import request_for
 from reports.pages.latex import latex_escape
 from reports.pages.render import escape as markdown_escape
@@ -20,7 +20,7 @@ from reports.views.comparison import Comparison, compare
 from reports.views.scores import FIELDS, scores_grid
 
 F1, ACC = "test/f1", "test/accuracy"
-RecordOf = Callable[..., RunRecord]
+RecordOf = Callable[..., RunResult]
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.spec import Benchmark
+from benchmarks.experiment import Benchmark
 from reports.evidence.published import by_place, read_published
 from reports.evidence.statistics import (
     average,

@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.record import LedgerEntry, RoundRecord, RunRecord
-from benchmarks.spec import Cell, Training
+from benchmarks.results import LedgerEntry, RoundRecord, RunResult
+from benchmarks.run_config import RunConfig, TrainConfig
 from reports import ReportError
 from reports.evidence.scores import best_by_seed, round_reaching
 from reports.evidence.targets import attempt
 from reports.evidence.traffic import Sent, bytes_until, gain_over, values_until
 
 ACC = "test/accuracy"
-CELL = Cell("lite", "mrpc", 1, "glue", "minilm", 3, {}, "fedavg", {}, Training(1, 5e-5, 16), 0)
+CELL = RunConfig("lite", "mrpc", 1, "glue", "minilm", 3, {}, "fedavg", {}, TrainConfig(1, 5e-5, 16), 0)
 
 
-def run(scores: Sequence[float | None], up: Sequence[int] = (), values: Sequence[int] = ()) -> RunRecord:
+def run(scores: Sequence[float | None], up: Sequence[int] = (), values: Sequence[int] = ()) -> RunResult:
     """A run with a score after every round; 40 bytes and 10 values a round up where none are given, a byte down."""
     up, values = up or (40,) * len(scores), values or (10,) * len(scores)
     entries = tuple(
@@ -32,7 +32,7 @@ def run(scores: Sequence[float | None], up: Sequence[int] = (), values: Sequence
     for number, (size, count) in enumerate(zip(up, values, strict=True), start=1):
         ledger += [LedgerEntry(number, 0, "up", "parameters", count, size)]
         ledger += [LedgerEntry(number, 0, "down", "parameters", 1, 1)]
-    return RunRecord(CELL, "id", {}, {}, (), entries, {}, 28, tuple(ledger), {}, {}, "")
+    return RunResult(CELL, "id", {}, {}, (), entries, {}, 28, tuple(ledger), {}, {}, "")
 
 
 ROUNDS: Sequence[Sequence[float | None]] = ([0.9, 0.6], [0.1, 0.8], [None])

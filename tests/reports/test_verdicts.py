@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark
+from benchmarks.experiment import Benchmark
+from benchmarks.results import RunResult
 from reports.evidence.inference import estimate, resampled
 from reports.evidence.records import request_for
 from reports.evidence.statistics import Component
@@ -25,17 +25,17 @@ from reports.views.reproduced import (
 )
 
 F1, ACC = "test/f1", "test/accuracy"
-RecordOf = Callable[..., RunRecord]
+RecordOf = Callable[..., RunResult]
 
 
-def _result(table3: Benchmark, records: list[RunRecord], scale: str = "paper") -> ScoreResult:
+def _result(table3: Benchmark, records: list[RunResult], scale: str = "paper") -> ScoreResult:
     chosen = request_for(table3, table3.scale(scale), records, table3.rows[:1], table3.columns[:1])
     return compare(chosen).cells[0].scores[1]
 
 
 def _records(
     record_of: RecordOf, accuracies: list[float], scale: str = "paper", error: float = 0.01
-) -> list[RunRecord]:
+) -> list[RunResult]:
     return [
         record_of("fedavg", "mrpc", {F1: 0.7, ACC: value}, seed=seed, scale=scale, errors={F1: 0.01, ACC: error})
         for seed, value in enumerate(accuracies)

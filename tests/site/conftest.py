@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.cli.main import main
-from benchmarks.record import RunRecord, read_record, write_record
+from benchmarks.results import RunResult, read_result, write_result
 
 ROOT = Path(__file__).resolve().parents[2]
 # Several tasks with all seeds, curves of some methods, an attack, and a table of another paper.
@@ -27,14 +27,14 @@ mrpc,fedavg,lite,study-0123,2,f1,,,0,,given up after 2,0.1
 }
 
 
-def shown() -> list[RunRecord]:
+def shown() -> list[RunResult]:
     """The records of the site."""
     names = [f"benchmarks/*/records/{name}.json" for name in SHOWN]
     paths = [path for name in names for path in ROOT.glob(name)]
-    return [read_record(path) for path in sorted(paths)]
+    return [read_result(path) for path in sorted(paths)]
 
 
-def hostile(record: RunRecord) -> RunRecord:
+def hostile(record: RunResult) -> RunResult:
     """The same run with words that would leave the text they stand in."""
     data = {**record.inputs["data"], "notes": [HOSTILE], "origin": HOSTILE}
     environment = {**record.environment, "device": HOSTILE}
@@ -46,7 +46,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     first, *rest = shown()
     for record in (hostile(first), *rest):
-        write_record(folder / "records", record)
+        write_result(folder / "records", record)
     left = folder / "results" / "reports" / "fedsplitbert-table3" / "lite" / "sweep"
     left.mkdir(parents=True)
     for name, text in SWEPT.items():

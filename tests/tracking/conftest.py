@@ -11,12 +11,12 @@ import pytest
 from mlflow.entities import Experiment, Run
 
 from benchmarks.events import CellFinished, CellStarted, RoundFinished
-from benchmarks.record import LedgerEntry, RoundRecord, RunRecord
-from benchmarks.spec import Cell, Training
+from benchmarks.results import LedgerEntry, RoundRecord, RunResult
+from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.tracking import Mirror, Table, TableCell, default_tracking_uri
 from benchmarks.tracking.store import connect
 
-CELL = Cell(
+CELL = RunConfig(
     scale="lite",
     task="mrpc",
     task_version=1,
@@ -26,13 +26,13 @@ CELL = Cell(
     partition={"scheme": "label-table", "shares": [[0.9, 0.1], [0.5, 0.5]], "size": None},
     algorithm="fedsplitbert",
     options={"critical_layer": 3, "server": {"name": "adam", "tau": 0.001}},
-    training=Training(rounds=2, learning_rate=5e-5, batch_size=16),
+    training=TrainConfig(rounds=2, learning_rate=5e-5, batch_size=16),
     seed=0,
     codec="fp16",
 )
 
 
-def record_of(score: float = 0.2, begins_from: RunRecord | None = None, **changes: Any) -> RunRecord:
+def record_of(score: float = 0.2, begins_from: RunResult | None = None, **changes: Any) -> RunResult:
     """A finished run of two rounds, 100 and 200 bytes up, 10 down each; score: F1 after the last round."""
     cell = dataclasses.replace(CELL, initial=begins_from and begins_from.cell, **changes)
     inputs: dict[str, Any] = {
@@ -54,7 +54,7 @@ def record_of(score: float = 0.2, begins_from: RunRecord | None = None, **change
         )
         for number, value in ((1, 0.1), (2, score))
     )
-    return RunRecord(
+    return RunResult(
         cell=cell,
         cell_id=cell.cell_id({name: entry.get("cell_id", entry["digest"]) for name, entry in inputs.items()}),
         inputs=inputs,
@@ -79,7 +79,7 @@ def record_of(score: float = 0.2, begins_from: RunRecord | None = None, **change
     )
 
 
-def play(mirror: Mirror, record: RunRecord, finished: int = 0, stopped_after: int | None = None) -> None:
+def play(mirror: Mirror, record: RunResult, finished: int = 0, stopped_after: int | None = None) -> None:
     """A run's events: `finished` rounds are there already, and a kill comes after round `stopped_after`."""
     mirror(CellStarted(record.cell, record.cell_id, record.rounds[:finished], (16, 16)))
     for entry in record.rounds[finished:stopped_after]:
@@ -97,7 +97,7 @@ class Store:
         self.client = connect(self.uri)
         self.warnings: list[str] = []
 
-    def table(self, *records: RunRecord, **fields: Any) -> Table:
+    def table(self, *records: RunResult, **fields: Any) -> Table:
         """A table of one task that shows records, each in a row of its algorithm's name."""
         cells = {
             record.cell.definition_id: TableCell(

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.record import RunRecord, read_record
+from benchmarks.results import RunResult, read_result
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install -e '.[browser]'")
@@ -76,9 +76,9 @@ def screen(printed: str, address: str) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def winner(results_dir: Path, printed: str) -> RunRecord:
+def winner(results_dir: Path, printed: str) -> RunResult:
     """The record of the best method by its F1, apart from the majority class, which is no method of the paper."""
-    records = [read_record(path) for path in (results_dir / "records").glob("*.json")]
+    records = [read_result(path) for path in (results_dir / "records").glob("*.json")]
     methods = [record for record in records if record.cell.algorithm in ("averaging", "fedavg", "fedsplitbert")]
     assert (len(records), len(methods)) == (3, 2)
     return max(methods, key=lambda record: record.score("test/f1", "chosen"))
@@ -98,7 +98,7 @@ def in_view(page: Any, text: str) -> Any:
     )
 
 
-def test_first_row_names_the_winner_with_its_score_and_uplink(screen: Any, winner: RunRecord) -> None:
+def test_first_row_names_the_winner_with_its_score_and_uplink(screen: Any, winner: RunResult) -> None:
     name = {"fedavg": "FedAvg", "fedsplitbert": "FedSplitBERT"}[winner.cell.algorithm]
     sent = sum(entry.up_bytes for entry in winner.rounds) / 1e6
     for text in (name, f"{100 * winner.score('test/f1', 'chosen'):.4g}", f"{sent:.4g}"):

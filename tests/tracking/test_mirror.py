@@ -17,7 +17,7 @@ from mlflow import MlflowClient
 
 from benchmarks.events import CellFailed, CellFinished, RoundFinished
 from benchmarks.predictions import write_predictions
-from benchmarks.record import RunRecord, write_record
+from benchmarks.results import RunResult, write_result
 from benchmarks.run_bytes import RunBytes, among, in_folder, run_bytes, stage_bytes
 from benchmarks.tracking.artifacts import clients_csv, confusion_csv
 from benchmarks.tracking.server import PORT
@@ -67,7 +67,7 @@ def test_a_run_shows_its_method_changes_command_and_rounds(store: Any) -> None:
 def test_bytes_of_earlier_runs_count_and_the_stage_alone_is_beside_them(store: Any) -> None:
     first = record_of(algorithm="fedavg")
     second = record_of(begins_from=first)
-    write_record(store.folder / "records", first)
+    write_result(store.folder / "records", first)
     with store.mirror(store.table(second)) as mirror:
         play(mirror, second)
     (run,) = store.runs()
@@ -229,7 +229,7 @@ def test_a_store_that_fails_midway_is_caught_up_later(store: Any, monkeypatch: p
 
 
 def test_a_deleted_experiment_is_restored_by_the_command_that_is_named(store: Any) -> None:
-    def sync(record: RunRecord) -> None:
+    def sync(record: RunResult) -> None:
         with store.mirror(store.table(record)) as mirror:
             mirror.sync([record])
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.fedsplitbert import iid, setup, table3
 from benchmarks.fedsplitbert.deviations import DEVIATIONS
-from benchmarks.spec import Benchmark, Cell, Column, Row, Scale
+from benchmarks.run_config import RunConfig
 from benchmarks.tuning import Grid
 
 LAYERS = (0, 6, 8, 10)  # of 12
@@ -24,7 +25,7 @@ def _layer(c: int) -> Row:
 TASKS = ("mrpc", "cola", "sst2", "qqp", "qnli", "stsb")
 
 
-def _cell(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+def _cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """Table III's cell, or one with even labels; STS-B has scores instead of labels, which are split at random."""
     if column.task == "stsb" and row.id == EVEN.id:
         return replace(setup.base_cell(row, column, scale, seed), partition={"scheme": "equal"})

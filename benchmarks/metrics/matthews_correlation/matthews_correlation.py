@@ -23,6 +23,6 @@ class MatthewsCorrelation(evaluate.Metric):
     def _compute(self, predictions: np.ndarray, references: np.ndarray) -> dict[str, float]:
         predicted, true = predictions == 1, references == 1
         p, t = np.mean(predicted), np.mean(true)
-        spread = np.sqrt(p * (1 - p) * t * (1 - t))
+        map_clients = np.sqrt(p * (1 - p) * t * (1 - t))
         covariance = np.mean(predicted & true) - p * t
-        return {"matthews_correlation": float(np.clip(covariance / spread, -1, 1)) if spread > 0 else 0.0}
+        return {"matthews_correlation": float(np.clip(covariance / map_clients, -1, 1)) if map_clients > 0 else 0.0}

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.claims import Claim, Relation
-from benchmarks.record import LedgerEntry, RunRecord
-from benchmarks.spec import Benchmark
+from benchmarks.experiment import Benchmark
+from benchmarks.results import LedgerEntry, RunResult
 from reports.claims.judge import Judgement, judge
 from reports.evidence.published import Numbers
 
 ACC = "test/accuracy"
-RunOf = Callable[..., RunRecord]
+RunOf = Callable[..., RunResult]
 JudgeOf = Callable[..., Judgement]
 
 
@@ -35,7 +35,7 @@ def run_of(record_of: RunOf) -> RunOf:
         partial: bool = False,
         scale: str = "lite",
         device: str = "cpu",
-    ) -> RunRecord:
+    ) -> RunResult:
         notes = ["partial: dev.tsv not found"] if partial else []
         record = record_of(row, task, {score: 0.5}, seed=seed, scale=scale, data={"notes": notes})
         evaluation, metric = score.split("/")
@@ -60,12 +60,12 @@ def run_of(record_of: RunOf) -> RunOf:
 
 
 @pytest.fixture(scope="session")
-def judge_of(table3: Benchmark, opened: Callable[..., tuple[Benchmark, list[RunRecord]]]) -> JudgeOf:
+def judge_of(table3: Benchmark, opened: Callable[..., tuple[Benchmark, list[RunResult]]]) -> JudgeOf:
     """The judgement of relations, alone in a claim and again as another reading, on records beside reference rows."""
 
     def build(
         relation: Relation | tuple[Relation, ...],
-        records: Sequence[RunRecord],
+        records: Sequence[RunResult],
         scale: str = "lite",
         numbers: Numbers | None = None,
         table: Benchmark = table3,
@@ -82,10 +82,10 @@ def judge_of(table3: Benchmark, opened: Callable[..., tuple[Benchmark, list[RunR
 
 
 @pytest.fixture(scope="session")
-def seeds_of(run_of: RunOf) -> Callable[..., list[RunRecord]]:
+def seeds_of(run_of: RunOf) -> Callable[..., list[RunResult]]:
     """Records of a row with last scores, one a seed."""
 
-    def build(row: str, task: str, lasts: Sequence[float], **values: object) -> list[RunRecord]:
+    def build(row: str, task: str, lasts: Sequence[float], **values: object) -> list[RunResult]:
         return [run_of(row, task, (0.0, last), seed=seed, **values) for seed, last in enumerate(lasts)]
 
     return build

@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks.claims import At, AtMost, Better, Cheaper, Claim
 from benchmarks.costs import ClosedForm, ModelSizes, Terms, WirePlan
-from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark, Column, Row, Scale
+from benchmarks.experiment import Benchmark, Column, Row, Scale
+from benchmarks.results import RunResult
 from reports.claims.judge import Judgement, judge
 from reports.evidence.published import Numbers
 from reports.evidence.records import Derive
@@ -19,8 +19,8 @@ from reports.evidence.records import Derive
 ACC, F1, TABLE = "test/accuracy", "test/f1", "fedsplitbert-table3"
 BACKBONE = "bert-base-uncased"  # the fixture's at the paper scale
 SPLIT, FEDAVG = At(TABLE, "fedsplitbert"), At(TABLE, "fedavg")
-RunOf = Callable[..., RunRecord]
-SeedsOf = Callable[..., list[RunRecord]]
+RunOf = Callable[..., RunResult]
+SeedsOf = Callable[..., list[RunResult]]
 JudgeOf = Callable[..., Judgement]
 
 # ---- at most ---------------------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ def test_a_whole_run_counts_its_rounds(run_of: RunOf, judge_of: JudgeOf) -> None
     assert judge_of(RUN, records[:1]).ours == "not run"
 
 
-def _down(record: RunRecord, size: int) -> RunRecord:
+def _down(record: RunResult, size: int) -> RunResult:
     """The record with so many bytes down in each round."""
     rounds = tuple(replace(entry, down_bytes=size) for entry in record.rounds)
     ledger = [row if row.direction == "up" else row._replace(values=size // 4, bytes=size) for row in record.ledger]
@@ -124,7 +124,7 @@ def test_runs_of_the_papers_own_encoder_go_by_its_shapes(
 
         return derive
 
-    def judged(records: list[RunRecord], scale: str) -> Judgement:
+    def judged(records: list[RunResult], scale: str) -> Judgement:
         claim, published = Claim("1", "A sentence", "section I", (RUN,)), {"fedsplitbert": Numbers({})}
         return judge("", (claim,), published, records, {table.id: table}, table.scale(scale), derive_for)[0]
 

@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 
 from benchmarks.claims import At, AverageBetter, Better, Cheaper, Reaches, Relation, Similar, Target
-from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark, Cell, Column, Row, Scale
+from benchmarks.experiment import Benchmark, Column, Row, Scale
+from benchmarks.results import RunResult
+from benchmarks.run_config import RunConfig
 from benchmarks.tuning import Search
 from reports.claims.judge import Judgement
 
 TABLE = "fedsplitbert-table3"
 SPLIT, QAT, FEDAVG = (At(TABLE, row) for row in ("fedsplitbert", "fedsplitbert-qat", "fedavg"))
-RunOf = Callable[..., RunRecord]
+RunOf = Callable[..., RunResult]
 JudgeOf = Callable[..., Judgement]
 TARGET = Target({"qqp": 84.0}, (FEDAVG,))
 SHUT = {"linear": 95.0}
@@ -37,7 +38,7 @@ ORDERINGS: tuple[Relation, ...] = (
 
 
 @pytest.fixture(scope="module")
-def records(run_of: RunOf) -> list[RunRecord]:
+def records(run_of: RunOf) -> list[RunResult]:
     """Seven seeds of three rows, all of them plain: FedSplitBERT is above FedAvg, quicker, and of lower loss."""
     curves = {"fedsplitbert": (65, 70), "fedsplitbert-qat": (65, 70.1), "fedavg": (50, 60)}
     return [
@@ -55,7 +56,7 @@ def one_task(table3: Benchmark) -> Benchmark:
 
 @pytest.mark.parametrize("relation", ORDERINGS, ids=lambda relation: type(relation).__name__)
 def test_every_ordering_asks_the_gate(
-    judge_of: JudgeOf, one_task: Benchmark, records: list[RunRecord], relation: Relation
+    judge_of: JudgeOf, one_task: Benchmark, records: list[RunResult], relation: Relation
 ) -> None:
     assert judge_of(relation, records, table=one_task).ours in ("supported", "contradicted")
     shut = judge_of(relation, records, table=one_task, levels=SHUT)
@@ -66,7 +67,7 @@ def test_every_ordering_asks_the_gate(
 
 
 def test_leaking_columns_count_once_their_split_is_by_group(
-    judge_of: JudgeOf, one_task: Benchmark, records: list[RunRecord]
+    judge_of: JudgeOf, one_task: Benchmark, records: list[RunResult]
 ) -> None:
     (column,) = one_task.columns
     leaking = replace(one_task, columns=(replace(column, leak="share sentences with training"),))
@@ -74,7 +75,7 @@ def test_leaking_columns_count_once_their_split_is_by_group(
     found = judge_of(relation, records, table=leaking)
     assert (found.ours, found.why) == ("not judged", "QQP not judged: its test examples share sentences with training")
 
-    def base(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+    def base(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
         return replace(one_task.base(row, column, scale, seed), grouped=True)
 
     together = [replace(record, cell=replace(record.cell, grouped=True)) for record in records]
@@ -105,11 +106,11 @@ def test_what_cannot_be_judged_is_left_out_and_named(run_of: RunOf, judge_of: Ju
 
 @pytest.mark.parametrize("relation", [*ORDERINGS[:5], *ORDERINGS[7:]], ids=lambda relation: type(relation).__name__)
 def test_to_beat_what_has_learned_nothing_proves_nothing(
-    judge_of: JudgeOf, one_task: Benchmark, records: list[RunRecord], relation: Relation
+    judge_of: JudgeOf, one_task: Benchmark, records: list[RunResult], relation: Relation
 ) -> None:
     """FedAvg's pooled answers are as good as the majority's, whatever its clients' mean says."""
 
-    def pooled(record: RunRecord, level: float) -> RunRecord:
+    def pooled(record: RunResult, level: float) -> RunResult:
         found = {"test": {"accuracy": level / 100}}
         return replace(record, rounds=tuple(replace(one, pooled_scores=found) for one in record.rounds))
 
@@ -128,7 +129,7 @@ def test_to_beat_what_has_learned_nothing_proves_nothing(
 
 @pytest.mark.parametrize("relation", ORDERINGS, ids=lambda relation: type(relation).__name__)
 def test_what_is_compared_has_to_be_tuned(
-    judge_of: JudgeOf, one_task: Benchmark, records: list[RunRecord], relation: Relation, tmp_path: Path
+    judge_of: JudgeOf, one_task: Benchmark, records: list[RunResult], relation: Relation, tmp_path: Path
 ) -> None:
     """FedAvg's settings have still to be chosen: only what reads FedAvg's runs waits for them."""
     search = Search({"fedavg": {"training.learning_rate": (1e-4,)}}, chosen=tmp_path / "none.json")
@@ -155,7 +156,7 @@ def test_what_is_compared_has_to_be_tuned(
     ids=["similar", "in percent", "not much below"],
 )
 def test_to_be_near_what_does_nothing_proves_nothing(
-    judge_of: JudgeOf, one_task: Benchmark, records: list[RunRecord], relation: Relation
+    judge_of: JudgeOf, one_task: Benchmark, records: list[RunResult], relation: Relation
 ) -> None:
     """Where the row it is held against leads the majority by no more than the margin, the majority is as near."""
 

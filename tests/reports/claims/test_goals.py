@@ -9,14 +9,14 @@ from decimal import Decimal
 import pytest
 
 from benchmarks.claims import At, Better, Cheaper, Printed, Reaches, Target
-from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark
+from benchmarks.experiment import Benchmark
+from benchmarks.results import RunResult
 from reports.claims.judge import Judgement
 from reports.evidence.published import Numbers
 
 TABLE = "fedsplitbert-table3"
 SPLIT, FEDAVG, FEDPROX = (At(TABLE, row) for row in ("fedsplitbert", "fedavg", "fedprox"))
-RunOf = Callable[..., RunRecord]
+RunOf = Callable[..., RunResult]
 JudgeOf = Callable[..., Judgement]
 
 TARGET = Target({"qqp": 84.0}, (FEDAVG,))
@@ -28,16 +28,16 @@ MEETS = "QQP not judged: the majority-class baseline, which sends nothing, meets
 
 
 @pytest.fixture(scope="session")
-def runs_of(run_of: RunOf) -> Callable[..., list[RunRecord]]:
+def runs_of(run_of: RunOf) -> Callable[..., list[RunResult]]:
     """Seven seeds of a row with one curve, which a hundredth of a point tells apart."""
 
-    def build(row: str, curve: tuple[float, ...], seeds: range = SEEDS, **values: object) -> list[RunRecord]:
+    def build(row: str, curve: tuple[float, ...], seeds: range = SEEDS, **values: object) -> list[RunResult]:
         return [run_of(row, curve=[each + seed / 100 for each in curve], seed=seed, **values) for seed in seeds]
 
     return build
 
 
-Runs = Callable[..., list[RunRecord]]
+Runs = Callable[..., list[RunResult]]
 
 # ---- rounds ----------------------------------------------------------------------------------------------------
 

@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.claims import At, AverageBetter, Better, Cheaper, Claim, Same, Similar
-from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark
+from benchmarks.experiment import Benchmark
+from benchmarks.results import RunResult
 from reports.claims.judge import Judgement, judge
 from reports.claims.tables import summary
 
 ACC, TABLE = "test/accuracy", "fedsplitbert-table3"
 SPLIT, QAT, FEDAVG, FEDPROX = (At(TABLE, row) for row in ("fedsplitbert", "fedsplitbert-qat", "fedavg", "fedprox"))
-RunOf = Callable[..., RunRecord]
-SeedsOf = Callable[..., list[RunRecord]]
+RunOf = Callable[..., RunResult]
+SeedsOf = Callable[..., list[RunResult]]
 JudgeOf = Callable[..., Judgement]
 
 BETTER = Better((SPLIT,), (FEDAVG,), tasks=("qqp",))
@@ -52,7 +52,7 @@ def test_differences_are_paired_by_seed(seeds_of: SeedsOf, judge_of: JudgeOf) ->
 
 
 def test_scores_are_those_of_the_round_that_is_best_on_validation(run_of: RunOf, judge_of: JudgeOf) -> None:
-    def run(row: str, curve: tuple[float, ...], validation: tuple[float, ...], seed: int) -> RunRecord:
+    def run(row: str, curve: tuple[float, ...], validation: tuple[float, ...], seed: int) -> RunResult:
         record = run_of(row, curve=curve, seed=seed)
         rounds = tuple(
             replace(entry, scores={**entry.scores, "validation": {"accuracy": value}})

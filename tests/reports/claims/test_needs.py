@@ -11,15 +11,15 @@ import pytest
 from benchmarks.claims import At, AtMost, Better, Cheaper, Claim, Reaches, Relation, Same, Sends, Target
 from benchmarks.cli.main import main
 from benchmarks.cli.needs import commands
-from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark
+from benchmarks.experiment import Benchmark
+from benchmarks.results import RunResult
 from reports.claims.cells import Runs, Tables
 from reports.claims.needs import Missing, Needs, needs
 
 TABLE = "fedsplitbert-table3"
 SPLIT, FEDAVG, FEDPROX = (At(TABLE, row) for row in ("fedsplitbert", "fedavg", "fedprox"))
-RunOf = Callable[..., RunRecord]
-Opened = Callable[..., tuple[Benchmark, list[RunRecord]]]
+RunOf = Callable[..., RunResult]
+Opened = Callable[..., tuple[Benchmark, list[RunResult]]]
 JUDGING = {"central", "linear", "overall-majority"}
 BETTER = Better((SPLIT,), (FEDAVG,), tasks=("qqp",))
 TARGET = Target({"qqp": 84.0}, (FEDAVG, FEDPROX))
@@ -30,7 +30,7 @@ def table(table3: Benchmark, opened: Opened) -> Benchmark:
     return opened(table3, [])[0]
 
 
-def needed(table: Benchmark, relation: Relation, records: list[RunRecord], scale: str = "lite") -> Needs:
+def needed(table: Benchmark, relation: Relation, records: list[RunResult], scale: str = "lite") -> Needs:
     runs = Runs(Tables({table.id: table}), table.scale(scale), tuple(records))
     return needs(Claim("1", "A sentence", "section I", (relation,)), runs)
 

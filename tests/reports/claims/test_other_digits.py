@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.cli.paper import benchmarks_of, published_of
+from benchmarks.publication import Published
 from benchmarks.registry import claims_of
-from benchmarks.spec import Published
 from reports.claims.judge import judge_in_print
 from reports.evidence.published import Numbers, read_folder
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.claims import AverageBetter, Better, Claim, Similar
-from benchmarks.record import RunRecord
+from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.registry import benchmark, claims_of
-from benchmarks.spec import Benchmark, Cell, Column, Row, Scale
+from benchmarks.results import RunResult
+from benchmarks.run_config import RunConfig
 from reports.claims.judge import Judgement, judge
 from reports.evidence.published import Numbers, read_folder
 
@@ -33,7 +34,7 @@ def _told_apart(name: str, gate: Benchmark | None = None) -> Benchmark:
     extra = [Row(row, row, {"algorithm": row}, printed=False) for row in REFERENCES if row not in known]
     columns = tuple(replace(column, leak="") for column in table.columns)
 
-    def base(row: Row, column: Column, scale: Scale, seed: int) -> Cell:
+    def base(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
         return replace(table.base(row, column, scale, seed), source=name)
 
     return replace(table, rows=(*table.rows, *extra), columns=columns, gate=gate, base=base)
@@ -53,12 +54,12 @@ def _printed(table: Benchmark, row: Row, column: Column) -> dict[str, float]:
 
 
 @pytest.fixture(scope="module")
-def records(record_of: Callable[..., RunRecord]) -> list[RunRecord]:
+def records(record_of: Callable[..., RunResult]) -> list[RunResult]:
     like = record_of("fedavg", "qqp", {"test/accuracy": 0.5}, scale="paper")
     return [made for table in TABLES.values() for made in _records(table, like)]
 
 
-def _records(table: Benchmark, like: RunRecord) -> Iterator[RunRecord]:
+def _records(table: Benchmark, like: RunResult) -> Iterator[RunResult]:
     for column in table.columns:
         for row in table.rows:
             levels = _printed(table, row, column)
@@ -70,7 +71,7 @@ def _records(table: Benchmark, like: RunRecord) -> Iterator[RunRecord]:
                 yield _record(like, cell, shaken)
 
 
-def _record(like: RunRecord, cell: Cell, levels: Mapping[str, float]) -> RunRecord:
+def _record(like: RunResult, cell: RunConfig, levels: Mapping[str, float]) -> RunResult:
     scores: dict[str, dict[str, float | None]] = {}
     for score, level in levels.items():
         evaluation, name = score.split("/")
@@ -92,7 +93,7 @@ CLAIMS = [claim for claim in claims_of("fedsplitbert") if _on_scores(claim)]
 
 
 @pytest.fixture(scope="module")
-def judged(records: list[RunRecord]) -> dict[str, Judgement]:
+def judged(records: list[RunResult]) -> dict[str, Judgement]:
     found = judge("FedSplitBERT", CLAIMS, {"fedsplitbert": NUMBERS}, records, TABLES, SCALE)
     return {judgement.claim.id: judgement for judgement in found}
 

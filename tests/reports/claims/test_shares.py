@@ -11,16 +11,16 @@ import pytest
 from scipy import stats
 
 from benchmarks.claims import P_VALUE, At, Claim, CostShare, NotTold, Printed, Similar
-from benchmarks.record import RunRecord
-from benchmarks.spec import Benchmark
+from benchmarks.experiment import Benchmark
+from benchmarks.results import RunResult
 from reports.claims.judge import Judgement, judge_in_print
 from reports.claims.paired import unpaired_p
 from reports.evidence.published import Numbers
 
 ACC, TABLE = "test/accuracy", "fedsplitbert-table3"
 SPLIT, FEDAVG = At(TABLE, "fedsplitbert"), At(TABLE, "fedavg")
-RunOf = Callable[..., RunRecord]
-SeedsOf = Callable[..., list[RunRecord]]
+RunOf = Callable[..., RunResult]
+SeedsOf = Callable[..., list[RunResult]]
 JudgeOf = Callable[..., Judgement]
 HALF = CostShare((SPLIT,), (FEDAVG,), "bytes", ("qqp",), most=50.0, places=2, costs=Printed("Costs", "mb"))
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from benchmarks.claims import At, AverageBetter, Better, Relation, Similar
-from benchmarks.spec import Benchmark
+from benchmarks.experiment import Benchmark
 from reports.claims.asked import counted
 from reports.claims.cells import Pair, Tables
 from reports.claims.decide import State, decide

@@ -10,7 +10,7 @@ from fedsim.wire import Params
 
 
 @dataclass(frozen=True)
-class Turn:
+class ClientUpdate:
     """What a client's part of a round follows from, beside its examples.
 
     shared: of what the server has merged, by the server's names, all that the client views and does not download.
@@ -25,7 +25,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class TurnOutcome:
+class UpdateOutcome:
     """What a client uploads and what stays with it, by its own names, until the next turn; and its mean loss."""
 
     uploaded: Params
@@ -33,6 +33,6 @@ class TurnOutcome:
     loss: float
 
 
-ComputeTurn = Callable[[Turn], TurnOutcome]
+ComputeUpdate = Callable[[ClientUpdate], UpdateOutcome]
 # Asks for turns as they can be begun, perhaps some ahead, and gives their outcomes in the same order: as `map` does.
-Spread = Callable[[ComputeTurn, Iterable[Turn]], Iterator[TurnOutcome]]
+MapClients = Callable[[ComputeUpdate, Iterable[ClientUpdate]], Iterator[UpdateOutcome]]

@@ -17,7 +17,7 @@ ELSEWHERE = ("slurm", "ray")  # executors whose cells may run on machines that h
 
 
 @dataclass(frozen=True)
-class Settings:
+class RunOptions:
     """Places and machine. backbone: a folder or name that replaces the scale's own backbone, as the user gave it."""
 
     results_dir: Path = Path("results")
@@ -55,7 +55,7 @@ class Settings:
         """Where it does, whatever it began from."""
         return sorted(self.checkpoints_dir.glob(f"{cell_id}*"))
 
-    def absolute(self) -> Settings:
+    def absolute(self) -> RunOptions:
         """The same with places as every working directory, here and elsewhere, has them."""
         data_dir = self.data_dir and self.data_dir.resolve()
         is_folder = self.backbone is not None and Path(self.backbone).is_dir()
