@@ -14,7 +14,6 @@ from typing import TypeAlias
 
 from benchmarks.errors import UserError
 from benchmarks.events import CellFailed, CellFinished, CellWaits, Event, Sink
-from benchmarks.fetched import use
 from benchmarks.run_config import RunConfig
 from benchmarks.run_options import RunOptions
 from benchmarks.stages import IsFinished, by_stage, chain_of, initial_of
@@ -114,6 +113,8 @@ def compute(job: Job, settings: RunOptions, sink: Sink, wait: bool) -> End:
 
 def compute_elsewhere(job: Job, settings: RunOptions, wait: bool, environment: Mapping[str, str]) -> End:
     """Compute a run in a process that may be on another machine. environment: set before libraries are loaded."""
+    from benchmarks.fetched import use  # loads numpy, which `list` does without
+
     os.environ.update(environment)
     if not settings.results_dir.is_dir():
         return CellFailed(
