@@ -25,6 +25,7 @@ from benchmarks.tuning import best_values, read_sweep
 ROOT = Path(__file__).parent.parent  # of the papers' folders
 COMMITTED = ROOT / "campaign"  # results of earlier sessions, in the layout of a results folder; no page reads them
 FOLDERS = {"records": "*", "sweeps": "*.json"}  # of a results folder: the files that are committed
+SCALE = "lite"
 GRACE = 60  # seconds in which a command that is stopped may save its state
 
 
@@ -129,7 +130,7 @@ def _run(command: str, args: argparse.Namespace, deadline: float | None) -> int 
 def arguments(command: str, args: argparse.Namespace) -> list[str]:
     """A step's command with what all of them share."""
     folders = sorted({str(path.parent) for path in ROOT.glob("*/campaign/steps.toml")})
-    shared = ["--scale", "lite", "--lenient", "--no-tracking", "--results-dir", str(args.results_dir)]
+    shared = ["--scale", SCALE, "--lenient", "--no-tracking", "--results-dir", str(args.results_dir)]
     shared += [part for folder in folders for part in ("--include", folder)]
     given = {"--data-dir": args.data_dir, "--workers": args.workers, "--device": args.device}
     shared += [part for flag, value in given.items() if value is not None for part in (flag, str(value))]
