@@ -46,14 +46,14 @@ def workers(settings: RunOptions, sink: Sink) -> Iterator[Submit]:
     pool = ProcessPoolExecutor(settings.workers, context, _begin, (events, places))
     try:
         yield pool.submit
-    except BaseException:  # Ctrl-C, say, that reached this process alone: no one waits for a whole cell
+    except BaseException:  # Ctrl-C, say, that reached this process alone: no one waits for a whole run
         for process in multiprocessing.active_children():
             process.terminate()
-        raise
-    finally:
         pool.shutdown(cancel_futures=True)
-        events.put(None)
-        thread.join()
+        raise  # without a last word through the queue: a worker that was ended may have held its lock
+    pool.shutdown(cancel_futures=True)
+    events.put(None)
+    thread.join()
 
 
 def _here(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
