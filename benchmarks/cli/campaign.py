@@ -23,7 +23,7 @@ from benchmarks.timings import Timings, taken_in
 from benchmarks.tuning import best_values, read_sweep
 
 ROOT = Path(__file__).parent.parent  # of the papers' folders
-COMMITTED = ROOT / "campaign" / "results"  # results of earlier sessions, in the layout of a results folder; no page reads them
+COMMITTED = ROOT / "campaign" / "results"  # of earlier sessions, laid out as a results folder; no page reads them
 FOLDERS = {"records": "*", "sweeps": "*"}  # of a results folder: the files that are committed
 SCALE = "lite"
 GRACE = 60  # seconds in which a command that is stopped may save its state
