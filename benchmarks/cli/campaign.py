@@ -65,9 +65,9 @@ def campaign_command(args: argparse.Namespace) -> int:
 
 
 def _copy_missing(source: Path, target: Path) -> None:
-    """Copy finished records and the choices of sweeps; a record that is there stays, a sweep's file is the longer one.
+    """Copy results and sweeps; an existing result stays, and of a sweep's file the longer version is kept.
 
-    Records are copied last: predictions without a record harm nobody.
+    A result is copied after its predictions: predictions without a result harm nobody.
     """
     for folder, pattern in FOLDERS.items():
         for path in sorted((source / folder).glob(pattern), key=lambda path: path.suffix == ".json"):
@@ -94,6 +94,10 @@ def run_steps(every: Sequence[Step], args: argparse.Namespace, deadline: float |
                 return status
             if is_tuned(command, args):
                 continue
+            if untuned := untuned_rows(command, args):
+                print(f"Step {step.number}, {step.title}: not run, as {', '.join(untuned)} are not tuned", flush=True)
+                status = 2
+                continue
             print(f"Step {step.number}, {step.title}: {command}", flush=True)
             if _run(command, args, deadline) not in (0, None):
                 status = 2
@@ -111,8 +115,21 @@ def is_tuned(command: str, args: argparse.Namespace) -> bool:
     return all((task, method) in best for task in parsed.tasks for method in parsed.methods)
 
 
+def untuned_rows(command: str, args: argparse.Namespace) -> list[str]:
+    """The methods of a run whose settings no sweep has chosen yet: their results would break the protocol."""
+    parsed = build_parser().parse_args(arguments(command, args))
+    if parsed.command != "run":
+        return []
+    try:
+        chosen = selection(parsed)
+    except UserError:  # no sweep has ended
+        return parsed.methods
+    rows = {row.id for column in chosen.columns for row in chosen.benchmark.untuned(column, chosen.scale)}
+    return [row.id for row in chosen.rows if row.id in rows]
+
+
 def _run(command: str, args: argparse.Namespace, deadline: float | None) -> int | None:
-    """The exit status of a command; None where the time was up before its end."""
+    """Run a command; returns its exit status, or None if the time was up first."""
     process = subprocess.Popen([sys.executable, "-m", "benchmarks", *arguments(command, args)])
     try:
         return process.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))

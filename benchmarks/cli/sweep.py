@@ -27,7 +27,7 @@ from benchmarks.tuning import read_sweep
 
 @dataclass(frozen=True)
 class SweepSelection(Selection):
-    """The trials of a part of a benchmark, each a row of its own."""
+    """The trials of a part of a benchmark, each as a row."""
 
     trials: Sequence[tuple[Row, Column, RunConfig]] = ()
 

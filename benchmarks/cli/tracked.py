@@ -1,4 +1,4 @@
-"""What MLflow is told of a table: its definition, how it shows its runs, and what the paper reports of them."""
+"""The table that MLflow shows: its definition, the names of its runs, and the published values."""
 
 from __future__ import annotations
 

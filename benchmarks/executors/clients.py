@@ -111,7 +111,7 @@ def _training(work: Work) -> Callable[..., tuple[UpdateOutcome, int, str, int]]:
     from fedsim.store import same_device
 
     cell, settings = work.cell, work.settings
-    trained: list[int] = []  # examples of the client at hand, step by step
+    trained: list[int] = []  # examples of the current client, step by step
     quiet_libraries()
     torch.set_num_threads(settings.threads)
     inputs = load_inputs(cell, settings, work.initial)
@@ -136,5 +136,5 @@ def _training(work: Work) -> Callable[..., tuple[UpdateOutcome, int, str, int]]:
 
 
 def _plain(tensors: Params) -> Params:
-    """Tensors on the CPU, each in memory of its own: a view would be sent with all that it is a view of."""
+    """Copies of tensors on the CPU: a view would be sent with the whole tensor behind it."""
     return {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}

@@ -66,7 +66,7 @@ class Executor:
 
 
 class Serial(Executor):
-    """One run after the other, in this process; the sink is told at once."""
+    """Computes one run after the other in this process; events reach the sink at once."""
 
     def __init__(self, settings: RunOptions, sink: Sink) -> None:
         self._settings, self._sink = settings, sink

@@ -44,7 +44,7 @@ def connected(settings: RunOptions) -> Iterator[str]:
         handler = signal.getsignal(signal.SIGTERM)
         _connect(ray, settings)
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, handler)  # Ray has put one of its own in place
+            signal.signal(signal.SIGTERM, handler)  # Ray has replaced it
     try:
         yield ray.get_runtime_context().gcs_address
     finally:

@@ -1,4 +1,4 @@
-"""What MLflow is told of a run: parameters, tags and metrics, as plain values within MLflow's limits."""
+"""The entries of a run in MLflow: parameters, tags and metrics, as plain values within MLflow's limits."""
 
 from __future__ import annotations
 
