@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING
 
 from benchmarks.cli.select import Selection, part_of, tables_of
 from benchmarks.errors import UserError
-from benchmarks.events import CellFailed, CellFinished, Event, Sink
 from benchmarks.executors.slots import default_workers
 from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.results import POOLED, RunResult, read_folders
 from benchmarks.run_config import JSON, RunConfig, canonical_json
-from benchmarks.run_options import MOST_SEEDS, RunOptions, available_cores, require_at_most, require_machine
+from benchmarks.running.events import CellFailed, CellFinished, Event, Sink
+from benchmarks.running.run_options import MOST_SEEDS, RunOptions, available_cores, require_at_most, require_machine
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,8 +112,9 @@ def run(chosen: Selection, made: RunOptions | None = None, tell: Sink | None = N
     """Compute what is not finished of a selection; returns the records of its cells, in their order.
 
     Finished cells are found, interrupted ones go on. made: as `settings` gives them, which are the default. tell: is
-    given every event (`benchmarks.events`) as it happens; nothing is printed and nothing tracked: `python -m benchmarks
-    import` brings records into MLflow. UserError, once the others have finished, where cells could not be computed.
+    given every event (`benchmarks.running.events`) as it happens; nothing is printed and nothing tracked:
+    `python -m benchmarks import` brings records into MLflow. UserError, once the others have finished, where cells
+    could not be computed.
     More than one worker needs a calling script that can be imported (`if __name__ == "__main__":`), as Python's
     multiprocessing does; a notebook can have them.
     """
@@ -141,7 +142,7 @@ def run(chosen: Selection, made: RunOptions | None = None, tell: Sink | None = N
 
 def run_cell(cell: RunConfig, made: RunOptions, tell: Sink = lambda event: None) -> RunResult:
     """Compute one cell in this process, or find its record; `Benchmark.cell` and `dataclasses.replace` make cells."""
-    from benchmarks.runner import run_cell as computed
+    from benchmarks.running.runner import run_cell as computed
 
     return computed(cell, made, tell)
 
@@ -151,7 +152,7 @@ def plan(cell: RunConfig, examples: Sequence[int] | None = None) -> WirePlan:
 
     examples: of each client, for methods that send something for each. UserError where bytes depend on the texts.
     """
-    from benchmarks.dry_run import wire_plan
+    from benchmarks.dry_run.rounds import wire_plan
 
     return wire_plan(cell, examples=examples)
 

@@ -11,7 +11,7 @@ from benchmarks.costs import ClosedForm, Costing
 from benchmarks.overrides import ByScale, ByTask, LayerUnit, expanded, options_in, read_assignment, with_changes
 from benchmarks.publication import LEARNING, PLAIN_SCORES, SCALES, Deviation, Elsewhere, Paper, View, Yardstick
 from benchmarks.run_config import JSON, RunConfig
-from benchmarks.tuning import Grid, Search
+from benchmarks.sweeps.tuning import Grid, Search
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from benchmarks.backbones import backbone_name, depth
 from benchmarks.claims import Claim
+from benchmarks.encoders.backbones import backbone_name, depth
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 

@@ -12,13 +12,13 @@ import pytest
 
 from benchmarks.cli.main import main
 from benchmarks.costs import WirePlan
-from benchmarks.dry_run import wire_plan
+from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.errors import DependsOnTextsError
 from benchmarks.predictions import has_predictions
 from benchmarks.registry import benchmark, rows_of, scale_of
 from benchmarks.results import RunResult, read_result
-from benchmarks.run_options import RunOptions
-from benchmarks.runner import run_cell
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.runner import run_cell
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = sorted(ROOT.glob("benchmarks/*/records"))

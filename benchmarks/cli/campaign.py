@@ -19,8 +19,8 @@ from benchmarks.errors import UserError
 from benchmarks.registry import include
 from benchmarks.results import RunResult, read_results, write_bytes
 from benchmarks.run_config import RunConfig
-from benchmarks.timings import Timings, taken_in
-from benchmarks.tuning import best_values, read_sweep
+from benchmarks.running.timings import Timings, taken_in
+from benchmarks.sweeps.tuning import best_values, read_sweep
 
 ROOT = Path(__file__).parent.parent  # of the papers' folders
 COMMITTED = ROOT / "campaign" / "results"  # of earlier sessions, laid out as a results folder; no page reads them

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 from benchmarks.cli.select import Selection, selection, tables_of
+from benchmarks.encoders.fetched import EXTRACTS, copied, note, places
 from benchmarks.errors import NoDataError, UserError
-from benchmarks.fetched import EXTRACTS, copied, note, places
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import require_writable
+from benchmarks.running.run_options import require_writable
 
 
 def fetch_command(args: argparse.Namespace) -> int:
@@ -60,7 +60,7 @@ def _has(table: str, scale: str) -> bool:
 
 def _needed(part: Selection) -> list[RunConfig]:
     """The cells of the first seed, and those from which they begin."""
-    from benchmarks.stages import earlier_stages
+    from benchmarks.running.stages import earlier_stages
 
     return [each for _, _, cell in part.cells() for each in [*earlier_stages(cell), cell]]
 
@@ -84,7 +84,7 @@ def _copy_task(name: str, args: argparse.Namespace) -> tuple[str, str]:
 
 def _copy_vocabulary(name: str, data_dir: Path | None, folder: Path) -> None:
     """Copy the tokenizer of a known encoder that a data directory has."""
-    from benchmarks.known_backbones import KNOWN
+    from benchmarks.encoders.known_backbones import KNOWN
 
     if data_dir is not None and name in KNOWN and KNOWN[name].tokenizer:
         own = data_dir / "vocab" / KNOWN[name].tokenizer
@@ -103,7 +103,7 @@ def _fetch_task(name: str, folder: Path, lacks: str) -> str:
 
 
 def _fetch_encoder(name: str, folder: Path) -> str:
-    from benchmarks.backbones import build_tokenizer, locate
+    from benchmarks.encoders.backbones import build_tokenizer, locate
 
     found = locate(name, False, folder, folder / EXTRACTS)
     build_tokenizer(found)  # what is found can be read

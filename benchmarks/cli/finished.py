@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks.experiment import Benchmark, Column, Row, Scale
-from benchmarks.glimpses import glimpses
 from benchmarks.run_config import RunConfig
+from benchmarks.running.glimpses import glimpses
 
 _DECODER = json.JSONDecoder()
 _CELL = '"cell": '

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from benchmarks.cli.finished import Finished
 from benchmarks.cli.paper import audited, judged
+from benchmarks.dry_run.shapes import derive_for
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark, benchmark_ids, columns_of
 from benchmarks.results import RunResult, read_folders, write_bytes
-from benchmarks.shapes import derive_for
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,9 +11,9 @@ from contextlib import contextmanager, nullcontext
 
 from benchmarks.cli.arguments import build_parser
 from benchmarks.cli.output import failed, lasting_output, without_terminal
+from benchmarks.cli.signals import Terminated, interrupted_by
 from benchmarks.errors import UserError
 from benchmarks.registry import include
-from benchmarks.signals import Terminated, interrupted_by
 
 # Each command lives in a module that is imported when it is asked for, so that `list` does not wait for torch.
 MODULES = {
@@ -75,9 +75,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         for folder in getattr(args, "include", ()):
             include(folder)
         if getattr(args, "data_dir", None) is not None:
-            importlib.import_module("benchmarks.fetched").use(args.data_dir)
+            importlib.import_module("benchmarks.encoders.fetched").use(args.data_dir)
         if args.command in DERIVING:
-            importlib.import_module("benchmarks.shapes").keep_in(args.results_dir)
+            importlib.import_module("benchmarks.dry_run.shapes").keep_in(args.results_dir)
         module = importlib.import_module(f"benchmarks.cli.{MODULES[args.command]}")
         with _outliving() if args.command in COMPUTING else nullcontext():
             status: int = getattr(module, f"{args.command}_command")(args)

@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from benchmarks.cli.paper import benchmarks_of, judged
+from benchmarks.encoders.fetched import contents
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
-from benchmarks.fetched import contents
 from benchmarks.registry import claims_of, folder_of, scale_of
 from benchmarks.results import RunResult, read_folders
-from benchmarks.timings import Timings, taken
+from benchmarks.running.timings import Timings, taken
 
 if TYPE_CHECKING:
     from reports.claims.cells import Runs

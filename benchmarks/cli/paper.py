@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from benchmarks.dry_run.shapes import derive_client, derive_for
 from benchmarks.experiment import Benchmark, Scale
 from benchmarks.registry import benchmark, benchmark_ids, claims_of
 from benchmarks.results import RunResult, write_text
-from benchmarks.run_options import RunOptions
-from benchmarks.shapes import derive_client, derive_for
+from benchmarks.running.run_options import RunOptions
 
 if TYPE_CHECKING:
     from reports.audit.checks import Finding

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from benchmarks.backbones import backbone_name
 from benchmarks.cli.needs import known_records
 from benchmarks.cli.select import Selection, selection, settings
 from benchmarks.costs import WirePlan
+from benchmarks.dry_run.shapes import plan_of
+from benchmarks.encoders.backbones import backbone_name
 from benchmarks.errors import DependsOnTextsError, UserError
 from benchmarks.experiment import Column, Row
-from benchmarks.found import Recorded
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import RunOptions
-from benchmarks.shapes import plan_of
-from benchmarks.stages import by_stage, chain_of
-from benchmarks.timings import Timings, taken
+from benchmarks.running.found import Recorded
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.stages import by_stage, chain_of
+from benchmarks.running.timings import Timings, taken
 
 
 @dataclass
@@ -72,8 +72,8 @@ class Plan:
     @cached_property
     def flop_hours(self) -> dict[str, float]:
         """A task's name -> hours of its cells at the rate given, by the FLOPs of the first seed's."""
-        from benchmarks.client_costs import cell_flops
-        from benchmarks.federation import counted_clients
+        from benchmarks.dry_run.client_costs import cell_flops
+        from benchmarks.running.federation import counted_clients
 
         made, hours = settings(self.args), dict.fromkeys((column.name for column in self.chosen.columns), 0.0)
         for entry in {entry.cell.spec_id: entry for entry in self.entries}.values():
@@ -113,8 +113,8 @@ def wire_of(cell: RunConfig, args: argparse.Namespace) -> tuple[WirePlan, int | 
     if backbone is None and (kept := plan_of(cell)) is not None:
         return kept, None
 
-    from benchmarks.dry_run import wire_plan
-    from benchmarks.federation import training_examples
+    from benchmarks.dry_run.rounds import wire_plan
+    from benchmarks.running.federation import training_examples
 
     try:
         return wire_plan(cell, backbone), None

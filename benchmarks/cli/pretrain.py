@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks.backbones import KNOWN
+from benchmarks.encoders.backbones import KNOWN
 from benchmarks.errors import UserError
 
 

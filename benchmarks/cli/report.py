@@ -16,13 +16,13 @@ from benchmarks.cli.paper import show_audit, show_claims
 from benchmarks.cli.select import Selection, selection, settings, tables_of
 from benchmarks.cli.sweep_files import sections
 from benchmarks.cli.tracked import open_mirror
+from benchmarks.dry_run.shapes import derive_client, derive_for
 from benchmarks.errors import UserError
 from benchmarks.publication import SCALES
 from benchmarks.registry import benchmark_ids
 from benchmarks.results import RunResult, read_folders, write_result
 from benchmarks.run_config import digest
-from benchmarks.run_options import RunOptions, available_cores, require_writable
-from benchmarks.shapes import derive_client, derive_for
+from benchmarks.running.run_options import RunOptions, available_cores, require_writable
 
 if TYPE_CHECKING:
     from reports.evidence.records import Index
@@ -110,7 +110,7 @@ def _belonging(part: Selection, records: Sequence[RunResult]) -> list[RunResult]
 
 def _stages_of(part: Selection, records: Sequence[RunResult]) -> list[RunResult]:
     """The records of what a part's cells begin from, to whose runs theirs are linked."""
-    from benchmarks.stages import earlier_stages
+    from benchmarks.running.stages import earlier_stages
 
     asked = {stage.definition_id for _, _, cell in part.cells() for stage in earlier_stages(cell)}
     return [record for record in records if record.cell.definition_id in asked]

@@ -12,15 +12,15 @@ from pathlib import Path
 from benchmarks.cli.output import warn
 from benchmarks.cli.select import Selection, selection, settings, tables_of
 from benchmarks.cli.tracked import open_mirror
+from benchmarks.encoders.fetched import source_of
 from benchmarks.errors import NoDataError, UserError
-from benchmarks.events import CellFailed, CellFinished, Event, Sink
 from benchmarks.executors import run_cells
 from benchmarks.executors.jobs import staged_jobs
-from benchmarks.fetched import source_of
 from benchmarks.registry import benchmark, folder_of
 from benchmarks.results import RunResult, read_results
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import RunOptions
+from benchmarks.running.events import CellFailed, CellFinished, Event, Sink
+from benchmarks.running.run_options import RunOptions
 from benchmarks.tasks import task
 
 
@@ -99,9 +99,9 @@ def compute(
 
     The files that `show` writes become artifacts of the table's run in MLflow.
     """
-    from benchmarks.found import Found
-    from benchmarks.progress import ProgressDisplay
-    from benchmarks.timings import Timings, taken_in
+    from benchmarks.cli.progress import ProgressDisplay
+    from benchmarks.running.found import Found
+    from benchmarks.running.timings import Timings, taken_in
 
     records: list[RunResult] = []
     failures: list[CellFailed] = []

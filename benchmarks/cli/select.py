@@ -13,8 +13,8 @@ from benchmarks.executors.slots import default_workers
 from benchmarks.experiment import Benchmark, Column, Row, Scale, with_settings
 from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of, with_backbone
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import RunOptions, require_machine
-from benchmarks.tuning import best_values, read_sweep
+from benchmarks.running.run_options import RunOptions, require_machine
+from benchmarks.sweeps.tuning import best_values, read_sweep
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Selection:
 
     def names(self) -> dict[str, str]:
         """spec_id -> how people call the cell, and each that it begins from."""
-        from benchmarks.stages import earlier_stages
+        from benchmarks.running.stages import earlier_stages
 
         cells = self.cells()
         first = {stage.spec_id: stage for _, _, cell in cells for stage in earlier_stages(cell)}
@@ -131,7 +131,7 @@ def settings(args: argparse.Namespace, cells: int = 1) -> RunOptions:
 
 def stages_of(chosen: Selection) -> dict[str, list[RunConfig]]:
     """The earlier runs that are no chosen cells themselves: in words -> each seed's."""
-    from benchmarks.stages import earlier_stages
+    from benchmarks.running.stages import earlier_stages
 
     cells = [cell for _, _, cell in chosen.cells()]
     known = {cell.spec_id for cell in cells}

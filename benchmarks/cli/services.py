@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from benchmarks.cli.select import settings
 from benchmarks.errors import UserError
-from benchmarks.run_options import RunOptions, available_cores
+from benchmarks.running.run_options import RunOptions, available_cores
 
 # What can be fetched, and where the rest is to be had; files as they lie in DATA_DIR.
 SOURCES = {
@@ -44,8 +44,8 @@ def doctor_command(args: argparse.Namespace) -> int:
 def _findings(args: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
     import torch
 
-    from benchmarks.backbones import KNOWN, locate
-    from benchmarks.environment import describe_environment
+    from benchmarks.encoders.backbones import KNOWN, locate
+    from benchmarks.running.environment import describe_environment
     from benchmarks.tracking import default_tracking_uri
     from benchmarks.tracking.store import without_password
     from fedsim.precision import resolve_precision
@@ -84,7 +84,7 @@ def _findings(args: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
 
 def _datasets(args: argparse.Namespace) -> Iterator[tuple[str, bool, str]]:
     """Every task's data in the folder: how many examples, or what is missing."""
-    from benchmarks.fetched import source_of
+    from benchmarks.encoders.fetched import source_of
     from benchmarks.tasks import tasks
 
     for task in tasks():

@@ -11,12 +11,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from benchmarks.cli.front import standings_at, tables_by_paper
+from benchmarks.dry_run.shapes import derive_client, derive_for
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
 from benchmarks.publication import SCALES
 from benchmarks.registry import folder_of
 from benchmarks.results import RunResult, read_folders
-from benchmarks.shapes import derive_client, derive_for
 from fedsim.files import read_text
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def material(
     sweeps: Sweeps = MappingProxyType({}),
 ) -> Material:
     """Everything that the site shows; the scale that has most records comes first. UserError for an unknown scale."""
-    from benchmarks.environment import code_revision
+    from benchmarks.running.environment import code_revision
     from reports.site.material import Material
 
     if scale is not None and scale not in SCALES:

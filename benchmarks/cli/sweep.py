@@ -16,13 +16,13 @@ from benchmarks.cli.select import Selection, selection, settings, sweep_file
 from benchmarks.cli.sweep_files import Result, measure, names_of, shown, write_sweeps
 from benchmarks.cli.tracked import open_mirror
 from benchmarks.errors import UserError
-from benchmarks.events import CellFailed, CellFinished, Event
 from benchmarks.experiment import Column, Row
 from benchmarks.run_config import JSON, RunConfig
-from benchmarks.run_options import RunOptions
+from benchmarks.running.events import CellFailed, CellFinished, Event
+from benchmarks.running.run_options import RunOptions
 from benchmarks.sweeps.plan import Tuning, planned
 from benchmarks.sweeps.space import read_space, spaces
-from benchmarks.tuning import read_sweep
+from benchmarks.sweeps.tuning import read_sweep
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def _run(
     Returns:
         What came of the trials, what went wrong, and the tables and pictures of all sweeps of the benchmark.
     """
-    from benchmarks.progress import ProgressDisplay
+    from benchmarks.cli.progress import ProgressDisplay
     from benchmarks.sweeps.loop import Trials, run_trials
     from benchmarks.sweeps.results import keep, result_of
 

@@ -13,7 +13,7 @@ from benchmarks.errors import UserError
 from benchmarks.experiment import Column, Row
 from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig, canonical_json, digest
-from benchmarks.run_options import RunOptions
+from benchmarks.running.run_options import RunOptions
 from benchmarks.tracking import Mirror, Table, TableCell, default_tracking_uri, require_uri
 
 

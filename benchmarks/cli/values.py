@@ -8,7 +8,7 @@ import os
 import re
 from pathlib import Path
 
-from benchmarks.run_options import MOST_SEEDS
+from benchmarks.running.run_options import MOST_SEEDS
 
 MOST_PATH_BYTES = 3000  # systems refuse one of 4096; what is written below it needs some
 

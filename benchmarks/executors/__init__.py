@@ -11,11 +11,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import chain
 
-from benchmarks.events import CellFailed, CellFinished, CellWaits, Sink
 from benchmarks.executors.jobs import End, Executor, Job, Serial, staged_jobs
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import ELSEWHERE, RunOptions
-from benchmarks.stages import IsFinished, stopped_by
+from benchmarks.running.events import CellFailed, CellFinished, CellWaits, Sink
+from benchmarks.running.run_options import ELSEWHERE, RunOptions
+from benchmarks.running.stages import IsFinished, stopped_by
 
 DEATHS = 3  # of a run's process, after which the run fails
 DIED = (
@@ -48,7 +48,7 @@ def run_cells(
         How many runs failed.
     """
     if is_finished is None:
-        is_finished = importlib.import_module("benchmarks.found").Found(settings)
+        is_finished = importlib.import_module("benchmarks.running.found").Found(settings)
     stages = staged_jobs(cells, keeps_weights, is_finished)
     left = {job.cell.spec_id for job in chain(*stages) if not is_finished(job.cell, job.needs_weights)}
     stops: dict[str, str] = {}  # spec_id -> why nothing begins from this run

@@ -12,15 +12,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.encoders.fetched import use
 from benchmarks.errors import UserError
 from benchmarks.executors.ray_cluster import connected, gpu_share, library
 from benchmarks.executors.slots import threads
-from benchmarks.fetched import use
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import RunOptions
+from benchmarks.running.run_options import RunOptions
 
 if TYPE_CHECKING:  # torch is loaded once the environment says with how many threads
-    from benchmarks.stages import Outcome
+    from benchmarks.running.stages import Outcome
     from fedsim.client_updates import ClientUpdate, ComputeUpdate, UpdateOutcome
     from fedsim.wire import Params
 
@@ -105,8 +105,8 @@ def _training(work: Work) -> Callable[..., tuple[UpdateOutcome, int, str, int]]:
     use(work.settings.data_dir)
     import torch
 
-    from benchmarks.federation import build_clients, build_federation, load_inputs
-    from benchmarks.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
+    from benchmarks.cli.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
+    from benchmarks.running.federation import build_clients, build_federation, load_inputs
     from fedsim.client_updates import ClientUpdate, UpdateOutcome
     from fedsim.store import same_device
 

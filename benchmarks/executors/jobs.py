@@ -13,10 +13,10 @@ from functools import cached_property
 from typing import TypeAlias
 
 from benchmarks.errors import UserError
-from benchmarks.events import CellFailed, CellFinished, CellWaits, Event, Sink
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import RunOptions
-from benchmarks.stages import IsFinished, by_stage, chain_of, initial_of
+from benchmarks.running.events import CellFailed, CellFinished, CellWaits, Event, Sink
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.stages import IsFinished, by_stage, chain_of, initial_of
 from fedsim.locks import TakenError
 
 End: TypeAlias = CellFinished | CellFailed | CellWaits  # the last: another process computes the run
@@ -88,7 +88,7 @@ def compute(job: Job, settings: RunOptions, sink: Sink, wait: bool) -> End:
         sink: Told the progress of the run.
         wait: Whether to wait where another process computes the run, rather than to return CellWaits.
     """
-    from benchmarks.runner import run_cell  # loads torch, after a worker has set its environment
+    from benchmarks.running.runner import run_cell  # loads torch, after a worker has set its environment
     from fedsim.errors import FederationError
     from partitions import PartitionError
 
@@ -113,7 +113,7 @@ def compute(job: Job, settings: RunOptions, sink: Sink, wait: bool) -> End:
 
 def compute_elsewhere(job: Job, settings: RunOptions, wait: bool, environment: Mapping[str, str]) -> End:
     """Compute a run in a process that may be on another machine. environment: set before libraries are loaded."""
-    from benchmarks.fetched import use  # loads numpy, which `list` does without
+    from benchmarks.encoders.fetched import use  # loads numpy, which `list` does without
 
     os.environ.update(environment)
     if not settings.results_dir.is_dir():

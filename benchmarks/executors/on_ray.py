@@ -11,7 +11,7 @@ from benchmarks.errors import UserError
 from benchmarks.executors.jobs import End, Executor, Job, compute_elsewhere
 from benchmarks.executors.ray_cluster import connected, gpu_share, library
 from benchmarks.executors.slots import threads
-from benchmarks.run_options import RunOptions
+from benchmarks.running.run_options import RunOptions
 
 # With "0" Ray takes HERE for this machine's address, and listens there alone; else it replaces it by one that is seen
 # from outside. https://github.com/ray-project/ray/issues/18730

@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.errors import UserError
 from benchmarks.executors.jobs import End, Executor, Job, compute_elsewhere
 from benchmarks.executors.slots import threads
-from benchmarks.run_options import RunOptions
+from benchmarks.running.run_options import RunOptions
 
 SHARED = ("timeout_min", "mem_gb", "cpus_per_task", "gpus_per_node", "name")  # submitit's own names, of any cluster
 MINUTES = 240  # of a job; one that takes longer is put into the queue again, and goes on

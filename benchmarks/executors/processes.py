@@ -16,10 +16,10 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.managers import SyncManager
 from typing import Any
 
-from benchmarks.events import Event
 from benchmarks.executors.jobs import End, Executor, Job, compute
 from benchmarks.executors.slots import environments
-from benchmarks.run_options import RunOptions
+from benchmarks.running.events import Event
+from benchmarks.running.run_options import RunOptions
 
 CONTEXT = multiprocessing.get_context("spawn")  # forking a process that has run torch can hang
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from benchmarks.errors import UserError
-from benchmarks.run_options import RunOptions
+from benchmarks.running.run_options import RunOptions
 
 HERE = "127.0.0.1"
 ALONE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from benchmarks.run_options import RunOptions, available_cores
+from benchmarks.running.run_options import RunOptions, available_cores
 
 CLUSTER_JOBS = 4
 SLOT_BYTES = 32 * 2**30  # of a GPU's memory: several cells of a BERT-base share a larger one

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from benchmarks.encoders.known_backbones import MINI_WORDS
 from benchmarks.fedbert.setup import CAUSAL, LITE_SCORED, LITE_SHARES, RATES, UPDATES_AN_EPOCH, WIKITEXT
-from benchmarks.known_backbones import MINI_WORDS
 from benchmarks.publication import Deviation
 
 

@@ -11,7 +11,7 @@ from benchmarks.experiment import Column, Row, Scale
 from benchmarks.overrides import ByScale
 from benchmarks.publication import Paper
 from benchmarks.run_config import JSON, RunConfig, TrainConfig
-from benchmarks.tuning import Search
+from benchmarks.sweeps.tuning import Search
 
 PAPER = Paper(
     id="fedbert",

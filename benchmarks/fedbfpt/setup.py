@@ -9,7 +9,7 @@ from benchmarks.experiment import Column, Row, Scale
 from benchmarks.overrides import ByTask, LayerUnit
 from benchmarks.publication import Deviation, Paper
 from benchmarks.run_config import JSON, RunConfig, TrainConfig
-from benchmarks.tuning import Grid, Search
+from benchmarks.sweeps.tuning import Grid, Search
 
 # A local model's layers are written in the 12 of the paper's encoder, of a table's own cells and of what they begin
 # from.

@@ -11,7 +11,7 @@ from benchmarks.fedsplitbert import setup as fedsplitbert
 from benchmarks.fedsplitbert.setup import UNITS
 from benchmarks.publication import LEARNING, Deviation, Paper
 from benchmarks.run_config import JSON, RunConfig, TrainConfig
-from benchmarks.tuning import Grid, Search
+from benchmarks.sweeps.tuning import Grid, Search
 
 PAPER = Paper(
     id="fedfreezebert",

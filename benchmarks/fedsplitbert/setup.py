@@ -9,7 +9,7 @@ from benchmarks.experiment import Column, Row, Scale
 from benchmarks.overrides import LayerUnit
 from benchmarks.publication import Elsewhere, Paper
 from benchmarks.run_config import JSON, RunConfig, TrainConfig
-from benchmarks.tuning import Grid, Search
+from benchmarks.sweeps.tuning import Grid, Search
 
 # A critical layer is written in the layers of the papers' encoders.
 UNITS = {"options.critical_layer": LayerUnit("critical layer", of=12)}

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.federation import build_clients, build_federation, load_inputs
 from benchmarks.performance.workload import BACKBONE, clients_of, setting_of, texts
 from benchmarks.registry import benchmark
 from benchmarks.run_config import JSON, RunConfig
-from benchmarks.run_options import RunOptions
+from benchmarks.running.federation import build_clients, build_federation, load_inputs
+from benchmarks.running.run_options import RunOptions
 from fedsim.algorithms import Workload, build_algorithm
 from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client, Subset

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.backbones import build_tokenizer, locate
+from benchmarks.encoders.backbones import build_tokenizer, locate
 from benchmarks.errors import UserError
 from benchmarks.performance.fedavg_job import Job, Ready, mrpc_cell
 from benchmarks.run_config import JSON

@@ -6,12 +6,12 @@ from statistics import median
 
 import torch
 
-from benchmarks.backbones import architecture
+from benchmarks.cli.process import hold_freed_memory, quiet_libraries
+from benchmarks.encoders.backbones import architecture
 from benchmarks.performance.processes import fresh_processes
 from benchmarks.performance.products import Encoder, matrix_rate
 from benchmarks.performance.section import Bar, Bench, Section, seconds
 from benchmarks.performance.workload import BACKBONE, clients_of, setting_of, texts
-from benchmarks.process import hold_freed_memory, quiet_libraries
 from benchmarks.run_config import JSON
 from fedsim.precision import DTYPES, resolve_precision
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 
+from benchmarks.cli.process import hold_freed_memory, quiet_libraries
 from benchmarks.performance.fedavg_job import (
     FIXED_WIDTH,
     Job,
@@ -19,7 +20,6 @@ from benchmarks.performance.fedavg_job import (
 from benchmarks.performance.flower import flower_python, run_flower
 from benchmarks.performance.section import Bar, Bench, Section, ratio, seconds
 from benchmarks.performance.side_by_side import side_by_side
-from benchmarks.process import hold_freed_memory, quiet_libraries
 from benchmarks.run_config import JSON
 
 THREADS = 2

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from benchmarks.run_config import JSON
-from benchmarks.run_options import RunOptions
+from benchmarks.running.run_options import RunOptions
 
 REPEATS = 5
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.environment import describe_environment
+from benchmarks.cli.process import hold_freed_memory, quiet_libraries
 from benchmarks.errors import UserError
 from benchmarks.performance.section import REPEATS, Bar, Bench, Section
-from benchmarks.process import hold_freed_memory, quiet_libraries
 from benchmarks.run_config import JSON
-from benchmarks.run_options import RunOptions
+from benchmarks.running.environment import describe_environment
+from benchmarks.running.run_options import RunOptions
 from fedsim.files import read_json
 
 # In the order of the page; each module of this package has a `measure`.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.backbones import architecture
+from benchmarks.encoders.backbones import architecture
 from benchmarks.run_config import JSON
 from fedsim.algorithms import Workload
 from fedsim.data import Client, Examples, Subset

@@ -23,7 +23,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from benchmarks.errors import UserError
 from benchmarks.run_config import JSON
 from benchmarks.sweeps.plan import Tuning
-from benchmarks.tuning import KEPT, Range, Space, Values
+from benchmarks.sweeps.tuning import KEPT, Range, Space, Values
 from fedsim.locks import held
 
 ORDER_SEED = 0  # of the order in which a grid's points are tried

@@ -14,17 +14,17 @@ from dataclasses import replace
 from optuna.trial import TrialState
 
 from benchmarks.errors import UserError
-from benchmarks.events import CellFailed, CellWaits, Event, Sink
 from benchmarks.executors import run_cells
 from benchmarks.experiment import Column, Row
-from benchmarks.found import Found
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import ELSEWHERE, RunOptions
+from benchmarks.running.events import CellFailed, CellWaits, Event, Sink
+from benchmarks.running.found import Found
+from benchmarks.running.run_options import ELSEWHERE, RunOptions
 from benchmarks.sweeps.journal import Journal, add_grid, draw, trials_of
 from benchmarks.sweeps.plan import Tuning
 from benchmarks.sweeps.pool import workers
 from benchmarks.sweeps.trial import Job, run_trial
-from benchmarks.tuning import Values
+from benchmarks.sweeps.tuning import Values
 from fedsim.locks import POLL_SECONDS
 
 Place = tuple[str, int]  # a study's name and a trial's number

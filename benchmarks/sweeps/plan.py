@@ -12,9 +12,9 @@ from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.measures import Metric, metric
 from benchmarks.overrides import field_value
 from benchmarks.run_config import JSON, VALIDATION, RunConfig, digest
-from benchmarks.run_options import RunOptions
+from benchmarks.running.run_options import RunOptions
+from benchmarks.sweeps.tuning import Range, Space, Values
 from benchmarks.tasks import task
-from benchmarks.tuning import Range, Space, Values
 
 
 def trial_cell(benchmark: Benchmark, row: Row, column: Column, scale: Scale, seed: int, values: Values) -> RunConfig:
@@ -112,7 +112,7 @@ def planned(tuning: Tuning, rungs: Sequence[float], settings: RunOptions) -> Tun
     Raises:
         UserError: the row's data is missing, or a field does not take one of its values.
     """
-    from benchmarks.federation import load_inputs
+    from benchmarks.running.federation import load_inputs
 
     _try_out(tuning)
     rounds = tuning.default.training.rounds

@@ -11,10 +11,10 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-from benchmarks.events import Event, Sink
 from benchmarks.executors.processes import end_with_parent
 from benchmarks.executors.slots import environments
-from benchmarks.run_options import RunOptions
+from benchmarks.running.events import Event, Sink
+from benchmarks.running.run_options import RunOptions
 
 Submit = Callable[..., "Future[Any]"]
 _sink: Sink = lambda event: None  # noqa: E731 - where events of this process go

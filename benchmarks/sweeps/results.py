@@ -12,15 +12,15 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
-from benchmarks.found import cell_id_of, finished_result
 from benchmarks.measures import Metric
 from benchmarks.results import RunResult, write_text
 from benchmarks.run_config import JSON, RunConfig
-from benchmarks.run_options import RunOptions
+from benchmarks.running.found import cell_id_of, finished_result
+from benchmarks.running.run_options import RunOptions
 from benchmarks.sweeps.journal import Journal, importances, trials_of, values_of
 from benchmarks.sweeps.plan import Tuning, scored_at, settings_of
 from benchmarks.sweeps.trial import mean_of, uplink_of
-from benchmarks.tuning import Range, Values, read_sweep
+from benchmarks.sweeps.tuning import Range, Values, read_sweep
 
 Trial = Mapping[str, Any]  # as the sweep's file has it: number, values, mean, uplink_bytes, …
 

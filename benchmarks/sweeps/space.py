@@ -13,7 +13,7 @@ from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.overrides import changeable, field_value, parsed, read_value
 from benchmarks.run_config import JSON, RunConfig
-from benchmarks.tuning import Range, Space
+from benchmarks.sweeps.tuning import Range, Space
 from fedsim.algorithms import trains
 
 LAYER, RATE = "options.critical_layer", "training.learning_rate"

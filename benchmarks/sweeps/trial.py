@@ -10,15 +10,15 @@ import optuna
 from optuna.trial import TrialState
 
 from benchmarks.errors import UserError
-from benchmarks.events import CellFailed, CellPruned, CellStarted, Event, RoundFinished
 from benchmarks.measures import metric
 from benchmarks.results import POOLED, RoundRecord, RunResult
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import RunOptions
+from benchmarks.running.events import CellFailed, CellPruned, CellStarted, Event, RoundFinished
+from benchmarks.running.run_options import RunOptions
 from benchmarks.sweeps.journal import Journal
 from benchmarks.sweeps.plan import scored_at
 from benchmarks.sweeps.pool import tell
-from benchmarks.tuning import KEPT
+from benchmarks.sweeps.tuning import KEPT
 from fedsim.locks import TakenError
 
 
@@ -50,7 +50,7 @@ def run_trial(job: Job) -> str:
     Returns:
         Who computes one of its cells, where another process does; "" otherwise.
     """
-    from benchmarks.runner import run_cell
+    from benchmarks.running.runner import run_cell
     from fedsim.errors import FederationError
     from partitions import PartitionError
 

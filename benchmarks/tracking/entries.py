@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
+from benchmarks.dry_run.run_bytes import RunBytes
 from benchmarks.measures import metric
 from benchmarks.results import POOLED, RoundRecord, RunResult
-from benchmarks.run_bytes import RunBytes
 from benchmarks.run_config import JSON, RunConfig, canonical_json
 from benchmarks.tracking.table import Table
 

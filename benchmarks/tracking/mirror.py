@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 
-from benchmarks.events import CellFailed, CellFinished, CellStarted, Event, RoundFinished
 from benchmarks.results import RunResult
+from benchmarks.running.events import CellFailed, CellFinished, CellStarted, Event, RoundFinished
 from benchmarks.tracking.entries import cut
 from benchmarks.tracking.server import address_of
 from benchmarks.tracking.store import connect, creating, open_experiment, without_password

@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from benchmarks.cli.signals import interrupted_by
 from benchmarks.errors import UserError
-from benchmarks.signals import interrupted_by
 from benchmarks.tracking.store import ARTIFACTS, ENVIRONMENT, connect, is_server, sqlite_path, without_password
 from benchmarks.tracking.views import ALL_RUNS, PREFIX, link
 

@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.environment import code_revision
+from benchmarks.dry_run.run_bytes import RunBytes, in_folder, run_bytes, stage_bytes
 from benchmarks.results import RoundRecord, RunResult, write_result
-from benchmarks.run_bytes import RunBytes, in_folder, run_bytes, stage_bytes
 from benchmarks.run_config import RunConfig, canonical_json, digest
-from benchmarks.stages import initial_of
+from benchmarks.running.environment import code_revision
+from benchmarks.running.stages import initial_of
 from benchmarks.tracking import entries
 from benchmarks.tracking.artifacts import answers_file, clients_csv, confusion_csv
 from benchmarks.tracking.entries import COMMIT, NOTE, SOURCE, Points

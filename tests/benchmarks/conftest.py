@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 
 import benchmarks.results
-from benchmarks import federation, scoring
 from benchmarks.cli.main import main
-from benchmarks.events import Event
+from benchmarks.encoders.token_cache import TokenCache
 from benchmarks.experiment import with_settings
 from benchmarks.predictions import Predictions
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
 from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import RunOptions
-from benchmarks.token_cache import TokenCache
-from benchmarks.tuning import Search
+from benchmarks.running import federation, scoring
+from benchmarks.running.events import Event
+from benchmarks.running.run_options import RunOptions
+from benchmarks.sweeps.tuning import Search
 
 TABLE = "fedsplitbert-table3"
 
@@ -133,7 +133,7 @@ def refusal(capsys: pytest.CaptureFixture[str], message_in: Callable[[str], str]
 @pytest.fixture(scope="session")
 def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the demo's encoder and tokenizer, as a user's own encoder would lie there."""
-    from benchmarks.backbones import build_encoder, build_tokenizer, locate
+    from benchmarks.encoders.backbones import build_encoder, build_tokenizer, locate
 
     folder = tmp_path_factory.mktemp("encoders") / "my-encoder"
     found = locate("tiny")

@@ -11,8 +11,8 @@ import pytest
 
 from benchmarks import api
 from benchmarks.cli.select import Selection
-from benchmarks.events import CellFinished, CellStarted
 from benchmarks.results import RunResult
+from benchmarks.running.events import CellFinished, CellStarted
 
 ROOT = Path(__file__).parents[2]
 SHORT = {"training.rounds": 2, "training.local_epochs": 1, "training.max_length": 16, "training.batch_size": 64}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from benchmarks.backbones import KNOWN, architecture, depth, locate
+from benchmarks.encoders.backbones import KNOWN, architecture, depth, locate
 from benchmarks.errors import UserError
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.sequence import with_head

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.errors import UserError
-from benchmarks.federation import build_clients, load_inputs
 from benchmarks.run_config import RunConfig, TrainConfig
-from benchmarks.run_options import RunOptions
-from benchmarks.runner import run_cell
+from benchmarks.running.federation import build_clients, load_inputs
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.runner import run_cell
 
 CELL = RunConfig(
     scale="demo",

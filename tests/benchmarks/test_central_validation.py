@@ -11,13 +11,13 @@ import pytest
 import safetensors.numpy
 
 from benchmarks.errors import UserError
-from benchmarks.federation import build_clients, load_inputs
 from benchmarks.predictions import Predictions, pack_predictions, read_predictions
 from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig, TrainConfig
-from benchmarks.run_options import RunOptions
-from benchmarks.runner import run_cell
-from benchmarks.scoring import scores
+from benchmarks.running.federation import build_clients, load_inputs
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.runner import run_cell
+from benchmarks.running.scoring import scores
 from benchmarks.sweeps.plan import scored_at
 from benchmarks.tasks import task
 from fedsim.data import IGNORED

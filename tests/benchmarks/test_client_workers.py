@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from benchmarks import run_options as settings_module
+from benchmarks.cli.progress import ProgressDisplay
 from benchmarks.errors import UserError
-from benchmarks.events import CellStarted, RoundFinished, Trained
 from benchmarks.executors import clients
 from benchmarks.executors.clients import ClientTasks
 from benchmarks.executors.slots import default_workers
-from benchmarks.progress import ProgressDisplay
 from benchmarks.run_config import RunConfig, TrainConfig
-from benchmarks.run_options import RunOptions
-from benchmarks.runner import run_cell
+from benchmarks.running import run_options as settings_module
+from benchmarks.running.events import CellStarted, RoundFinished, Trained
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.runner import run_cell
 
 TRAINING = TrainConfig(rounds=2, learning_rate=2e-3, batch_size=16, max_length=32, precision="fp32")
 LABELS = {"scheme": "sizes", "sizes": [60, 25, 40, 30, 35]}
@@ -154,7 +154,7 @@ def test_rounds_of_one_piece_are_said_once(settings: RunOptions, events: Any, ca
     def spread_of(*_: Any) -> Any:
         yield None
 
-    monkeypatch.setattr("benchmarks.runner.spread_of", spread_of)
+    monkeypatch.setattr("benchmarks.running.runner.spread_of", spread_of)
     cell = replace(CELLS["fedavg"], algorithm="central")
     record = run_cell(cell, replace(settings, client_workers=2), events)
     assert "client_workers" not in record.environment

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.backbones import KNOWN
-from benchmarks.encoding import encode
+from benchmarks.encoders.backbones import KNOWN
+from benchmarks.encoders.encoding import encode
+from benchmarks.encoders.token_cache import TokenCache
 from benchmarks.errors import UserError
-from benchmarks.federation import build_clients, load_inputs
 from benchmarks.run_config import RunConfig, TrainConfig
-from benchmarks.runner import run_cell
+from benchmarks.running.federation import build_clients, load_inputs
+from benchmarks.running.runner import run_cell
 from benchmarks.tasks import task
-from benchmarks.token_cache import TokenCache
 from fedsim.stored import Chunks
 from partitions import PartitionError
 

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from benchmarks import scoring
 from benchmarks.cli.main import main
 from benchmarks.errors import UserError
-from benchmarks.events import CellFailed, CellFinished, CellStarted, RoundFinished
 from benchmarks.executors import run_cells
 from benchmarks.registry import benchmark, rows_of, scale_of
 from benchmarks.results import read_result, read_results
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import RunOptions
-from benchmarks.runner import run_cell, run_stage
-from benchmarks.tuning import read_sweep
+from benchmarks.running import scoring
+from benchmarks.running.events import CellFailed, CellFinished, CellStarted, RoundFinished
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.runner import run_cell, run_stage
+from benchmarks.sweeps.tuning import read_sweep
 from fedsim.errors import DivergedError
 from fedsim.training import LocalTraining
 

@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 import fedsim.algorithms
-from benchmarks.client_costs import FlopRun, cell_flops
 from benchmarks.costs import ModelSizes, Sent, WirePlan
-from benchmarks.dry_run import client_of, cohorts, wire_plan
+from benchmarks.dry_run.client_costs import FlopRun, cell_flops
+from benchmarks.dry_run.rounds import client_of, cohorts, wire_plan
+from benchmarks.dry_run.stand_ins import Texts
 from benchmarks.errors import DependsOnTextsError, RoundRefusedError
-from benchmarks.events import CellStarted, Trained
 from benchmarks.publication import Paper
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import RunOptions
-from benchmarks.runner import run_cell
-from benchmarks.stand_ins import Texts
+from benchmarks.running.events import CellStarted, Trained
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.runner import run_cell
 from fedsim.algorithms import Workload, algorithm_names
 from fedsim.algorithms.averaging import averaging
 from fedsim.data import Client, Subset

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import federation, registry
+from benchmarks import registry
 from benchmarks.cli.main import MODULES, main
 from benchmarks.cli.select import tables_of
 from benchmarks.errors import UserError
 from benchmarks.results import read_results
-from benchmarks.run_options import RunOptions
+from benchmarks.running import federation
+from benchmarks.running.run_options import RunOptions
 from benchmarks.tasks import task
 
 ROOT = Path(__file__).resolve().parents[2]

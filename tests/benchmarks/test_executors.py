@@ -16,14 +16,14 @@ import pytest
 
 from benchmarks.cli.main import main
 from benchmarks.errors import UserError
-from benchmarks.events import CellFailed, CellFinished, CellStarted, CellWaits, RoundFinished
 from benchmarks.executors import on_slurm, run_cells
 from benchmarks.executors.jobs import Job, compute_elsewhere
 from benchmarks.executors.slots import environments
 from benchmarks.results import read_results
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import RunOptions
-from benchmarks.runner import run_cell
+from benchmarks.running.events import CellFailed, CellFinished, CellStarted, CellWaits, RoundFinished
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.runner import run_cell
 from fedsim.locks import LEASE_SECONDS, Lock, held
 from tests.conftest import ROOT
 

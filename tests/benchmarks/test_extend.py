@@ -12,7 +12,7 @@ import benchmarks.tasks
 import fedsim.algorithms
 from benchmarks import api, registry
 from benchmarks.cli.main import main
-from benchmarks.dry_run import wire_plan
+from benchmarks.dry_run.rounds import wire_plan
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")

@@ -7,11 +7,11 @@ import json
 import pytest
 import torch
 
-from benchmarks import byte_pairs
-from benchmarks.backbones import architecture, build_tokenizer, depth, locate
-from benchmarks.byte_pairs import byte_level_tokenizer
+from benchmarks.encoders import byte_pairs
+from benchmarks.encoders.backbones import architecture, build_tokenizer, depth, locate
+from benchmarks.encoders.byte_pairs import byte_level_tokenizer
 from benchmarks.errors import UserError
-from benchmarks.federation import longest_text
+from benchmarks.running.federation import longest_text
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.sequence import with_head
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.dry_run import wire_plan
+from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.registry import benchmark, scale_of
 from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import RunOptions
-from benchmarks.runner import run_cell
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.runner import run_cell
 from benchmarks.tasks import task
 from reports.evidence.published import read_published
 from reports.evidence.records import request_for

@@ -10,15 +10,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.backbones import architecture
-from benchmarks.client_costs import FlopMeter, batch_of_one, kept_bytes
 from benchmarks.costs import ClientCosts
-from benchmarks.dry_run import wire_plan
+from benchmarks.dry_run.client_costs import FlopMeter, batch_of_one, kept_bytes
+from benchmarks.dry_run.rounds import wire_plan
+from benchmarks.dry_run.saved_size import library_name, saved_bytes
+from benchmarks.dry_run.shapes import derive_client
+from benchmarks.encoders.backbones import architecture
 from benchmarks.fedbfpt.costs import COSTING
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig
-from benchmarks.saved_size import library_name, saved_bytes
-from benchmarks.shapes import derive_client
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.sequence import with_head
 from reports.evidence.published import read_published

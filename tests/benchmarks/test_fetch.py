@@ -14,11 +14,12 @@ import datasets
 import huggingface_hub
 import pytest
 
-from benchmarks import backbones, federation
-from benchmarks.backbones import KNOWN, locate
 from benchmarks.cli.main import main
-from benchmarks.fetched import FILE, OFFLINE, contents, note, places, source_of
+from benchmarks.encoders import backbones
+from benchmarks.encoders.backbones import KNOWN, locate
+from benchmarks.encoders.fetched import FILE, OFFLINE, contents, note, places, source_of
 from benchmarks.results import read_results
+from benchmarks.running import federation
 from benchmarks.tasks import task
 from benchmarks.tasks.glue import REPOSITORY, REVISION
 
@@ -160,7 +161,7 @@ def test_the_libraries_read_what_is_set(tmp_path: Path) -> None:
     """In a process of its own, as they read the environment once."""
     note(tmp_path, ["mrpc"], [])
     program = (
-        "import sys; from pathlib import Path; from benchmarks.fetched import use; use(Path(sys.argv[1]))\n"
+        "import sys; from pathlib import Path; from benchmarks.encoders.fetched import use; use(Path(sys.argv[1]))\n"
         "assert not {'datasets', 'huggingface_hub'} & set(sys.modules)\n"
         "from huggingface_hub import constants; import datasets, json\n"
         "print(json.dumps([constants.HF_HUB_CACHE, str(datasets.config.HF_DATASETS_CACHE), constants.HF_HUB_OFFLINE,\n"

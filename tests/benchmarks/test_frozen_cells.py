@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.dry_run import wire_plan
+from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.errors import UserError
-from benchmarks.events import CellFailed
 from benchmarks.executors import run_cells
 from benchmarks.results import RunResult, read_result
 from benchmarks.run_config import RunConfig, TrainConfig
-from benchmarks.run_options import RunOptions
-from benchmarks.runner import run_cell
+from benchmarks.running.events import CellFailed
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.runner import run_cell
 from fedsim.errors import FederationError
 
 CELL = RunConfig(

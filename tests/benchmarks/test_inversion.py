@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.backbones import build_tokenizer, locate
-from benchmarks.dry_run import wire_plan
-from benchmarks.encoding import encode
-from benchmarks.federation import build_clients, load_inputs
+from benchmarks.dry_run.rounds import wire_plan
+from benchmarks.encoders.backbones import build_tokenizer, locate
+from benchmarks.encoders.encoding import encode
 from benchmarks.registry import benchmark, scale_of
 from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import RunOptions
-from benchmarks.runner import run_cell
+from benchmarks.running.federation import build_clients, load_inputs
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.runner import run_cell
 from benchmarks.tasks import Examples, task
 from benchmarks.tasks.words import NOUNS
 from fedsim.data import IGNORED, Subset

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from benchmarks.cli.main import main
-from benchmarks.events import CellStarted
 from benchmarks.executors import run_cells
 from benchmarks.results import read_results
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import RunOptions
-from benchmarks.runner import run_cell
+from benchmarks.running.events import CellStarted
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.runner import run_cell
 from fedsim.checkpoint import Checkpoint
 from fedsim.engine import Run
 from tests.processes import PATIENCE_SECONDS, command, running, wait_for
@@ -84,7 +84,7 @@ def test_killed_before_each_step_on_the_disk(
 def start(run_words: Words) -> Callable[[RunOptions], Any]:
     """Starts the command line in a process of its own, forked from one that has imported everything."""
     context = multiprocessing.get_context("forkserver")
-    heavy = ["benchmarks.runner", "datasets", "evaluate", "transformers.models.bert.modeling_bert"]
+    heavy = ["benchmarks.running.runner", "datasets", "evaluate", "transformers.models.bert.modeling_bert"]
     context.set_forkserver_preload(["benchmarks.cli.run", *heavy])
 
     def begin(settings: RunOptions) -> Any:

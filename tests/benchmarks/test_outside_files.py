@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from benchmarks.errors import UserError
 from benchmarks.predictions import predictions_file, read_predictions
 from benchmarks.results import read_result
-from benchmarks.run_options import RunOptions
-from benchmarks.stages import find_outcome, keep_outcome
-from benchmarks.tuning import read_sweep
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.stages import find_outcome, keep_outcome
+from benchmarks.sweeps.tuning import read_sweep
 from fedsim.checkpoint import Checkpoint
 from fedsim.errors import FederationError
 from fedsim.store import read_tensors, write_tensors

@@ -14,13 +14,13 @@ import pytest
 from benchmarks.cli.main import main
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row, Scale, with_settings
-from benchmarks.federation import load_inputs
 from benchmarks.fedsplitbert.setup import FEDAVG, FEDSPLITBERT, LAYERS_IN_PRINT
 from benchmarks.overrides import ByScale, LayerUnit, field_value, options_in
 from benchmarks.registry import benchmark, benchmark_ids, with_backbone
 from benchmarks.results import read_results
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import RunOptions
+from benchmarks.running.federation import load_inputs
+from benchmarks.running.run_options import RunOptions
 
 pytestmark = pytest.mark.usefixtures("untuned")
 

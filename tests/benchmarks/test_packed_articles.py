@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.backbones import build_tokenizer, locate, word_tokenizer
-from benchmarks.encoding import encode
-from benchmarks.federation import build_clients, load_inputs, training_examples
+from benchmarks.encoders.backbones import build_tokenizer, locate, word_tokenizer
+from benchmarks.encoders.encoding import encode
 from benchmarks.run_config import RunConfig, TrainConfig
-from benchmarks.runner import run_cell
+from benchmarks.running.federation import build_clients, load_inputs, training_examples
+from benchmarks.running.runner import run_cell
 from benchmarks.tasks import Examples, task
 
 WORDS = ("one", "two", "three", "four", "five")

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.backbones import KNOWN
 from benchmarks.costs import ClosedForm, ModelSizes, SplitTerms
-from benchmarks.dry_run import wire_plan
+from benchmarks.dry_run.rounds import wire_plan
+from benchmarks.encoders.backbones import KNOWN
 from benchmarks.errors import DependsOnTextsError
 from benchmarks.experiment import Benchmark
 from benchmarks.fedbert import equations, finetuning
 from benchmarks.fedbert.setup import UPDATES_AN_EPOCH
 from benchmarks.fedbfpt.setup import SKEWED_SHARES
-from benchmarks.federation import build_clients, load_inputs
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import RunOptions
-from benchmarks.stages import earlier_stages
+from benchmarks.running.federation import build_clients, load_inputs
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.stages import earlier_stages
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.sequence import with_head
 from partitions import from_description

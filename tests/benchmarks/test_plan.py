@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.cli.main import main
-from benchmarks.dry_run import wire_plan
-from benchmarks.federation import build_clients, load_inputs, training_examples
+from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.registry import benchmark, rows_of, scale_of
 from benchmarks.results import read_results
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import RunOptions
+from benchmarks.running.federation import build_clients, load_inputs, training_examples
+from benchmarks.running.run_options import RunOptions
 from reports.pages.text import human_bytes
 
 TABLE3 = benchmark("fedfreezebert-table3")

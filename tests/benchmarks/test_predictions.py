@@ -19,9 +19,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from benchmarks import runner
 from benchmarks.errors import UserError
-from benchmarks.federation import build_clients, load_inputs
 from benchmarks.predictions import (
     halved,
     pack_predictions,
@@ -31,9 +29,11 @@ from benchmarks.predictions import (
 )
 from benchmarks.results import RoundRecord, RunResult, chosen_round, read_results
 from benchmarks.run_config import RunConfig, TrainConfig
-from benchmarks.run_options import RunOptions
-from benchmarks.runner import run_cell, run_stage
-from benchmarks.scoring import is_chosen, scores
+from benchmarks.running import runner
+from benchmarks.running.federation import build_clients, load_inputs
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.runner import run_cell, run_stage
+from benchmarks.running.scoring import is_chosen, scores
 from benchmarks.tasks import task
 from fedsim.engine import RoundMetrics, RoundResult
 from fedsim.objectives import build_objective

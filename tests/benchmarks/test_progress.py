@@ -11,12 +11,12 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from benchmarks import progress
-from benchmarks.events import CellFailed, CellFinished, CellStarted, RoundFinished, Trained
-from benchmarks.progress import Estimate, ProgressDisplay, duration
+from benchmarks.cli import progress
+from benchmarks.cli.progress import Estimate, ProgressDisplay, duration
 from benchmarks.results import RoundRecord, RunResult, write_result
 from benchmarks.run_config import RunConfig
-from benchmarks.timings import Timings, taken, taken_in
+from benchmarks.running.events import CellFailed, CellFinished, CellStarted, RoundFinished, Trained
+from benchmarks.running.timings import Timings, taken, taken_in
 
 INPUTS = {"data": "d", "backbone": "b"}
 

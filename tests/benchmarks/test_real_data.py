@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.cli.main import main
-from benchmarks.dry_run import wire_plan
+from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.fedsplitbert.setup import LABEL_SHARES_3
 from benchmarks.results import RunResult, read_results
-from benchmarks.sharing import VALIDATION_SHARE
+from benchmarks.running.sharing import VALIDATION_SHARE
 from benchmarks.tasks import DataSource, task
 from partitions import PartitionReport
 

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 
 from benchmarks.cli.main import main
-from benchmarks.dry_run import wire_plan
-from benchmarks.events import CellFinished, CellStarted
+from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.executors import run_cells
 from benchmarks.fedsplitbert.setup import PERSONALISED, REFERENCES
 from benchmarks.predictions import read_predictions
 from benchmarks.registry import benchmark
 from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import RunOptions
-from benchmarks.stages import earlier_stages
+from benchmarks.running.events import CellFinished, CellStarted
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.stages import earlier_stages
 
 TABLES = [benchmark(f"fedsplitbert-table{number}") for number in (3, 5)]
 ADDED = [row.id for row in (*REFERENCES, *PERSONALISED)]

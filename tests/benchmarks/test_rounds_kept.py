@@ -15,7 +15,6 @@ import pytest
 import safetensors.numpy
 
 from benchmarks.errors import UserError
-from benchmarks.federation import build_clients, load_inputs
 from benchmarks.predictions import (
     Predictions,
     copy_predictions,
@@ -26,9 +25,10 @@ from benchmarks.predictions import (
 )
 from benchmarks.results import RunResult, read_result
 from benchmarks.run_config import RunConfig, TrainConfig
-from benchmarks.run_options import RunOptions
-from benchmarks.runner import run_cell
-from benchmarks.scoring import scores
+from benchmarks.running.federation import build_clients, load_inputs
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.runner import run_cell
+from benchmarks.running.scoring import scores
 from benchmarks.tasks import task
 from fedsim.data import Client, Subset
 from fedsim.objectives import build_objective

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from benchmarks.cli.main import main
-from benchmarks.dry_run import wire_plan
-from benchmarks.environment import PACKAGES
-from benchmarks.events import CellFailed, CellFinished, CellStarted, RoundFinished, Trained
+from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.executors import run_cells
 from benchmarks.results import RunResult, read_result
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import RunOptions
-from benchmarks.runner import run_cell
+from benchmarks.running.environment import PACKAGES
+from benchmarks.running.events import CellFailed, CellFinished, CellStarted, RoundFinished, Trained
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.runner import run_cell
 from benchmarks.tasks import task
 from fedsim.errors import FederationError
 from fedsim.training import LocalTraining

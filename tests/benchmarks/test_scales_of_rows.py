@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.backbones import KNOWN
 from benchmarks.cli.main import main
 from benchmarks.cli.run import at_hand
 from benchmarks.cli.select import Selection
+from benchmarks.encoders.backbones import KNOWN
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
 from benchmarks.run_config import RunConfig
-from benchmarks.stages import by_stage, earlier_stages, initial_of
+from benchmarks.running.stages import by_stage, earlier_stages, initial_of
 
 PRETRAINING, TABLE3 = benchmark("fedbfpt-pretraining"), benchmark("fedbfpt-table3")
 GENERAL = benchmark("fedbfpt-general")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.backbones import locate
 from benchmarks.cli.main import main
+from benchmarks.encoders.backbones import locate
 from benchmarks.errors import UserError
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.results import read_results

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import client_costs, dry_run, shapes
+from benchmarks.dry_run.rounds import client_costs, shapes
+from benchmarks.dry_run.rounds import rounds as dry_run
+from benchmarks.dry_run.shapes import derive_client, key_of, plan_of
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig
-from benchmarks.shapes import derive_client, key_of, plan_of
 
 TABLE = benchmark("fedbfpt-pretraining")
 CELL = TABLE.cell(TABLE.row("fedbfpt"), TABLE.columns[0], TABLE.scale("demo"), 0)

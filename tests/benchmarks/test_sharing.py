@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from benchmarks.encoding import Encoded
+from benchmarks.dry_run.stand_ins import Texts
+from benchmarks.encoders.encoding import Encoded
 from benchmarks.publication import SCALES
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig, TrainConfig
-from benchmarks.sharing import POOL, first_texts, share_out
-from benchmarks.stand_ins import Texts
+from benchmarks.running.sharing import POOL, first_texts, share_out
 from benchmarks.tasks import DataSource, Examples, TaskData, task
 from fedsim.data import Client
 from partitions import Overlap, PartitionError, PartitionReport

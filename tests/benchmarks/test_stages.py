@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks.backbones import KNOWN, locate
+from benchmarks.encoders.backbones import KNOWN, locate
 from benchmarks.errors import UserError
-from benchmarks.events import CellFailed, CellFinished, CellStarted, Event, RoundFinished
 from benchmarks.executors import run_cells
-from benchmarks.federation import build_federation, load_inputs
-from benchmarks.found import Recorded
 from benchmarks.registry import benchmark, rows_of, scale_of
 from benchmarks.results import read_result, read_results, write_result
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import RunOptions
-from benchmarks.runner import run_cell, run_stage
-from benchmarks.stages import by_stage, earlier_stages, find_outcome, initial_of, keep_outcome
+from benchmarks.running.events import CellFailed, CellFinished, CellStarted, Event, RoundFinished
+from benchmarks.running.federation import build_federation, load_inputs
+from benchmarks.running.found import Recorded
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.runner import run_cell, run_stage
+from benchmarks.running.stages import by_stage, earlier_stages, find_outcome, initial_of, keep_outcome
 from reports.evidence.records import by_definition
 
 PRETRAINING, TABLE = benchmark("fedfreezebert-pretraining"), benchmark("fedfreezebert-table3")
@@ -115,7 +115,9 @@ def test_a_head_of_the_same_kind_goes_along(finished: RunOptions) -> None:
 def test_another_encoder_cannot_begin_from_it(finished: RunOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     deeper = replace(KNOWN["tiny"], id="deeper", config={**KNOWN["tiny"].config, "num_hidden_layers": 5})
     monkeypatch.setitem(KNOWN, "deeper", deeper)
-    monkeypatch.setattr("benchmarks.federation.locate", lambda *_, **__: replace(locate("tiny"), config=deeper.config))
+    monkeypatch.setattr(
+        "benchmarks.running.federation.locate", lambda *_, **__: replace(locate("tiny"), config=deeper.config)
+    )
     second = replace(second_stage(first_stage()), backbone="deeper")
     outcome = run_stage(first_stage(), finished, lambda _: None)
     with pytest.raises(UserError, match=r"none that fit 16 of its parameters.*both stages need one backbone"):

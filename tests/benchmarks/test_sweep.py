@@ -13,25 +13,25 @@ from typing import Any
 import optuna
 import pytest
 
-from benchmarks import runner
 from benchmarks.cli.arguments import build_parser
 from benchmarks.cli.main import main
 from benchmarks.cli.select import Selection, selection
 from benchmarks.cli.sweep import commands
 from benchmarks.errors import UserError
-from benchmarks.events import CellFailed, CellFinished, CellPruned, CellStarted, CellWaits, Event, RoundFinished
 from benchmarks.experiment import Column
 from benchmarks.fedsplitbert import table3
 from benchmarks.registry import columns_of, rows_of, scale_of
 from benchmarks.results import RunResult, read_results
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import RunOptions
+from benchmarks.running import runner
+from benchmarks.running.events import CellFailed, CellFinished, CellPruned, CellStarted, CellWaits, Event, RoundFinished
+from benchmarks.running.run_options import RunOptions
 from benchmarks.sweeps import loop, results
 from benchmarks.sweeps.journal import Journal, in_order, trials_of
 from benchmarks.sweeps.loop import Trials, run_trials
 from benchmarks.sweeps.plan import Tuning
 from benchmarks.sweeps.results import keep, result_of
-from benchmarks.tuning import Range, Space, read_sweep
+from benchmarks.sweeps.tuning import Range, Space, read_sweep
 from fedsim.locks import TakenError
 
 TABLE = table3.BENCHMARK

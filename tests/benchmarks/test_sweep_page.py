@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.cli.arguments import build_parser
 from benchmarks.cli.sweep_files import command, sections, write_sweeps
 from benchmarks.registry import benchmark, folder_of
-from benchmarks.tuning import read_sweep
+from benchmarks.sweeps.tuning import read_sweep
 
 TABLE = benchmark("fedsplitbert-table3")
 LITE = TABLE.scale("lite")

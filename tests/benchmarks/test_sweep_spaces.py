@@ -13,14 +13,14 @@ from benchmarks.cli.main import main
 from benchmarks.cli.select import selection
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, with_settings
-from benchmarks.federation import build_clients, load_inputs
 from benchmarks.fedsplitbert import figure6, setup, table3, table4
 from benchmarks.overrides import field_value
 from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of
-from benchmarks.run_options import RunOptions
+from benchmarks.running.federation import build_clients, load_inputs
+from benchmarks.running.run_options import RunOptions
 from benchmarks.sweeps.plan import in_rounds, trial_cell, without_fields
 from benchmarks.sweeps.space import LAYER, LAYERS, RATE, read_space, spaces
-from benchmarks.tuning import Range, Search, best_values
+from benchmarks.sweeps.tuning import Range, Search, best_values
 from fedsim.algorithms import algorithm_names, trains
 
 TABLE = table3.BENCHMARK

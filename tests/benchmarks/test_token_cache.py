@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 import torch
 
-from benchmarks import encoding, token_cache
-from benchmarks.backbones import word_tokenizer
-from benchmarks.encoding import encode, record_batches
+from benchmarks.encoders import encoding, token_cache
+from benchmarks.encoders.backbones import word_tokenizer
+from benchmarks.encoders.encoding import encode, record_batches
+from benchmarks.encoders.token_cache import TokenCache, key_of
 from benchmarks.tasks import task
 from benchmarks.tasks.base import Examples
-from benchmarks.token_cache import TokenCache, key_of
 from fedsim.stored import Chunks
 
 WORDS = ("one", "two", "three", "four", "five")

@@ -18,7 +18,7 @@ from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
 from benchmarks.results import read_results
 from benchmarks.run_config import JSON
 from benchmarks.sweeps.plan import trial_cell
-from benchmarks.tuning import Search, read_sweep
+from benchmarks.sweeps.tuning import Search, read_sweep
 
 (MRPC,) = columns_of(table3.BENCHMARK, ["mrpc"])
 FEDAVG, FP16, SPLIT, QAT = rows_of(table3.BENCHMARK, ["fedavg", "fedavg-fp16", "fedsplitbert", "fedsplitbert-qat"])

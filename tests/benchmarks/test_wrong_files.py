@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks import runner
-from benchmarks.backbones import word_tokenizer
 from benchmarks.cli.main import main
+from benchmarks.encoders.backbones import word_tokenizer
+from benchmarks.running import runner
 from benchmarks.tasks.words import VOCABULARY
 
 Refusal = Callable[..., str]

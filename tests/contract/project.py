@@ -18,15 +18,15 @@ from benchmarks.cli.paper import audited, benchmarks_of, judged, published_of
 from benchmarks.cli.report import page_of
 from benchmarks.cli.select import part_of
 from benchmarks.costs import WirePlan
-from benchmarks.dry_run import wire_plan
+from benchmarks.dry_run.rounds import wire_plan
+from benchmarks.dry_run.shapes import derive_client, derive_for, key_of
+from benchmarks.encoders.fetched import source_of
 from benchmarks.errors import DependsOnTextsError, UserError
-from benchmarks.federation import DATA_SEED
-from benchmarks.fetched import source_of
 from benchmarks.predictions import read_predictions
 from benchmarks.registry import benchmark, benchmark_ids, claims_of, folder_of
 from benchmarks.results import RunResult, read_folders
 from benchmarks.run_config import RunConfig
-from benchmarks.shapes import derive_client, derive_for, key_of
+from benchmarks.running.federation import DATA_SEED
 from benchmarks.tasks import TaskData, task, tasks
 from reports.claims.cells import Runs
 from reports.claims.decide import decision, parts_of

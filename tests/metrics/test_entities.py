@@ -11,7 +11,7 @@ import seqeval.metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks import scoring
+from benchmarks.running import scoring
 from benchmarks.tasks import task
 from fedsim.data import IGNORED, Examples, Subset
 from fedsim.objectives import build_objective

@@ -11,7 +11,7 @@ import sklearn.metrics
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from benchmarks import scoring
+from benchmarks.running import scoring
 from fedsim.data import IGNORED
 
 OF_TOKENS = ("entity_f1", "entity_f1_concatenated", "text_recovery", "token_recovery")

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks import scoring
+from benchmarks.running import scoring
 from benchmarks.tasks import task
 from fedsim.data import Examples, Subset
 from fedsim.errors import DivergedError

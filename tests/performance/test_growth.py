@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from benchmarks.cli.process import peak_memory_bytes
 from benchmarks.performance import growth
 from benchmarks.performance.growth import Population, cost_of
-from benchmarks.process import peak_memory_bytes
-from benchmarks.run_options import RunOptions
-from benchmarks.runner import MANY_CLIENTS
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.runner import MANY_CLIENTS
 
 CONFIG = {"vocab_size": 1200, "hidden_size": 32, "intermediate_size": 32, "max_position_embeddings": 128}
 

@@ -13,7 +13,7 @@ from benchmarks.performance import flower_job, peers
 from benchmarks.performance.fedavg_job import Job, Ready, plain_round, plain_start, prepare
 from benchmarks.performance.flower import flower_python, library_name, run_flower, write_job
 from benchmarks.performance.section import Bench
-from benchmarks.run_options import RunOptions
+from benchmarks.running.run_options import RunOptions
 
 
 @pytest.fixture

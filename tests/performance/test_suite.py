@@ -16,7 +16,7 @@ from benchmarks.performance import suite, workload
 from benchmarks.performance.products import Encoder, matrix_rate
 from benchmarks.performance.section import Bar, Section, in_turn, ratio
 from benchmarks.performance.suite import PARTS, page, run_suite
-from benchmarks.run_options import RunOptions
+from benchmarks.running.run_options import RunOptions
 from fedsim.models.encoder import encoder_from_config
 
 ROOT = Path(__file__).resolve().parents[2]

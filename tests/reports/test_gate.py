@@ -17,7 +17,7 @@ from scipy import stats
 from benchmarks.claims import At
 from benchmarks.experiment import Benchmark, Row
 from benchmarks.results import RunResult
-from benchmarks.tuning import Search
+from benchmarks.sweeps.tuning import Search
 from reports.claims.cells import Runs
 from reports.evidence.gate import NO_ERROR, NOT_RUN, NOT_TUNED, Gate, gate_of, gates
 from reports.evidence.records import by_definition, request_for

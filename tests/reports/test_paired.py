@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from benchmarks.experiment import Benchmark
 from benchmarks.predictions import pack_predictions, write_predictions
 from benchmarks.results import RunResult
-from benchmarks.scoring import _value
+from benchmarks.running.scoring import _value
 from fedsim.data import IGNORED, Client, Examples, Subset
 from reports.evidence.inference import resampled
 from reports.evidence.paired import UNPAIRED, answered_by, difference, resplit_ratio

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.costs import Costing
+from benchmarks.dry_run.shapes import derive_for
 from benchmarks.fedbert.table2 import BENCHMARK as TABLE2
-from benchmarks.shapes import derive_for
 from reports.evidence.records import request_for
 from reports.evidence.split import Split
 from reports.views.split import grids

@@ -13,9 +13,9 @@ import datasets
 import numpy as np
 import pytest
 
-from benchmarks import encoding
-from benchmarks.backbones import word_tokenizer
-from benchmarks.encoding import record_batches
+from benchmarks.encoders import encoding
+from benchmarks.encoders.backbones import word_tokenizer
+from benchmarks.encoders.encoding import record_batches
 from benchmarks.errors import UserError
 from benchmarks.tasks import DataSource, Examples, TaskData, corpora, passages, task
 from benchmarks.tasks.words import VOCABULARY

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from mlflow.entities import Experiment, Run
 
-from benchmarks.events import CellFinished, CellStarted, RoundFinished
 from benchmarks.results import LedgerEntry, RoundRecord, RunResult
 from benchmarks.run_config import RunConfig, TrainConfig
+from benchmarks.running.events import CellFinished, CellStarted, RoundFinished
 from benchmarks.tracking import Mirror, Table, TableCell, default_tracking_uri
 from benchmarks.tracking.store import connect
 

@@ -12,7 +12,7 @@ from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.fedsplitbert import iid, setup, table3
 from benchmarks.fedsplitbert.deviations import DEVIATIONS
 from benchmarks.run_config import RunConfig
-from benchmarks.tuning import Grid
+from benchmarks.sweeps.tuning import Grid
 
 LAYERS = (0, 6, 8, 10)  # of 12
 _RATE: Grid = {"training.learning_rate": setup.RATES}

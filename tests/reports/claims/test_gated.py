@@ -13,7 +13,7 @@ from benchmarks.claims import At, AverageBetter, Better, Cheaper, Reaches, Relat
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig
-from benchmarks.tuning import Search
+from benchmarks.sweeps.tuning import Search
 from reports.claims.judge import Judgement
 
 TABLE = "fedsplitbert-table3"

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.backbones import KNOWN
+from benchmarks.encoders.backbones import KNOWN
 from benchmarks.errors import UserError
 from benchmarks.results import RunResult, write_bytes, write_text
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import RunOptions
+from benchmarks.running.run_options import RunOptions
 from fedsim.files import read_file, read_json
 
 if TYPE_CHECKING:

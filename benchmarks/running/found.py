@@ -9,13 +9,13 @@ from pathlib import Path
 from benchmarks.errors import UserError
 from benchmarks.results import RunResult, read_result, read_results
 from benchmarks.run_config import RunConfig
-from benchmarks.run_options import RunOptions
-from benchmarks.stages import find_outcome, initial_of
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.stages import find_outcome, initial_of
 
 
 def cell_id_of(cell: RunConfig, settings: RunOptions) -> str:
     """A cell's identity with the data and encoders at hand: its own, and those of all that it begins from."""
-    from benchmarks.federation import load_inputs
+    from benchmarks.running.federation import load_inputs
 
     before = initial_of(cell)
     begun = {"initial": cell_id_of(before, settings)} if before else {}

@@ -128,7 +128,7 @@ def plan_of(cell: RunConfig, examples: int | None = None) -> WirePlan | None:
     """The bytes of a cell's rounds with so many examples, kept; None where they depend on what is not known."""
 
     def derive() -> WirePlan | None:
-        from benchmarks.dry_run import wire_plan
+        from benchmarks.dry_run.rounds import wire_plan
 
         shared = None if examples is None else [(examples + client) // cell.clients for client in range(cell.clients)]
         try:
@@ -143,7 +143,7 @@ def derive_client(cell: RunConfig) -> ClientCosts | None:
     """The cost of one client's training, kept; None where a method trains by its own means."""
 
     def derive() -> ClientCosts | None:
-        from benchmarks.client_costs import client_costs
+        from benchmarks.dry_run.client_costs import client_costs
 
         return client_costs(cell)
 

@@ -11,10 +11,10 @@ from typing import IO, Any
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.encoding import TARGETS, Encoded, encode, from_batches, record_batches
+from benchmarks.encoders.encoding import TARGETS, Encoded, encode, from_batches, record_batches
 from benchmarks.errors import UserError
 from benchmarks.run_config import canonical_json
-from benchmarks.run_options import require_writable
+from benchmarks.running.run_options import require_writable
 from benchmarks.tasks.base import Examples, Task
 from fedsim.stored import FileCache
 

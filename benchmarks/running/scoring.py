@@ -21,10 +21,10 @@ from fedsim.rng import numpy_generator
 from fedsim.wire import Ledger
 
 if TYPE_CHECKING:
-    from benchmarks.federation import Federation
+    from benchmarks.running.federation import Federation
     from benchmarks.tasks import Task
 
-METRICS = Path(__file__).parent / "metrics"
+METRICS = Path(__file__).parent.parent / "metrics"
 RESAMPLES = 100
 
 

@@ -9,7 +9,10 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from benchmarks.events import (
+from benchmarks.measures import metric
+from benchmarks.results import RunResult
+from benchmarks.run_config import RunConfig
+from benchmarks.running.events import (
     CellFailed,
     CellFinished,
     CellPruned,
@@ -19,11 +22,8 @@ from benchmarks.events import (
     RoundFinished,
     Trained,
 )
-from benchmarks.measures import metric
-from benchmarks.results import RunResult
-from benchmarks.run_config import RunConfig
+from benchmarks.running.timings import Timings
 from benchmarks.tasks import task
-from benchmarks.timings import Timings
 
 QUIET_SECONDS = 60.0  # after which a log is told that cells still train
 SHOWN = 3  # cells in such a line; a server may run dozens

@@ -11,14 +11,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.byte_pairs import CORPUS, byte_level_tokenizer, trained_files
-from benchmarks.byte_pairs import FILES as BPE_FILES
+from benchmarks.encoders.byte_pairs import CORPUS, byte_level_tokenizer, trained_files
+from benchmarks.encoders.byte_pairs import FILES as BPE_FILES
+from benchmarks.encoders.known_backbones import KNOWN as KNOWN
+from benchmarks.encoders.known_backbones import TRAINED
+from benchmarks.encoders.known_backbones import Backbone as Backbone
 from benchmarks.errors import UserError
-from benchmarks.known_backbones import KNOWN as KNOWN
-from benchmarks.known_backbones import TRAINED
-from benchmarks.known_backbones import Backbone as Backbone
 from benchmarks.run_config import canonical_json, digest
-from benchmarks.run_options import RunOptions
+from benchmarks.running.run_options import RunOptions
 from fedsim.files import open_file, require_files
 
 if TYPE_CHECKING:

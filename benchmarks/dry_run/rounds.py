@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from benchmarks.backbones import architecture
 from benchmarks.costs import ModelSizes, WirePlan
+from benchmarks.dry_run.stand_ins import META, Features, NoStore, OneText, States, Texts
+from benchmarks.encoders.backbones import architecture
 from benchmarks.errors import RoundRefusedError, UserError
 from benchmarks.run_config import RunConfig
-from benchmarks.stand_ins import META, Features, NoStore, OneText, States, Texts
 from benchmarks.tasks import task
 from fedsim.algorithms import Workload, build_algorithm
 from fedsim.data import Batch, Client, ExampleSet, Subset

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.encoders.known_backbones import MINI_WORDS
 from benchmarks.errors import UserError
-from benchmarks.known_backbones import MINI_WORDS
 from benchmarks.results import write_text
 from benchmarks.run_config import digest
 from fedsim.files import read_json, read_text
@@ -97,7 +97,7 @@ def _trained(text: str) -> tuple[list[str], list[tuple[str, str]]]:
 
 
 def _beginning(data_dir: Path | None, results_dir: Path) -> Iterator[str]:
-    from benchmarks.fetched import source_of
+    from benchmarks.encoders.fetched import source_of
     from benchmarks.tasks import task
 
     left = CHARACTERS

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.encoding import Encoded
+from benchmarks.encoders.encoding import Encoded
 from benchmarks.errors import UserError
 from benchmarks.run_config import VALIDATION, RunConfig
 from benchmarks.tasks import Examples, Task, TaskData

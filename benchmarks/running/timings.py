@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from benchmarks.glimpses import glimpses
 from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig, canonical_json
+from benchmarks.running.glimpses import glimpses
 
 Taken = tuple[RunConfig, float]  # seconds of training
 

@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks.backbones import architecture
 from benchmarks.costs import ClientCosts
-from benchmarks.dry_run import Amounts, Counted, DryRun, Meter, client_of, decisive
+from benchmarks.dry_run.rounds import Amounts, Counted, DryRun, Meter, client_of, decisive
+from benchmarks.dry_run.saved_size import library_name, saved_bytes
+from benchmarks.dry_run.stand_ins import Features, OneText, States, Texts
+from benchmarks.encoders.backbones import architecture
 from benchmarks.run_config import RunConfig, canonical_json
-from benchmarks.saved_size import library_name, saved_bytes
-from benchmarks.stand_ins import Features, OneText, States, Texts
 from fedsim.algorithms import trains
 from fedsim.data import Batch, Client, Subset
 from fedsim.engine import FederationState

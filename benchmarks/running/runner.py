@@ -8,20 +8,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from benchmarks.dry_run import round_examples
-from benchmarks.environment import describe_environment
+from benchmarks.cli.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
+from benchmarks.dry_run.rounds import round_examples
 from benchmarks.errors import UserError
-from benchmarks.events import CellFinished, CellStarted, CellWaits, RoundFinished, Sink, Trained
 from benchmarks.executors.clients import ClientTasks, Work, spread_of
-from benchmarks.federation import Federation, Inputs, build_clients, build_federation, load_inputs
-from benchmarks.found import cell_id_of, finished_result
 from benchmarks.predictions import pack_predictions, write_predictions
-from benchmarks.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
 from benchmarks.results import LedgerEntry, RunResult, write_result
 from benchmarks.run_config import JSON, VALIDATION, RunConfig
-from benchmarks.run_options import RunOptions
-from benchmarks.scoring import is_chosen, round_record, sampling_errors, scores
-from benchmarks.stages import Outcome, find_outcome, initial_of, keep_outcome, stopped_by
+from benchmarks.running.environment import describe_environment
+from benchmarks.running.events import CellFinished, CellStarted, CellWaits, RoundFinished, Sink, Trained
+from benchmarks.running.federation import Federation, Inputs, build_clients, build_federation, load_inputs
+from benchmarks.running.found import cell_id_of, finished_result
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.scoring import is_chosen, round_record, sampling_errors, scores
+from benchmarks.running.stages import Outcome, find_outcome, initial_of, keep_outcome, stopped_by
 from fedsim.algorithms import trains
 from fedsim.checkpoint import Checkpoint
 from fedsim.client_updates import MapClients

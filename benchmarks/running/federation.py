@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from benchmarks.backbones import Located, backbone_name, build_encoder, build_tokenizer, locate
-from benchmarks.encoding import Encoded, vocabulary_of
+from benchmarks.encoders.backbones import Located, backbone_name, build_encoder, build_tokenizer, locate
+from benchmarks.encoders.encoding import Encoded, vocabulary_of
+from benchmarks.encoders.fetched import source_of
+from benchmarks.encoders.token_cache import TokenCache
 from benchmarks.errors import UserError
-from benchmarks.fetched import source_of
 from benchmarks.run_config import JSON, RunConfig
-from benchmarks.run_options import RunOptions
-from benchmarks.sharing import share_out
-from benchmarks.stages import Outcome
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.sharing import share_out
+from benchmarks.running.stages import Outcome
 from benchmarks.tasks import Task, TaskData, task
-from benchmarks.token_cache import TokenCache
 from fedsim.algorithms import Workload, build_algorithm
 from fedsim.client_updates import MapClients
 from fedsim.data import Client
@@ -135,7 +135,7 @@ def counted_clients(cell: RunConfig, settings: RunOptions) -> list[Client]:
 
     No encoder is needed, except for texts that are packed into blocks, whose number depends on the tokens.
     """
-    from benchmarks.stand_ins import Texts
+    from benchmarks.dry_run.stand_ins import Texts
 
     if task(cell.task).long_texts == "packed":
         clients, _ = build_clients(cell, load_inputs(cell, settings), settings)

@@ -1,0 +1,1 @@
+"""Bytes, memory and operations of a run, by shapes alone."""
