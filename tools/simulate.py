@@ -316,7 +316,7 @@ def table(result: dict[str, Any]) -> str:
     for name, cells in result["rows"].items():
         texts = (f"{100 * wrong:.1f} / {100 * right:.0f}" for wrong, right in cells)
         lines.append(f"| {name} | {' | '.join(texts)} |")
-    again = 'Percent of wrong verdicts on "beyond a bound" if somebody checks after each seed and stops at the first verdict:'
+    again = 'Percent of wrong verdicts on "beyond a bound" if checked after each seed, stopping at the first verdict:'
     lines += ["", again, "", *lines[:2]]
     for name, shares in result["looked"].items():
         lines.append(f"| {name} | {' | '.join(f'{100 * share:.1f}' for share in shares)} |")
