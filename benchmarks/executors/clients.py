@@ -1,6 +1,6 @@
 """Clients of one round side by side: tasks of Ray that each train a client, while the run's own process sums in order.
 
-A task's process makes the run's federation as the runner does, once, and keeps it for further clients.
+A task's process builds the run's federation once, as the runner does, and keeps it for further clients.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.encoders.fetched import use
 from benchmarks.errors import UserError
-from benchmarks.executors.ray_cluster import connected, gpu_share, library
+from benchmarks.executors.on_ray import connected, gpu_share, library
 from benchmarks.executors.slots import threads
 from benchmarks.run_config import RunConfig
 from benchmarks.running.run_options import RunOptions
@@ -24,10 +24,12 @@ if TYPE_CHECKING:  # torch is loaded once the environment says with how many thr
     from fedsim.client_updates import ClientUpdate, ComputeUpdate, UpdateOutcome
     from fedsim.wire import Params
 
+Trained = tuple["UpdateOutcome", int, str, int]  # its outcome, examples, process, and that process's peak of memory
+
 
 @dataclass(frozen=True)
 class Work:
-    """What a process has to know of its run. initial: the outcome from which the run begins."""
+    """What a process needs of its run. initial: the outcome from which the run begins."""
 
     cell: RunConfig
     cell_id: str
@@ -37,7 +39,7 @@ class Work:
 
 @contextmanager
 def spread_of(work: Work, on_batch: Callable[[int], None]) -> Iterator[ClientTasks | None]:
-    """Where the clients of a run train, if not in this process. on_batch: told how many examples were trained."""
+    """Where the clients of a run train, if not in this process. on_batch: receives the numbers of trained examples."""
     if work.settings.client_workers == 1:
         yield None
         return
@@ -52,7 +54,7 @@ class ClientTasks:
         self._ray = library(work.settings)
         self._work, self._on_batch = self._ray.put(work), on_batch
         self.label, self.count = work.cell.label, work.settings.client_workers
-        self.processes: dict[str, int] = {}  # where clients were trained, and each process's peak of memory in bytes
+        self.processes: dict[str, int] = {}  # those that trained clients, with each one's peak of memory in bytes
         options = {"num_cpus": work.settings.threads, "num_gpus": gpu_share(work.settings, self.count)}
         self._task = self._ray.remote(_trained).options(**options)
 
@@ -63,7 +65,7 @@ class ClientTasks:
 
     def __call__(self, compute: ComputeUpdate, turns: Iterable[ClientUpdate]) -> Iterator[UpdateOutcome]:
         """The outcomes of turns, in their order. compute: what the tasks do, each with a model of its own."""
-        pending: deque[Any] = deque()  # at most twice as many as train at once: one that is early waits here
+        pending: deque[Any] = deque()  # at most twice as many as train at once: an early outcome waits here
         for turn in turns:
             if len(pending) >= self.count:
                 self._ray.wait(list(pending), num_returns=len(pending) - self.count + 1)
@@ -78,7 +80,7 @@ class ClientTasks:
         try:
             outcome, examples, process, peak_bytes = self._ray.get(task)
         except self._ray.exceptions.RayTaskError as error:
-            raise error.cause from None  # as it is raised where clients train in one process
+            raise error.cause from None  # as it is raised if clients train in one process
         except self._ray.exceptions.RayError as error:
             reason = " ".join(str(error).split())[:300]
             message = f"{self.label}: a client could not be trained ({reason}); finished rounds are saved"
@@ -88,19 +90,18 @@ class ClientTasks:
         return outcome
 
 
-_made: dict[str, Callable[..., Any]] = {}  # in a task's process: cell_id -> what trains its clients
+_trainers: dict[str, Callable[..., Trained]] = {}  # in a task's process: cell_id -> trains a client of that run
 
 
-def _trained(work: Work, round: int, client: int, *tensors: Params) -> tuple[UpdateOutcome, int, str, int]:
-    """A task: train a client; gives its outcome, examples, and the process with its peak of memory."""
-    if work.cell_id not in _made:
-        _made.clear()
-        _made[work.cell_id] = _training(work)
-    return _made[work.cell_id](round, client, *tensors)
+def _trained(work: Work, *arguments: Any) -> Trained:
+    """A task: train a client by its round, id and tensors."""
+    if work.cell_id not in _trainers:
+        _trainers.clear()
+        _trainers[work.cell_id] = _trainer(work)
+    return _trainers[work.cell_id](*arguments)
 
 
-def _training(work: Work) -> Callable[..., tuple[UpdateOutcome, int, str, int]]:
-    """What trains a client of a run, by its round, id and tensors."""
+def _trainer(work: Work) -> Callable[..., Trained]:
     os.environ.update(threads(work.settings))
     use(work.settings.data_dir)
     import torch
@@ -111,26 +112,24 @@ def _training(work: Work) -> Callable[..., tuple[UpdateOutcome, int, str, int]]:
     from fedsim.store import same_device
 
     cell, settings = work.cell, work.settings
-    trained: list[int] = []  # examples of the current client, step by step
+    examples: list[int] = []  # of the current client, step by step
     quiet_libraries()
     torch.set_num_threads(settings.threads)
     inputs = load_inputs(cell, settings, work.initial)
     if cell.cell_id(inputs.digests) != work.cell_id:
         raise UserError(f"{cell.label}: its data or its encoder have changed since it began. Start it again.")
     clients = {client.id: client for client in build_clients(cell, inputs, settings)[0]}
-    federation = build_federation(cell, inputs, settings, trained.append)
+    federation = build_federation(cell, inputs, settings, examples.append)
     turn, device = federation.algorithm.turn, federation.precision.device
     assert turn is not None
     if not federation.setting.objective.own_words:
         hold_freed_memory()
-    process = f"{os.uname().nodename} {os.getpid()}"
 
-    def train(round: int, client: int, *tensors: Params) -> tuple[UpdateOutcome, int, str, int]:
-        trained.clear()
-        given = (same_device(group, device) for group in tensors)
-        outcome = turn(ClientUpdate(round, clients[client], *given))
+    def train(round: int, client: int, *tensors: Params) -> Trained:
+        examples.clear()
+        outcome = turn(ClientUpdate(round, clients[client], *(same_device(group, device) for group in tensors)))
         plain = UpdateOutcome(_plain(outcome.uploaded), _plain(outcome.kept), outcome.loss)
-        return plain, sum(trained), process, peak_memory_bytes()
+        return plain, sum(examples), f"{os.uname().nodename} {os.getpid()}", peak_memory_bytes()
 
     return train
 

@@ -1,4 +1,4 @@
-"""A run to compute, how it ends, and what an executor is."""
+"""A job to compute, how it ends, and the interface of an executor."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import TypeAlias
 
 from benchmarks.errors import UserError
 from benchmarks.run_config import RunConfig
-from benchmarks.running.events import CellFailed, CellFinished, CellWaits, Event, Sink
+from benchmarks.running.events import CellFailed, CellFinished, CellPruned, CellWaits, Event, Sink
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.stages import IsFinished, by_stage, chain_of, initial_of
 from fedsim.locks import TakenError
 
-End: TypeAlias = CellFinished | CellFailed | CellWaits  # the last: another process computes the run
+End: TypeAlias = CellFinished | CellFailed | CellPruned | CellWaits  # CellWaits: another process computes it
 
 
 @dataclass(frozen=True)
@@ -27,18 +27,24 @@ class Job:
     """A run, and whether it keeps its weights; needs_weights: another job begins from them."""
 
     cell: RunConfig
-    keeps_weights: bool
+    keeps_weights: bool = False
     needs_weights: bool = False
 
     @cached_property
     def after(self) -> str:
-        """The spec_id of the run from whose outcome this one begins, or ""."""
+        """The spec_id of the run from which this one begins, or ""."""
         before = initial_of(self.cell)
         return before.spec_id if before else ""
 
+    def run(self, settings: RunOptions, sink: Sink, wait: bool) -> None:
+        """Compute the run, or find its result; its last event is its end. TakenError: see `compute`."""
+        from benchmarks.running.runner import run_cell  # loads torch, after a worker has set its environment
+
+        run_cell(self.cell, settings, sink, self.keeps_weights, self.needs_weights, wait)
+
 
 def staged_jobs(cells: Sequence[RunConfig], keeps_weights: bool, is_finished: IsFinished) -> list[list[Job]]:
-    """The runs of some cells and of what the unfinished ones begin from, each once, in lists to compute in order."""
+    """The jobs of some cells and of the runs from which unfinished ones begin, each once, in lists to run in order."""
     cells = list({cell.spec_id: cell for cell in cells}.values())
     needed = {before.spec_id for cell in cells for before in chain_of(cell, is_finished)[:-1]}
     return [
@@ -48,31 +54,31 @@ def staged_jobs(cells: Sequence[RunConfig], keeps_weights: bool, is_finished: Is
 
 
 class Executor:
-    """Computes runs somewhere.
+    """Computes jobs somewhere.
 
-    room: How many runs it takes at once. poll_seconds: The pause between two looks at them.
+    room: The number of jobs that it takes at once. poll_seconds: The pause between two looks at them.
     """
 
     room = 1
     poll_seconds = 0.0
 
     def submit(self, jobs: Sequence[Job], wait: bool) -> Sequence[Future[End]]:
-        """Begin runs; a future raises where the process of its run was killed. wait: as in `compute`."""
+        """Begin jobs; a future raises if the process of its job was killed. wait: as in `compute`."""
         raise NotImplementedError
 
     def events(self) -> Iterable[Event]:
-        """The progress of runs since the last call, where this executor knows it."""
+        """The progress of jobs since the last call, if this executor knows it."""
         return ()
 
 
 class Serial(Executor):
-    """Computes one run after the other in this process; events reach the sink at once."""
+    """Computes one job after the other in this process; events reach the sink at once."""
 
     def __init__(self, settings: RunOptions, sink: Sink) -> None:
         self._settings, self._sink = settings, sink
 
     def submit(self, jobs: Sequence[Job], wait: bool) -> list[Future[End]]:
-        """Compute runs."""
+        """Compute jobs."""
         futures: list[Future[End]] = [Future() for _ in jobs]
         for job, future in zip(jobs, futures, strict=True):
             future.set_result(compute(job, self._settings, self._sink, wait))
@@ -80,40 +86,45 @@ class Serial(Executor):
 
 
 def compute(job: Job, settings: RunOptions, sink: Sink, wait: bool) -> End:
-    """Compute a run, or find its result; returns its end, and tells the sink everything else.
+    """Compute a job, or find its result; returns its end, and passes all other events to the sink.
 
     Args:
-        job: The run.
+        job: The job.
         settings: Where results are.
-        sink: Told the progress of the run.
-        wait: Whether to wait where another process computes the run, rather than to return CellWaits.
+        sink: Receives the progress of the job.
+        wait: Whether to wait if another process computes the job, rather than to return CellWaits.
     """
-    from benchmarks.running.runner import run_cell  # loads torch, after a worker has set its environment
     from fedsim.errors import FederationError
     from partitions import PartitionError
 
     ends: list[End] = []
 
     def tell(event: Event) -> None:
-        if isinstance(event, CellFinished) and event.record.cell.spec_id == job.cell.spec_id:
+        cell = event.record.cell if isinstance(event, CellFinished) else getattr(event, "cell", None)
+        if isinstance(event, CellFinished | CellPruned) and cell and cell.spec_id == job.cell.spec_id:
             ends.append(event)
-        elif not isinstance(event, CellWaits):  # told where the run is waited for
+        elif not isinstance(event, CellWaits):  # sent by the caller that waits
             sink(event)
 
     try:
-        run_cell(job.cell, settings, tell, job.keeps_weights, job.needs_weights, wait)
+        job.run(settings, tell, wait)
         return ends[-1]
     except TakenError as holder:
         return CellWaits(job.cell, str(holder))
     except (UserError, FederationError, PartitionError) as error:
         return CellFailed(job.cell, str(error))
-    except Exception as error:  # noqa: BLE001 - a run that fails keeps no other from running
-        return CellFailed(job.cell, _unexpected(error))
+    except Exception as error:  # noqa: BLE001 - a job that fails keeps no other from running
+        if isinstance(error, OSError) and error.filename:
+            reason = f"{error.filename} cannot be used ({error.strerror}); finished rounds are saved"
+            return CellFailed(job.cell, reason)
+        with suppress(OSError, ValueError):  # stderr may be full, or closed
+            traceback.print_exception(error, file=sys.stderr)
+        return CellFailed(job.cell, f"{type(error).__name__}: {error}")
 
 
 def compute_elsewhere(job: Job, settings: RunOptions, wait: bool, environment: Mapping[str, str]) -> End:
-    """Compute a run in a process that may be on another machine. environment: set before libraries are loaded."""
-    from benchmarks.encoders.fetched import use  # loads numpy, which `list` does without
+    """Compute a job in a process that may be on another machine. environment: set before libraries are loaded."""
+    from benchmarks.encoders.fetched import use  # loads numpy, which reads the environment
 
     os.environ.update(environment)
     if not settings.results_dir.is_dir():
@@ -124,12 +135,3 @@ def compute_elsewhere(job: Job, settings: RunOptions, wait: bool, environment: M
         )
     use(settings.data_dir)
     return compute(job, settings, lambda event: None, wait)
-
-
-def _unexpected(error: Exception) -> str:
-    """What to say of an error that nobody foresaw; its traceback goes to stderr."""
-    if isinstance(error, OSError) and error.filename:
-        return f"{error.filename} cannot be used ({error.strerror}); finished rounds are saved"
-    with suppress(OSError, ValueError):  # stderr may be full, or closed
-        traceback.print_exception(error, file=sys.stderr)
-    return f"{type(error).__name__}: {error}"

@@ -1,7 +1,11 @@
-"""Tasks on a Ray cluster, one a run: on a cluster that runs, or on one that is started on this machine."""
+"""Tasks on a Ray cluster: on one that runs, or on one that is started on this machine."""
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -9,37 +13,91 @@ from typing import Any
 
 from benchmarks.errors import UserError
 from benchmarks.executors.jobs import End, Executor, Job, compute_elsewhere
-from benchmarks.executors.ray_cluster import connected, gpu_share, library
 from benchmarks.executors.slots import threads
 from benchmarks.running.run_options import RunOptions
 
-# With "0" Ray takes HERE for this machine's address, and listens there alone; else it replaces it by one that is seen
-# from outside. https://github.com/ray-project/ray/issues/18730
+# With "0" Ray listens at this address alone; otherwise it replaces it by one that is seen from outside.
+# https://github.com/ray-project/ray/issues/18730
+HERE, ALONE = "127.0.0.1", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+ANSWER_SECONDS = 10.0
+
+
+def library(settings: RunOptions) -> Any:
+    """Ray; UserError if it is not installed."""
+    if not settings.ray_address:
+        os.environ.setdefault(ALONE, "0")  # read by Ray when it is loaded
+    try:
+        import ray
+    except ImportError:
+        raise UserError("--executor ray needs Ray: pip install 'fedbert-bench[ray]'") from None
+    return ray
+
+
+def gpu_share(settings: RunOptions, tasks: int) -> float:
+    """GPUs of one of so many tasks side by side: one, or its share if the cluster has fewer."""
+    gpus = 0 if settings.device == "cpu" else library(settings).cluster_resources().get("GPU", 0)
+    return min(1.0, gpus / tasks)
 
 
 @contextmanager
-def started(settings: RunOptions, count: int) -> Iterator[Tasks]:
-    """Ray's tasks for so many runs; those that are left end with the block."""
+def connected(settings: RunOptions) -> Iterator[str]:
+    """Be connected to the Ray cluster that the settings name, or to one started here; gives its address."""
+    ray = library(settings)
+    is_first = not ray.is_initialized()
+    if is_first:
+        handler = signal.getsignal(signal.SIGTERM)
+        _connect(ray, settings)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)  # Ray has replaced it
+    try:
+        yield ray.get_runtime_context().gcs_address
+    finally:
+        if is_first:
+            ray.shutdown()
+
+
+def _connect(ray: Any, settings: RunOptions) -> None:
+    address, quiet = settings.ray_address, {"log_to_driver": False, "logging_level": "error"}
+    try:
+        if not address:
+            cpus = settings.workers * settings.cores
+            ray.init("local", num_cpus=cpus, include_dashboard=False, _node_ip_address=HERE, **quiet)
+            return
+        if "://" not in address and address != "auto":  # Ray itself waits minutes for a cluster that does not answer
+            host, _, port = address.rpartition(":")
+            socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_SECONDS).close()
+        ray.init(address=address, **quiet)
+    except (RuntimeError, ValueError, OSError, AssertionError, OverflowError) as error:
+        raise UserError(
+            f"no Ray cluster answers at {address or 'this machine'} ({' '.join(str(error).split())[:300]}). Expected "
+            "the address of one that runs, such as head-node:6379, in --ray-address (make: RAY_ADDRESS); without it "
+            "one is started here."
+        ) from None
+
+
+@contextmanager
+def started(settings: RunOptions, count: int) -> Iterator[RayTasks]:
+    """Ray's tasks for so many jobs; those that are left end with the block."""
     settings.results_dir.mkdir(parents=True, exist_ok=True)
     with connected(settings):
-        tasks = Tasks(settings.absolute(), min(settings.workers, count))
+        tasks = RayTasks(settings.absolute(), min(settings.workers, count))
         try:
             yield tasks
         finally:
-            tasks.cancel()
+            for future, task in tasks.submitted.items():
+                if not future.done():
+                    library(settings).cancel(task, force=True)
 
 
-class Tasks(Executor):
+class RayTasks(Executor):
     """See `started`; progress within a run stays with its task."""
 
     poll_seconds = 0.2
 
     def __init__(self, settings: RunOptions, room: int) -> None:
         ray = library(settings)
-        self.room = room
-        self._settings = settings
-        self._cancel = ray.cancel
-        self._left: dict[Future[End], Any] = {}
+        self.room, self._settings = room, settings
+        self.submitted: dict[Future[End], Any] = {}
         if (cpus := ray.cluster_resources().get("CPU", 0)) < settings.cores:
             raise UserError(f"expected {settings.cores} CPUs in the Ray cluster, found {cpus:g}")
         # A task that is lost with its node is not repeated by Ray, but submitted anew.
@@ -47,16 +105,9 @@ class Tasks(Executor):
         self._task = ray.remote(compute_elsewhere).options(**options, num_gpus=gpu_share(settings, room))
 
     def submit(self, jobs: Sequence[Job], wait: bool) -> list[Future[End]]:
-        """Submit a task for each run."""
+        """Submit a task for each job."""
         environment = threads(self._settings)
         tasks = [self._task.remote(job, self._settings, wait, environment) for job in jobs]
         futures = [task.future() for task in tasks]
-        self._left = {future: task for future, task in self._left.items() if not future.done()}
-        self._left.update(zip(futures, tasks, strict=True))
+        self.submitted |= dict(zip(futures, tasks, strict=True))
         return futures
-
-    def cancel(self) -> None:
-        """End what is left."""
-        for future, task in self._left.items():
-            if not future.done():
-                self._cancel(task, force=True)

@@ -1,4 +1,4 @@
-"""Jobs on a SLURM cluster, one a run, through submitit; or processes of this machine in their place."""
+"""Jobs on a SLURM cluster through submitit, or processes of this machine (cluster=local)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from benchmarks.executors.slots import threads
 from benchmarks.running.run_options import RunOptions
 
 SHARED = ("timeout_min", "mem_gb", "cpus_per_task", "gpus_per_node", "name")  # submitit's own names, of any cluster
-MINUTES = 240  # of a job; one that takes longer is put into the queue again, and goes on
+MINUTES = 240  # of a job; one that takes longer is put into the queue again, and resumes
 REQUEUES = 1000
 MOST_JOBS = 1000  # of an array: SLURM's default
 
 
 @contextmanager
-def started(settings: RunOptions, count: int) -> Iterator[Jobs]:
-    """SLURM's jobs for so many runs; those that are left are cancelled with the block."""
-    jobs = Jobs(settings.absolute())
+def started(settings: RunOptions, count: int) -> Iterator[SlurmJobs]:
+    """SLURM's jobs; those that are left are cancelled with the block."""
+    jobs = SlurmJobs(settings.absolute())
     try:
         yield jobs
     finally:
@@ -32,19 +32,19 @@ def started(settings: RunOptions, count: int) -> Iterator[Jobs]:
 
 
 class Task:
-    """What a job does."""
+    """The function of a SLURM job."""
 
     def __call__(self, *arguments: Any) -> End:
         return compute_elsewhere(*arguments)
 
     def checkpoint(self, *arguments: Any) -> Any:
-        """What to do where the job was preempted, or ran out of time: the same; submitit asks."""
+        """Repeat a job that was preempted, or ran out of time: submitit calls this."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self, *arguments)
 
 
-class Jobs(Executor):
+class SlurmJobs(Executor):
     """See `started`; progress within a run stays with its job."""
 
     def __init__(self, settings: RunOptions) -> None:
@@ -54,21 +54,21 @@ class Jobs(Executor):
             raise UserError("--executor slurm needs submitit: pip install 'fedbert-bench[slurm]'") from None
         given = parameters(settings.slurm)
         cluster = given.pop("cluster", "slurm")
-        is_local = cluster == "local"
-        self.room, self.poll_seconds = (settings.workers, 0.2) if is_local else (MOST_JOBS, 2.0)
+        self.room, self.poll_seconds = (settings.workers, 0.2) if cluster == "local" else (MOST_JOBS, 2.0)
         self.submitted: list[Any] = []
         self._settings = settings
-        self._logs = settings.results_dir / "slurm" / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
-        asked = {name if name in SHARED else f"slurm_{name}": value for name, value in given.items()}
+        logs = settings.results_dir / "slurm" / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
         usual = {"timeout_min": MINUTES, "cpus_per_task": settings.cores, "name": "runs"}
+        usual |= {"slurm_array_parallelism": settings.workers}
+        asked = {name if name in SHARED else f"slurm_{name}": value for name, value in given.items()}
         with _refusals():
-            self._executor = submitit.AutoExecutor(self._logs, cluster, slurm_max_num_timeout=REQUEUES)
-            self._executor.update_parameters(**{**usual, "slurm_array_parallelism": settings.workers, **asked})
+            self._executor = submitit.AutoExecutor(logs, cluster, slurm_max_num_timeout=REQUEUES)
+            self._executor.update_parameters(**{**usual, **asked})
 
     def submit(self, jobs: Sequence[Job], wait: bool) -> Sequence[Any]:
-        """Submit an array with a job for each run."""
+        """Submit an array with a SLURM job for each job."""
+        count, environment = len(jobs), threads(self._settings)
         with _refusals():
-            count, environment = len(jobs), threads(self._settings)
             arguments = jobs, [self._settings] * count, [wait] * count, [environment] * count
             submitted = self._executor.map_array(Task(), *arguments)
         self.submitted += submitted
@@ -77,7 +77,7 @@ class Jobs(Executor):
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """UserError where SLURM takes no jobs."""
+    """UserError if SLURM takes no jobs."""
     try:
         yield
     except (RuntimeError, NameError, TypeError, ValueError, OSError) as error:
@@ -88,7 +88,7 @@ def _refusals() -> Iterator[None]:
 
 
 def parameters(texts: Sequence[str]) -> dict[str, Any]:
-    """NAME=VALUE as submitit takes it, whole numbers as such; UserError where a text is something else."""
+    """NAME=VALUE as submitit takes it, whole numbers as such; UserError for any other text."""
     values: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")

@@ -1,4 +1,4 @@
-"""Processes of this machine, one for each run side by side; one that is killed is replaced."""
+"""Processes of this machine, one for each job side by side; one that is killed is replaced."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import os
 import queue
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.managers import SyncManager
 from typing import Any
@@ -26,9 +25,9 @@ CONTEXT = multiprocessing.get_context("spawn")  # forking a process that has run
 
 @contextmanager
 def started(settings: RunOptions, count: int) -> Iterator[Processes]:
-    """As many processes as the settings say, for so many runs; whatever they compute, they end with the block."""
+    """As many processes as the settings say, for so many jobs; they end with the block."""
     theirs, ours = CONTEXT.Pipe(duplex=False)
-    manager = SyncManager(ctx=CONTEXT)
+    manager = SyncManager(ctx=CONTEXT)  # a queue of this process could stay locked by a worker that is killed
     manager.start(end_with_parent, (theirs,))
     slots = [_Slot(environment, theirs) for environment in environments(settings, min(settings.workers, count))]
     try:
@@ -36,33 +35,26 @@ def started(settings: RunOptions, count: int) -> Iterator[Processes]:
     finally:
         ours.close()
         for slot in slots:
-            slot.close()
+            slot.pool.shutdown(cancel_futures=True)
         manager.shutdown()
 
 
-@dataclass
 class _Slot:
-    """A place for one process. A pool of one: where its process is killed, it is clear at which run."""
+    """A place for one process. It is a pool of one: if its process is killed, the job that it computed is known."""
 
-    environment: Mapping[str, str]
-    pipe: Connection
-    pool: ProcessPoolExecutor | None = None
-    future: Future[End] | None = None
+    def __init__(self, *arguments: Any) -> None:
+        self.arguments = arguments  # of `_begin`
+        self.pool = ProcessPoolExecutor(1, CONTEXT, _begin, arguments)
+        self.future: Future[End] | None = None
 
-    def submit(self, function: Callable[..., End], *arguments: Any) -> Future[End]:
-        """Have the process compute something."""
-        if self.pool is not None:
-            with suppress(BrokenProcessPool):
-                self.future = self.pool.submit(function, *arguments)
-                return self.future
-        self.pool = ProcessPoolExecutor(1, CONTEXT, _begin, (self.environment, self.pipe))
-        self.future = self.pool.submit(function, *arguments)
+    def submit(self, *arguments: Any) -> Future[End]:
+        """Have the process compute a job."""
+        try:
+            self.future = self.pool.submit(compute, *arguments)
+        except BrokenProcessPool:
+            self.pool = ProcessPoolExecutor(1, CONTEXT, _begin, self.arguments)
+            self.future = self.pool.submit(compute, *arguments)
         return self.future
-
-    def close(self) -> None:
-        """Wait for the end of the process."""
-        if self.pool is not None:
-            self.pool.shutdown(cancel_futures=True)
 
 
 class Processes(Executor):
@@ -75,13 +67,13 @@ class Processes(Executor):
         self._settings, self._slots, self._events = settings, slots, events
 
     def submit(self, jobs: Sequence[Job], wait: bool) -> list[Future[End]]:
-        """Give each run to an idle process."""
+        """Give each job to an idle process."""
         idle = [slot for slot in self._slots if slot.future is None or slot.future.done()]
-        given = zip(idle, jobs, strict=False)
-        return [slot.submit(compute, job, self._settings, self._events.put, wait) for slot, job in given]
+        pairs = zip(idle, jobs, strict=False)
+        return [slot.submit(job, self._settings, self._events.put, wait) for slot, job in pairs]
 
     def events(self) -> Iterator[Event]:
-        """What the processes have told since the last call."""
+        """The events of all processes since the last call."""
         with suppress(queue.Empty):
             while True:
                 yield self._events.get_nowait()
@@ -94,7 +86,7 @@ def _begin(environment: Mapping[str, str], pipe: Connection) -> None:
 
 
 def end_with_parent(*pipes: Connection) -> None:
-    """End this process as soon as the one that started it is gone, or closes its end of a pipe."""
+    """End this process as soon as its parent process is gone, or closes its end of a pipe."""
     parent = multiprocessing.parent_process()
     assert parent is not None
 

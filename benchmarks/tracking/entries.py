@@ -12,12 +12,12 @@ from benchmarks.results import POOLED, RoundRecord, RunResult
 from benchmarks.run_config import JSON, RunConfig, canonical_json
 from benchmarks.tracking.table import Table
 
-# Limits of MLflow's REST API; some of its servers refuse longer texts.
+# Limits of MLflow's REST API; some servers refuse longer texts.
 MAX_KEY_LENGTH, MAX_PARAM_LENGTH, MAX_TAG_LENGTH = 250, 6000, 5000
 NOTE = "mlflow.note.content"  # the description that MLflow's pages show
-SOURCE, COMMIT = "mlflow.source.name", "mlflow.source.git.commit"  # the pages show the commit next to a source only
+SOURCE, COMMIT = "mlflow.source.name", "mlflow.source.git.commit"  # MLflow shows the commit only next to a source
 
-Points = dict[tuple[str, int], float]  # (metric, step) -> value; the step is the round
+Points = dict[tuple[str, int], float]  # (metric, round) -> value
 
 
 def params(cell: RunConfig, table: Table) -> dict[str, str]:
@@ -28,16 +28,20 @@ def params(cell: RunConfig, table: Table) -> dict[str, str]:
 
 
 def run_name(cell: RunConfig, table: Table) -> str:
-    """Name of a run among others of its table: `mrpc fedavg-fp16 s0`, and a user's changes in brackets."""
+    """Name of a run among others of its table: `mrpc fedavg-fp16 s0`, with a user's changes in brackets."""
     rows = "/".join(table.shown(cell).rows) or cell.algorithm
     return cut(f"{cell.task} {rows} s{cell.seed}{f' ({table.changes})' if table.changes else ''}", MAX_KEY_LENGTH)
 
 
+def table_tags(table: Table, kind: str) -> dict[str, str]:
+    """The tags that the table's run ("table") and the runs below it ("run") share."""
+    return {"table": table.name, "changes": table.changes, "_table": table.id, "_kind": kind}
+
+
 def start_tags(cell: RunConfig, cell_id: str, table: Table) -> dict[str, str]:
-    """What people search runs by; names that only this program reads begin with an underscore."""
+    """What people search runs by; tags that only this program reads begin with an underscore."""
     shown = table.shown(cell)
-    return {
-        **table_tags(table, "run"),
+    return table_tags(table, "run") | {
         "task": cell.task,
         "method": shown.method,
         "algorithm": cell.algorithm,
@@ -55,34 +59,24 @@ def start_tags(cell: RunConfig, cell_id: str, table: Table) -> dict[str, str]:
     }
 
 
-def table_tags(table: Table, kind: str) -> dict[str, str]:
-    """What a table's run and the runs below it have in common."""
-    return {"table": table.name, "changes": table.changes, "_table": table.id, "_kind": kind}
-
-
 def end_tags(record: RunResult, table: Table) -> dict[str, str]:
-    """What is known at the end: digests of the inputs, the code's commit, and how the run ended."""
+    """Digests of the inputs, the code's commit, and how the run ended."""
     shown, code = table.shown(record.cell), record.environment
+    not_comparable = "" if table.is_comparable(record) else " (not comparable)"
     return {
         **{f"_{name}_digest": str(entry["digest"]) for name, entry in record.inputs.items()},
         COMMIT: str(code.get("revision") or ""),
         "code_modified": str(bool(code.get("modified"))).lower() if code.get("revision") else "",
         "diverged": f"{record.divergence}: {record.diverged['reason']}" if record.diverged else "",
-        "published": shown.published_text and shown.published_text + table.comparability(record),
+        "published": shown.published_text and shown.published_text + not_comparable,
         "status": record.divergence or "finished",
     }
 
 
-def round_points(rounds: Iterable[RoundRecord], before: RunBytes | None, up: int = 0, down: int = 0) -> Points:
-    """Metrics of rounds.
-
-    Args:
-        rounds: The rounds, in order.
-        before: Bytes of the earlier runs from which the run begins; None where they are not known yet.
-        up: Uplink bytes of this stage before these rounds.
-        down: The same of the downlink.
-    """
+def round_points(rounds: Iterable[RoundRecord], earlier: RunBytes | None) -> Points:
+    """The metrics of a run's rounds. earlier: bytes of the runs from which it begins; None if they are unknown."""
     points: Points = {}
+    up = down = 0
     for entry in rounds:
         up, down = up + entry.up_bytes, down + entry.down_bytes
         values: dict[str, float | None] = {
@@ -91,21 +85,20 @@ def round_points(rounds: Iterable[RoundRecord], before: RunBytes | None, up: int
             "bytes/downlink_stage": down,
             "bytes/uplink_per_round": entry.up_bytes,
             "bytes/downlink_per_round": entry.down_bytes,
-            **_by_name(entry.scores),
-            **_by_name({POOLED: entry.pooled_scores.get("test", {})}),
+            **_by_name({**entry.scores, POOLED: entry.pooled_scores.get("test", {})}),
         }
-        if before is not None:
-            values |= {"bytes/uplink": before.up + up, "bytes/downlink": before.down + down}
+        if earlier is not None:
+            values |= {"bytes/uplink": earlier.up + up, "bytes/downlink": earlier.down + down}
         digits = len(str(max(len(entry.client_scores) - 1, 0)))
         for client, scores in enumerate(entry.client_scores):  # pages sort metrics by name: clients come last
-            own = {name.replace("/", "."): value for name, value in _by_name(scores).items()}
-            values |= {f"z_clients/{name}.client{client:0{digits}}": value for name, value in own.items()}
+            named = _by_name(scores).items()
+            values |= {f"z_clients/{name.replace('/', '.')}.client{client:0{digits}}": value for name, value in named}
         points |= _at(entry.round, values)
     return points
 
 
-def final_points(record: RunResult, table: Table, whole: RunBytes | None) -> Points:
-    """Metrics that are known at the end. whole: the bytes of the run with all earlier runs, None where unknown."""
+def final_points(record: RunResult, table: Table, total: RunBytes | None) -> Points:
+    """The metrics at the end of a run. total: its bytes together with all earlier runs; None if they are unknown."""
     shown = table.shown(record.cell)
     try:
         score = record.score(shown.score, "chosen") if shown.score and record.rounds else None
@@ -117,8 +110,8 @@ def final_points(record: RunResult, table: Table, whole: RunBytes | None) -> Poi
         **_by_name({f"sampling_error/{name}": errors for name, errors in record.sampling_errors.items()}),
         **{f"timing/{name}": value for name, value in record.timing.items()},
     }
-    if whole is not None:
-        values |= {"uplink_MB": _megabytes(whole.up), "downlink_MB": _megabytes(whole.down)}
+    if total is not None:
+        values |= {"uplink_MB": float(f"{total.up / 1e6:.4g}"), "downlink_MB": float(f"{total.down / 1e6:.4g}")}
     if score is not None:
         in_unit = metric(shown.score).shown(score)
         values["score_percent"] = round(in_unit, 2) if metric(shown.score).unit == "%" else None
@@ -134,18 +127,19 @@ def period(record: RunResult) -> tuple[int, int]:
     return end - round(seconds * 1000), end
 
 
+def within_limits(tags: Mapping[str, str]) -> dict[str, str]:
+    """The tags that have a text, cut to MLflow's limits."""
+    return {key(name): cut(text, MAX_TAG_LENGTH) for name, text in tags.items() if text}
+
+
 def key(name: str) -> str:
-    """A name with MLflow's characters only."""
+    """A name with the characters that MLflow allows."""
     return re.sub(r"[^\w\-. :/]", "_", name)[:MAX_KEY_LENGTH]
 
 
 def cut(text: str, length: int) -> str:
     """A text of at most `length` characters."""
     return text if len(text) <= length else text[: length - 1] + "…"
-
-
-def _megabytes(size: int) -> float:
-    return float(f"{size / 10**6:.4g}")
 
 
 def _by_name(scores: Mapping[str, Mapping[str, float | None]]) -> dict[str, float | None]:

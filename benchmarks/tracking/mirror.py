@@ -1,19 +1,49 @@
-"""A sink that shows events in MLflow and never costs a run: the first failure switches it off, with one warning."""
+"""A listener that shows a table in MLflow, as a run, and each of its cells as a run below it.
+
+MLflow never costs a result: the first failure switches tracking off with one warning.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import TracebackType
+from typing import Any
 
-from benchmarks.results import RunResult
+from mlflow.entities import Metric, Param, Run, RunTag
+from mlflow.tracking.context.default_context import DefaultRunContext
+
+from benchmarks.dry_run.run_bytes import RunBytes, in_folder, run_bytes, stage_bytes
+from benchmarks.results import RoundRecord, RunResult, write_result
+from benchmarks.run_config import RunConfig, digest
+from benchmarks.running.environment import code_revision
 from benchmarks.running.events import CellFailed, CellFinished, CellStarted, Event, RoundFinished
-from benchmarks.tracking.entries import cut
+from benchmarks.running.stages import initial_of
+from benchmarks.tracking import entries
+from benchmarks.tracking.artifacts import answers_file, clients_csv, confusion_csv
+from benchmarks.tracking.entries import COMMIT, NOTE, SOURCE, Points
 from benchmarks.tracking.server import address_of
 from benchmarks.tracking.store import connect, creating, open_experiment, without_password
 from benchmarks.tracking.table import Table
-from benchmarks.tracking.table_run import TableRun
-from benchmarks.tracking.views import link
+from benchmarks.tracking.views import KIND, link, table_views
+
+MAX_METRICS = 800  # MLflow's REST API takes 1000 entries in a request, parameters and tags included
+MAX_RUNS = 50_000  # in an answer of MLflow's
+PARENT = "mlflow.parentRunId"  # by which MLflow's pages nest runs
+MIRRORED = "_mirrored"  # tag of a run that shows a whole record: a digest of everything that it shows
+LAYOUT = 5  # of names and values in a run; runs of an earlier layout are replaced from their records
+
+
+@dataclass
+class _Running:
+    """A run that this process shows, its rounds so far, and the points that MLflow has."""
+
+    run_id: str
+    cell: RunConfig
+    rounds: list[RoundRecord] = field(default_factory=list)
+    logged: set[tuple[str, int]] = field(default_factory=set)
 
 
 class Mirror:
@@ -26,44 +56,33 @@ class Mirror:
         results_dir: Where records are kept, and what the lock and a database's artifacts lie in.
         experiment: Name of the experiment.
         table: The table's definition.
-        warn: Says once why tracking is off; the records are kept whatever MLflow does.
+        warn: Called once with the reason if tracking fails.
     """
 
     def __init__(self, uri: str, results_dir: Path, experiment: str, table: Table, warn: Callable[[str], None]) -> None:
         self._uri, self._results_dir, self._table, self._warn = uri, results_dir, table, warn
-        self._run: TableRun | None = None
-        self._experiment_id = ""
-        self._attempt(lambda: self._open(experiment))
-
-    def _open(self, experiment: str) -> None:
-        with creating(self._results_dir):
-            client = connect(self._uri)
-            self._experiment_id = open_experiment(client, self._uri, self._results_dir, experiment)
-        self._run = TableRun(client, self._experiment_id, self._table, self._results_dir)
+        self._is_on, self._parent_id = True, ""
+        self._running: dict[str, _Running] = {}
+        self._tasks: list[str] = []  # of the results that this process has seen
+        self._attempt(self._open, experiment)
 
     def __call__(self, event: Event) -> None:
         """Show an event."""
-        run = self._run
-        if run is None:
-            return
         match event:
             case CellStarted(cell, cell_id, finished):
-                self._attempt(lambda: run.start(cell, cell_id, finished))
+                self._attempt(self._start, cell, cell_id, finished)
             case RoundFinished(cell_id, entry):
-                self._attempt(lambda: run.add_round(cell_id, entry))
+                self._attempt(self._add, cell_id, [entry])
             case CellFinished(record):
-                self._attempt(lambda: run.finish(record))
+                self._attempt(self._finish, record)
             case CellFailed(cell, message):
-                self._attempt(lambda: run.fail(cell, message))
+                self._attempt(self._end, "FAILED", {"status": "failed", "failure": message}, cell.spec_id)
 
-    def __enter__(self) -> Mirror:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if (run := self._run) is not None:
-            self._attempt(run.close)
+    def close(self) -> None:
+        """Mark unfinished runs as stopped; the state of the table's run follows from all results in MLflow."""
+        self._attempt(self._end, "KILLED", {"status": "stopped"})
+        if self._parent_id:
+            self._attempt(self._set_state)
 
     def sync(self, records: Iterable[RunResult]) -> None:
         """Bring records into MLflow; nothing changes for those that it shows completely."""
@@ -72,28 +91,171 @@ class Mirror:
 
     def log_report(self, paths: Iterable[Path]) -> None:
         """Keep rendered tables and plots as artifacts of the table's run."""
-        if (run := self._run) is not None:
-            self._attempt(lambda: run.log_files(paths))
+        for path in paths:
+            self._attempt(lambda path=path: self._client.log_artifact(self._parent(), str(path)))
 
     @property
     def links(self) -> list[str]:
         """The pages with the table's runs and its curves, of one task if this process has seen results of one only."""
-        tasks = self._run.tasks if self._run is not None else []
-        if not tasks:
+        if not self._is_on or not self._tasks:
             return []
-        place = f"{self._table.id}-{tasks[0]}" if len(tasks) == 1 and tasks[0] in self._table.scores else self._table.id
-        keys = [place, f"{place}-curves"] if place != self._table.id else [place]
+        keys = [self._table.id]
+        if len(self._tasks) == 1 and self._tasks[0] in self._table.scores:
+            keys = [f"{self._table.id}-{self._tasks[0]}", f"{self._table.id}-{self._tasks[0]}-curves"]
         return [link(address_of(self._uri, self._results_dir), self._experiment_id, key) for key in keys]
 
-    def _attempt(self, action: Callable[[], None]) -> None:
+    def _attempt(self, action: Callable[..., None], *arguments: Any) -> None:
+        if not self._is_on:
+            return
         try:
-            action()
+            action(*arguments)
         except Exception as error:  # noqa: BLE001 - MLflow raises what its stores raise; no run is lost to it
-            self._run = None
+            self._is_on = False
             uri = without_password(self._uri)
-            reason = cut(" ".join(str(error).replace(self._uri, uri).split()) or type(error).__name__, 400)
+            reason = " ".join(str(error).replace(self._uri, uri).split()) or type(error).__name__
             self._warn(
-                f"MLflow tracking at {uri} is off from here on ({reason}). Nothing is lost: "
+                f"MLflow tracking at {uri} is off from here on ({entries.cut(reason, 400)}). Nothing is lost: "
                 "results are kept as records, and the same command or `python -m benchmarks import` brings them into "
                 "MLflow later."
             )
+
+    def _open(self, experiment: str) -> None:
+        with creating(self._results_dir):
+            self._client = connect(self._uri)
+            self._experiment_id = open_experiment(self._client, self._uri, self._results_dir, experiment)
+        self._mirrored = {run.data.tags["_cell_id"]: run.data.tags.get(MIRRORED) for run in self._search("run")}
+
+    def _start(self, cell: RunConfig, cell_id: str, finished: Sequence[RoundRecord]) -> None:
+        """Open a run with the rounds of an earlier start."""
+        self._running[cell_id] = self._create(cell, cell_id)
+        self._add(cell_id, finished)
+
+    def _add(self, cell_id: str, rounds: Sequence[RoundRecord]) -> None:
+        if running := self._running.get(cell_id):
+            running.rounds += rounds
+            # The bytes of earlier runs are known at the end, unless the run begins from no other.
+            earlier = RunBytes(0, 0) if initial_of(running.cell) is None else None
+            self._log_new(running, entries.round_points(running.rounds, earlier))
+
+    def _finish(self, record: RunResult) -> None:
+        """Bring all of a record into its run, which is created if necessary."""
+        records_dir = self._results_dir / "records"
+        answers, total = answers_file(record, records_dir), run_bytes(record, in_folder(records_dir))
+        tags, shown = entries.end_tags(record, self._table), asdict(self._table.shown(record.cell))
+        mirrored = digest([LAYOUT, self._table.name, record.cell_id, record.finished, shown, tags, bool(answers), total])
+        if self._mirrored.get(record.cell_id) != mirrored:
+            with creating(self._results_dir):
+                run = self._find(record.cell_id)
+                if run is None or run.data.tags.get(MIRRORED) != mirrored:
+                    self._bring(record, total, answers, tags | {MIRRORED: mirrored})
+            self._mirrored[record.cell_id] = mirrored
+        if record.cell.task not in self._tasks:
+            self._tasks.append(record.cell.task)
+            self._write_views(record.cell.task)
+
+    def _bring(self, record: RunResult, total: RunBytes | None, answers: Path | None, tags: Mapping[str, str]) -> None:
+        running, end = self._running.pop(record.cell_id, None), None
+        if running is None:
+            started, end = entries.period(record)
+            running = self._create(record.cell, record.cell_id, started)
+        run_id, stage = running.run_id, stage_bytes(record)
+        earlier = RunBytes(total.up - stage.up, total.down - stage.down) if total is not None else None
+        self._log_new(running, entries.round_points(record.rounds, earlier), end)
+        with tempfile.TemporaryDirectory() as folder:
+            write_result(Path(folder), record)
+            texts = {"clients.csv": clients_csv(record), "confusion.csv": answers and confusion_csv(record, answers)}
+            for name, text in texts.items():
+                if text:
+                    (Path(folder) / name).write_text(text, encoding="utf-8")
+            self._client.log_artifacts(run_id, folder)
+        if answers is not None:
+            self._client.log_artifact(run_id, str(answers))
+        self._client.set_terminated(run_id, "FAILED" if record.diverged else "FINISHED", end)
+        if begins_from := self._find(record.inputs.get("initial", {}).get("cell_id", "")):
+            tags = {**tags, "begins_from": f"#/experiments/{self._experiment_id}/runs/{begins_from.info.run_id}"}
+        # Last, so that a kill before it leaves work for the next time.
+        self._log(run_id, entries.final_points(record, self._table, total), end, tags=tags)
+
+    def _end(self, status: str, tags: Mapping[str, str], spec_id: str = "") -> None:
+        """End the runs that are shown as running, or that of one configuration alone."""
+        for cell_id, running in list(self._running.items()):
+            if spec_id in ("", running.cell.spec_id):
+                del self._running[cell_id]
+                self._log(running.run_id, tags=tags)
+                self._client.set_terminated(running.run_id, status)
+
+    def _set_state(self) -> None:
+        """Set the status of the table's run, and the number of its cells with a result, by the runs below it."""
+        runs = self._search("run")
+        results = [run.data.tags for run in runs if MIRRORED in run.data.tags]
+        others = {run.info.status for run in runs if MIRRORED not in run.data.tags}
+        done = {(row, tags["task"]) for tags in results for row in tags.get("_rows", "").split(",") if row}
+        self._log(self._parent_id, tags={"results": f"{len(done)} of {self._table.places} cells" if done else ""})
+        if "RUNNING" in others and not 0 < self._table.places <= len(done):
+            self._client.update_run(self._parent_id, "RUNNING")
+        else:
+            stopped = "FAILED" if "FAILED" in others else "KILLED" if others else "FINISHED"
+            self._client.set_terminated(self._parent_id, "FINISHED" if results else stopped)
+
+    def _write_views(self, task: str) -> None:
+        """Write the experiment's tags that are missing or differ: its description, and the views of a task."""
+        experiment = self._client.get_experiment(self._experiment_id)
+        views = table_views(self._table, task, experiment.creation_time or 0)
+        for name, text in {**KIND, NOTE: self._table.paper, **views}.items():
+            if text and experiment.tags.get(name) != text:
+                self._client.set_experiment_tag(self._experiment_id, name, text)
+
+    def _parent(self) -> str:
+        """The id of the table's run, which is created if necessary."""
+        if not self._parent_id:
+            with creating(self._results_dir):
+                runs = self._search("table")
+                tags = {NOTE: self._table.title, SOURCE: self._table.command}
+                tags |= entries.table_tags(self._table, "table") | {COMMIT: str(code_revision()["revision"] or "")}
+                self._parent_id = runs[0].info.run_id if runs else self._create_run(self._table.name, tags)
+        return self._parent_id
+
+    def _create(self, cell: RunConfig, cell_id: str, start: int | None = None) -> _Running:
+        """Create a run of a cell, instead of one that another process left: records are the truth."""
+        with creating(self._results_dir):
+            tags = {**entries.start_tags(cell, cell_id, self._table), PARENT: self._parent()}
+            if old := self._find(cell_id):
+                self._client.delete_run(old.info.run_id)
+            running = _Running(self._create_run(entries.run_name(cell, self._table), tags, start), cell)
+        self._log(running.run_id, params=entries.params(cell, self._table))
+        return running
+
+    def _create_run(self, name: str, tags: Mapping[str, str], start: int | None = None) -> str:
+        texts = {**DefaultRunContext().tags(), **entries.within_limits(tags)}  # the user, and the type of source
+        return str(self._client.create_run(self._experiment_id, start, texts, name).info.run_id)
+
+    def _find(self, cell_id: str) -> Run | None:
+        return next(iter(self._search("run", f" and tags.`_cell_id` = '{cell_id}'")), None) if cell_id else None
+
+    def _search(self, kind: str, condition: str = "") -> Sequence[Run]:
+        """The table's run ("table"), or the runs below it ("run")."""
+        condition = f"tags.`_table` = '{self._table.id}' and tags.`_kind` = '{kind}'{condition}"
+        return list(self._client.search_runs([self._experiment_id], condition, max_results=MAX_RUNS))
+
+    def _log_new(self, running: _Running, points: Points, timestamp: int | None = None) -> None:
+        """Log the points of a run that MLflow does not have."""
+        new = {point: value for point, value in points.items() if point not in running.logged}
+        self._log(running.run_id, new, timestamp)
+        running.logged |= new.keys()
+
+    def _log(
+        self,
+        run_id: str,
+        points: Points | None = None,
+        timestamp: int | None = None,
+        params: Mapping[str, str] | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> None:
+        """Log in as few requests as possible; timestamp: in milliseconds, None for now."""
+        moment = int(time.time() * 1000) if timestamp is None else timestamp
+        metrics = [Metric(name, value, moment, step) for (name, step), value in sorted((points or {}).items())]
+        for first in range(MAX_METRICS, len(metrics), MAX_METRICS):
+            self._client.log_batch(run_id, metrics[first : first + MAX_METRICS])
+        texts = [RunTag(name, text) for name, text in entries.within_limits(tags or {}).items()]
+        rest = [Param(name, text) for name, text in (params or {}).items()]
+        self._client.log_batch(run_id, metrics[:MAX_METRICS], rest, texts)

@@ -7,58 +7,40 @@ import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
 
 from filelock import FileLock
-
-from benchmarks.errors import UserError
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-ARTIFACTS = "mlartifacts"
-# Unless the user has set them. By default MLflow retries for many minutes where a server is down.
+DATABASE, ARTIFACTS = "mlflow.db", "mlartifacts"
+# Unless the user has set them. By default MLflow retries for many minutes if a server is down.
 ENVIRONMENT = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }
+for _name, _value in ENVIRONMENT.items():  # before MLflow is imported
+    os.environ.setdefault(_name, _value)
 
 
 def default_tracking_uri(results_dir: Path) -> str:
-    """MLFLOW_TRACKING_URI where it is set, else a SQLite database in the results folder."""
-    path = str(results_dir.resolve() / "mlflow.db")
-    # MLflow takes the rest as it stands, spaces too.
+    """MLFLOW_TRACKING_URI if it is set, else a SQLite database in the results folder."""
+    path = str(results_dir.resolve() / DATABASE)
+    # MLflow takes everything else literally, spaces too.
     return os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///" + path.replace("%", "%25").replace("?", "%3F")
-
-
-def require_uri(uri: str) -> None:
-    """UserError where the address of a tracking server is malformed, before anything waits for it."""
-    try:
-        parts = urlsplit(uri)
-        good = parts.scheme not in ("http", "https") or (bool(parts.hostname) and parts.port != 0)
-    except ValueError:
-        good = False
-    if not good:
-        raise UserError(
-            f"MLFLOW_TRACKING_URI: expected http://host:port, or another URI that MLflow knows, found "
-            f"{without_password(uri)!r}. Set it to that of your tracking server, unset it for a database in the "
-            "results folder, or run without tracking (--no-tracking)."
-        )
 
 
 def creating(results_dir: Path) -> FileLock:
     """The lock under which anything is created in MLflow, so that two processes never create the same twice."""
     folder = results_dir / "locks"
     folder.mkdir(parents=True, exist_ok=True)
-    return FileLock(folder / "mlflow.lock", is_singleton=True)  # which one process may take again while it holds it
+    return FileLock(folder / "mlflow.lock", is_singleton=True)  # a process may take it again while it holds it
 
 
 def connect(uri: str) -> MlflowClient:
     """A client of the store, which creates a database's schema at its first request (seconds)."""
-    for name, value in ENVIRONMENT.items():
-        os.environ.setdefault(name, value)
     from mlflow import MlflowClient
     from mlflow.store.db import utils
 
@@ -70,31 +52,18 @@ def connect(uri: str) -> MlflowClient:
 
 
 def open_experiment(client: MlflowClient, uri: str, results_dir: Path, name: str) -> str:
-    """The id of the experiment of that name, which is created if necessary.
-
-    UserError where it was deleted; raises what MLflow raises where the store cannot be used.
-    """
+    """The id of the experiment of that name, which is created if necessary."""
     experiment = client.get_experiment_by_name(name)
-    if experiment is None:
+    if experiment is None or experiment.lifecycle_stage == "deleted":  # MLflow says how to restore a deleted one
         # a server has its own place for artifacts
         location = None if is_server(uri) else (results_dir.resolve() / ARTIFACTS / name).as_uri()
         return str(client.create_experiment(name, artifact_location=location))
-    if experiment.lifecycle_stage == "deleted":
-        raise UserError(
-            f"the experiment {name!r} was deleted; to restore it: MLFLOW_TRACKING_URI='{without_password(uri)}' "
-            f"python -m mlflow experiments restore --experiment-id {experiment.experiment_id}"
-        )
     return str(experiment.experiment_id)
 
 
 def is_server(uri: str) -> bool:
     """Whether a tracking server keeps the runs, which has its own web interface."""
     return uri.partition("://")[0].lower() in ("http", "https")
-
-
-def sqlite_path(uri: str) -> Path | None:
-    """File of a SQLite database; None for every other store."""
-    return Path(unquote(uri.removeprefix("sqlite:///"))) if uri.startswith("sqlite:////") else None
 
 
 def without_password(uri: str) -> str:

@@ -11,11 +11,12 @@ from benchmarks.tracking.table import Table
 PREFIX = "mlflow.sharedViewState."  # of the tags, before a view's key
 ALL_RUNS = "all-runs"  # key of the view of everything in an experiment
 KIND = {"mlflow.experimentKind": "custom_model_development"}  # no traces of language models
-# Column -> width in points, so narrow that method, score and bytes stand on a laptop's first screen.
+# Column -> width in points, so narrow that method, score and bytes fit a laptop's first screen.
 _FIRST = {"tags.`method`": 155, "tags.`task`": 62}
-_BYTES = {"metrics.`uplink_MB`": 105, "metrics.`downlink_MB`": 120}
-_PAPER = {"tags.`published`": 150, "metrics.`difference_to_published`": 160}
-_RUN = {"tags.`scale`": 70, "tags.`seed`": 60, "tags.`status`": 90, "tags.`changes`": 160}
+_REST = {"metrics.`uplink_MB`": 105, "metrics.`downlink_MB`": 120, "tags.`published`": 150}
+_REST |= {"metrics.`difference_to_published`": 160, "tags.`scale`": 70, "tags.`seed`": 60, "tags.`status`": 90}
+_REST |= {"tags.`changes`": 160}
+_EMPTY: dict[str, Any] = {"datasetsFilter": [], "runsExpanded": {}, "runsPinned": [], "runsHidden": []}
 
 
 def table_views(table: Table, task: str, created: int) -> dict[str, str]:
@@ -38,7 +39,7 @@ def table_views(table: Table, task: str, created: int) -> dict[str, str]:
         competing = " and tags.`_reference` = 'no'" if table.has_methods else ""
         name = f"{table.name}, {task}"
         states[f"{table.id}-{task}", name] = _state(of_task + competing, score)
-        states[f"{table.id}-{task}-curves", f"{name}: score by round"] = {**_state(of_task, score), **_curves(score)}
+        states[f"{table.id}-{task}-curves", f"{name}: score by round"] = _state(of_task, score) | _curves(score)
     return {
         # MLflow 3.17 reads the state as a text, earlier versions the fields themselves
         PREFIX + key: canonical_json({**state, "name": name, "createdAt": created, "state": canonical_json(state)})
@@ -54,23 +55,19 @@ def link(address: str, experiment_id: str, key: str = ALL_RUNS) -> str:
 
 
 def _state(condition: str, score: str = "") -> dict[str, Any]:
-    """A table of runs: those with the best score first, or by task where no one score counts."""
+    """A table of runs: the best score first, or by task if the runs have no common score."""
     shown = "score" if score and metric(score).unit != "%" else "score_percent"
-    columns = {**_FIRST, f"metrics.`{shown}`": 110, **_BYTES, **_PAPER, **_RUN}
-    return {
+    columns = {**_FIRST, f"metrics.`{shown}`": 110, **_REST}
+    return _EMPTY | {
         "searchFilter": condition,
         "orderByKey": "metrics.`score`" if score else "tags.`task`",
         "orderByAsc": not (score and metric(score).higher_is_better),
         "startTime": "ALL",
         "lifecycleFilter": "Active",
         "modelVersionFilter": "All Runs",
-        "datasetsFilter": [],
         "selectedColumns": list(columns),
         "columnOrder": list(columns),
         "columnWidths": columns,
-        "runsExpanded": {},
-        "runsPinned": [],
-        "runsHidden": [],
     }
 
 

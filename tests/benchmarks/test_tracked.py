@@ -11,7 +11,7 @@ from benchmarks.cli.main import main
 from benchmarks.cli.select import selection
 from benchmarks.cli.tracked import tracked_table
 from benchmarks.running.run_options import RunOptions
-from benchmarks.tracking import Table, TableCell
+from benchmarks.tracking.table import Table, TableCell
 from benchmarks.tracking.views import PREFIX, table_views
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from mlflow.entities import Experiment, Run
 from benchmarks.results import LedgerEntry, RoundRecord, RunResult
 from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.running.events import CellFinished, CellStarted, RoundFinished
-from benchmarks.tracking import Mirror, Table, TableCell, default_tracking_uri
-from benchmarks.tracking.store import connect
+from benchmarks.tracking.mirror import Mirror
+from benchmarks.tracking.store import connect, default_tracking_uri
+from benchmarks.tracking.table import Table, TableCell
 
 CELL = RunConfig(
     scale="lite",
@@ -113,8 +115,8 @@ class Store:
         given = {"id": "t", "name": "t @ lite", "scores": {"mrpc": "test/f1"}, "places": 2, "cells": cells, **fields}
         return Table(**given)
 
-    def mirror(self, table: Table, uri: str = "") -> Mirror:
-        return Mirror(uri or self.uri, self.folder, self.name, table, self.warnings.append)
+    def mirror(self, table: Table, uri: str = "") -> closing:
+        return closing(Mirror(uri or self.uri, self.folder, self.name, table, self.warnings.append))
 
     @property
     def experiment(self) -> Experiment:

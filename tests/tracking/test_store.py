@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from benchmarks.errors import UserError
-from benchmarks.tracking import default_tracking_uri, require_uri, serve
+from benchmarks.tracking import default_tracking_uri, serve
 from benchmarks.tracking.server import PORT, RUNNING, address_of
 from tests.conftest import ROOT
 from tests.tracking.conftest import Store, play, record_of
