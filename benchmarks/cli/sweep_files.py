@@ -1,19 +1,23 @@
-"""What the sweeps of a benchmark tried, as files: a table of trials, pictures, and a section for the paper's page."""
+"""The trials of a benchmark's sweeps as files: a table, pictures, and a section for the paper's page."""
 
 from __future__ import annotations
 
-import csv
-import io
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from benchmarks.experiment import Benchmark, Scale
 from benchmarks.measures import metric
 from benchmarks.registry import benchmark, folder_of
 from benchmarks.results import write_bytes
 from fedsim.files import read_text
+from reports.pages.plots import KINDS, render
+from reports.pages.render import escape
+from reports.pages.text import human_bytes
+from reports.sweeps import figures, heading_of, seeds_of
 
 SECTION = "section.md"
 SHOWN = 5  # whole trials of a study in the section
@@ -22,18 +26,25 @@ Result = Mapping[str, Any]  # a study as the sweep's file has it
 
 def write_sweeps(results: Sequence[Result], table: Benchmark, scale: Scale, folder: Path) -> list[Path]:
     """Write trials.csv, importances.csv, pictures and a section for the paper's page into a folder; the paths."""
-    from reports.pages.plots import KINDS, render
-    from reports.sweeps import figures
-
     results = [result for result in results if result.get("metric") and result["trials"]]
-    contents = {"trials.csv": _csv([_line(result, trial) for result in results for trial in result["trials"]])}
-    shares = [
-        {**_place(result), "field": name, "importance": share}
-        for result in results
-        for name, share in result["importances"].items()
-    ]
-    if shares:
-        contents["importances.csv"] = _csv(shares)
+    trials, shares = [], []
+    for result in results:
+        place = {name: result[name] for name in ("task", "method", "scale", "study")}
+        shares += [{**place, "field": name, "importance": share} for name, share in result["importances"].items()]
+        for trial in result["trials"]:
+            scores = {
+                "score": result["metric"],
+                "mean": trial["mean"],
+                "sd": trial["sd"],
+                "seeds": len(trial["scores"]),
+            }
+            outcome = {"uplink_bytes": trial["uplink_bytes"], "state": state(result, trial)}
+            trials.append({**place, "trial": trial["number"], **scores, **outcome, **trial["values"]})
+    tables = {"trials.csv": trials} | ({"importances.csv": shares} if shares else {})
+    contents = {
+        name: pd.DataFrame(rows, dtype=object).to_csv(index=False, lineterminator="\n").encode()
+        for name, rows in tables.items()
+    }
     pictures = figures(results, table, scale)
     for name, figure in pictures.items():
         contents |= dict(zip((f"{name}.{kind}" for kind in KINDS), render(figure, *KINDS), strict=True))
@@ -44,7 +55,7 @@ def write_sweeps(results: Sequence[Result], table: Benchmark, scale: Scale, fold
 
 
 def sections(ids: Iterable[str], scale: str | None) -> list[str]:
-    """The sections of the committed sweeps of these benchmarks, at a scale or at all."""
+    """The sections of the committed sweeps of these benchmarks, at one scale or at all."""
     folders = [
         folder_of(table.paper.id) / "sweeps" / table.id / known.id
         for table in map(benchmark, ids)
@@ -68,9 +79,7 @@ def measure(result: Result) -> str:
 
 
 def shown(trial: Mapping[str, Any], result: Result, table: Benchmark, scale: Scale) -> tuple[str, ...]:
-    """A trial in words: values, score, deviation, number of seeds, uplink, and what came of it."""
-    from reports.pages.text import human_bytes
-
+    """A trial's row in a table: values, score, deviation, number of seeds, uplink, and its state."""
     by, mean, missing = metric(result["metric"]), trial["mean"], len(result["seeds"]) - len(trial["scores"])
     score = f"{by.shown(mean):.2f}" if mean is not None else "failed" if missing else "undefined"
     deviation = "" if trial["sd"] is None else f"{by.shown(trial['sd']):.2f}"
@@ -80,7 +89,7 @@ def shown(trial: Mapping[str, Any], result: Result, table: Benchmark, scale: Sca
 
 
 def state(result: Result, trial: Mapping[str, Any]) -> str:
-    """What came of a trial of a study: the best, a tie, on the front, pruned, or nothing of that."""
+    """Whether a trial of a study is the best, a tie, on the front, or pruned; "" for any other."""
     if "given_up_after" in trial:
         return f"pruned after round {trial['given_up_after']}"
     number, ties = trial["number"], result["ties"]
@@ -93,10 +102,7 @@ def state(result: Result, trial: Mapping[str, Any]) -> str:
 
 
 def _section(results: Sequence[Result], table: Benchmark, scale: Scale, pictures: Sequence[str]) -> str:
-    """The part of the paper's page: of each study the best trials, and pictures that lie next to it."""
-    from reports.pages.render import escape
-    from reports.sweeps import heading_of, seeds_of
-
+    """The part of the paper's page: the best trials of each study, and the pictures."""
     about = "Validation data alone: no test example was seen. Bold: the best trial, and what equals it."
     parts = [f"### {escape(heading_of(results, table, scale))}", about]
     for result in results:
@@ -120,7 +126,7 @@ def _section(results: Sequence[Result], table: Benchmark, scale: Scale, pictures
 
 
 def command(result: Result, table: Benchmark, scale: Scale) -> str:
-    """The command that runs a study again, by what the study says of itself."""
+    """The command that runs a study again."""
     words = ["--trials", str(result["budget"])]
     for name, values in result["grid"].items():
         if isinstance(values, Mapping):
@@ -132,23 +138,3 @@ def command(result: Result, table: Benchmark, scale: Scale) -> str:
     words += ["--pareto"] if result["front"] is not None else []
     named = f"SCALE={scale.id} TASKS={result['task']} METHODS={result['method']} DATA_DIR=/data"
     return f"make sweep-{table.id} {named} \\\n  ARGS={shlex.quote(shlex.join(words))}"
-
-
-def _place(result: Result) -> dict[str, Any]:
-    return {name: result[name] for name in ("task", "method", "scale", "study")}
-
-
-def _line(result: Result, trial: Mapping[str, Any]) -> dict[str, Any]:
-    """A trial's line of trials.csv: where it stands, what came of it, and its value of each field."""
-    scores = {"mean": trial["mean"], "sd": trial["sd"], "seeds": len(trial["scores"])}
-    known = {"trial": trial["number"], "score": result["metric"], **scores, "uplink_bytes": trial["uplink_bytes"]}
-    return {**_place(result), **known, "state": state(result, trial), **trial["values"]}
-
-
-def _csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """Lines under the headings that any of them has."""
-    file = io.StringIO()
-    writer = csv.DictWriter(file, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return file.getvalue().encode()

@@ -42,7 +42,7 @@ def tracked_table(chosen: Selection, made: RunOptions) -> Table:
     is_sweep = chosen.title.endswith(" sweep")
     changes = "; ".join(text.removeprefix("changed: ") for text in scale.changes)
     slug = re.sub(r"[^a-z0-9]+", "-", chosen.title.lower())
-    command = _command(chosen, made, is_sweep)
+    command, label = _command(chosen, made, is_sweep), benchmark.label(scale, columns)
     convention = (
         f"Communication cost in the paper: {paper.bytes_convention}. Here `bytes/uplink`, `bytes/downlink` and MB are "
         "sums over rounds and clients, with all earlier runs from which a run begins; `_stage` leaves these out. "
@@ -52,7 +52,7 @@ def tracked_table(chosen: Selection, made: RunOptions) -> Table:
         id=f"{slug}-changed-{digest(scale.label, 8)}" if changes else slug,
         name=f"{chosen.title}, {changes}" if changes else chosen.title,
         changes=changes,
-        title=f"{paper.name}, {benchmark.place}: {benchmark.title}. Scale {scale.id}: {benchmark.label(scale, columns)}.",
+        title=f"{paper.name}, {benchmark.place}: {benchmark.title}. Scale {scale.id}: {label}.",
         paper=f"{paper.name}: {paper.citation}. {convention}",
         scores={column.task: column.averaged for column in columns},
         places=0 if is_sweep else len(rows) * len(columns),

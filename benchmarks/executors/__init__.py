@@ -97,24 +97,19 @@ def run_jobs(executor: Executor, jobs: Iterable[Job], sink: Sink, at_once: int =
     again, taken, pending = deque[Job](), list[tuple[Job, CellWaits]](), dict[Future[End], Job]()
     deaths: Counter[str] = Counter()
     while True:
-        repeated = [again.popleft() for _ in range(min(room - len(pending), len(again)))]
-        if batch := [*repeated, *islice(jobs, max(0, room - len(pending) - len(repeated)))]:
+        left = iter(lambda: again.popleft() if again else next(jobs, None), None)
+        if batch := list(islice(left, room - len(pending))):
             pending.update(zip(executor.submit(batch, wait), batch, strict=True))
         ended = [future for future in pending if future.done()]
         for event in executor.events():  # asked later: whatever an ended job has sent is among them
             sink(event)
         for future in ended:
             job = pending.pop(future)
-            try:
-                end = future.result()
-            except Exception as error:  # noqa: BLE001 - a job's own errors are ends: its process was lost
-                deaths[job.cell.spec_id] += 1
-                if deaths[job.cell.spec_id] < DEATHS:
-                    again.append(job)
-                    continue
-                end = CellFailed(job.cell, f"{DIED} ({' '.join(str(error).split())[:300]})")
+            end = _end(job, future, deaths)
             if isinstance(end, CellWaits):
                 taken.append((job, end))
+            elif end is None:
+                again.append(job)
             else:
                 yield job, end
         if pending and not ended:
@@ -122,6 +117,18 @@ def run_jobs(executor: Executor, jobs: Iterable[Job], sink: Sink, at_once: int =
         elif not (pending or again or ended):
             if not taken:
                 return
-            for _, waits in taken:
+            for job, waits in taken:
                 sink(waits)
-            again, taken, wait = deque(job for job, _ in taken), [], True
+                again.append(job)
+            taken, wait = [], True
+
+
+def _end(job: Job, future: Future[End], deaths: Counter[str]) -> End | None:
+    """The end of a job; None if its process died, and the job is to be handed out again."""
+    try:
+        return future.result()
+    except Exception as error:  # noqa: BLE001 - a job's own errors are ends: its process was lost
+        deaths[job.cell.spec_id] += 1
+        if deaths[job.cell.spec_id] < DEATHS:
+            return None
+        return CellFailed(job.cell, f"{DIED} ({' '.join(str(error).split())[:300]})")

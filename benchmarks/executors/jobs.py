@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from benchmarks.errors import UserError
+from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellFailed, CellFinished, CellPruned, CellWaits, Event, Sink
 from benchmarks.running.run_options import RunOptions
@@ -37,10 +38,14 @@ class Job:
         return before.spec_id if before else ""
 
     def run(self, settings: RunOptions, sink: Sink, wait: bool) -> None:
-        """Compute the run, or find its result; its last event is its end. TakenError: see `compute`."""
+        """Compute the job, or find its result; its last event is its end. Raises as `run_cell` does."""
+        self.record(self.cell, settings, sink, wait)
+
+    def record(self, cell: RunConfig, settings: RunOptions, sink: Sink, wait: bool) -> RunResult:
+        """The record of a cell, which is computed if necessary."""
         from benchmarks.running.runner import run_cell  # loads torch, after a worker has set its environment
 
-        run_cell(self.cell, settings, sink, self.keeps_weights, self.needs_weights, wait)
+        return run_cell(cell, settings, sink, self.keeps_weights, self.needs_weights, wait)
 
 
 def staged_jobs(cells: Sequence[RunConfig], keeps_weights: bool, is_finished: IsFinished) -> list[list[Job]]:

@@ -1,20 +1,24 @@
-"""What a sweep tries of each row: what the user asks for, or the definition's grids, or a default around its settings.
+"""What a sweep tries of each row: the user's fields, or the definition's grids, or a default around its settings.
 
-Fields and values are those of --set: a critical layer counts the paper's layers.
+Fields and values are written as for --set: a critical layer counts the paper's layers.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.overrides import changeable, field_value, parsed, read_value
-from benchmarks.run_config import JSON, RunConfig
+from benchmarks.run_config import JSON, RunConfig, digest
+from benchmarks.running.federation import load_inputs
+from benchmarks.running.run_options import RunOptions
+from benchmarks.sweeps.plan import Tuning
 from benchmarks.sweeps.tuning import Range, Space
-from fedsim.algorithms import trains
+from fedsim.algorithms import algorithm_function, trains
 
 LAYER, RATE = "options.critical_layer", "training.learning_rate"
 # Of tables that declare no grid: all layers of the paper's figures, and even steps around the rate of the definition.
@@ -24,14 +28,13 @@ DECIDED = ("holdout", "seed")  # by the sweep itself
 
 
 def read_space(grids: Sequence[str], ranges: Sequence[str]) -> Space:
-    """The fields of --grid and --range, in their order; UserError where one is malformed or comes twice."""
+    """The fields of --grid and --range, in their order; UserError if one is malformed or comes twice."""
     space: dict[str, Sequence[JSON] | Range] = {}
-    texts = [("--grid", text) for text in grids] + [("--range", text) for text in ranges]
-    for flag, assignment in texts:
+    for flag, assignment in [*(("--grid", text) for text in grids), *(("--range", text) for text in ranges)]:
         name, equals, text = assignment.partition("=")
         if not (name and equals and text):
-            example = "training.learning_rate=1e-5,2e-5" if flag == "--grid" else "training.learning_rate=1e-5:1e-3:log"
-            raise UserError(f"{flag} {assignment}: expected field=values, such as {example}")
+            example = "1e-5,2e-5" if flag == "--grid" else "1e-5:1e-3:log"
+            raise UserError(f"{flag} {assignment}: expected field=values, such as training.learning_rate={example}")
         if name in DECIDED:
             raise UserError(f"{flag} {name}: a sweep decides that itself; leave it out (--seeds says how many)")
         if name in space:
@@ -41,16 +44,15 @@ def read_space(grids: Sequence[str], ranges: Sequence[str]) -> Space:
 
 
 def _values(name: str, text: str) -> Sequence[JSON]:
-    found = parsed("--grid", name, f"[{text}]", text.split(","))
-    values = [read_value("--grid", name, each if isinstance(each, str) else json.dumps(each)) for each in found]
+    parts = parsed("--grid", name, f"[{text}]", text.split(","))
+    values = [read_value("--grid", name, part if isinstance(part, str) else json.dumps(part)) for part in parts]
     if "" in values:
         raise UserError(f"--grid {name}: expected values between commas, found an empty one in {text!r}")
     return [value for place, value in enumerate(values) if value not in values[:place]]
 
 
 def _range(name: str, text: str) -> Range:
-    low, _, rest = text.partition(":")
-    high, _, scale = rest.partition(":")
+    low, high, scale = (*text.split(":", 2), "", "")[:3]
     ends = [read_value("--range", name, end) for end in (low, high)]
     if not all(type(end) in (int, float) for end in ends) or scale not in ("", "log"):
         raise UserError(f"--range {name}: expected low:high or low:high:log with two numbers, found {text!r}")
@@ -65,90 +67,73 @@ def spaces(
 ) -> dict[tuple[str, str], Space]:
     """What is tried of each task and row that has something to tune: (task, row id) -> fields.
 
-    asked: the user's own fields, for every row that has them all; none: what the definition declares, or the default.
-    named: whether the user named the rows. UserError where nothing is left, or a named row has nothing to tune.
+    Args:
+        benchmark: The table.
+        scale: Its scale.
+        rows: The rows to tune.
+        columns: The columns to tune them on.
+        named: Whether the user named the rows.
+        asked: The user's fields, for every row that has them all; if it is empty, the definition's or the default.
+
+    Raises:
+        UserError: Nothing is left, or a named row has nothing to tune.
     """
     declared = benchmark.search(scale).grids
-    own = [row for row in benchmark.rows_at(scale) if row.id in declared]
-    found: dict[tuple[str, str], Space] = {}
+    tuned = [row.id for row in benchmark.rows_at(scale) if row.id in declared]
+    tried: dict[tuple[str, str], Space] = {}
     for column in columns:
-        for row in rows if named or not asked else _first_of_equals(rows, asked):
+        for row in rows if named or not asked else _without_equals(rows, asked):
             cell = benchmark.cell(row, column, scale, 0)
             if asked:
-                space = _asked(benchmark, row, cell, asked)
+                space = asked if all(_has(benchmark, row, cell, name) for name in asked) else {}
             else:
-                space = declared.get(row.id, {}) if own else default_space(benchmark, row, cell)
+                space = declared.get(row.id, {}) if tuned else default_space(benchmark, row, cell)
             if space:
-                found[column.task, row.id] = space
-    empty = [row.id for row in rows if row.id not in {row_id for _, row_id in found}]
-    if not found or (named and empty):
-        lacking = ", ".join(empty) if named else "it"
+                tried[column.task, row.id] = space
+    missing = [row.id for row in rows if row.id not in {row_id for _, row_id in tried}]
+    if not tried or (named and missing):
+        place = ", ".join(missing) if named else "it"
         if asked:
-            cell = benchmark.cell(rows[0], columns[0], scale, 0)
-            raise UserError(
-                f"{benchmark.id}: no {' and '.join(asked)} to tune in {lacking}; "
-                f"{rows[0].id} has {', '.join(changeable(cell))}"
-            )
-        known = ", ".join(row.id for row in own) or "no method, as none is trained"
-        raise UserError(f"{benchmark.id}: nothing to tune in {lacking}; it tunes {known}; --grid tunes other fields")
-    return found
+            fields = ", ".join(changeable(benchmark.cell(rows[0], columns[0], scale, 0)))
+            raise UserError(f"{benchmark.id}: no {' and '.join(asked)} to tune in {place}; {rows[0].id} has {fields}")
+        known = ", ".join(tuned) or "no method, as none is trained"
+        raise UserError(f"{benchmark.id}: nothing to tune in {place}; it tunes {known}; --grid tunes other fields")
+    return tried
 
 
 def default_space(benchmark: Benchmark, row: Row, cell: RunConfig) -> Space:
-    """Critical layer and learning rate of a row that has both, or its learning rate; nothing of one without training.
+    """The critical layer and the learning rate of a row that has both, or its learning rate; empty without training.
 
-    Nothing of one that takes over another's of its table. The layer of a row that differs from another one in that
-    alone is what makes the row: it stays.
+    A row that takes over another row's settings is not tuned. If a row differs from another one in its layer alone,
+    that layer is what makes the row, and stays.
     """
     takes_over = row.tuned_as in {other.id for other in benchmark.rows if other.id != row.id}
     if row.is_fixed(RATE) or takes_over or not trains(cell.algorithm):
         return {}
     rates = [float(f"{step * cell.training.learning_rate:.3g}") for step in RATE_STEPS]
-    space: dict[str, Sequence[JSON]] = {RATE: rates}
-    if LAYER in benchmark.units and "critical_layer" in cell.options and not _is_its_layer(benchmark, row):
-        space = {LAYER: [layer for layer in LAYERS if layer <= benchmark.units[LAYER].of], **space}
-    return space
+    equals = [other for other in benchmark.rows if _rest(other, [LAYER]) == _rest(row, [LAYER])]
+    if LAYER in benchmark.units and "critical_layer" in cell.options and len(equals) == 1:
+        return {LAYER: [layer for layer in LAYERS if layer <= benchmark.units[LAYER].of], RATE: rates}
+    return {RATE: rates}
 
 
-def _is_its_layer(benchmark: Benchmark, row: Row) -> bool:
-    def rest(one: Row) -> list[tuple[str, str]]:
-        return sorted((name, repr(value)) for name, value in one.changes.items() if name != LAYER)
-
-    return any(other.id != row.id and rest(other) == rest(row) for other in benchmark.rows)
+def _rest(row: Row, names: Sequence[str] | Space) -> list[tuple[str, str]]:
+    """A row's changes except these fields, in a form that can be compared."""
+    return sorted((name, repr(value)) for name, value in row.changes.items() if name not in names)
 
 
-def _first_of_equals(rows: Sequence[Row], asked: Space) -> list[Row]:
+def _without_equals(rows: Sequence[Row], asked: Space) -> list[Row]:
     """Without rows that differ from another one in the swept fields alone: their trials would be the same cells."""
     first: dict[str, Row] = {}
     for row in sorted(rows, key=lambda row: (not row.printed, bool(row.tuned_as))):
-        rest = sorted((name, repr(value)) for name, value in row.changes.items() if name not in asked)
-        first.setdefault(f"{rest} {row.begins} {row.backbone}", row)
+        first.setdefault(f"{_rest(row, asked)} {row.begins} {row.backbone}", row)
     return [row for row in rows if row in first.values()]
 
 
-def _asked(benchmark: Benchmark, row: Row, cell: RunConfig, asked: Space) -> Space:
-    """The user's fields, where a row has them all: ranges of what is no whole number are of any number."""
-    if not all(_has(benchmark, row, cell, name) for name in asked):
-        return {}
-    return {
-        name: Range(values.low, values.high, values.log, values.whole and not _is_float(cell, name))
-        if isinstance(values, Range)
-        else values
-        for name, values in asked.items()
-    }
-
-
-def _is_float(cell: RunConfig, name: str) -> bool:
-    try:
-        return isinstance(field_value(cell, name), float)
-    except (KeyError, TypeError):
-        return False
-
-
 def _has(benchmark: Benchmark, row: Row, cell: RunConfig, name: str) -> bool:
-    """Whether a row has a field that may be changed; of options, also those that its method takes and it leaves out.
+    """Whether a row, and the row from which it begins, has a field that may be changed.
 
-    Changes reach the row from which it begins, which has to have it, too.
+    An option may be one that its method takes and the row leaves out.
     """
     if row.begins and cell.initial and not _has(benchmark, benchmark.row(row.begins), cell.initial, name):
         return False
@@ -157,10 +142,55 @@ def _has(benchmark: Benchmark, row: Row, cell: RunConfig, name: str) -> bool:
     try:
         field_value(cell, name)
     except (KeyError, TypeError):
-        from fedsim.algorithms import algorithm_function
-
         group, _, option = name.partition(".")
-        return (
-            group == "options" and option in list(inspect.signature(algorithm_function(cell.algorithm)).parameters)[1:]
-        )
+        return group == "options" and option in [*inspect.signature(algorithm_function(cell.algorithm)).parameters][1:]
     return True
+
+
+def planned(tuning: Tuning, rungs: Sequence[float], settings: RunOptions) -> Tuning:
+    """The tuning with its study's name and its rungs in rounds.
+
+    Args:
+        tuning: What is tried.
+        rungs: Rounds after which a trial may be pruned; one below 1 is a share of the row's rounds.
+        settings: The places of data and encoders.
+
+    Raises:
+        UserError: The row's data is missing, or a field does not take one of its values.
+    """
+    listed = {name: (v.low, v.high) if isinstance(v, Range) else v for name, v in tuning.space.items()}
+    for name, values in listed.items():
+        for value in values:
+            tuning.cells({**{other: tried[0] for other, tried in listed.items()}, name: value})
+    cells = tuning.cells({})
+    rounds = cells[0].training.rounds
+    whole = () if tuning.pareto else tuple(int(r) if r >= 1 else max(1, round(r * rounds)) for r in rungs)
+    # The study is named by everything that decides its scores, data and encoder included. Values of a grid are no part
+    # of it, so that a sweep with further ones extends the study; choices next to a range are, as Optuna demands.
+    decides: dict[str, JSON] = {
+        "fields": sorted(tuning.space),
+        "score": tuning.column.averaged,
+        "cells": [without_fields(cell.to_json(), tuning.space) for cell in cells],
+        "inputs": dict(load_inputs(cells[0], settings).digests),
+        "objectives": ["score", "uplink"] if tuning.pareto else ["score"],
+        "rungs": whole,
+    }
+    if not tuning.is_grid:
+        decides["choices"] = {name: list(v) for name, v in tuning.space.items() if not isinstance(v, Range)}
+    study = f"{tuning.benchmark.id}/{tuning.scale.id}/{tuning.column.task}/{tuning.row.id}/{digest(decides, 8)}"
+    return replace(tuning, study=study, rungs=tuple(rung for rung in whole if rung < rounds))
+
+
+def without_fields(cell: dict[str, JSON], names: Iterable[str]) -> dict[str, JSON]:
+    """A cell's JSON without these fields, nor those of the cells from which it begins."""
+    left: dict[str, JSON] = json.loads(json.dumps(cell))
+    for name in names:
+        *groups, last = name.split(".")
+        group: JSON = left
+        for key in groups:
+            group = group.get(key) if isinstance(group, dict) else None
+        if isinstance(group, dict):
+            group.pop(last, None)
+    if isinstance(left.get("initial"), dict):
+        left["initial"] = without_fields(left["initial"], names)
+    return left

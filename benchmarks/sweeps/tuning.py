@@ -1,4 +1,4 @@
-"""How a scale's settings are chosen, as data: what is tried, on which data, and the file that holds what was chosen."""
+"""How a scale's settings are chosen, as data: what is tried, on which data, and the file with the choices."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ class Search:
 
     trials: points of a row's grid, in a seeded order; None: all. rungs: rounds, or below 1 the share of a row's
     rounds, after which a trial is pruned that is not in the best quarter so far (asynchronous successive halving, Li et
-    al. 2020); until then it ran under the schedule of a whole run. seeds: of data and training that
-    no table uses; none: the table's own. changes: fields in which trials differ from the table's cells, such as fewer
-    epochs. chosen: the file of the choices that definitions read, as a sweep writes it.
+    al. 2020); until then it ran under the schedule of a whole run. seeds: of data and training that no table uses;
+    empty: the table's own. changes: fields in which trials differ from the table's cells, such as fewer epochs.
+    chosen: the file of the choices that definitions read, as a sweep writes it. swept: (task, row) -> the best of a
+    user's own sweep (--from-sweep), which comes before `chosen`.
     """
 
-    grids: Mapping[str, Grid] = field(default_factory=dict)  # row -> what is tuned of it
+    grids: Mapping[str, Grid] = field(default_factory=dict)  # row -> its tuned fields
     trials: int | None = None
     rungs: tuple[float, ...] = ()
     seeds: tuple[int, ...] = ()
     changes: Values = field(default_factory=dict)
     chosen: Path | None = None
-    # (task, row) -> what a user's own sweep found best (--from-sweep), which comes before what lies in `chosen`.
     swept: Mapping[tuple[str, str], Values] = field(default_factory=dict)
 
     def settings(self, task: str, row: str) -> Values:
-        """What was chosen for a row on a task; nothing where it was not tuned yet."""
+        """The settings that were chosen for a row on a task; empty if it was not tuned yet."""
         if (task, row) in self.swept:
             return self.swept[task, row]
         if self.chosen is None or not self.chosen.exists():
@@ -71,54 +71,52 @@ KEPT = 4  # of so many trials, one is kept at a rung
 
 @lru_cache
 def _choices(path: Path, changed: int) -> Mapping[tuple[str, str], Values]:
-    """changed: when the file was, as a sweep may write it while this process runs."""
-    found = read_sweep(path)
-    return {(entry["task"], entry["method"]): entry["best"]["values"] for entry in found if entry["best"]}
+    """changed: the time of the file's last change, as a sweep may write it while this process runs."""
+    return {(entry["task"], entry["method"]): entry["best"]["values"] for entry in read_sweep(path) if entry["best"]}
 
 
 def best_values(entries: Sequence[Mapping[str, JSON]], labels: Mapping[str, str]) -> dict[tuple[str, str], Values]:
-    """Of sweeps of tasks under these labels, the values of the best mean score: (task, row) -> field -> value.
+    """The values with the best mean score: (task, row) -> field -> value.
 
-    entries: as `read_sweep` gives them. labels: task -> what its scale is called there. Of several studies
-    of a row on a task the better one counts, of equals that with fewer fields.
+    Args:
+        entries: Studies, as `read_sweep` gives them. Of several studies of a row on a task the better one counts, of
+            equals the one with fewer fields.
+        labels: task -> the label of its scale; studies under other labels do not count.
     """
-    found: dict[tuple[str, str], Mapping[str, JSON]] = {}
+    best: dict[tuple[str, str], Mapping[str, JSON]] = {}
     for entry in sorted(entries, key=lambda entry: len(entry["grid"])):
         if not entry["best"] or entry["best"]["mean"] is None or entry["scale"] != labels.get(entry["task"]):
             continue
         place = entry["task"], entry["method"]
         gain = metric(entry["score"].partition(" ")[0]).gain
-        if place not in found or gain(entry["best"]["mean"], found[place]["mean"]) > 0:
-            found[place] = entry["best"]
-    return {place: best["values"] for place, best in found.items()}
+        if place not in best or gain(entry["best"]["mean"], best[place]["mean"]) > 0:
+            best[place] = entry["best"]
+    return {place: trial["values"] for place, trial in best.items()}
 
 
-def _entry(found: Mapping[str, JSON]) -> dict[str, JSON]:
-    """A study as a sweep's file holds it, with everything in it that is read; ValueError where it cannot be one."""
-    absent: dict[str, JSON] = {"scale": "", "score": "", "grid": {}, "best": None}
-    entry = {**found, **{name: value for name, value in absent.items() if name not in found}}  # in the file's order
-    for name in ("task", "method", "scale", "score"):
-        if not isinstance(entry.get(name), str) or (name in ("task", "method") and not entry[name]):
-            raise ValueError(f"{name}: expected a text, found {entry.get(name)!r:.40}")
-    if not isinstance(entry["grid"], dict):
-        raise ValueError("grid: expected values of fields")
-    if entry["best"] is None:
-        return entry
-    best = entry["best"] = {**entry["best"], "mean": entry["best"].get("mean")}
-    if not isinstance(best.get("values"), dict) or not isinstance(best["mean"], int | float | None):
-        raise ValueError("best: expected values and their mean score")
-    if best["mean"] is not None:
-        metric(entry["score"].partition(" ")[0])
-    return entry
+def _checked(entry: Mapping[str, JSON]) -> dict[str, JSON]:
+    """A study of a sweep's file with all that is read of it; ValueError if it cannot be one."""
+    study: dict[str, JSON] = {**entry, **{name: entry.get(name, "") for name in ("scale", "score")}}
+    study |= {"grid": entry.get("grid", {}), "best": entry.get("best")}
+    if not all(isinstance(study.get(name), str) for name in ("task", "method", "scale", "score")):
+        raise ValueError("task, method, scale, score: expected texts")
+    if not (study["task"] and study["method"] and isinstance(study["grid"], dict)):
+        raise ValueError("expected a task, a method, and values of fields in grid")
+    if study["best"] is not None:
+        best = study["best"] = {**study["best"], "mean": study["best"].get("mean")}
+        if not isinstance(best.get("values"), dict) or not isinstance(best["mean"], int | float | None):
+            raise ValueError("best: expected values and their mean score")
+        if best["mean"] is not None:
+            metric(study["score"].partition(" ")[0])
+    return study
 
 
 def read_sweep(path: Path) -> list[dict[str, JSON]]:
-    """What a sweep's file holds of each task and method; UserError where it is damaged, nothing where there is none."""
+    """The studies of a sweep's file; empty if there is no file; UserError if it is damaged."""
     if not os.path.lexists(path):
         return []
     try:
-        found = read_json(path)["tunings"]
-        return [_entry(entry) for entry in found]
+        return [_checked(entry) for entry in read_json(path)["tunings"]]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"{path}: expected the results of a sweep, found a damaged file ({type(error).__name__}: {error}). "

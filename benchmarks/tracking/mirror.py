@@ -142,7 +142,9 @@ class Mirror:
         records_dir = self._results_dir / "records"
         answers, total = answers_file(record, records_dir), run_bytes(record, in_folder(records_dir))
         tags, shown = entries.end_tags(record, self._table), asdict(self._table.shown(record.cell))
-        mirrored = digest([LAYOUT, self._table.name, record.cell_id, record.finished, shown, tags, bool(answers), total])
+        mirrored = digest(
+            [LAYOUT, self._table.name, record.cell_id, record.finished, shown, tags, bool(answers), total]
+        )
         if self._mirrored.get(record.cell_id) != mirrored:
             with creating(self._results_dir):
                 run = self._find(record.cell_id)

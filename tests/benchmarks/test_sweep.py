@@ -26,11 +26,11 @@ from benchmarks.run_config import RunConfig
 from benchmarks.running import runner
 from benchmarks.running.events import CellFailed, CellFinished, CellPruned, CellStarted, CellWaits, Event, RoundFinished
 from benchmarks.running.run_options import RunOptions
-from benchmarks.sweeps import loop, results
-from benchmarks.sweeps.journal import Journal, in_order, trials_of
-from benchmarks.sweeps.loop import Trials, run_trials
+from benchmarks.sweeps import results
 from benchmarks.sweeps.plan import Tuning
 from benchmarks.sweeps.results import keep, result_of
+from benchmarks.sweeps.study import in_order, journal, load_study, trials_of
+from benchmarks.sweeps.trials import Trials
 from benchmarks.sweeps.tuning import Range, Space, read_sweep
 from fedsim.locks import TakenError
 
@@ -54,7 +54,7 @@ class Runs:
         self.begun: list[float] = []
         self.records: dict[tuple[str, int | None], Any] = {}
 
-    def __call__(self, cell: RunConfig, settings: RunOptions, sink: Any, keeps_weights: bool, wait: bool) -> Any:
+    def __call__(self, cell: RunConfig, settings: RunOptions, sink: Any, keeps: bool, needs: bool, wait: bool) -> Any:
         rate, name = cell.training.learning_rate, cell.spec_id
         if error := self.instead.pop(rate, None):
             raise error
@@ -80,7 +80,6 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
     made = Runs(lambda rate: (rate, rate))
     monkeypatch.setattr(runner, "run_cell", made)
     monkeypatch.setattr(results, "finished", lambda cell, _: made.records.get((cell.spec_id, cell.training.stop)))
-    monkeypatch.setattr(loop, "POLL_SECONDS", 0.01)
     return made
 
 
@@ -95,12 +94,12 @@ def ended(folder: Path, tuning: Tuning) -> list[dict[str, Any]]:
 
 def sweep(folder: Path, tuning: Tuning) -> list[Event]:
     told: list[Event] = []
-    run_trials(Trials([tuning], RunOptions(folder)), told.append)
+    Trials([tuning], RunOptions(folder)).run(told.append)
     return told
 
 
 def states(folder: Path) -> dict[float, str]:
-    study = Journal(folder).load("study", ())
+    study = load_study(journal(folder), "study", ())
     return {trial.params[RATE]: trial.state.name for trial in study.trials}
 
 
@@ -184,7 +183,7 @@ def test_trials_that_the_first_sweeps_pruned_are_read_from_the_records_of_their_
 ) -> None:
     tuning = tuned({RATE: (0.1,)})
     Trials([tuning], RunOptions(tmp_path))
-    study = Journal(tmp_path).load("study", ())
+    study = load_study(journal(tmp_path), "study", ())
     optuna.trial.Trial(study, study.trials[0]._trial_id).report(0.7, 2)
     study.tell(0, state=optuna.trial.TrialState.PRUNED)
     (cell,) = tuning.cells({RATE: 0.1})
@@ -218,7 +217,7 @@ def test_tpe_draws_the_same_points_whatever_was_stopped_when(tmp_path: Path, run
     def drawn(folder: Path, *budgets: int) -> list[Mapping[str, Any]]:
         for budget in budgets:
             sweep(folder, dataclasses.replace(tuning, trials=budget))
-        return list(trials_of(Journal(folder).load("study", ()), tuning).values())
+        return list(trials_of(load_study(journal(folder), "study", ()), tuning).values())
 
     points = drawn(tmp_path / "one", 12)
     assert points == drawn(tmp_path / "other", 4, 5, 12)
@@ -264,7 +263,7 @@ def test_a_damaged_journal_is_named_and_kept(tmp_path: Path, text: str) -> None:
     path.parent.mkdir()
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=f"{path}: expected Optuna's journal, found a damaged one"):
-        Journal(tmp_path)
+        journal(tmp_path)
     assert path.read_text(encoding="utf-8") == text
 
 
@@ -329,16 +328,7 @@ def test_a_second_start_computes_nothing_and_its_command_runs_the_tried_cell_on_
     (chosen,) = entry(swept)["best"]["cells"]
     assert dataclasses.replace(cell, holdout="validation").spec_id == records(swept)[chosen].cell.spec_id
     assert cell.holdout == "test"
-    assert any(line.startswith(f"make {TABLE.id} SCALE=demo TASKS=mrpc METHODS=fedsplitbert") for line in lines)
-
-
-def test_proposed_commands_run_the_seeds_that_the_sweep_was_given(swept: Path) -> None:
-    chosen = Selection(TABLE, DEMO, [SPLIT], [MRPC], [0])
-    for text in ("3", "5-10", "5-5", "0-2"):
-        words = build_parser().parse_args(["sweep", TABLE.id, "--seeds", text])
-        lines = commands(words, chosen, [entry(swept)])
-        for seeds in (lines[0].split("--seeds ")[1], lines[1].split("SEEDS=")[1]):
-            assert build_parser().parse_args(["run", TABLE.id, "--seeds", seeds.split()[0]]).seeds == words.seeds
+    assert any(line.startswith(f"make {TABLE.id} TASKS=mrpc METHODS=fedsplitbert") for line in lines)
 
 
 @pytest.mark.slow

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from optuna.samplers import GridSampler
 
 from benchmarks.measures import METRICS
-from benchmarks.sweeps.journal import importances, in_order
-from benchmarks.sweeps.results import choose, front
+from benchmarks.sweeps.results import choose, importances
+from benchmarks.sweeps.study import in_order
 
 LAYER, RATE = "options.critical_layer", "training.learning_rate"
 
