@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 
 from benchmarks.dry_run.run_bytes import RunBytes
 from benchmarks.measures import metric
@@ -118,13 +117,6 @@ def final_points(record: RunResult, table: Table, total: RunBytes | None) -> Poi
         if shown.published is not None and table.is_comparable(record):
             values["difference_to_published"] = round(in_unit - shown.published, 4)
     return _at(record.rounds[-1].round if record.rounds else 0, values)
-
-
-def period(record: RunResult) -> tuple[int, int]:
-    """Start and end of a run's computation, in milliseconds since 1970."""
-    end = round(datetime.fromisoformat(record.finished).replace(tzinfo=UTC).timestamp() * 1000)
-    seconds = sum(value for name, value in record.timing.items() if name.endswith("_seconds"))
-    return end - round(seconds * 1000), end
 
 
 def within_limits(tags: Mapping[str, str]) -> dict[str, str]:

@@ -156,13 +156,10 @@ class Mirror:
             self._write_views(record.cell.task)
 
     def _bring(self, record: RunResult, total: RunBytes | None, answers: Path | None, tags: Mapping[str, str]) -> None:
-        running, end = self._running.pop(record.cell_id, None), None
-        if running is None:
-            started, end = entries.period(record)
-            running = self._create(record.cell, record.cell_id, started)
+        running = self._running.pop(record.cell_id, None) or self._create(record.cell, record.cell_id)
         run_id, stage = running.run_id, stage_bytes(record)
         earlier = RunBytes(total.up - stage.up, total.down - stage.down) if total is not None else None
-        self._log_new(running, entries.round_points(record.rounds, earlier), end)
+        self._log_new(running, entries.round_points(record.rounds, earlier))
         with tempfile.TemporaryDirectory() as folder:
             write_result(Path(folder), record)
             texts = {"clients.csv": clients_csv(record), "confusion.csv": answers and confusion_csv(record, answers)}
@@ -172,11 +169,11 @@ class Mirror:
             self._client.log_artifacts(run_id, folder)
         if answers is not None:
             self._client.log_artifact(run_id, str(answers))
-        self._client.set_terminated(run_id, "FAILED" if record.diverged else "FINISHED", end)
+        self._client.set_terminated(run_id, "FAILED" if record.diverged else "FINISHED")
         if begins_from := self._find(record.inputs.get("initial", {}).get("cell_id", "")):
             tags = {**tags, "begins_from": f"#/experiments/{self._experiment_id}/runs/{begins_from.info.run_id}"}
         # Last, so that a kill before it leaves work for the next time.
-        self._log(run_id, entries.final_points(record, self._table, total), end, tags=tags)
+        self._log(run_id, entries.final_points(record, self._table, total), tags=tags)
 
     def _end(self, status: str, tags: Mapping[str, str], spec_id: str = "") -> None:
         """End the runs that are shown as running, or that of one configuration alone."""
@@ -217,19 +214,19 @@ class Mirror:
                 self._parent_id = runs[0].info.run_id if runs else self._create_run(self._table.name, tags)
         return self._parent_id
 
-    def _create(self, cell: RunConfig, cell_id: str, start: int | None = None) -> _Running:
+    def _create(self, cell: RunConfig, cell_id: str) -> _Running:
         """Create a run of a cell, instead of one that another process left: records are the truth."""
         with creating(self._results_dir):
             tags = {**entries.start_tags(cell, cell_id, self._table), PARENT: self._parent()}
             if old := self._find(cell_id):
                 self._client.delete_run(old.info.run_id)
-            running = _Running(self._create_run(entries.run_name(cell, self._table), tags, start), cell)
+            running = _Running(self._create_run(entries.run_name(cell, self._table), tags), cell)
         self._log(running.run_id, params=entries.params(cell, self._table))
         return running
 
-    def _create_run(self, name: str, tags: Mapping[str, str], start: int | None = None) -> str:
+    def _create_run(self, name: str, tags: Mapping[str, str]) -> str:
         texts = {**DefaultRunContext().tags(), **entries.within_limits(tags)}  # the user, and the type of source
-        return str(self._client.create_run(self._experiment_id, start, texts, name).info.run_id)
+        return str(self._client.create_run(self._experiment_id, tags=texts, run_name=name).info.run_id)
 
     def _find(self, cell_id: str) -> Run | None:
         return next(iter(self._search("run", f" and tags.`_cell_id` = '{cell_id}'")), None) if cell_id else None
@@ -239,25 +236,20 @@ class Mirror:
         condition = f"tags.`_table` = '{self._table.id}' and tags.`_kind` = '{kind}'{condition}"
         return list(self._client.search_runs([self._experiment_id], condition, max_results=MAX_RUNS))
 
-    def _log_new(self, running: _Running, points: Points, timestamp: int | None = None) -> None:
+    def _log_new(self, running: _Running, points: Points) -> None:
         """Log the points of a run that MLflow does not have."""
         new = {point: value for point, value in points.items() if point not in running.logged}
-        self._log(running.run_id, new, timestamp)
+        self._log(running.run_id, new)
         running.logged |= new.keys()
 
     def _log(
-        self,
-        run_id: str,
-        points: Points | None = None,
-        timestamp: int | None = None,
-        params: Mapping[str, str] | None = None,
-        tags: Mapping[str, str] | None = None,
+        self, run_id: str, points: Points | None = None, *, params: Mapping[str, str] = {}, tags: Mapping[str, str] = {}
     ) -> None:
-        """Log in as few requests as possible; timestamp: in milliseconds, None for now."""
-        moment = int(time.time() * 1000) if timestamp is None else timestamp
-        metrics = [Metric(name, value, moment, step) for (name, step), value in sorted((points or {}).items())]
+        """Log in as few requests as possible."""
+        now = int(time.time() * 1000)
+        metrics = [Metric(name, value, now, step) for (name, step), value in sorted((points or {}).items())]
         for first in range(MAX_METRICS, len(metrics), MAX_METRICS):
             self._client.log_batch(run_id, metrics[first : first + MAX_METRICS])
-        texts = [RunTag(name, text) for name, text in entries.within_limits(tags or {}).items()]
-        rest = [Param(name, text) for name, text in (params or {}).items()]
+        texts = [RunTag(name, text) for name, text in entries.within_limits(tags).items()]
+        rest = [Param(name, text) for name, text in params.items()]
         self._client.log_batch(run_id, metrics[:MAX_METRICS], rest, texts)

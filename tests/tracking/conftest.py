@@ -56,6 +56,7 @@ def record_of(score: float = 0.2, begins_from: RunResult | None = None, **change
         )
         for number, value in ((1, 0.1), (2, score))
     )
+    sent = ((0, "down", 7000), (1, "up", 100), (1, "down", 10), (2, "up", 200), (2, "down", 10))
     return RunResult(
         cell=cell,
         cell_id=cell.cell_id({name: entry.get("cell_id", entry["digest"]) for name, entry in inputs.items()}),
@@ -65,16 +66,7 @@ def record_of(score: float = 0.2, begins_from: RunResult | None = None, **change
         rounds=rounds,
         sampling_errors={"test": {"f1": 0.02, "pearson": None}},
         setup_bytes=7000,
-        ledger=tuple(
-            LedgerEntry(number, 0, way, "parameters", size // 2, size)
-            for number, way, size in (
-                (0, "down", 7000),
-                (1, "up", 100),
-                (1, "down", 10),
-                (2, "up", 200),
-                (2, "down", 10),
-            )
-        ),
+        ledger=tuple(LedgerEntry(number, 0, way, "parameters", size // 2, size) for number, way, size in sent),
         environment={"torch": "2", "revision": "a" * 40, "modified": False},
         timing={"setup_seconds": 1.5, "train_seconds": 4.0, "peak_memory_bytes": 1e9},
         finished="2025-03-01T12:00:00+00:00",
@@ -82,7 +74,7 @@ def record_of(score: float = 0.2, begins_from: RunResult | None = None, **change
 
 
 def play(mirror: Mirror, record: RunResult, finished: int = 0, stopped_after: int | None = None) -> None:
-    """A run's events: `finished` rounds are there already, and a kill comes after round `stopped_after`."""
+    """Send a run's events: it resumes after `finished` rounds, and is killed after round `stopped_after`."""
     mirror(CellStarted(record.cell, record.cell_id, record.rounds[:finished], (16, 16)))
     for entry in record.rounds[finished:stopped_after]:
         mirror(RoundFinished(record.cell_id, entry))
@@ -91,7 +83,7 @@ def play(mirror: Mirror, record: RunResult, finished: int = 0, stopped_after: in
 
 
 class Store:
-    """An experiment of a test in the database of all tests; warnings: what mirrors said."""
+    """An experiment of a test in the database of all tests; warnings: of its mirrors."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.folder, self.name = folder, name
@@ -99,24 +91,20 @@ class Store:
         self.client = connect(self.uri)
         self.warnings: list[str] = []
 
-    def table(self, *records: RunResult, **fields: Any) -> Table:
-        """A table of one task that shows records, each in a row of its algorithm's name."""
+    def mirror(self, *records: RunResult, uri: str = "", **fields: Any) -> Mirror:
+        """A mirror of a table of one task that shows records, each in a row of its algorithm's name."""
+        names = {record.cell.definition_id: record.cell.algorithm for record in records}
         cells = {
-            record.cell.definition_id: TableCell(
-                (record.cell.algorithm,),
-                record.cell.algorithm.upper(),
-                "test/f1",
-                76.65,
-                record.cell.algorithm == "central",
-                "python -m benchmarks run",
-            )
-            for record in records
+            key: TableCell((name,), name.upper(), "test/f1", 76.65, name == "central", "python -m benchmarks run")
+            for key, name in names.items()
         }
         given = {"id": "t", "name": "t @ lite", "scores": {"mrpc": "test/f1"}, "places": 2, "cells": cells, **fields}
-        return Table(**given)
+        return Mirror(uri or self.uri, self.folder, self.name, Table(**given), self.warnings.append)
 
-    def mirror(self, table: Table, uri: str = "") -> closing:
-        return closing(Mirror(uri or self.uri, self.folder, self.name, table, self.warnings.append))
+    def sync(self, *records: RunResult, **fields: Any) -> None:
+        """Bring records into MLflow."""
+        with closing(self.mirror(*records, **fields)) as mirror:
+            mirror.sync(records)
 
     @property
     def experiment(self) -> Experiment:
@@ -128,8 +116,8 @@ class Store:
     def runs(self) -> list[Run]:
         return self.search("tags.`_kind` = 'run'")
 
-    def status(self, table: str = "t") -> str:
-        (run,) = self.search(f"tags.`_kind` = 'table' and tags.`_table` = '{table}'")
+    def status(self) -> str:
+        (run,) = self.search("tags.`_kind` = 'table' and tags.`_table` = 't'")
         return str(run.info.status)
 
     def points(self, run: Run) -> dict[str, list[tuple[int, float]]]:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import socket
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +18,19 @@ from mlflow import MlflowClient
 
 from benchmarks.dry_run.run_bytes import RunBytes, among, in_folder, run_bytes, stage_bytes
 from benchmarks.predictions import write_predictions
-from benchmarks.results import RunResult, write_result
+from benchmarks.results import write_result
 from benchmarks.running.events import CellFailed, CellFinished, RoundFinished
 from benchmarks.tracking.artifacts import clients_csv, confusion_csv
 from benchmarks.tracking.server import PORT
 from benchmarks.tracking.views import PREFIX
-from tests.tracking.conftest import play, record_of
+from tests.tracking.conftest import Store, play, record_of
 
 SECONDS_OF_AN_OUTAGE = 25  # MLflow's own patience is minutes
 
 
 def test_a_run_shows_its_method_changes_command_and_rounds(store: Any) -> None:
     record = record_of()
-    with store.mirror(store.table(record, changes="training.rounds=2", is_comparable=lambda record: True)) as mirror:
+    with closing(store.mirror(record, changes="training.rounds=2", is_comparable=lambda record: True)) as mirror:
         play(mirror, record)
     (run,) = store.runs()
     assert (run.info.run_name, run.info.status) == ("mrpc fedsplitbert s0 (training.rounds=2)", "FINISHED")
@@ -64,11 +65,11 @@ def test_a_run_shows_its_method_changes_command_and_rounds(store: Any) -> None:
     assert (parent.info.status, parent.data.tags["results"]) == ("FINISHED", "1 of 2 cells")
 
 
-def test_bytes_of_earlier_runs_count_and_the_stage_alone_is_beside_them(store: Any) -> None:
+def test_bytes_of_earlier_runs_count_and_the_stage_alone_is_shown_too(store: Any) -> None:
     first = record_of(algorithm="fedavg")
     second = record_of(begins_from=first)
     write_result(store.folder / "records", first)
-    with store.mirror(store.table(second)) as mirror:
+    with closing(store.mirror(second)) as mirror:
         play(mirror, second)
     (run,) = store.runs()
     points = store.points(run)
@@ -80,11 +81,11 @@ def test_bytes_of_earlier_runs_count_and_the_stage_alone_is_beside_them(store: A
     assert run_bytes(third, among([second])) is None  # FedAvg's bytes are unknown, so the sum is
 
 
-@pytest.mark.parametrize("logged", [0, 1, 2])
+@pytest.mark.parametrize("logged", [0, 2])
 def test_a_killed_run_starts_again_with_every_round_once(store: Any, logged: int) -> None:
     record = record_of()
-    play(store.mirror(store.table(record)), record, stopped_after=logged)
-    with store.mirror(store.table(record)) as mirror:
+    play(store.mirror(record), record, stopped_after=logged)
+    with closing(store.mirror(record)) as mirror:
         play(mirror, record, finished=1)
     (run,) = store.runs()
     assert (run.info.status, store.points(run)["bytes/uplink"]) == ("FINISHED", [(1, 100), (2, 300)])
@@ -93,46 +94,37 @@ def test_a_killed_run_starts_again_with_every_round_once(store: Any, logged: int
 
 def test_records_are_brought_in_once_however_often(store: Any) -> None:
     records = [record_of(), record_of(algorithm="fedavg"), record_of(seed=1)]
-    play(store.mirror(store.table(*records)), records[0], stopped_after=1)  # killed
+    play(store.mirror(*records), records[0], stopped_after=1)  # killed
     seen = []
     for _ in range(2):
-        with store.mirror(store.table(*records)) as mirror:
-            mirror.sync([*records, *records])
+        store.sync(*records, *records)
         seen.append({run.info.run_id: (run.to_dictionary(), store.points(run)) for run in store.runs()})
     assert len(seen[0]) == 3
     assert seen[0] == seen[1]
     assert len(store.search("tags.`_kind` = 'table'")) == 1
 
 
-def test_a_call_that_is_interrupted_leaves_a_finished_table_finished(store: Any) -> None:
+def test_a_tables_status_follows_from_its_results_and_not_from_one_call(store: Any) -> None:
     record, other = record_of(), record_of(seed=1)
-    with store.mirror(store.table(record)) as mirror:
-        play(mirror, record)
-    with store.mirror(store.table(record)) as mirror:
-        play(mirror, other, stopped_after=1)
-    assert store.status() == "FINISHED"
-    assert {run.info.status for run in store.runs()} == {"FINISHED", "KILLED"}
-
-
-def test_a_call_that_fails_leaves_a_table_running_while_another_process_computes(store: Any) -> None:
-    record, other = record_of(), record_of(seed=1)
-    computing = store.mirror(store.table(record))
+    computing = store.mirror(record)
     play(computing, record, stopped_after=1)
-    with store.mirror(store.table(record)) as mirror:
+    with closing(store.mirror(record)) as mirror:
         play(mirror, other, stopped_after=1)
         mirror(CellFailed(other.cell, "client 1 has no examples"))
-    assert store.status() == "RUNNING"
+    assert store.status() == "RUNNING"  # another process computes
     assert {run.data.tags.get("failure") for run in store.runs()} == {None, "client 1 has no examples"}
-    with computing:
-        pass
+    computing.close()
     assert store.status() == "FAILED"  # it has no result
-    with store.mirror(store.table(record)) as mirror:
+    with closing(store.mirror(record)) as mirror:
         play(mirror, other, finished=1)
     assert store.status() == "FINISHED"
+    with closing(store.mirror(record)) as mirror:
+        play(mirror, record, stopped_after=1)
+    assert (store.status(), {run.info.status for run in store.runs()}) == ("FINISHED", {"FINISHED", "KILLED"})
 
 
 def test_nothing_is_shown_before_there_is_a_result(store: Any) -> None:
-    with store.mirror(store.table(record_of())) as mirror:
+    with closing(store.mirror(record_of())) as mirror:
         assert store.search() == []
         play(mirror, record_of(), stopped_after=1)
         assert not [name for name in store.experiment.tags if name.startswith(PREFIX)]
@@ -147,7 +139,7 @@ def test_nothing_is_shown_before_there_is_a_result(store: Any) -> None:
     assert curves == f"{address}-curves&compareRunsMode=CHART&workflowType=machine_learning"
 
 
-def first_row(store: Any, key: str) -> Any:
+def first_row(store: Store, key: str) -> Any:
     """The first row of a view, with its columns' filter and order as MLflow's pages read them."""
     view = json.loads(store.experiment.tags[PREFIX + key])
     state = json.loads(view["state"])
@@ -158,20 +150,15 @@ def first_row(store: Any, key: str) -> Any:
 def test_a_changed_run_has_its_own_table_and_the_first_row_of_each_view_is_its_winner(store: Any) -> None:
     better, worse, central = record_of(0.3), record_of(0.25, algorithm="fedavg"), record_of(0.9, algorithm="central")
     changed = [record_of(0.15, codec="fp32"), record_of(0.18, codec="fp32", algorithm="fedavg")]
-    with store.mirror(store.table(worse, better, central)) as mirror:
-        mirror.sync([worse, better, central])
-    own = {"id": "t-changed-1", "name": "t @ lite, codec=fp32", "changes": "codec=fp32"}
-    with store.mirror(store.table(*changed, **own)) as mirror:
-        mirror.sync(changed)
+    store.sync(worse, better, central)
+    store.sync(*changed, id="t-changed-1", name="t @ lite, codec=fp32", changes="codec=fp32")
     assert first_row(store, "t-mrpc").data.metrics["score"] == 0.3
     assert first_row(store, "t-changed-1-mrpc").data.metrics["score"] == 0.18
-    assert [run.data.tags["changes"] for run in store.search("tags.`table` = 't @ lite, codec=fp32'")] == [
-        "codec=fp32"
-    ] * 3  # the table's run and the two below it
+    tags = [run.data.tags["changes"] for run in store.search("tags.`table` = 't @ lite, codec=fp32'")]
+    assert tags == ["codec=fp32"] * 3  # the table's run and the two below it
     curves = json.loads(json.loads(store.experiment.tags[f"{PREFIX}t-mrpc-curves"])["state"])
-    assert (curves["compareRunCharts"][0]["metricKey"], curves["groupBy"]["groupByKeys"][0]["groupByData"]) == (
-        *("test/f1", "method"),
-    )
+    assert curves["compareRunCharts"][0]["metricKey"] == "test/f1"
+    assert curves["groupBy"]["groupByKeys"][0]["groupByData"] == "method"
 
 
 def test_each_clients_scores_and_a_confusion_matrix(tmp_path: Path) -> None:
@@ -190,15 +177,12 @@ def test_each_clients_scores_and_a_confusion_matrix(tmp_path: Path) -> None:
 # ---- outages ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def down() -> str:
+@pytest.mark.slow
+def test_a_server_that_is_down_is_warned_about_once_and_the_run_goes_on(store: Any) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        return f"http://me:secret@127.0.0.1:{server.getsockname()[1]}"
-
-
-def test_a_server_that_is_down_is_said_once_and_the_run_goes_on(store: Any, down: str) -> None:
+        down = f"http://me:secret@127.0.0.1:{server.getsockname()[1]}"
     record, started = record_of(), time.monotonic()
-    with store.mirror(store.table(record), down) as mirror:
+    with closing(store.mirror(record, uri=down)) as mirror:
         play(mirror, record)
         mirror.log_report([store.folder / "table.md"])
     assert time.monotonic() - started < SECONDS_OF_AN_OUTAGE
@@ -213,7 +197,7 @@ def test_a_store_that_fails_midway_is_caught_up_later(store: Any, monkeypatch: p
         raise ConnectionError("the store is gone")
 
     record = record_of()
-    mirror = store.mirror(store.table(record))
+    mirror = store.mirror(record)
     play(mirror, record, stopped_after=1)
     with monkeypatch.context() as patch:
         patch.setattr(MlflowClient, "log_batch", gone)
@@ -222,24 +206,29 @@ def test_a_store_that_fails_midway_is_caught_up_later(store: Any, monkeypatch: p
     (warning,) = store.warnings
     assert "(the store is gone)" in warning
     store.warnings.clear()
-    with store.mirror(store.table(record)) as mirror:
-        mirror.sync([record])
+    store.sync(record)
     (run,) = store.runs()
     assert store.points(run)["bytes/uplink"] == [(1, 100), (2, 300)]
 
 
-def test_a_deleted_experiment_is_restored_by_the_command_that_is_named(store: Any) -> None:
-    def sync(record: RunResult) -> None:
-        with store.mirror(store.table(record)) as mirror:
-            mirror.sync([record])
-
-    sync(record_of())
-    number = store.experiment.experiment_id
-    store.client.delete_experiment(number)
-    sync(record_of(seed=1))
+@pytest.mark.parametrize(
+    ("uri", "reason"),
+    [
+        ("foo://me:secret@somewhere", "foo://"),
+        ("http://:5000", "http://:5000"),
+        ("sqlite:///{folder}", "unable to open database file"),
+        ("sqlite:///{folder}/text.db", "not a database"),
+    ],
+)
+def test_an_unusable_store_is_warned_about_once(
+    uri: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text.db").write_text("words\n" * 1000)
+    store = Store(tmp_path, "paper")
+    with closing(store.mirror(uri=uri.format(folder=tmp_path))) as mirror:
+        play(mirror, record_of())
     (warning,) = store.warnings
-    assert f"python -m mlflow experiments restore --experiment-id {number}" in warning
-    store.warnings.clear()
-    store.client.restore_experiment(number)
-    sync(record_of(seed=1))
-    assert {run.data.tags["seed"] for run in store.runs()} == {"0", "1"}
+    assert reason in warning
+    assert "secret" not in warning
+    assert capfd.readouterr() == ("", "")
