@@ -12,14 +12,17 @@ from typing import Any
 
 import optuna
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from optuna.samplers import GridSampler
 
 from benchmarks.cli.arguments import build_parser
 from benchmarks.cli.main import main
-from benchmarks.cli.select import Selection, selection
-from benchmarks.cli.sweep import commands
+from benchmarks.cli.select import selection
 from benchmarks.errors import UserError
 from benchmarks.experiment import Column
 from benchmarks.fedsplitbert import table3
+from benchmarks.measures import metric
 from benchmarks.registry import columns_of, rows_of, scale_of
 from benchmarks.results import RunResult, read_results
 from benchmarks.run_config import RunConfig
@@ -28,7 +31,7 @@ from benchmarks.running.events import CellFailed, CellFinished, CellPruned, Cell
 from benchmarks.running.run_options import RunOptions
 from benchmarks.sweeps import results
 from benchmarks.sweeps.plan import Tuning
-from benchmarks.sweeps.results import keep, result_of
+from benchmarks.sweeps.results import choose, importances, keep, result_of
 from benchmarks.sweeps.study import in_order, journal, load_study, trials_of
 from benchmarks.sweeps.trials import Trials
 from benchmarks.sweeps.tuning import Range, Space, read_sweep
@@ -117,7 +120,7 @@ def test_optuna_prunes_what_is_not_in_the_best_quarter_so_far(tmp_path: Path, ru
     assert 0 < len(kept) < 8
     assert [event.rounds for event in told if isinstance(event, CellPruned)] == [1] * (8 - len(kept))
     found = ended(tmp_path, tuning)
-    assert [one["values"][RATE] for one in found] == sorted(rates)
+    assert [one["values"][RATE] for one in found] == order
     assert {one["values"][RATE] for one in found if one.get("given_up_after") == 1} == set(rates) - set(kept)
     for one in found:
         assert one["mean"] == one["values"][RATE]
@@ -178,22 +181,6 @@ def test_a_failed_trial_stays_open_and_an_undefined_one_has_failed(tmp_path: Pat
     assert runs.begun.count(0.2) == 1
 
 
-def test_trials_that_the_first_sweeps_pruned_are_read_from_the_records_of_their_rungs(
-    tmp_path: Path, runs: Runs
-) -> None:
-    tuning = tuned({RATE: (0.1,)})
-    Trials([tuning], RunOptions(tmp_path))
-    study = load_study(journal(tmp_path), "study", ())
-    optuna.trial.Trial(study, study.trials[0]._trial_id).report(0.7, 2)
-    study.tell(0, state=optuna.trial.TrialState.PRUNED)
-    (cell,) = tuning.cells({RATE: 0.1})
-    stopped = dataclasses.replace(cell, training=dataclasses.replace(cell.training, stop=2))
-    runs.record(stopped, [SimpleNamespace(scores={"test": {"f1": 0.7}}, up_bytes=30)])
-    (found,) = ended(tmp_path, tuning)
-    assert (found["given_up_after"], found["scores"], found["uplink_bytes"]) == (2, [0.7], 30)
-    assert sweep(tmp_path, tuning) == []
-
-
 def test_a_smaller_budget_takes_the_first_points_and_further_values_extend_the_study(
     tmp_path: Path, runs: Runs
 ) -> None:
@@ -203,11 +190,7 @@ def test_a_smaller_budget_takes_the_first_points_and_further_values_extend_the_s
     wider = tuned({RATE: (*order[:1], 0.4)})
     sweep(tmp_path, wider)
     assert runs.begun == [*order[:2], 0.4]
-    assert [one["values"][RATE] for one in ended(tmp_path, wider)] == [
-        order[0],
-        0.4,
-        order[1],
-    ]
+    assert [one["values"][RATE] for one in ended(tmp_path, wider)] == [*order[:2], 0.4]
 
 
 def test_tpe_draws_the_same_points_whatever_was_stopped_when(tmp_path: Path, runs: Runs) -> None:
@@ -233,12 +216,9 @@ def test_whole_numbers_may_be_drawn_twice_and_count(tmp_path: Path, runs: Runs) 
 
 def test_lists_and_choices_come_back_from_the_journal_as_they_are(tmp_path: Path) -> None:
     space = {"options.x": ([1, 2], [3]), "training.padding": (None, "a", True)}
-    tuning = tuned(space)
     for _ in range(2):  # the second as another process does
-        study = Trials([tuning], RunOptions(tmp_path)).studies["study"]
-    expected = [{"options.x": x, "training.padding": y} for x in ([1, 2], [3]) for y in (None, "a", True)]
-    assert list(trials_of(study, tuning).values()) == expected
-    assert [trial.params for trial in study.trials] == in_order(space)
+        study = Trials([tuned(space)], RunOptions(tmp_path)).studies["study"]
+    assert list(trials_of(study, tuned(space)).values()) == in_order(space) == [one.params for one in study.trials]
 
 
 def test_a_perplexity_is_minimised_and_the_study_names_metric_and_choice(tmp_path: Path, runs: Runs) -> None:
@@ -265,6 +245,63 @@ def test_a_damaged_journal_is_named_and_kept(tmp_path: Path, text: str) -> None:
     with pytest.raises(UserError, match=f"{path}: expected Optuna's journal, found a damaged one"):
         journal(tmp_path)
     assert path.read_text(encoding="utf-8") == text
+
+
+# ---- choices -------------------------------------------------------------------------------------------------------
+
+
+def test_grids_are_tried_in_the_order_of_optunas_grid_sampler() -> None:
+    space = {RATE: (1e-3, 2e-3, 4e-3), LAYER: (0, 6, 12), "a": ("x", "y")}
+    expected = GridSampler(space, seed=0)
+    names = expected._param_names
+    assert [tuple(point[name] for name in names) for point in in_order(space)] == expected._all_grids
+
+
+def trial_of(number: int, score: float | None, sent: int) -> dict[str, Any]:
+    return {"number": number, "settings": {"x": number}, "mean": score, "uplink_bytes": sent}
+
+
+@given(st.lists(st.tuples(st.sampled_from([None, 0.5, 0.7]), st.integers(0, 3)), max_size=8), st.integers(0, 8))
+def test_a_tie_is_won_by_the_definitions_own_value_or_else_by_the_fewest_bytes(
+    trials: list[tuple[float | None, int]], default: int
+) -> None:
+    best, equals, why = choose([trial_of(n, *one) for n, one in enumerate(trials)], metric("f1"), {"x": default})
+    scores = [score for score, _ in trials if score is not None]
+    if not scores:
+        assert (best, equals) == (None, [])
+        return
+    ties = [n for n, (score, _) in enumerate(trials) if score == max(scores)]
+    assert [one["number"] for one in equals] == ties
+    exchanging = [n for n in ties if trials[n][1]]
+    if len(ties) == 1:
+        expected, reason = ties[0], ""
+    elif default in ties:
+        expected, reason = default, "own setting"
+    elif exchanging:
+        expected, reason = min(exchanging, key=lambda n: trials[n][1]), "fewest uplink bytes"
+    else:
+        expected, reason = ties[0], "none exchanges"
+    assert best is not None
+    assert best["number"] == expected
+    assert reason in why
+    assert bool(why) == (len(ties) > 1)
+
+
+def test_importances_name_the_field_that_decides_the_score() -> None:
+    points = [({"c": c, "rate": rate}, c + rate) for c in (0, 4, 8, 12) for rate in (1e-3, 2e-3, 4e-3)]
+    shares = importances(points)
+    assert shares["c"] > 0.95
+    assert sum(shares.values()) == pytest.approx(1)
+    assert importances([({"c": c, "rate": 1}, 0.5) for c in range(9)]) == {}
+
+
+def test_the_front_of_score_and_bytes_is_optunas(tmp_path: Path, runs: Runs) -> None:
+    runs.scores = lambda rate: (0.5,) if rate == 0.1 else (0.7,) * round(10 * rate)
+    tuning = dataclasses.replace(tuned({RATE: (0.1, 0.2, 0.3)}), pareto=True)
+    sweep(tmp_path, tuning)
+    result = result_of(tuning, RunOptions(tmp_path))
+    front = [one["values"][RATE] for one in result["trials"] if one["number"] in result["front"]]
+    assert sorted(front) == [0.1, 0.2]  # 10 bytes; 20 bytes and a better score; 30 bytes for the same score
 
 
 # ---- a whole sweep -------------------------------------------------------------------------------------------------
