@@ -1,6 +1,6 @@
 """`import`: records computed elsewhere are taken in under their names, inside the results folder and nowhere else.
 
-What their cells answered comes with them.
+Their predictions come with them.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ import pytest
 
 from benchmarks.cli import report
 from benchmarks.cli.main import main
-from benchmarks.predictions import Predictions, read_predictions, write_predictions
+from benchmarks.predictions import write_predictions
 from benchmarks.results import CHECKSUM, checksum, read_result, read_results
-from benchmarks.run_config import RunConfig, digest
-from benchmarks.tracking import default_tracking_uri
-from benchmarks.tracking.store import connect
+from benchmarks.run_config import digest
+from benchmarks.tracking.store import connect, default_tracking_uri
 
 Refusal = Callable[..., str]
 
@@ -36,47 +35,32 @@ def forged(value: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def record(finished_results: Path) -> dict[str, Any]:
-    (path,) = (finished_results / "records").glob("*.json")
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+def given_folder(finished_results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a record and its predictions; MLflow is left out."""
+    monkeypatch.setattr(report, "_with_records", lambda *_: [])
+    return Path(shutil.copytree(finished_results / "records", tmp_path / "given"))
 
 
-def test_a_record_of_another_cell_is_taken_in(record: dict[str, Any], tmp_path: Path) -> None:
-    given = tmp_path / "given"
-    given.mkdir()
-    value = forged(record, seed=7)
-    (given / "any name.json").write_text(json.dumps(value), encoding="utf-8")
-    assert main(["import", str(given), "--results-dir", str(tmp_path / "results")]) == 0
-    (kept,) = (tmp_path / "results" / "records").iterdir()
-    assert kept.name == f"demo-mrpc-fedsplitbert-s7-{value['cell_id']}.json"
-
-
-NAMES = ["../../outside", "{here}/outside", "in/side", "..", "", "a\x00b", "x" * 300, 0.5, 10**300]
+def import_from(folder: Path, results: Path) -> int:
+    return main(["import", str(folder), "--results-dir", str(results)])
 
 
 @pytest.mark.parametrize("field", ["scale", "task", "algorithm", "seed"])
-@pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
+@pytest.mark.parametrize("name", ["../../outside", "{here}/outside", "..", "", "a\x00b", "x" * 300, 0.5, 10**300])
 def test_a_name_that_leads_elsewhere_is_refused_and_nothing_is_written(
-    field: str, name: Any, record: dict[str, Any], refusal: Refusal, tmp_path: Path
+    field: str, name: Any, given_folder: Path, refusal: Refusal, tmp_path: Path
 ) -> None:
-    given = tmp_path / "given"
-    given.mkdir()
+    (path,) = given_folder.glob("*.json")
     name = name.format(here=tmp_path) if isinstance(name, str) else name
-    (given / "a.json").write_text(json.dumps(forged(record, seed=7)), encoding="utf-8")
-    (given / "b.json").write_text(json.dumps(forged(record, **{field: name})), encoding="utf-8")
-    message = refusal(["import", str(given), "--results-dir", str(tmp_path / "some" / "results")])
-    assert f"{given / 'b.json'}: expected a record of a finished cell" in message
+    record = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(forged(record, seed=7)), encoding="utf-8")
+    (given_folder / "z.json").write_text(json.dumps(forged(record, **{field: name})), encoding="utf-8")
+    before = sorted(path for path in tmp_path.rglob("*") if path.is_file())
+    message = refusal(["import", str(given_folder), "--results-dir", str(tmp_path / "some" / "results")])
+    assert f"{given_folder / 'z.json'}: expected a record of a finished cell" in message
     assert f"{field}: expected a " in message
     assert repr(name)[:20] in message
-    assert "move it away" in message
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert sorted(files) == [given / "a.json", given / "b.json"]
-
-
-def test_no_cell_has_such_a_name(record: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"task: expected a name of at most 64 .*, found '\.\./mrpc'"):
-        RunConfig.from_json({**record["cell"], "task": "../mrpc"})
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == before
 
 
 @pytest.mark.slow
@@ -86,7 +70,7 @@ def test_import_fills_mlflow_and_a_second_time_changes_nothing(tmp_path: Path) -
     committed = Path(report.__file__).parents[1] / "fedsplitbert" / "records"
     shutil.copy(min(committed.glob("lite-mrpc-fedavg-s0-*.json")), given)
     for _ in range(2):
-        assert main(["import", str(given), "--results-dir", str(results)]) == 0
+        assert import_from(given, results) == 0
         client = connect(default_tracking_uri(results))
         (experiment,) = [found for found in client.search_experiments() if found.name != "Default"]
         runs = client.search_runs([experiment.experiment_id], "tags.`_kind` = 'run'")
@@ -97,50 +81,25 @@ def test_import_fills_mlflow_and_a_second_time_changes_nothing(tmp_path: Path) -
     assert len(list(artifacts)) == len(seen[0][1]) > 0
 
 
-# ---- what a record's cell answered comes along ---------------------------------------------------------------------
-
-
-@pytest.fixture
-def given_folder(finished_results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A record with its predictions; MLflow is not told of them."""
-    monkeypatch.setattr(report, "_with_records", lambda *_: [])
-    return Path(shutil.copytree(finished_results / "records", tmp_path / "given"))
-
-
-def taken_in(folder: Path, results: Path) -> int:
-    return main(["import", str(folder), "--results-dir", str(results)])
-
-
-def test_import_brings_the_file_along_twice_without_harm(
-    given_folder: Path, tmp_path: Path, contents: Callable[[Path], dict[str, bytes]]
+def test_predictions_come_along_at_once_or_later(
+    given_folder: Path, tmp_path: Path, contents: Callable[[Path], dict[str, bytes]], capsys: Any
 ) -> None:
-    results = tmp_path / "results"
-    for _ in range(2):
-        assert taken_in(given_folder, results) == 0
-        assert contents(results / "records") == contents(given_folder)
-    (record,) = read_results(results / "records")
-    assert all(isinstance(own, Predictions) for own in read_predictions(results / "records", record).values())
-
-
-def test_a_record_without_its_file_is_taken_in_and_named_and_the_file_may_come_later(
-    given_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    results = tmp_path / "results"
-    (path,) = given_folder.glob("*.safetensors.xz")
+    results, (path,) = tmp_path / "results", given_folder.glob("*.safetensors.xz")
     content = path.read_bytes()
     path.unlink()
-    assert taken_in(given_folder, results) == 0
+    assert import_from(given_folder, results) == 0
     (record,) = read_results(results / "records")
     out = capsys.readouterr().out
     assert f"without the predictions beside them, which were not found in {given_folder}: {record.file_name}" in out
     path.write_bytes(content)
-    assert taken_in(given_folder, results) == 0
-    assert "without the predictions" not in capsys.readouterr().out
-    assert (results / "records" / path.name).read_bytes() == content
+    for _ in range(2):
+        assert import_from(given_folder, results) == 0
+        assert "without the predictions" not in capsys.readouterr().out
+        assert contents(results / "records") == contents(given_folder)
 
 
-def test_a_damaged_file_is_refused_and_nothing_is_taken_in(
-    given_folder: Path, tmp_path: Path, refusal: Callable[[list[str]], str]
+def test_damaged_predictions_are_refused_and_nothing_is_taken_in(
+    given_folder: Path, tmp_path: Path, refusal: Refusal
 ) -> None:
     (path,) = given_folder.glob("*.safetensors.xz")
     path.write_bytes(path.read_bytes()[:-1])
@@ -149,23 +108,18 @@ def test_a_damaged_file_is_refused_and_nothing_is_taken_in(
     assert not list((tmp_path / "results").rglob("*.*"))
 
 
-def test_import_leaves_what_another_run_of_the_cell_answered(given_folder: Path, tmp_path: Path) -> None:
-    """As on another machine: the record that is there stays, and so does its file."""
+def test_a_record_that_is_there_stays_with_its_predictions(
+    given_folder: Path, tmp_path: Path, contents: Callable[[Path], dict[str, bytes]]
+) -> None:
+    """Another machine's run of the same cell has other predictions."""
     results = tmp_path / "results"
-    assert taken_in(given_folder, results) == 0
-    kept = {path.name: path.read_bytes() for path in (results / "records").iterdir()}
+    assert import_from(given_folder, results) == 0
+    kept = contents(results / "records")
     (path,) = given_folder.glob("*.json")
     record = read_result(path)
     other = b"of another machine"
     value = replace(record, predictions={"sha256": hashlib.sha256(other).hexdigest()}).to_json()
     path.write_text(json.dumps({**value, CHECKSUM: checksum(value)}))
     write_predictions(given_folder, record, other)
-    assert taken_in(given_folder, results) == 0
-    assert {path.name: path.read_bytes() for path in (results / "records").iterdir()} == kept
-
-
-def test_a_report_needs_no_predictions(finished_results: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(finished_results / "records", tmp_path / "given"))
-    next(folder.glob("*.safetensors.xz")).unlink()
-    words = ["report", "fedsplitbert-table3", "--records", str(folder)]
-    assert main([*words, "--results-dir", str(tmp_path / "results"), "--set", "training.rounds=1"]) == 0
+    assert import_from(given_folder, results) == 0
+    assert contents(results / "records") == kept
