@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -13,36 +12,19 @@ from rich.table import Table
 
 from benchmarks.cli.output import warn
 from benchmarks.cli.progress import ProgressDisplay
-from benchmarks.cli.run import summary
 from benchmarks.cli.select import Selection, selection, settings, sweep_file
 from benchmarks.cli.sweep_files import Result, measure, names_of, shown, write_sweeps
 from benchmarks.cli.tracked import open_mirror
 from benchmarks.errors import UserError
-from benchmarks.experiment import Column, Row
-from benchmarks.run_config import RunConfig
+from benchmarks.results import RunResult
 from benchmarks.running.events import CellFailed, CellFinished, Event
 from benchmarks.running.run_options import RunOptions
 from benchmarks.sweeps.plan import Tuning
 from benchmarks.sweeps.results import keep, result_of
 from benchmarks.sweeps.space import planned, read_space, spaces
-from benchmarks.sweeps.trials import Trials
+from benchmarks.sweeps.study import TunedStudy
+from benchmarks.sweeps.trials import run_trials
 from benchmarks.sweeps.tuning import read_sweep
-
-
-@dataclass(frozen=True)
-class SweepSelection(Selection):
-    """The trials of a part of a benchmark, each as a row."""
-
-    trials: Sequence[tuple[Row, Column, RunConfig]] = ()
-
-    @property
-    def title(self) -> str:
-        """Benchmark, scale and that it is a sweep: fedsplitbert-table3 @ lite sweep."""
-        return f"{super().title} sweep"
-
-    def cells(self) -> list[tuple[Row, Column, RunConfig]]:
-        """The cells of the trials."""
-        return list(self.trials)
 
 
 def sweep_command(args: argparse.Namespace) -> int:
@@ -54,14 +36,13 @@ def sweep_command(args: argparse.Namespace) -> int:
     rows = [row for row in chosen.rows if row in [tuning.row for tuning in tunings]]
     if left := [row.name for row in chosen.rows if row not in rows]:
         print(f"Left out, with nothing of their own to tune: {', '.join(left)}.")
-    sweep = SweepSelection(chosen.benchmark, chosen.scale, rows, chosen.columns, tunings[0].seeds)
     adopted = chosen.benchmark.search(chosen.scale).chosen if args.adopt else None
-    results, problem, files = _run(sweep, tunings, made, not args.no_tracking, path, adopted)
-    _print_sweep(sweep, results)
+    results, problem, files = _run(chosen, tunings, made, not args.no_tracking, path, adopted)
+    _print_sweep(chosen, results)
     print(f"Written to {' and '.join(map(str, filter(None, (path, adopted))))}. The table with the best values:")
     print(*commands(args), sep="\n")
     print(f"Of every sweep of {chosen.title} so far:", *files, sep="\n  ")
-    if undecided := [" · ".join(names_of(result, sweep.benchmark)) for result in results if result["best"] is None]:
+    if undecided := [" · ".join(names_of(result, chosen.benchmark)) for result in results if result["best"] is None]:
         raise UserError(f"nothing to choose from for {', '.join(undecided)}: {problem or 'every score is undefined'}")
     if problem:
         warn(problem)
@@ -102,12 +83,12 @@ def _planned(chosen: Selection, args: argparse.Namespace) -> tuple[list[Tuning],
 
 
 def _run(
-    sweep: SweepSelection, tunings: Sequence[Tuning], made: RunOptions, tracks: bool, path: Path, adopted: Path | None
+    chosen: Selection, tunings: Sequence[Tuning], made: RunOptions, tracks: bool, path: Path, adopted: Path | None
 ) -> tuple[Sequence[Result], str, Sequence[Path]]:
     """Run what is left of a sweep and write its files; UserError if no trial could be run.
 
     Args:
-        sweep: The part of the benchmark.
+        chosen: The part of the benchmark.
         tunings: What is tried.
         made: Where results are.
         tracks: Whether MLflow shows the trials, once all have ended.
@@ -117,51 +98,56 @@ def _run(
     Returns:
         The outcome of the trials, the problems, and the tables and pictures of all sweeps of the benchmark.
     """
-    failures, records = list[CellFailed](), []
-    trials = Trials(tunings, made)
-    with ProgressDisplay(sweep.title, trials.left(), trials.names) as display:
+    reasons, records, names = dict[str, list[str]](), list[RunResult](), dict[str, str]()
+    studies = [TunedStudy(tuning, made.results_dir) for tuning in tunings]
+    left = [cell for study in studies for values in study.left() for cell in study.tuning.cells(values)]
+    with ProgressDisplay(f"{chosen.title} sweep", left, names) as display:
 
         def hear(event: Event) -> None:
             display(event)
             if isinstance(event, CellFailed):
-                failures.append(event)
+                reasons.setdefault(event.message, []).append(names[event.cell.spec_id])
             elif isinstance(event, CellFinished):
                 records.append(event.record)
 
-        trials.run(hear)
-    sweep = replace(sweep, trials=trials.cells())
-    cells = list({cell.spec_id: cell for _, _, cell in sweep.trials}.values())
-    problem = summary(failures, cells, sweep) if failures else ""
+        run_trials(studies, made, hear, names)
+    problem = "\n".join(f"{reason} ({'; '.join(failed)})" for reason, failed in reasons.items())
     results = [result_of(tuning, made) for tuning in tunings]
     if not any(trial["scores"] for result in results for trial in result["trials"]):
         raise UserError(problem)
     keep(tunings, results, made, path, adopted)
-    folder = made.results_dir / "reports" / sweep.benchmark.id / sweep.scale.id / "sweep"
-    files = write_sweeps(read_sweep(path), sweep.benchmark, sweep.scale, folder)
+    folder = made.results_dir / "reports" / chosen.benchmark.id / chosen.scale.id / "sweep"
+    files = write_sweeps(read_sweep(path), chosen.benchmark, chosen.scale, folder)
     if tracks:
-        with open_mirror(sweep, made, warn) as mirror:
+        trials = [
+            (study.tuning.named(values), study.tuning.column, cell)
+            for study in studies
+            for values in study.trials().values()
+            for cell in study.tuning.cells(values)
+        ]
+        with open_mirror(chosen, made, warn, trials) as mirror:
             mirror.sync(records)
             mirror.log_report(files)
     return results, problem, files
 
 
-def _print_sweep(sweep: SweepSelection, results: Sequence[Result]) -> None:
+def _print_sweep(chosen: Selection, results: Sequence[Result]) -> None:
     """Every value with its validation score, the best one marked, with all that equal it."""
-    table = Table(title=f"{sweep.title}: scores {results[0]['score'].partition(' ')[2]}")
+    table = Table(title=f"{chosen.title} sweep: scores {results[0]['score'].partition(' ')[2]}")
     for heading in ("Task", "Method", "Tried", "Score", "sd", "n", "Uplink", ""):
         table.add_column(heading, justify="right" if heading in ("Score", "sd", "n", "Uplink") else "left")
     for result in results:
-        task, method = names_of(result, sweep.benchmark)
+        task, method = names_of(result, chosen.benchmark)
         for trial in result["trials"]:
             style = "bold" if trial["number"] in result["ties"] else None
-            entries = shown(trial, result, sweep.benchmark, sweep.scale)
+            entries = shown(trial, result, chosen.benchmark, chosen.scale)
             table.add_row(f"{task} ({measure(result)})", method, *entries, style=style)
         table.add_section()
     Console(width=max(Console().width, 118)).print(table)
     for result in results:
         if result["tie"]:
-            taken = shown(result["best"], result, sweep.benchmark, sweep.scale)[0]
-            place, equals = " · ".join(names_of(result, sweep.benchmark)), len(result["ties"])
+            taken = shown(result["best"], result, chosen.benchmark, chosen.scale)[0]
+            place, equals = " · ".join(names_of(result, chosen.benchmark)), len(result["ties"])
             print(f"{place}: {equals} trials tie; taken: {taken} ({result['tie']}).")
 
 

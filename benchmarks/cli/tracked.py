@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from itertools import product
 
@@ -22,27 +22,32 @@ from reports.evidence.records import request_for
 from reports.pages.text import row_name
 from reports.views.reproduced import is_comparable
 
+Cells = Sequence[tuple[Row, Column, RunConfig]]
 
-def open_mirror(chosen: Selection, made: RunOptions, warn: Callable[[str], None]) -> closing:
-    """A context with the listener that shows a selection in MLflow: a run for its table, and one below it a cell."""
+
+def open_mirror(chosen: Selection, made: RunOptions, warn: Callable[[str], None], trials: Cells = ()) -> closing:
+    """A context with the listener that shows a selection in MLflow: a run for its table, and one below it a cell.
+
+    trials: of a sweep, each as a row; empty for a table.
+    """
     from benchmarks.tracking.mirror import Mirror  # loads MLflow, which takes seconds
 
-    uri, table = default_tracking_uri(made.results_dir), tracked_table(chosen, made)
+    uri, table = default_tracking_uri(made.results_dir), tracked_table(chosen, made, trials)
     return closing(Mirror(uri, made.results_dir, chosen.benchmark.paper.id, table, warn))
 
 
-def tracked_table(chosen: Selection, made: RunOptions) -> Table:
-    """The whole table of which a selection is a part; of a sweep, its trials."""
+def tracked_table(chosen: Selection, made: RunOptions, trials: Cells = ()) -> Table:
+    """The whole table of which a selection is a part, or the trials of a sweep."""
 
     def may_be_compared(record: RunResult) -> bool:
         return record.cell.holdout == "test" and is_comparable(chosen.scale, [record])
 
     benchmark, scale, paper = chosen.benchmark, chosen.scale, chosen.benchmark.paper
     rows, columns = benchmark.rows_at(scale), benchmark.columns_at(scale)
-    is_sweep = chosen.title.endswith(" sweep")
+    title = f"{chosen.title} sweep" if trials else chosen.title
     changes = "; ".join(text.removeprefix("changed: ") for text in scale.changes)
-    slug = re.sub(r"[^a-z0-9]+", "-", chosen.title.lower())
-    command, label = _command(chosen, made, is_sweep), benchmark.label(scale, columns)
+    slug = re.sub(r"[^a-z0-9]+", "-", title.lower())
+    command, label = _command(chosen, made, bool(trials)), benchmark.label(scale, columns)
     convention = (
         f"Communication cost in the paper: {paper.bytes_convention}. Here `bytes/uplink`, `bytes/downlink` and MB are "
         "sums over rounds and clients, with all earlier runs from which a run begins; `_stage` leaves these out. "
@@ -50,15 +55,15 @@ def tracked_table(chosen: Selection, made: RunOptions) -> Table:
     )
     return Table(
         id=f"{slug}-changed-{digest(scale.label, 8)}" if changes else slug,
-        name=f"{chosen.title}, {changes}" if changes else chosen.title,
+        name=f"{title}, {changes}" if changes else title,
         changes=changes,
         title=f"{paper.name}, {benchmark.place}: {benchmark.title}. Scale {scale.id}: {label}.",
         paper=f"{paper.name}: {paper.citation}. {convention}",
         scores={column.task: column.averaged for column in columns},
-        places=0 if is_sweep else len(rows) * len(columns),
+        places=0 if trials else len(rows) * len(columns),
         has_methods=any(row.printed for row in rows),
         command=shlex.join(command),
-        cells=_cells(chosen, command, is_sweep),
+        cells=_cells(chosen, command, trials),
         is_comparable=may_be_compared,
     )
 
@@ -75,24 +80,24 @@ def _command(chosen: Selection, made: RunOptions, is_sweep: bool) -> list[str]:
     return [*words, *(["--lenient"] if made.lenient else [])]
 
 
-def _cells(chosen: Selection, command: list[str], is_sweep: bool) -> dict[str, TableCell]:
+def _cells(chosen: Selection, command: list[str], trials: Cells) -> dict[str, TableCell]:
     """definition_id of a run -> how the table shows it: all runs of the table, whatever part of it is chosen."""
     benchmark, scale = chosen.benchmark, chosen.scale
-    places: dict[str, list[tuple[Row, Column, RunConfig]]] = {}
-    for row, column, cell in chosen.cells() if is_sweep else ():
-        places.setdefault(cell.definition_id, []).append((row, column, cell))
+    cells = list(trials)
     every = product(benchmark.rows_at(scale), benchmark.columns_at(scale), chosen.seeds)
-    for row, column, seed in () if is_sweep else every:
+    for row, column, seed in () if trials else every:
         with suppress(UserError):  # settings that other methods do not have
-            cell = benchmark.cell(row, column, scale, seed)
-            places.setdefault(cell.definition_id, []).append((row, column, cell))
+            cells.append((row, column, benchmark.cell(row, column, scale, seed)))
+    places: dict[str, list[tuple[Row, Column, RunConfig]]] = {}
+    for place in cells:
+        places.setdefault(place[-1].definition_id, []).append(place)
     published = _published(chosen)
-    cells = {}
+    shown = {}
     for definition_id, entries in places.items():
         rows, (first, column, cell) = [row for row, _, _ in entries], entries[0]
-        of_run = [] if is_sweep else ["--methods", first.id, "--tasks", column.task, "--seed", str(cell.seed)]
+        of_run = [] if trials else ["--methods", first.id, "--tasks", column.task, "--seed", str(cell.seed)]
         values = (published.get((row.id, column.task, column.averaged)) for row in rows)
-        cells[definition_id] = TableCell(
+        shown[definition_id] = TableCell(
             rows=tuple(dict.fromkeys(row.id for row in rows)),
             method=" / ".join(dict.fromkeys(map(row_name, rows))),
             score=column.averaged,
@@ -100,7 +105,7 @@ def _cells(chosen: Selection, command: list[str], is_sweep: bool) -> dict[str, T
             is_reference=not any(row.printed for row in rows),
             command=shlex.join([*command, *of_run]),
         )
-    return cells
+    return shown
 
 
 def _published(chosen: Selection) -> dict[tuple[str, str, str], float]:

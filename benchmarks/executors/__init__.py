@@ -93,34 +93,37 @@ def run_jobs(executor: Executor, jobs: Iterable[Job], sink: Sink, at_once: int =
     Yields:
         Each job with its end.
     """
-    jobs, room, wait = iter(jobs), min(executor.room, at_once or executor.room), False
-    again, taken, pending = deque[Job](), list[tuple[Job, CellWaits]](), dict[Future[End], Job]()
-    deaths: Counter[str] = Counter()
+    taken: list[tuple[Job, CellWaits]] = []
+    for job, end in _computed(executor, iter(jobs), sink, at_once or executor.room, wait=False):
+        if isinstance(end, CellWaits):
+            taken.append((job, end))
+        else:
+            yield job, end
+    for _, waits in taken:
+        sink(waits)
+    yield from _computed(executor, iter([job for job, _ in taken]), sink, executor.room, wait=True)
+
+
+def _computed(executor: Executor, jobs: Iterator[Job], sink: Sink, room: int, wait: bool) -> Iterator[tuple[Job, End]]:
+    again, pending, deaths = deque[Job](), dict[Future[End], Job](), Counter[str]()
     while True:
         left = iter(lambda: again.popleft() if again else next(jobs, None), None)
-        if batch := list(islice(left, room - len(pending))):
+        if batch := list(islice(left, min(room, executor.room) - len(pending))):
             pending.update(zip(executor.submit(batch, wait), batch, strict=True))
+        if not pending:
+            return
         ended = [future for future in pending if future.done()]
         for event in executor.events():  # asked later: whatever an ended job has sent is among them
             sink(event)
         for future in ended:
             job = pending.pop(future)
             end = _end(job, future, deaths)
-            if isinstance(end, CellWaits):
-                taken.append((job, end))
-            elif end is None:
+            if end is None:
                 again.append(job)
             else:
                 yield job, end
-        if pending and not ended:
+        if not ended:
             time.sleep(executor.poll_seconds)
-        elif not (pending or again or ended):
-            if not taken:
-                return
-            for job, waits in taken:
-                sink(waits)
-                again.append(job)
-            taken, wait = [], True
 
 
 def _end(job: Job, future: Future[End], deaths: Counter[str]) -> End | None:

@@ -20,7 +20,7 @@ from benchmarks.run_config import JSON, RunConfig
 from benchmarks.running.found import cell_id_of, finished_result
 from benchmarks.running.run_options import RunOptions
 from benchmarks.sweeps.plan import Tuning, scored_at, settings_of
-from benchmarks.sweeps.study import ORDER_SEED, journal, study_of, trials_of, values_of
+from benchmarks.sweeps.study import ORDER_SEED, TunedStudy, values_of
 from benchmarks.sweeps.trials import mean_of, uplink_of
 from benchmarks.sweeps.tuning import Range, Values, read_sweep
 from fedsim.locks import held
@@ -62,10 +62,10 @@ def whole(trials: Sequence[Trial]) -> list[Trial]:
 
 def result_of(tuning: Tuning, settings: RunOptions) -> dict[str, JSON]:
     """A study as the sweep's file has it: this sweep's trials, and those that earlier ones finished."""
-    study = study_of(tuning, journal(settings.results_dir))
-    frozen = study.get_trials(deepcopy=False)
+    study = TunedStudy(tuning, settings.results_dir)
+    frozen = study.frozen()
     ended = [trial for trial in frozen if trial.state in (TrialState.COMPLETE, TrialState.PRUNED)]
-    numbers = trials_of(study, tuning)
+    numbers = study.trials()
     numbers |= {trial.number: values_of(trial, tuning.space) for trial in ended if trial.number not in numbers}
     trials = [_trial(tuning, frozen[number], numbers[number], settings) for number in sorted(numbers)]
     default = tuning.cells({})[0]
@@ -85,7 +85,7 @@ def result_of(tuning: Tuning, settings: RunOptions) -> dict[str, JSON]:
         "best": best,
         "ties": [trial["number"] for trial in ties],
         "tie": reason,
-        "front": [trial.number for trial in study.best_trials] if tuning.pareto else None,
+        "front": [trial.number for trial in study.study.best_trials] if tuning.pareto else None,
         "importances": importances([(trial["values"], trial["mean"]) for trial in whole(trials)]),
     }
 
@@ -160,9 +160,8 @@ def keep(
             kept = {(e["task"], e["method"], e.get("study", "") if place == path else ""): e for e in entries}
             value = {"benchmark": of[0], "scale": of[1], "tunings": [kept[key] for key in sorted(kept)]}
             write_text(place, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-    storage = journal(settings.results_dir)
     for tuning, result in zip(tunings, results, strict=True):
-        study = study_of(tuning, storage)
+        study = TunedStudy(tuning, settings.results_dir).study
         for name in ("best_trial", *["adopted_trial"] * bool(adopted)):
             if result["best"] and study.user_attrs.get(name) != result["best"]["number"]:
                 study.set_user_attr(name, result["best"]["number"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,10 @@ from benchmarks.errors import UserError
 from benchmarks.run_config import JSON
 from benchmarks.sweeps.plan import Tuning
 from benchmarks.sweeps.tuning import KEPT, Range, Space, Values
+from fedsim.locks import held
 
 ORDER_SEED = 0  # of the order in which a grid's points are tried
-
 optuna.logging.set_verbosity(optuna.logging.WARNING)
-warnings.filterwarnings("ignore", "Choices for a categorical distribution")  # lists and groups of options are some too
 
 
 def journal(results_dir: Path) -> JournalStorage:
@@ -34,8 +32,6 @@ def journal(results_dir: Path) -> JournalStorage:
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         return JournalStorage(JournalFileBackend(str(path)))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be used as Optuna's journal ({error.strerror}). Move it away.") from None
     except Exception as error:  # noqa: BLE001 - whatever Optuna makes of a line that it did not write
         raise UserError(
             f"{path}: expected Optuna's journal, found a damaged one ({type(error).__name__}: {error}). "
@@ -49,48 +45,71 @@ def load_study(storage: JournalStorage, name: str, rungs: Sequence[int]) -> optu
     return optuna.load_study(study_name=name, storage=storage, pruner=pruner)
 
 
-def study_of(tuning: Tuning, storage: JournalStorage) -> optuna.Study:
-    """The study of a method on a task, which is created if there is none yet."""
-    with suppress(KeyError):
-        return load_study(storage, tuning.study, tuning.rungs)
-    directions = ["maximize" if tuning.metric.higher_is_better else "minimize", *["minimize"] * tuning.pareto]
-    study = optuna.create_study(storage=storage, study_name=tuning.study, directions=directions, load_if_exists=True)
-    with warnings.catch_warnings(action="ignore"):  # it is experimental
-        study.set_metric_names([tuning.column.averaged.partition("/")[2], *["uplink bytes"] * tuning.pareto])
-    return load_study(storage, tuning.study, tuning.rungs)
+class TunedStudy:
+    """The study of a tuning, which is created if necessary, with the tuning's trials. They are open until they end."""
 
+    def __init__(self, tuning: Tuning, results_dir: Path) -> None:
+        self.tuning, self._lock = tuning, results_dir / "locks" / "sweeps.lock"
+        storage = journal(results_dir)
+        try:
+            self.study = load_study(storage, tuning.study, tuning.rungs)
+        except KeyError:
+            directions = ["maximize" if tuning.metric.higher_is_better else "minimize", *["minimize"] * tuning.pareto]
+            study = optuna.create_study(
+                storage=storage, study_name=tuning.study, directions=directions, load_if_exists=True
+            )
+            with warnings.catch_warnings(action="ignore"):  # it is experimental
+                study.set_metric_names([tuning.column.averaged.partition("/")[2], *["uplink bytes"] * tuning.pareto])
+            self.study = load_study(storage, tuning.study, tuning.rungs)
+        if tuning.is_grid:
+            with held(self._lock):
+                self._add_grid()
 
-def trials_of(study: optuna.Study, tuning: Tuning) -> dict[int, Values]:
-    """A sweep's trials in the study, by number: in the order of the grid's points, or as they were drawn."""
-    trials = study.get_trials(deepcopy=False)
-    if tuning.is_grid:
-        points = in_order(tuning.space)[: tuning.budget]
-        return {trial.number: point for point in points for trial in trials if trial.params == point}
-    drawn = [trial for trial in trials if _is_in(trial, tuning.space)][: tuning.budget]
-    return {trial.number: values_of(trial, tuning.space) for trial in drawn}
+    def frozen(self) -> list[FrozenTrial]:
+        """All trials of the study, also those of other sweeps."""
+        return self.study.get_trials(deepcopy=False)
 
+    def trials(self) -> dict[int, Values]:
+        """The tuning's trials by number: in the order of the grid's points, or as they were drawn."""
+        trials, space = self.frozen(), self.tuning.space
+        if self.tuning.is_grid:
+            points = in_order(space)[: self.tuning.budget]
+            return {trial.number: point for point in points for trial in trials if trial.params == point}
+        drawn = [trial for trial in trials if _is_in(trial, space)][: self.tuning.budget]
+        return {trial.number: values_of(trial, space) for trial in drawn}
 
-def add_grid(study: optuna.Study, tuning: Tuning) -> None:
-    """Add the missing points of a sweep's grid to the study, open for any process that computes them."""
-    tried = [trial.params for trial in study.get_trials(deepcopy=False)]
-    distributions = {name: _distribution(values) for name, values in tuning.space.items()}
-    for point in in_order(tuning.space)[: tuning.budget]:
-        if point not in tried:
-            study.add_trial(create_trial(state=TrialState.RUNNING, params=dict(point), distributions=distributions))
+    def open(self) -> dict[int, Values]:
+        """The trials that nobody has finished."""
+        states = [trial.state for trial in self.frozen()]
+        return {number: values for number, values in self.trials().items() if states[number] == TrialState.RUNNING}
 
+    def left(self) -> list[Values]:
+        """The values of the open trials, and empty ones for each trial that is still to be drawn."""
+        return [*self.open().values(), *[{}] * (self.tuning.budget - len(self.trials()))]
 
-def draw(study: optuna.Study, space: Space) -> None:
-    """Add a trial that TPE draws from the trials so far; its seed is their number."""
-    study.sampler = TPESampler(seed=len(study.get_trials(deepcopy=False)), constant_liar=True)
-    study.ask({name: _distribution(values) for name, values in space.items()})
+    def draw(self) -> bool:
+        """Have TPE draw a trial from the trials so far, seeded by their number; False if the budget is spent."""
+        with held(self._lock):
+            is_left = not self.tuning.is_grid and len(self.trials()) < self.tuning.budget
+            if is_left:
+                self.study.sampler = TPESampler(seed=len(self.frozen()), constant_liar=True)
+                self.study.ask(_distributions(self.tuning.space))
+        return is_left
+
+    def _add_grid(self) -> None:
+        tried, distributions = [trial.params for trial in self.frozen()], _distributions(self.tuning.space)
+        for point in in_order(self.tuning.space)[: self.tuning.budget]:
+            if point not in tried:
+                trial = create_trial(state=TrialState.RUNNING, params=dict(point), distributions=distributions)
+                self.study.add_trial(trial)
 
 
 def in_order(space: Space) -> list[Values]:
     """A grid's points in a seeded order: that of Optuna's own grid sampler, which cannot extend a study."""
     listed: Mapping[str, Any] = dict(sorted(space.items()))
-    points = list(itertools.product(*listed.values()))
+    points = [dict(zip(listed, values, strict=True)) for values in itertools.product(*listed.values())]
     np.random.RandomState(ORDER_SEED).shuffle(points)  # type: ignore[arg-type]
-    return [{name: dict(zip(listed, point, strict=True))[name] for name in space} for point in points]
+    return [{name: point[name] for name in space} for point in points]
 
 
 def values_of(trial: FrozenTrial, space: Space) -> Values:
@@ -102,13 +121,16 @@ def values_of(trial: FrozenTrial, space: Space) -> Values:
     return values
 
 
-def _distribution(values: Sequence[JSON] | Range) -> BaseDistribution:
-    if not isinstance(values, Range):
-        with warnings.catch_warnings(action="ignore"):  # as above
-            return CategoricalDistribution([value for place, value in enumerate(values) if value not in values[:place]])
-    if values.whole:
-        return IntDistribution(int(values.low), int(values.high), log=values.log)
-    return FloatDistribution(float(values.low), float(values.high), log=values.log)
+def _distributions(space: Space) -> dict[str, BaseDistribution]:
+    def distribution(values: Sequence[JSON] | Range) -> BaseDistribution:
+        if not isinstance(values, Range):
+            with warnings.catch_warnings(action="ignore"):  # lists and groups of options are choices too
+                return CategoricalDistribution(list(values))
+        if values.whole:
+            return IntDistribution(int(values.low), int(values.high), log=values.log)
+        return FloatDistribution(float(values.low), float(values.high), log=values.log)
+
+    return {name: distribution(values) for name, values in space.items()}
 
 
 def _is_in(trial: FrozenTrial, space: Space) -> bool:

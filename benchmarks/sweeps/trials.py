@@ -11,16 +11,14 @@ from optuna.trial import TrialState
 
 from benchmarks.executors import executor_for, run_jobs
 from benchmarks.executors.jobs import Job
-from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
 from benchmarks.results import POOLED, RoundRecord, RunResult
 from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellPruned, CellStarted, Event, RoundFinished, Sink
 from benchmarks.running.run_options import RunOptions
 from benchmarks.sweeps.plan import Tuning, scored_at
-from benchmarks.sweeps.study import add_grid, draw, journal, load_study, study_of, trials_of
+from benchmarks.sweeps.study import TunedStudy, journal, load_study
 from benchmarks.sweeps.tuning import KEPT, Values
-from fedsim.locks import held
 
 
 class _PrunedError(Exception):
@@ -112,78 +110,34 @@ class _Rungs:
         return values[-1] if scored_at(self._job.cell) == "last" else metric(name).best(values)
 
 
-class Trials:
-    """The trials of a sweep in their studies. names: spec_id -> how people call the cell."""
+def run_trials(studies: Sequence[TunedStudy], settings: RunOptions, sink: Sink, names: dict[str, str]) -> None:
+    """Run the open trials, as many side by side as there are workers; the studies keep their scores.
 
-    def __init__(self, tunings: Sequence[Tuning], settings: RunOptions) -> None:
-        self.tunings, self.settings = tunings, settings
-        self.names: dict[str, str] = {}
-        storage = journal(settings.results_dir)
-        self.studies = {tuning.study: study_of(tuning, storage) for tuning in tunings}
-        with held(settings.results_dir / "locks" / "sweeps.lock"):
-            for tuning in tunings:
-                if tuning.is_grid:
-                    add_grid(self.studies[tuning.study], tuning)
+    Args:
+        studies: The studies.
+        settings: Where results are, and which executor runs the trials.
+        sink: Receives each event as it happens.
+        names: Receives what people call the cells that begin: spec_id -> name.
+    """
 
-    def cells(self) -> list[tuple[Row, Column, RunConfig]]:
-        """The cells of all trials so far, each with its row and column."""
-        return [
-            (tuning.named(values), tuning.column, cell)
-            for tuning in self.tunings
-            for values in trials_of(self.studies[tuning.study], tuning).values()
-            for cell in tuning.cells(values)
-        ]
-
-    def left(self) -> list[RunConfig]:
-        """The cells of open trials, and those of the default settings for trials that are still to be drawn."""
-        cells: list[RunConfig] = []
-        for tuning in self.tunings:
-            undrawn = tuning.budget - len(trials_of(self.studies[tuning.study], tuning))
-            for values in [*self._open(tuning).values(), *[{}] * undrawn]:
-                cells += tuning.cells(values)
-        return cells
-
-    def run(self, sink: Sink) -> None:
-        """Run what is left, as many trials side by side as there are workers; the studies keep the scores."""
-        at_once = 0 if all(tuning.is_grid for tuning in self.tunings) else self.settings.workers
-        with executor_for(self.settings, sink, len(self.left())) as executor:
-            for _, end in run_jobs(executor, self._jobs(), sink, at_once):
-                sink(end)
-
-    def _jobs(self) -> Iterator[TrialJob]:
-        """Each open trial once; those of TPE are drawn when they are asked for."""
-        for tuning in self.tunings:
+    def jobs() -> Iterator[TrialJob]:
+        for study in studies:
             given: set[int] = set()
-            while True:
-                left = {number: values for number, values in self._open(tuning).items() if number not in given}
-                if not left and not tuning.is_grid and self._draw(tuning):
-                    continue
-                if not left:
-                    break
-                number = min(left)
-                given.add(number)
-                yield self._job(tuning, number, left[number])
+            while (left := {*study.open()} - given) or study.draw():
+                for number in sorted(left)[:1]:
+                    given.add(number)
+                    yield job(study.tuning, number, study.trials()[number])
 
-    def _open(self, tuning: Tuning) -> dict[int, Values]:
-        """The trials that nobody has finished."""
-        study = self.studies[tuning.study]
-        trials, numbers = study.get_trials(deepcopy=False), trials_of(study, tuning)
-        return {number: values for number, values in numbers.items() if trials[number].state == TrialState.RUNNING}
-
-    def _draw(self, tuning: Tuning) -> bool:
-        """Draw a trial, unless the budget is spent."""
-        study = self.studies[tuning.study]
-        with held(self.settings.results_dir / "locks" / "sweeps.lock"):
-            is_left = len(trials_of(study, tuning)) < tuning.budget
-            if is_left:
-                draw(study, tuning.space)
-        return is_left
-
-    def _job(self, tuning: Tuning, number: int, values: Values) -> TrialJob:
+    def job(tuning: Tuning, number: int, values: Values) -> TrialJob:
         cells, name = tuning.cells(values), f"{tuning.column.name} · {tuning.named(values).name}"
-        self.names |= {cell.spec_id: f"{name} · seed {cell.seed}" for cell in cells}
+        names.update({cell.spec_id: f"{name} · seed {cell.seed}" for cell in cells})
         keeps = tuning.benchmark.keeps_weights
         return TrialJob(cells[0], keeps, False, cells, tuning.study, number, tuning.column.averaged, tuning.rungs)
+
+    at_once = 0 if all(study.tuning.is_grid for study in studies) else settings.workers
+    with executor_for(settings, sink, sum(len(study.left()) for study in studies)) as executor:
+        for _, end in run_jobs(executor, jobs(), sink, at_once):
+            sink(end)
 
 
 def mean_of(scores: Sequence[float | None]) -> float | None:

@@ -16,37 +16,38 @@ from reports.pages.plots import finish, mark, panels_of, say_not_run, tidy
 
 LAYER, RATE = "options.critical_layer", "training.learning_rate"
 Result = Mapping[str, Any]  # a study as the sweep's file has it
-Trial = Mapping[str, Any]
-Draw = Callable[[Axes, Result], None]
 
 
 def figures(results: Sequence[Result], benchmark: Benchmark, scale: Scale) -> dict[str, Callable[[], Figure]]:
-    """The pictures that these studies have, by name: a panel a study."""
+    """The pictures of studies, by name: a panel a study."""
     heading, about = heading_of(results, benchmark, scale), f"Validation data, {seeds_of(results)}."
-    draws: dict[str, tuple[Sequence[Result], Draw, str, str]] = {
-        "history": (results, _history, "trial", "Line: the best so far. Hollow: pruned, by an early score."),
+    pruned = "pruned, by an early score"
+    joint = [result for result in results if len(result["grid"]) > 1]
+    fronts = [result for result in results if result["front"] is not None]
+    pictures: dict[str, tuple[Sequence[Result], Callable[[Axes, Result, Benchmark], None], str, str]] = {
+        "history": (results, _history, "trial", f"Line: the best so far. Hollow: {pruned}."),
         "heatmap": (
-            [result for result in results if len(result["grid"]) > 1],
-            partial(_heatmap, benchmark=benchmark),
+            joint,
+            _heatmap,
             "",
-            "Of further fields the best. Bold: the best, and what equals it. In brackets: pruned, by an early score.",
+            f"At each place the best. Bold: the best of all. In brackets: {pruned}.",
         ),
         "front": (
-            [result for result in results if result["front"] is not None],
+            fronts,
             _front,
             "uplink, MB",
-            "Uplink: all clients and rounds, mean over seeds. Line: none is as good in both and better in one.",
+            "Line: none is as good in both and better in one. Mean over seeds.",
         ),
     }
     return {
         name: partial(_figure, studies, benchmark, heading, draw, xlabel, f"{about} {caption}")
-        for name, (studies, draw, xlabel, caption) in draws.items()
+        for name, (studies, draw, xlabel, caption) in pictures.items()
         if studies
     }
 
 
 def heading_of(results: Sequence[Result], benchmark: Benchmark, scale: Scale) -> str:
-    """What stands above studies: whose they are, and on which data and encoders, by task where these differ."""
+    """The heading above studies: their table, and their data and encoders, by task if these differ."""
     tasks = {result["task"] for result in results}
     label = benchmark.label(scale, [column for column in benchmark.columns if column.task in tasks])
     return f"{benchmark.paper.name}, {benchmark.place}, sweep · scale {scale.id}: {label}"
@@ -59,7 +60,7 @@ def seeds_of(results: Sequence[Result]) -> str:
 
 
 def _figure(
-    results: Sequence[Result], benchmark: Benchmark, heading: str, draw: Draw, xlabel: str, caption: str
+    results: Sequence[Result], benchmark: Benchmark, heading: str, draw: Callable, xlabel: str, caption: str
 ) -> Figure:
     names = {column.task: column.name for column in benchmark.columns} | {row.id: row.name for row in benchmark.rows}
     figure, panels = panels_of(len(results), 3, (3.6, 3.0), xlabel, 5.2, 1.2)
@@ -70,79 +71,73 @@ def _figure(
         axes.set_title(" · ".join(str(names.get(name, name)) for name in place) + study, fontsize=9)
         axes.set_ylabel(by.label + (f" [{by.unit}]" if by.unit else ""), fontsize=8)
         axes.tick_params(labelsize=7.5)
-        draw(axes, result)
+        draw(axes, result, benchmark)
+        tidy(axes, grid="both")
         if not axes.has_data():
             say_not_run(axes)
     return finish(figure, heading, [], caption)
 
 
-def _scored(result: Result, whole: bool) -> list[Trial]:
-    """Trials with a score, in the order of their numbers: the whole ones, or those that were pruned."""
-    trials = [trial for trial in result["trials"] if trial["mean"] is not None]
-    return sorted((t for t in trials if ("given_up_after" in t) is not whole), key=lambda trial: trial["number"])
+def _scored(result: Result) -> list[tuple[Any, float, bool]]:
+    """The trials with a score, by number: the trial, its score in the metric's unit, and whether it was pruned."""
+    trials = sorted(result["trials"], key=lambda trial: trial["number"])
+    shown = metric(result["metric"]).shown
+    return [(t, shown(t["mean"]), "given_up_after" in t) for t in trials if t["mean"] is not None]
 
 
-Points = Sequence[tuple[float, float]]
-
-
-def _points(axes: Axes, points: Points, line: Points = (), **style: Any) -> None:
-    for x, y in points:
-        axes.plot([x], [y], linestyle="none", markersize=5, **{**mark(0), **style})
-    axes.step([x for x, _ in line], [y for _, y in line], where="post", color="0.4", linewidth=1)
-    tidy(axes, grid="both")
-
-
-def _history(axes: Axes, result: Result) -> None:
-    by = metric(result["metric"])
-    whole, pruned = ([(t["number"], by.shown(t["mean"])) for t in _scored(result, kind)] for kind in (True, False))
-    best = [by.best([y for _, y in whole[: place + 1]]) or 0.0 for place in range(len(whole))]
-    _points(axes, pruned, markerfacecolor="white")
-    _points(axes, whole, [(x, y) for (x, _), y in zip(whole, best, strict=True)])
+def _history(axes: Axes, result: Result, _: Benchmark) -> None:
+    numbers, best = list[int](), list[float]()
+    for trial, score, is_pruned in _scored(result):
+        axes.plot([trial["number"]], [score], markersize=5, **mark(0), **({"mfc": "white"} if is_pruned else {}))
+        if not is_pruned:
+            numbers.append(trial["number"])
+            best.append(metric(result["metric"]).best([score, *best[-1:]]) or 0.0)
+    axes.step(numbers, best, where="post", color="0.4", linewidth=1)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def _front(axes: Axes, result: Result) -> None:
-    by, ahead = metric(result["metric"]), result["front"]
-    points = [(t["number"] in ahead, (t["uplink_bytes"] / 1e6, by.shown(t["mean"]))) for t in _scored(result, True)]
-    first = sorted(point for is_ahead, point in points if is_ahead)
-    _points(axes, [point for is_ahead, point in points if not is_ahead], color="0.5", marker=".")
-    _points(axes, first, first)
+def _front(axes: Axes, result: Result, _: Benchmark) -> None:
+    front = []
+    for trial, score, is_pruned in _scored(result):
+        point = trial["uplink_bytes"] / 1e6, score
+        is_ahead = trial["number"] in result["front"]
+        front += [point] if is_ahead else []
+        if not is_pruned:
+            axes.plot(*([value] for value in point), **(mark(0) if is_ahead else {"color": "0.5", "marker": "."}))
+    if front:
+        axes.step(*zip(*sorted(front), strict=True), where="post", color="0.4", linewidth=1)
 
 
 def _heatmap(axes: Axes, result: Result, benchmark: Benchmark) -> None:
     """Scores over two fields, the better, the brighter; of several trials at a place the best whole one."""
-    by, grid = metric(result["metric"]), result["grid"]
-    names = sorted(grid, key=lambda name: (name != RATE, name != LAYER, name))[:2]  # across and down
-    values = {name: _in_order([trial["values"][name] for trial in result["trials"]]) for name in names}
-    shown: dict[Any, Trial] = {}  # by place
-    for kind in (False, True):
-        for trial in sorted(_scored(result, kind), key=lambda trial: by.sign * trial["mean"]):
-            found = [trial["values"][name] for name in names]
-            is_range = [isinstance(grid[name], Mapping) for name in names]
-            place = (v if r else values[n].index(v) for n, v, r in zip(names, found, is_range, strict=True))
-            shown[tuple(place)] = trial
-    for (x, y), trial in shown.items():
+    by = metric(result["metric"])
+    across, down = sorted(result["grid"], key=lambda name: (name != RATE, name != LAYER, name))[:2]
+    xs, ys = (_axis(axes, which, name, result, benchmark) for which, name in (("x", across), ("y", down)))
+    shown = {}  # the last one at a place is the best
+    for trial, score, is_pruned in sorted(_scored(result), key=lambda entry: (not entry[2], by.sign * entry[1])):
+        shown[xs(trial["values"][across]), ys(trial["values"][down])] = trial, score, is_pruned
+    for place, (trial, score, is_pruned) in shown.items():
         weight = "bold" if trial["number"] in result["ties"] else "normal"
-        text = f"{by.shown(trial['mean']):.1f}"
-        text = f"({text})" if "given_up_after" in trial else text
-        axes.annotate(text, (x, y), (0, 5), textcoords="offset points", ha="center", fontsize=7, fontweight=weight)
+        text = f"({score:.1f})" if is_pruned else f"{score:.1f}"
+        axes.annotate(text, place, (0, 5), textcoords="offset points", ha="center", fontsize=7, fontweight=weight)
     if shown:
-        across, down = zip(*shown, strict=True)
-        colours = [by.sign * trial["mean"] for trial in shown.values()]
-        axes.scatter(across, down, c=colours, cmap="viridis", marker="s", s=60)
+        colours = [by.sign * score for _, score, _ in shown.values()]
+        axes.scatter(*zip(*shown, strict=True), c=colours, cmap="viridis", marker="s", s=60)
     axes.margins(0.2)
-    tidy(axes, grid="both")
-    axis: Any = (axes.set_xlabel, axes.set_xticks, axes.set_xscale), (axes.set_ylabel, axes.set_yticks, axes.set_yscale)
-    for name, (label, ticks, scaled) in zip(names, axis, strict=True):
-        unit = benchmark.units.get(name)
-        label(f"{unit.name}, of {unit.of}" if unit else name.rpartition(".")[2].replace("_", " "), fontsize=8)
-        if isinstance(grid[name], Mapping):
-            scaled("log" if grid[name]["log"] else "linear")
-        else:
-            ticks(range(len(values[name])), [f"{v:.3g}" if isinstance(v, float) else str(v) for v in values[name]])
 
 
-def _in_order(values: Sequence[Any]) -> list[Any]:
-    """Each value once: numbers by size, and others as they come."""
-    once = [value for place, value in enumerate(values) if value not in values[:place]]
-    return sorted(once) if all(isinstance(value, int | float) for value in once) else once
+def _axis(axes: Axes, which: str, name: str, result: Result, benchmark: Benchmark) -> Callable[[Any], float]:
+    """Label an axis with a field and its values; gives the place of a value."""
+    unit, within = benchmark.units.get(name), result["grid"][name]
+    label = f"{unit.name}, of {unit.of}" if unit else name.rpartition(".")[2].replace("_", " ")
+    getattr(axes, f"set_{which}label")(label, fontsize=8)
+    if isinstance(within, Mapping):
+        getattr(axes, f"set_{which}scale")("log" if within["log"] else "linear")
+        return float
+    values = [trial["values"][name] for trial in result["trials"]]
+    values = [value for place, value in enumerate(values) if value not in values[:place]]
+    if all(isinstance(value, int | float) for value in values):
+        values.sort()
+    texts = [f"{value:.3g}" if isinstance(value, float) else str(value) for value in values]
+    getattr(axes, f"set_{which}ticks")(range(len(values)), texts)
+    return values.index

@@ -32,8 +32,8 @@ from benchmarks.running.run_options import RunOptions
 from benchmarks.sweeps import results
 from benchmarks.sweeps.plan import Tuning
 from benchmarks.sweeps.results import choose, importances, keep, result_of
-from benchmarks.sweeps.study import in_order, journal, load_study, trials_of
-from benchmarks.sweeps.trials import Trials
+from benchmarks.sweeps.study import TunedStudy, in_order, journal, load_study
+from benchmarks.sweeps.trials import run_trials
 from benchmarks.sweeps.tuning import Range, Space, read_sweep
 from fedsim.locks import TakenError
 
@@ -97,7 +97,7 @@ def ended(folder: Path, tuning: Tuning) -> list[dict[str, Any]]:
 
 def sweep(folder: Path, tuning: Tuning) -> list[Event]:
     told: list[Event] = []
-    Trials([tuning], RunOptions(folder)).run(told.append)
+    run_trials([TunedStudy(tuning, folder)], RunOptions(folder), told.append, {})
     return told
 
 
@@ -200,7 +200,7 @@ def test_tpe_draws_the_same_points_whatever_was_stopped_when(tmp_path: Path, run
     def drawn(folder: Path, *budgets: int) -> list[Mapping[str, Any]]:
         for budget in budgets:
             sweep(folder, dataclasses.replace(tuning, trials=budget))
-        return list(trials_of(load_study(journal(folder), "study", ()), tuning).values())
+        return list(TunedStudy(tuning, folder).trials().values())
 
     points = drawn(tmp_path / "one", 12)
     assert points == drawn(tmp_path / "other", 4, 5, 12)
@@ -217,14 +217,14 @@ def test_whole_numbers_may_be_drawn_twice_and_count(tmp_path: Path, runs: Runs) 
 def test_lists_and_choices_come_back_from_the_journal_as_they_are(tmp_path: Path) -> None:
     space = {"options.x": ([1, 2], [3]), "training.padding": (None, "a", True)}
     for _ in range(2):  # the second as another process does
-        study = Trials([tuned(space)], RunOptions(tmp_path)).studies["study"]
-    assert list(trials_of(study, tuned(space)).values()) == in_order(space) == [one.params for one in study.trials]
+        study = TunedStudy(tuned(space), tmp_path)
+    assert list(study.trials().values()) == in_order(space) == [one.params for one in study.frozen()]
 
 
 def test_a_perplexity_is_minimised_and_the_study_names_metric_and_choice(tmp_path: Path, runs: Runs) -> None:
     column = Column("mrpc", "Texts", ("test/perplexity",), "test/perplexity")
     tuning = tuned({RATE: (0.1, 0.2)}, column=column)
-    study = Trials([tuning], RunOptions(tmp_path)).studies["study"]
+    study = TunedStudy(tuning, tmp_path).study
     assert study.metric_names == ["perplexity"]
     assert study.direction == optuna.study.StudyDirection.MINIMIZE
     best = {"number": 9, "values": {RATE: 0.2}, "mean": 2.0}
