@@ -14,6 +14,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.pruners import SuccessiveHalvingPruner
 from optuna.samplers import TPESampler
 from optuna.storages.journal import JournalFileBackend, JournalStorage
+from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from benchmarks.errors import UserError
@@ -54,7 +55,8 @@ class TunedStudy:
         try:
             self.study = load_study(storage, tuning.study, tuning.rungs)
         except KeyError:
-            directions = ["maximize" if tuning.metric.higher_is_better else "minimize", *["minimize"] * tuning.pareto]
+            score = StudyDirection.MAXIMIZE if tuning.metric.higher_is_better else StudyDirection.MINIMIZE
+            directions = [score, *[StudyDirection.MINIMIZE] * tuning.pareto]
             study = optuna.create_study(
                 storage=storage, study_name=tuning.study, directions=directions, load_if_exists=True
             )

@@ -88,7 +88,7 @@ def _scored(result: Result) -> list[tuple[Any, float, bool]]:
 def _history(axes: Axes, result: Result, _: Benchmark) -> None:
     numbers, best = list[int](), list[float]()
     for trial, score, is_pruned in _scored(result):
-        axes.plot([trial["number"]], [score], markersize=5, **mark(0), **({"mfc": "white"} if is_pruned else {}))
+        axes.plot([trial["number"]], [score], **mark(0) | ({"mfc": "white"} if is_pruned else {}))
         if not is_pruned:
             numbers.append(trial["number"])
             best.append(metric(result["metric"]).best([score, *best[-1:]]) or 0.0)
@@ -97,15 +97,13 @@ def _history(axes: Axes, result: Result, _: Benchmark) -> None:
 
 
 def _front(axes: Axes, result: Result, _: Benchmark) -> None:
-    front = []
-    for trial, score, is_pruned in _scored(result):
-        point = trial["uplink_bytes"] / 1e6, score
-        is_ahead = trial["number"] in result["front"]
-        front += [point] if is_ahead else []
-        if not is_pruned:
-            axes.plot(*([value] for value in point), **(mark(0) if is_ahead else {"color": "0.5", "marker": "."}))
-    if front:
-        axes.step(*zip(*sorted(front), strict=True), where="post", color="0.4", linewidth=1)
+    whole = [(trial, score) for trial, score, is_pruned in _scored(result) if not is_pruned]
+    points = [(trial["number"], trial["uplink_bytes"] / 1e6, score) for trial, score in whole]
+    for number, sent, score in points:
+        style: Any = mark(0) if number in result["front"] else {"color": "0.5", "marker": "."}
+        axes.plot([sent], [score], **style)
+    front = sorted((sent, score) for number, sent, score in points if number in result["front"])
+    axes.step([sent for sent, _ in front], [score for _, score in front], where="post", color="0.4", linewidth=1)
 
 
 def _heatmap(axes: Axes, result: Result, benchmark: Benchmark) -> None:
@@ -122,7 +120,7 @@ def _heatmap(axes: Axes, result: Result, benchmark: Benchmark) -> None:
         axes.annotate(text, place, (0, 5), textcoords="offset points", ha="center", fontsize=7, fontweight=weight)
     if shown:
         colours = [by.sign * score for _, score, _ in shown.values()]
-        axes.scatter(*zip(*shown, strict=True), c=colours, cmap="viridis", marker="s", s=60)
+        axes.scatter([x for x, _ in shown], [y for _, y in shown], c=colours, cmap="viridis", marker="s", s=60)
     axes.margins(0.2)
 
 
