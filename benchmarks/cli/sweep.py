@@ -16,11 +16,10 @@ from benchmarks.cli.select import Selection, selection, settings, sweep_file
 from benchmarks.cli.sweep_files import Result, measure, names_of, shown, write_sweeps
 from benchmarks.cli.tracked import open_mirror
 from benchmarks.errors import UserError
-from benchmarks.results import RunResult
-from benchmarks.running.events import CellFailed, CellFinished, Event
+from benchmarks.running.events import CellFailed, Event
 from benchmarks.running.run_options import RunOptions
 from benchmarks.sweeps.plan import Tuning
-from benchmarks.sweeps.results import keep, result_of
+from benchmarks.sweeps.results import finished, keep, result_of
 from benchmarks.sweeps.space import planned, read_space, spaces
 from benchmarks.sweeps.study import TunedStudy
 from benchmarks.sweeps.trials import run_trials
@@ -30,14 +29,14 @@ from benchmarks.sweeps.tuning import read_sweep
 def sweep_command(args: argparse.Namespace) -> int:
     """Try settings on validation data, show and write the outcome, and how to run the table with the best."""
     chosen = selection(args)
-    tunings, made = _planned(chosen, args)
-    path = sweep_file(made.results_dir, chosen)
+    tunings, options = _planned(chosen, args)
+    path = sweep_file(options.results_dir, chosen)
     read_sweep(path)  # a damaged file ends the command before hours of training, not after
     rows = [row for row in chosen.rows if row in [tuning.row for tuning in tunings]]
     if left := [row.name for row in chosen.rows if row not in rows]:
         print(f"Left out, with nothing of their own to tune: {', '.join(left)}.")
     adopted = chosen.benchmark.search(chosen.scale).chosen if args.adopt else None
-    results, problem, files = _run(chosen, tunings, made, not args.no_tracking, path, adopted)
+    results, problem, files = _run(chosen, tunings, options, not args.no_tracking, path, adopted)
     _print_sweep(chosen, results)
     print(f"Written to {' and '.join(map(str, filter(None, (path, adopted))))}. The table with the best values:")
     print(*commands(args), sep="\n")
@@ -77,20 +76,20 @@ def _planned(chosen: Selection, args: argparse.Namespace) -> tuple[list[Tuning],
         Tuning(benchmark, scale, rows[row], columns[task], seeds, space, trials, pareto=args.pareto)
         for (task, row), space in tried.items()
     ]
-    made = settings(args, sum(tuning.budget for tuning in tunings) * len(seeds))
+    options = settings(args, sum(tuning.budget for tuning in tunings) * len(seeds))
     rungs = search.rungs if args.rungs is None else args.rungs
-    return [planned(tuning, rungs, made) for tuning in tunings], made
+    return [planned(tuning, rungs, options) for tuning in tunings], options
 
 
 def _run(
-    chosen: Selection, tunings: Sequence[Tuning], made: RunOptions, tracks: bool, path: Path, adopted: Path | None
+    chosen: Selection, tunings: Sequence[Tuning], options: RunOptions, tracks: bool, path: Path, adopted: Path | None
 ) -> tuple[Sequence[Result], str, Sequence[Path]]:
     """Run what is left of a sweep and write its files; UserError if no trial could be run.
 
     Args:
         chosen: The part of the benchmark.
         tunings: What is tried.
-        made: Where results are.
+        options: Where results are.
         tracks: Whether MLflow shows the trials, once all have ended.
         path: The sweep's file.
         adopted: The file that definitions read, if it is to be written.
@@ -98,8 +97,8 @@ def _run(
     Returns:
         The outcome of the trials, the problems, and the tables and pictures of all sweeps of the benchmark.
     """
-    reasons, records, names = dict[str, list[str]](), list[RunResult](), dict[str, str]()
-    studies = [TunedStudy(tuning, made.results_dir) for tuning in tunings]
+    reasons, names = dict[str, list[str]](), dict[str, str]()
+    studies = [TunedStudy(tuning, options.results_dir) for tuning in tunings]
     left = [cell for study in studies for values in study.left() for cell in study.tuning.cells(values)]
     with ProgressDisplay(f"{chosen.title} sweep", left, names) as display:
 
@@ -107,16 +106,14 @@ def _run(
             display(event)
             if isinstance(event, CellFailed):
                 reasons.setdefault(event.message, []).append(names[event.cell.spec_id])
-            elif isinstance(event, CellFinished):
-                records.append(event.record)
 
-        run_trials(studies, made, hear, names)
+        run_trials(studies, options, hear, names)
     problem = "\n".join(f"{reason} ({'; '.join(failed)})" for reason, failed in reasons.items())
-    results = [result_of(tuning, made) for tuning in tunings]
+    results = [result_of(tuning, options) for tuning in tunings]
     if not any(trial["scores"] for result in results for trial in result["trials"]):
         raise UserError(problem)
-    keep(tunings, results, made, path, adopted)
-    folder = made.results_dir / "reports" / chosen.benchmark.id / chosen.scale.id / "sweep"
+    keep(tunings, results, options, path, adopted)
+    folder = options.results_dir / "reports" / chosen.benchmark.id / chosen.scale.id / "sweep"
     files = write_sweeps(read_sweep(path), chosen.benchmark, chosen.scale, folder)
     if tracks:
         trials = [
@@ -125,8 +122,8 @@ def _run(
             for values in study.trials().values()
             for cell in study.tuning.cells(values)
         ]
-        with open_mirror(chosen, made, warn, trials) as mirror:
-            mirror.sync(records)
+        with open_mirror(chosen, options, warn, trials) as mirror:
+            mirror.sync(record for _, _, cell in trials if (record := finished(cell, options)))
             mirror.log_report(files)
     return results, problem, files
 

@@ -57,10 +57,10 @@ def write_sweeps(results: Sequence[Result], table: Benchmark, scale: Scale, fold
 def sections(ids: Iterable[str], scale: str | None) -> list[str]:
     """The sections of the committed sweeps of these benchmarks, at one scale or at all."""
     folders = [
-        folder_of(table.paper.id) / "sweeps" / table.id / known.id
+        folder_of(table.paper.id) / "sweeps" / table.id / at.id
         for table in map(benchmark, ids)
-        for known in table.scales
-        if scale in (None, known.id)
+        for at in table.scales
+        if scale in (None, at.id)
     ]
     return [read_text(folder / SECTION).strip() for folder in folders if (folder / SECTION).is_file()]
 
@@ -127,14 +127,14 @@ def _section(results: Sequence[Result], table: Benchmark, scale: Scale, pictures
 
 def command(result: Result, table: Benchmark, scale: Scale) -> str:
     """The command that runs a study again."""
-    words = ["--trials", str(result["budget"])]
+    arguments = ["--trials", str(result["budget"])]
     for name, values in result["grid"].items():
         if isinstance(values, Mapping):
-            words += ["--range", f"{name}={values['low']}:{values['high']}{':log' if values['log'] else ''}"]
+            arguments += ["--range", f"{name}={values['low']}:{values['high']}{':log' if values['log'] else ''}"]
         else:
-            words += ["--grid", f"{name}={','.join(map(str, values))}"]
+            arguments += ["--grid", f"{name}={','.join(map(str, values))}"]
     rungs = sorted({trial["given_up_after"] for trial in result["trials"] if "given_up_after" in trial})
-    words += ["--rungs", ",".join(map(str, rungs))] if rungs else []
-    words += ["--pareto"] if result["front"] is not None else []
+    arguments += ["--rungs", ",".join(map(str, rungs))] if rungs else []
+    arguments += ["--pareto"] if result["front"] is not None else []
     named = f"SCALE={scale.id} TASKS={result['task']} METHODS={result['method']} DATA_DIR=/data"
-    return f"make sweep-{table.id} {named} \\\n  ARGS={shlex.quote(shlex.join(words))}"
+    return f"make sweep-{table.id} {named} \\\n  ARGS={shlex.quote(shlex.join(arguments))}"

@@ -25,18 +25,18 @@ from reports.views.reproduced import is_comparable
 Cells = Sequence[tuple[Row, Column, RunConfig]]
 
 
-def open_mirror(chosen: Selection, made: RunOptions, warn: Callable[[str], None], trials: Cells = ()) -> closing:
+def open_mirror(chosen: Selection, options: RunOptions, warn: Callable[[str], None], trials: Cells = ()) -> closing:
     """A context with the listener that shows a selection in MLflow: a run for its table, and one below it a cell.
 
     trials: of a sweep, each as a row; empty for a table.
     """
     from benchmarks.tracking.mirror import Mirror  # loads MLflow, which takes seconds
 
-    uri, table = default_tracking_uri(made.results_dir), tracked_table(chosen, made, trials)
-    return closing(Mirror(uri, made.results_dir, chosen.benchmark.paper.id, table, warn))
+    uri, table = default_tracking_uri(options.results_dir), tracked_table(chosen, options, trials)
+    return closing(Mirror(uri, options.results_dir, chosen.benchmark.paper.id, table, warn))
 
 
-def tracked_table(chosen: Selection, made: RunOptions, trials: Cells = ()) -> Table:
+def tracked_table(chosen: Selection, options: RunOptions, trials: Cells = ()) -> Table:
     """The whole table of which a selection is a part, or the trials of a sweep."""
 
     def may_be_compared(record: RunResult) -> bool:
@@ -47,7 +47,7 @@ def tracked_table(chosen: Selection, made: RunOptions, trials: Cells = ()) -> Ta
     title = f"{chosen.title} sweep" if trials else chosen.title
     changes = "; ".join(text.removeprefix("changed: ") for text in scale.changes)
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower())
-    command, label = _command(chosen, made, bool(trials)), benchmark.label(scale, columns)
+    command, label = _command(chosen, options, bool(trials)), benchmark.label(scale, columns)
     convention = (
         f"Communication cost in the paper: {paper.bytes_convention}. Here `bytes/uplink`, `bytes/downlink` and MB are "
         "sums over rounds and clients, with all earlier runs from which a run begins; `_stage` leaves these out. "
@@ -68,16 +68,16 @@ def tracked_table(chosen: Selection, made: RunOptions, trials: Cells = ()) -> Ta
     )
 
 
-def _command(chosen: Selection, made: RunOptions, is_sweep: bool) -> list[str]:
+def _command(chosen: Selection, options: RunOptions, is_sweep: bool) -> list[str]:
     """The arguments of the command that repeats a table, or a sweep of it."""
-    words = ["python", "-m", "benchmarks", "sweep" if is_sweep else "run", chosen.benchmark.id]
-    words += ["--scale", chosen.scale.id]
+    arguments = ["python", "-m", "benchmarks", "sweep" if is_sweep else "run", chosen.benchmark.id]
+    arguments += ["--scale", chosen.scale.id]
     for name, value in chosen.benchmark.overrides:
-        words += ["--set", f"{name}={value if isinstance(value, str) else canonical_json(value)}"]
-    words += ["--from-sweep"] if any("by a sweep" in text for text in chosen.scale.changes) else []
-    words += ["--backbone", made.backbone] if made.backbone else []
-    words += ["--data-dir", str(made.data_dir)] if made.data_dir else []
-    return [*words, *(["--lenient"] if made.lenient else [])]
+        arguments += ["--set", f"{name}={value if isinstance(value, str) else canonical_json(value)}"]
+    arguments += ["--from-sweep"] if any("by a sweep" in text for text in chosen.scale.changes) else []
+    arguments += ["--backbone", options.backbone] if options.backbone else []
+    arguments += ["--data-dir", str(options.data_dir)] if options.data_dir else []
+    return [*arguments, *(["--lenient"] if options.lenient else [])]
 
 
 def _cells(chosen: Selection, command: list[str], trials: Cells) -> dict[str, TableCell]:

@@ -7,12 +7,13 @@ import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import optuna
-from optuna.distributions import CategoricalDistribution, FloatDistribution
-from optuna.trial import FrozenTrial, TrialState, create_trial
+from optuna.importance import get_param_importances
+from optuna.trial import FrozenTrial, TrialState
 
 from benchmarks.measures import Metric
 from benchmarks.results import RunResult, write_text
@@ -86,7 +87,7 @@ def result_of(tuning: Tuning, settings: RunOptions) -> dict[str, JSON]:
         "ties": [trial["number"] for trial in ties],
         "tie": reason,
         "front": [trial.number for trial in study.study.best_trials] if tuning.pareto else None,
-        "importances": importances([(trial["values"], trial["mean"]) for trial in whole(trials)]),
+        "importances": importances(study.study) if len(tuning.space) > 1 else {},
     }
 
 
@@ -121,25 +122,15 @@ def finished(cell: RunConfig, settings: RunOptions) -> RunResult | None:
     return finished_result(cell, cell_id_of(cell, settings), settings.records_dir)
 
 
-def importances(points: Sequence[tuple[Values, float]]) -> dict[str, float]:
+def importances(study: optuna.Study) -> dict[str, float]:
     """The share of the scores' variance that each field explains, by fANOVA (Hutter et al. 2014); they sum to 1.
 
-    Empty for fewer than two fields or four trials, or if all scores are the same.
+    Empty for fewer than two fields, equal scores, or a study whose values were extended.
     """
-    fields = list(points[0][0]) if points else []
-    if len(fields) < 2 or len(points) < 4 or len({score for _, score in points}) == 1:
-        return {}
-    distributions: dict[str, Any] = {}
-    for name in fields:
-        tried = [values[name] for values, _ in points]
-        numbers = {type(value) for value in tried} <= {int, float}
-        distributions[name] = FloatDistribution(min(tried), max(tried)) if numbers else CategoricalDistribution(tried)
-    study = optuna.create_study(direction="maximize")
-    for values, score in points:
-        study.add_trial(create_trial(value=score, params=dict(values), distributions=distributions))
     evaluator = optuna.importance.FanovaImportanceEvaluator(seed=ORDER_SEED)
-    shares = optuna.importance.get_param_importances(study, evaluator=evaluator)
-    return {name: float(shares[name]) for name in fields}
+    with suppress(ValueError, RuntimeError):
+        return get_param_importances(study, evaluator=evaluator, target=lambda trial: trial.values[0])
+    return {}
 
 
 def keep(

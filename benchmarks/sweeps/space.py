@@ -96,8 +96,8 @@ def spaces(
         if asked:
             fields = ", ".join(changeable(benchmark.cell(rows[0], columns[0], scale, 0)))
             raise UserError(f"{benchmark.id}: no {' and '.join(asked)} to tune in {place}; {rows[0].id} has {fields}")
-        known = ", ".join(tuned) or "no method, as none is trained"
-        raise UserError(f"{benchmark.id}: nothing to tune in {place}; it tunes {known}; --grid tunes other fields")
+        methods = ", ".join(tuned) or "no method, as none is trained"
+        raise UserError(f"{benchmark.id}: nothing to tune in {place}; it tunes {methods}; --grid tunes other fields")
     return tried
 
 

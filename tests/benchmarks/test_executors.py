@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.cli.main import main
 from benchmarks.errors import UserError
 from benchmarks.executors import on_slurm, run_cells
 from benchmarks.executors.jobs import Job, compute_elsewhere
@@ -271,15 +270,6 @@ def test_two_invocations_compute_each_run_once(
     assert sorted(event.reused for event in events.of(CellFinished)) == [False] * len(cells) + [True] * len(cells)
 
 
-def test_one_of_many_workers_as_a_command(
-    settings: RunOptions, run_words: Callable[..., list[str]], capsys: Any
-) -> None:
-    words = run_words(settings.results_dir, "local-majority", "training.rounds=1")  # with --no-tracking
-    assert main([*words, "--executor", "serial"]) == 0
-    assert main(words) == 0
-    assert capsys.readouterr().err.endswith("MRPC · Majority-class baseline, by client · seed 0: found\n")
-
-
 # ---- what cannot work ------------------------------------------------------------------------------------------------
 
 
@@ -289,23 +279,17 @@ def test_a_machine_that_does_not_see_the_results_folder(cells: list[RunConfig], 
     assert "set RESULTS_DIR to a folder that all of them see under the same name" in end.message
 
 
-@pytest.mark.parametrize("text", ["partition", "=gpu", "partition=", "two words=1"])
-def test_texts_for_slurm(text: str) -> None:
-    with pytest.raises(UserError, match="--slurm: expected NAME=VALUE"):
-        on_slurm.parameters([text])
-
-
-def test_slurm_where_there_is_none(cells: list[RunConfig], settings: RunOptions) -> None:
+def test_slurm_and_ray_that_cannot_work_are_refused(cells: list[RunConfig], settings: RunOptions) -> None:
+    for text in ("partition", "=gpu", "partition=", "two words=1"):
+        with pytest.raises(UserError, match="--slurm: expected NAME=VALUE"):
+            on_slurm.parameters([text])
     needs_library("slurm")
     with pytest.raises(UserError, match="--slurm cluster=local"):
         run_cells(cells, replace(settings, executor="slurm", slurm=("cluster=nowhere",)), lambda _: None)
-
-
-@pytest.mark.parametrize("address", ["head-node", "head-node:", ":6379x", "a:99999", "127.0.0.1:1"])
-def test_addresses_where_no_ray_cluster_answers(address: str, cells: list[RunConfig], settings: RunOptions) -> None:
     needs_library("ray")
-    with pytest.raises(UserError, match=f"no Ray cluster answers at {address} .* such as head-node:6379"):
-        run_cells(cells, replace(settings, executor="ray", ray_address=address), lambda _: None)
+    for address in ("head-node", "head-node:", ":6379x", "a:99999", "127.0.0.1:1"):
+        with pytest.raises(UserError, match=f"no Ray cluster answers at {address} .* such as head-node:6379"):
+            run_cells(cells, replace(settings, executor="ray", ray_address=address), lambda _: None)
 
 
 # ---- slots -----------------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import random
 import signal
@@ -80,40 +79,19 @@ def test_killed_before_each_step_on_the_disk(
 # ---- SIGKILL ---------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def start(run_words: Words) -> Callable[[RunOptions], Any]:
-    """Starts the command line in a process of its own, forked from one that has imported everything."""
-    context = multiprocessing.get_context("forkserver")
-    heavy = ["benchmarks.running.runner", "datasets", "evaluate", "transformers.models.bert.modeling_bert"]
-    context.set_forkserver_preload(["benchmarks.cli.run", *heavy])
-
-    def begin(settings: RunOptions) -> Any:
-        process = context.Process(target=main, args=(run_words(settings.results_dir, ",".join(METHODS), *SHORT),))
-        process.start()
-        return process
-
-    return begin
-
-
 @pytest.mark.slow
 def test_sigkill_at_any_moment(
-    start: Callable[[RunOptions], Any],
-    cells: list[RunConfig],
-    uninterrupted: Outcomes,
-    settings: RunOptions,
-    events: Any,
+    cells: list[RunConfig], uninterrupted: Outcomes, settings: RunOptions, events: Any, run_words: Words
 ) -> None:
-    saved = 0
-    delays = random.Random(0)
-    for target in (1, 2, None, None, ROUNDS + 1, None):
-        process = start(settings)
-        if target is None:
-            time.sleep(delays.uniform(0, 0.8))
-        else:
-            wait_for(lambda: rounds_saved(settings) >= target or not process.is_alive())  # noqa: B023
-        process.kill()
-        process.join()
-        assert process.exitcode in (-signal.SIGKILL, 0)
+    saved, delays = 0, random.Random(0)
+    for target in (1, 2, None, ROUNDS + 1, None):
+        with command(*run_words(settings.results_dir, ",".join(METHODS), *SHORT)) as process:
+            if target is None:
+                time.sleep(delays.uniform(0, 8))
+            else:
+                wait_for(lambda: rounds_saved(settings) >= target or process.poll() is not None)  # noqa: B023
+            process.kill()
+            assert process.wait() in (-signal.SIGKILL, 0)
         assert rounds_saved(settings) >= max(saved, target or 0)
         saved = rounds_saved(settings)
     assert run_cells(cells, settings, events) == 0

@@ -31,7 +31,7 @@ from benchmarks.running.events import CellFailed, CellFinished, CellPruned, Cell
 from benchmarks.running.run_options import RunOptions
 from benchmarks.sweeps import results
 from benchmarks.sweeps.plan import Tuning
-from benchmarks.sweeps.results import choose, importances, keep, result_of
+from benchmarks.sweeps.results import choose, keep, result_of
 from benchmarks.sweeps.study import TunedStudy, in_order, journal, load_study
 from benchmarks.sweeps.trials import run_trials
 from benchmarks.sweeps.tuning import Range, Space, read_sweep
@@ -129,19 +129,16 @@ def test_optuna_prunes_what_is_not_in_the_best_quarter_so_far(tmp_path: Path, ru
     assert len(states(tmp_path)) == 8
 
 
-def test_what_ties_at_a_rung_goes_on_and_an_undefined_score_does_not(tmp_path: Path, runs: Runs) -> None:
-    runs.scores = lambda rate: (None, 1.0) if rate == 0.3 else (0.5, 0.5)
-    sweep(tmp_path, tuned({RATE: (0.1, 0.2, 0.3, 0.4)}, rungs=(1,)))
-    assert states(tmp_path) == {0.1: "COMPLETE", 0.2: "COMPLETE", 0.3: "PRUNED", 0.4: "COMPLETE"}
-
-
-def test_a_second_rung_is_asked_too(tmp_path: Path, runs: Runs) -> None:
-    order = [values[RATE] for values in in_order({RATE: (0.1, 0.2)})]
-    runs.scores = lambda rate: (0.5, 0.5 if rate == order[0] else 0.4, 0.9)
-    tuning = tuned({RATE: (0.1, 0.2)}, rungs=(1, 2))
+def test_ties_at_a_rung_continue_undefined_scores_do_not_and_a_second_rung_is_asked_too(
+    tmp_path: Path, runs: Runs
+) -> None:
+    first, second, undefined = [values[RATE] for values in in_order({RATE: (0.1, 0.2, 0.3)})]
+    scores = {first: (0.5, 0.5, 0.9), second: (0.5, 0.4, 0.9), undefined: (None, 1.0, 1.0)}
+    runs.scores = scores.__getitem__
+    tuning = tuned({RATE: (0.1, 0.2, 0.3)}, rungs=(1, 2))
     sweep(tmp_path, tuning)
-    found = {one["values"][RATE]: one.get("given_up_after") for one in ended(tmp_path, tuning)}
-    assert found == {order[0]: None, order[1]: 2}
+    rungs = {one["values"][RATE]: one.get("given_up_after") for one in ended(tmp_path, tuning)}
+    assert rungs == {first: None, second: 2, undefined: 1}
 
 
 def test_a_killed_sweep_goes_on_with_the_trial_that_was_stopped(tmp_path: Path, runs: Runs) -> None:
@@ -207,11 +204,6 @@ def test_tpe_draws_the_same_points_whatever_was_stopped_when(tmp_path: Path, run
     assert len({point[RATE] for point in points}) > 9
     assert {point[LAYER] for point in points} == {0, 6, 12}
     assert all(1e-4 <= point[RATE] <= 1e-2 and float(f"{point[RATE]:.3g}") == point[RATE] for point in points)
-
-
-def test_whole_numbers_may_be_drawn_twice_and_count(tmp_path: Path, runs: Runs) -> None:
-    sweep(tmp_path, tuned({"training.batch_size": Range(1, 2, whole=True)}, trials=5))
-    assert len(runs.begun) == 5
 
 
 def test_lists_and_choices_come_back_from_the_journal_as_they_are(tmp_path: Path) -> None:
@@ -287,12 +279,16 @@ def test_a_tie_is_won_by_the_definitions_own_value_or_else_by_the_fewest_bytes(
     assert bool(why) == (len(ties) > 1)
 
 
-def test_importances_name_the_field_that_decides_the_score() -> None:
-    points = [({"c": c, "rate": rate}, c + rate) for c in (0, 4, 8, 12) for rate in (1e-3, 2e-3, 4e-3)]
-    shares = importances(points)
-    assert shares["c"] > 0.95
+def test_importances_name_the_field_that_decides_the_score(tmp_path: Path, runs: Runs) -> None:
+    tuning = tuned({RATE: (0.1, 0.2, 0.3, 0.4), "training.batch_size": (8, 16)})
+    sweep(tmp_path, tuning)
+    shares = result_of(tuning, RunOptions(tmp_path))["importances"]
+    assert shares[RATE] > 0.95
     assert sum(shares.values()) == pytest.approx(1)
-    assert importances([({"c": c, "rate": 1}, 0.5) for c in range(9)]) == {}
+    wider = tuned({RATE: (0.1, 0.2), "training.batch_size": (8, 16, 32)})
+    runs.scores = lambda rate: (0.5,)
+    sweep(tmp_path, wider)
+    assert result_of(wider, RunOptions(tmp_path))["importances"] == {}
 
 
 def test_the_front_of_score_and_bytes_is_optunas(tmp_path: Path, runs: Runs) -> None:

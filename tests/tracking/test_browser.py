@@ -21,13 +21,10 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install -e '.[browser]'")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")]
 ROOT = Path(__file__).resolve().parents[2]
+BENCHMARKS = (sys.executable, "-m", "benchmarks")
 PART = ("--tasks", "mrpc", "--methods", "fedavg,fedsplitbert,overall-majority", "--set", "training.rounds=1")
 LINK = re.compile(r"^http://127\.0\.0\.1:5055/\S+", re.M)
 FIRST_ROW = ".ag-center-cols-container .ag-row[row-index='0']"
-
-
-def words(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "benchmarks", *arguments]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +35,7 @@ def results_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def printed(results_dir: Path) -> str:
     """The link with which a run of a part of a table ended."""
-    command = words("run", "fedsplitbert-table3", "--scale", "demo", *PART, "--results-dir", str(results_dir))
+    command = [*BENCHMARKS, "run", "fedsplitbert-table3", "--scale", "demo", *PART, "--results-dir", str(results_dir)]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
     link, _ = LINK.findall(ended.stdout)  # the runs, and the curves
@@ -50,7 +47,7 @@ def address(results_dir: Path, printed: str) -> Iterator[str]:
     """Where the command shows the runs, on a port that is free."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = words("ui", "--port", str(port), "--results-dir", str(results_dir))
+    command = [*BENCHMARKS, "ui", "--port", str(port), "--results-dir", str(results_dir)]
     server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     try:
