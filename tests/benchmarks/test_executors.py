@@ -78,6 +78,7 @@ def assert_nothing_left(settings: RunOptions) -> None:
 # ---- the same results ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_processes_tell_what_happens_in_them(
     cells: list[RunConfig], one_by_one: Any, settings: RunOptions, events: Any
 ) -> None:
@@ -256,6 +257,7 @@ def test_a_lock_that_was_lost_while_the_machine_slept(
     assert_nothing_left(settings)
 
 
+@pytest.mark.slow
 def test_two_invocations_compute_each_run_once(
     cells: list[RunConfig], one_by_one: Any, settings: RunOptions, events: Any
 ) -> None:

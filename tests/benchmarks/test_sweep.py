@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,15 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from optuna.samplers import GridSampler
 
-from benchmarks.cli.arguments import build_parser
-from benchmarks.cli.main import main
-from benchmarks.cli.select import selection
 from benchmarks.errors import UserError
 from benchmarks.experiment import Column
 from benchmarks.fedsplitbert import table3
 from benchmarks.measures import metric
 from benchmarks.registry import columns_of, rows_of, scale_of
-from benchmarks.results import RunResult, read_results
 from benchmarks.run_config import RunConfig
 from benchmarks.running import runner
 from benchmarks.running.events import CellFailed, CellFinished, CellPruned, CellStarted, CellWaits, Event, RoundFinished
@@ -298,77 +292,3 @@ def test_the_front_of_score_and_bytes_is_optunas(tmp_path: Path, runs: Runs) -> 
     result = result_of(tuning, RunOptions(tmp_path))
     front = [one["values"][RATE] for one in result["trials"] if one["number"] in result["front"]]
     assert sorted(front) == [0.1, 0.2]  # 10 bytes; 20 bytes and a better score; 30 bytes for the same score
-
-
-# ---- a whole sweep -------------------------------------------------------------------------------------------------
-
-SHORT = ("training.rounds=2", "training.max_length=16", "training.batch_size=32", "training.local_epochs=1")
-
-
-def command(folder: Path, *words: str) -> int:
-    changes = [part for change in SHORT for part in ("--set", change)]
-    places = ["--results-dir", str(folder), "--no-tracking"]
-    return main(["sweep", TABLE.id, "--tasks", "mrpc", "--methods", "fedsplitbert", *changes, *places, *words])
-
-
-GRID = ("--grid", f"{LAYER}=0,12", "--grid", f"{RATE}=1e-3,2e-3", "--rungs", "1")
-
-
-@pytest.fixture(scope="module")
-def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("swept")
-    assert command(folder, *GRID, "--workers", "1") == 0
-    return folder
-
-
-def entry(folder: Path) -> dict[str, Any]:
-    (found,) = read_sweep(folder / "sweeps" / f"{TABLE.id}-demo.json")
-    return found
-
-
-def records(folder: Path) -> dict[str, RunResult]:
-    return {record.cell_id: record for record in read_results(folder / "records")}
-
-
-def test_trials_are_whole_runs_or_pruned_ones_whose_checkpoints_are_kept(swept: Path) -> None:
-    whole = [one for one in entry(swept)["trials"] if "given_up_after" not in one]
-    pruned = [one for one in entry(swept)["trials"] if one.get("given_up_after") == 1]
-    assert whole
-    assert len(whole) + len(pruned) == entry(swept)["budget"] == 4
-    done = records(swept)
-    assert {cell for one in whole for cell in one["cells"]} == set(done)
-    assert {record.cell.holdout for record in done.values()} == {"validation"}
-    kept = {path.name for path in (swept / "checkpoints").iterdir()}
-    assert kept == {cell for one in pruned for cell in one["cells"]}
-    for one in whole:
-        assert one["mean"] == done[one["cells"][0]].score("test/f1")
-    assert entry(swept)["best"]["mean"] == max(one["mean"] for one in whole)
-
-
-def test_a_second_start_computes_nothing_and_its_command_runs_the_tried_cell_on_test_data(
-    swept: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def state() -> list[object]:
-        files = [(path.name, path.stat().st_mtime_ns) for path in sorted((swept / "records").iterdir())]
-        return [files, (swept / "sweeps" / "journal.log").read_bytes()]
-
-    before = state()
-    assert command(swept, *GRID, "--workers", "1") == 0
-    assert state() == before
-    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
-    (python,) = (line for line in lines if line.startswith("python -m benchmarks"))
-    ((_, _, cell),) = selection(build_parser().parse_args(shlex.split(python)[3:])).cells()
-    (chosen,) = entry(swept)["best"]["cells"]
-    assert dataclasses.replace(cell, holdout="validation").spec_id == records(swept)[chosen].cell.spec_id
-    assert cell.holdout == "test"
-    assert any(line.startswith(f"make {TABLE.id} TASKS=mrpc METHODS=fedsplitbert") for line in lines)
-
-
-@pytest.mark.slow
-def test_workers_side_by_side_find_what_one_found(swept: Path, tmp_path: Path) -> None:
-    assert command(tmp_path, *GRID[:-2], "--workers", "2") == 0
-    found = {json.dumps(one["values"]): one["mean"] for one in entry(tmp_path)["trials"]}
-    for one in entry(swept)["trials"]:
-        if "given_up_after" not in one:
-            assert found[json.dumps(one["values"])] == one["mean"]
-    assert len(records(tmp_path)) == 4

@@ -1,0 +1,103 @@
+"""The sweep command: trials are whole runs or pruned ones, on every executor, and its command runs the best."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.cli.arguments import build_parser
+from benchmarks.cli.main import main
+from benchmarks.cli.select import selection
+from benchmarks.fedsplitbert import table3
+from benchmarks.results import RunResult, read_results
+from benchmarks.sweeps.tuning import read_sweep
+from tests.conftest import ROOT
+
+pytestmark = pytest.mark.slow
+TABLE = table3.BENCHMARK
+LAYER, RATE = "options.critical_layer", "training.learning_rate"
+SHORT = ("training.rounds=2", "training.max_length=16", "training.batch_size=32", "training.local_epochs=1")
+
+
+def command(folder: Path, *words: str) -> int:
+    changes = [part for change in SHORT for part in ("--set", change)]
+    places = ["--results-dir", str(folder), "--no-tracking"]
+    return main(["sweep", TABLE.id, "--tasks", "mrpc", "--methods", "fedsplitbert", *changes, *places, *words])
+
+
+GRID = ("--grid", f"{LAYER}=0,12", "--grid", f"{RATE}=1e-3,2e-3", "--rungs", "1")
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("swept")
+    assert command(folder, *GRID, "--workers", "1") == 0
+    return folder
+
+
+def entry(folder: Path) -> dict[str, Any]:
+    (found,) = read_sweep(folder / "sweeps" / f"{TABLE.id}-demo.json")
+    return found
+
+
+def records(folder: Path) -> dict[str, RunResult]:
+    return {record.cell_id: record for record in read_results(folder / "records")}
+
+
+def test_trials_are_whole_runs_or_pruned_ones_whose_checkpoints_are_kept(swept: Path) -> None:
+    whole = [one for one in entry(swept)["trials"] if "given_up_after" not in one]
+    pruned = [one for one in entry(swept)["trials"] if one.get("given_up_after") == 1]
+    assert whole
+    assert len(whole) + len(pruned) == entry(swept)["budget"] == 4
+    done = records(swept)
+    assert {cell for one in whole for cell in one["cells"]} == set(done)
+    assert {record.cell.holdout for record in done.values()} == {"validation"}
+    kept = {path.name for path in (swept / "checkpoints").iterdir()}
+    assert kept == {cell for one in pruned for cell in one["cells"]}
+    for one in whole:
+        assert one["mean"] == done[one["cells"][0]].score("test/f1")
+    assert entry(swept)["best"]["mean"] == max(one["mean"] for one in whole)
+
+
+def test_a_second_start_computes_nothing_and_its_command_runs_the_tried_cell_on_test_data(
+    swept: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def state() -> list[object]:
+        files = [(path.name, path.stat().st_mtime_ns) for path in sorted((swept / "records").iterdir())]
+        return [files, (swept / "sweeps" / "journal.log").read_bytes()]
+
+    before = state()
+    assert command(swept, *GRID, "--workers", "1") == 0
+    assert state() == before
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    (python,) = (line for line in lines if line.startswith("python -m benchmarks"))
+    ((_, _, cell),) = selection(build_parser().parse_args(shlex.split(python)[3:])).cells()
+    (chosen,) = entry(swept)["best"]["cells"]
+    assert dataclasses.replace(cell, holdout="validation").spec_id == records(swept)[chosen].cell.spec_id
+    assert cell.holdout == "test"
+    assert any(line.startswith(f"make {TABLE.id} TASKS=mrpc METHODS=fedsplitbert") for line in lines)
+
+
+@pytest.mark.parametrize("executor", ["processes", "slurm", "ray"])
+def test_every_executor_finds_the_same_scores_and_may_prune(
+    executor: str, swept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if executor != "processes":
+        pytest.importorskip({"slurm": "submitit", "ray": "ray"}[executor])
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
+    words = ["--executor", executor, *(["--slurm", "cluster=local"] if executor == "slurm" else [])]
+    assert command(tmp_path, *GRID, "--workers", "2", *words) == 0
+    trials = entry(tmp_path)["trials"]
+    assert [len(one["scores"]) for one in trials] == [1] * 4
+    means = {(json.dumps(one["values"]), one.get("given_up_after")): one["mean"] for one in trials}
+    expected = {(json.dumps(one["values"]), one.get("given_up_after")): one["mean"] for one in entry(swept)["trials"]}
+    assert means.keys() & expected.keys()
+    assert all(means[key] == expected[key] for key in means.keys() & expected.keys())
+    assert command(tmp_path, *GRID, "--workers", "2", *words) == 0  # nothing is left
+    assert entry(tmp_path)["trials"] == trials
