@@ -22,7 +22,8 @@ from tests.conftest import ROOT
 from tests.tracking.conftest import Store, record_of
 
 PROGRAM = (
-    "import sys; from pathlib import Path; from benchmarks.tracking.mirror import Mirror, Table, default_tracking_uri\n"
+    "import sys; from pathlib import Path; from benchmarks.tracking import default_tracking_uri\n"
+    "from benchmarks.tracking.mirror import Mirror; from benchmarks.tracking.table import Table\n"
     "folder = Path(sys.argv[1])\n"
     "print(Mirror(default_tracking_uri(folder), folder, 'paper', Table('t', 't'), print)._experiment_id)"
 )
