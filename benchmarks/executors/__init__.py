@@ -12,6 +12,7 @@ from itertools import chain, islice
 
 from benchmarks.executors import on_ray, on_slurm, processes
 from benchmarks.executors.jobs import End, Executor, Job, Serial, staged_jobs
+from benchmarks.executors.ray_cluster import connected
 from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellFailed, CellFinished, CellWaits, Sink
 from benchmarks.running.found import Found
@@ -74,7 +75,7 @@ def executor_for(settings: RunOptions, sink: Sink, count: int) -> Iterator[Execu
     name = settings.executor or "processes"
     with ExitStack() as stack:
         if settings.client_workers > 1 and name not in ELSEWHERE and count:  # one Ray cluster for all runs
-            settings = replace(settings, ray_address=stack.enter_context(on_ray.connected(settings)))
+            settings = replace(settings, ray_address=stack.enter_context(connected(settings)))
         if name == "serial" or count == 0 or (name == "processes" and min(settings.workers, count) == 1):
             yield Serial(settings, sink)
         else:

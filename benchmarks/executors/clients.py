@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.encoders.fetched import use
 from benchmarks.errors import UserError
-from benchmarks.executors.on_ray import connected, gpu_share, library
+from benchmarks.executors.ray_cluster import connected, gpu_share, library
 from benchmarks.executors.slots import threads
 from benchmarks.run_config import RunConfig
 from benchmarks.running.run_options import RunOptions
