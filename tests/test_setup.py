@@ -172,6 +172,14 @@ def test_partitions_is_numpy_only() -> None:
     assert offenders("partitions", lambda _, name: not is_inside(name, *heavy)) == []
 
 
+def test_only_the_api_opens_the_command_line() -> None:
+    def is_allowed(path: str, name: str) -> bool:
+        may_open = path.startswith(("benchmarks/cli/", "benchmarks/__main__", "benchmarks/api"))
+        return may_open or not is_inside(name, "benchmarks.cli")
+
+    assert offenders("benchmarks", is_allowed) == []
+
+
 def test_reports_reads_specs_and_records_only() -> None:
     def is_allowed(_: str, name: str) -> bool:
         if is_inside(name, "benchmarks"):

@@ -11,9 +11,9 @@ from contextlib import contextmanager, nullcontext
 
 from benchmarks.cli.arguments import build_parser
 from benchmarks.cli.output import failed, lasting_output, without_terminal
-from benchmarks.cli.signals import Terminated, interrupted_by
 from benchmarks.errors import UserError
 from benchmarks.registry import include
+from benchmarks.running.signals import Terminated, interrupted_by
 
 # Each command lives in a module that is imported when it is asked for, so that `list` does not wait for torch.
 MODULES = {

@@ -24,12 +24,15 @@ from benchmarks.sweeps.space import planned, read_space, spaces
 from benchmarks.sweeps.study import TunedStudy
 from benchmarks.sweeps.trials import run_trials
 from benchmarks.sweeps.tuning import read_sweep
+from benchmarks.tracking.store import default_tracking_uri
 
 
 def sweep_command(args: argparse.Namespace) -> int:
     """Try settings on validation data, show and write the outcome, and how to run the table with the best."""
     chosen = selection(args)
     tunings, options = _planned(chosen, args)
+    if not args.no_tracking:
+        default_tracking_uri(options.results_dir)  # a malformed address ends the command before hours of training
     path = sweep_file(options.results_dir, chosen)
     read_sweep(path)  # a damaged file ends the command before hours of training, not after
     rows = [row for row in chosen.rows if row in [tuning.row for tuning in tunings]]
@@ -60,7 +63,7 @@ def _planned(chosen: Selection, args: argparse.Namespace) -> tuple[list[Tuning],
     if args.pareto and args.rungs:
         raise UserError("--rungs: with --pareto all trials are run to their end; leave one of them out")
     if (args.seeds != range(1) or args.seed is not None) and search.seeds:
-        warn(f"this search has seeds of its own, which no table uses ({', '.join(map(str, search.seeds))})")
+        warn(f"this sweep uses seeds that no table uses ({', '.join(map(str, search.seeds))})")
     tried = spaces(benchmark, scale, chosen.rows, chosen.columns, bool(args.methods), asked)
     for name in (assignment.partition("=")[0] for assignment in args.set):
         for tuned in (*{field for space in tried.values() for field in space}, "holdout"):

@@ -106,8 +106,8 @@ def _trainer(work: Work) -> Callable[..., Trained]:
     use(work.settings.data_dir)
     import torch
 
-    from benchmarks.cli.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
     from benchmarks.running.federation import build_clients, build_federation, load_inputs
+    from benchmarks.running.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
     from fedsim.client_updates import ClientUpdate, UpdateOutcome
     from fedsim.store import same_device
 

@@ -6,13 +6,13 @@ from statistics import median
 
 import torch
 
-from benchmarks.cli.process import hold_freed_memory, quiet_libraries
 from benchmarks.encoders.backbones import architecture
 from benchmarks.performance.processes import fresh_processes
 from benchmarks.performance.products import Encoder, matrix_rate
 from benchmarks.performance.section import Bar, Bench, Section, seconds
 from benchmarks.performance.workload import BACKBONE, clients_of, setting_of, texts
 from benchmarks.run_config import JSON
+from benchmarks.running.process import hold_freed_memory, quiet_libraries
 from fedsim.precision import DTYPES, resolve_precision
 
 EXAMPLES, BATCH = 64 * 32, 32

@@ -12,12 +12,12 @@ from time import perf_counter
 
 import torch
 
-from benchmarks.cli.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
 from benchmarks.encoders.backbones import architecture
 from benchmarks.performance.processes import fresh_processes
 from benchmarks.performance.section import Bar, Bench, Section
 from benchmarks.performance.workload import BACKBONE, clients_of, setting_of, texts
 from benchmarks.run_config import JSON
+from benchmarks.running.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import MANY_CLIENTS
 from benchmarks.running.scoring import scores

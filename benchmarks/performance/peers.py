@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 
-from benchmarks.cli.process import hold_freed_memory, quiet_libraries
 from benchmarks.performance.fedavg_job import (
     FIXED_WIDTH,
     Job,
@@ -21,6 +20,7 @@ from benchmarks.performance.flower import flower_python, run_flower
 from benchmarks.performance.section import Bar, Bench, Section, ratio, seconds
 from benchmarks.performance.side_by_side import side_by_side
 from benchmarks.run_config import JSON
+from benchmarks.running.process import hold_freed_memory, quiet_libraries
 
 THREADS = 2
 BATCHES = 16  # of each client and timed round

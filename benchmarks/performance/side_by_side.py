@@ -9,9 +9,9 @@ from dataclasses import replace
 from multiprocessing import get_context
 from typing import Any
 
-from benchmarks.cli.process import hold_freed_memory, quiet_libraries
 from benchmarks.performance.fedavg_job import Job, Ready, engine_seconds, prepare
 from benchmarks.performance.processes import fresh_processes
+from benchmarks.running.process import hold_freed_memory, quiet_libraries
 
 CELLS = 2
 PATIENCE_SECONDS = 600  # for the other process: after that something is wrong with it

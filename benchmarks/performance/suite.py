@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.cli.process import hold_freed_memory, quiet_libraries
 from benchmarks.errors import UserError
 from benchmarks.performance.section import REPEATS, Bar, Bench, Section
 from benchmarks.run_config import JSON
 from benchmarks.running.environment import describe_environment
+from benchmarks.running.process import hold_freed_memory, quiet_libraries
 from benchmarks.running.run_options import RunOptions
 from fedsim.files import read_json
 

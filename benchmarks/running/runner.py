@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from benchmarks.cli.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
 from benchmarks.dry_run.rounds import round_examples
 from benchmarks.errors import UserError
 from benchmarks.executors.clients import ClientTasks, Work, spread_of
@@ -19,6 +18,7 @@ from benchmarks.running.environment import describe_environment
 from benchmarks.running.events import CellFinished, CellStarted, CellWaits, RoundFinished, Sink, Trained
 from benchmarks.running.federation import Federation, Inputs, build_clients, build_federation, load_inputs
 from benchmarks.running.found import cell_id_of, finished_result
+from benchmarks.running.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.scoring import is_chosen, round_record, sampling_errors, scores
 from benchmarks.running.stages import Outcome, find_outcome, initial_of, keep_outcome, stopped_by

@@ -65,7 +65,7 @@ class Tuning:
         changes = (*search.changes.items(), *self.benchmark.overrides, *values.items(), ("holdout", "validation"))
         table = replace(self.benchmark, overrides=changes)
         cells = (table.cell(self.row, self.column, self.scale, seed) for seed in self.seeds)
-        # One fixed partition belongs to the tables; a search with seeds of its own has data of its own too.
+        # Tables share one fixed partition. A sweep on seeds that no table uses draws a partition for each seed.
         return tuple(replace(cell, data_seed=None) if cell.seed in search.seeds else cell for cell in cells)
 
     def named(self, values: Values) -> Row:

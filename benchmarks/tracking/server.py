@@ -14,12 +14,12 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from benchmarks.cli.signals import interrupted_by
 from benchmarks.errors import UserError
+from benchmarks.running.signals import interrupted_by
 from benchmarks.tracking.store import ARTIFACTS, DATABASE, connect, default_tracking_uri, is_server, without_password
 from benchmarks.tracking.views import ALL_RUNS, PREFIX, link
 
-PORT = 5055
+PORT, MAX_PORT = 5055, 65535
 RUNNING = "ui.json"  # in the results folder while the interface runs: its address
 STOP_SECONDS = 10.0
 
@@ -50,9 +50,11 @@ def serve(uri: str, results_dir: Path, host: str = "127.0.0.1", port: int = PORT
             f"expected MLflow's database at {database}, found none: run a benchmark first, such as `make demo`, "
             f"or take in records with `python -m benchmarks import`."
         )
+    if not 1 <= port <= MAX_PORT:
+        raise UserError(f"port {port}: expected a number from 1 to {MAX_PORT}; choose one with --port (make: PORT=…).")
     try:
         socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
-    except (OSError, UnicodeError, OverflowError) as error:
+    except (OSError, UnicodeError) as error:
         raise UserError(
             f"cannot listen on {host}, port {port} ({error}): choose another port with --port (make: PORT=…), "
             f"or stop the program that uses it."

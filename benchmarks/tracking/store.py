@@ -7,8 +7,11 @@ import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from filelock import FileLock
+
+from benchmarks.errors import UserError
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -26,10 +29,29 @@ for _name, _value in ENVIRONMENT.items():  # before MLflow is imported
 
 
 def default_tracking_uri(results_dir: Path) -> str:
-    """MLFLOW_TRACKING_URI if it is set, else a SQLite database in the results folder."""
-    path = str(results_dir.resolve() / DATABASE)
+    """MLFLOW_TRACKING_URI if it is set, else a SQLite database in the results folder.
+
+    Raises:
+        UserError: The variable holds a malformed address of a server.
+    """
+    if uri := os.environ.get("MLFLOW_TRACKING_URI"):
+        if not _is_well_formed(uri):
+            raise UserError(
+                f"MLFLOW_TRACKING_URI: expected http://host:port, or another URI that MLflow knows, found "
+                f"{without_password(uri)!r}. Set it to that of your tracking server, unset it for a database in the "
+                "results folder, or run without tracking (--no-tracking)."
+            )
+        return uri
     # MLflow takes everything else literally, spaces too.
-    return os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///" + path.replace("%", "%25").replace("?", "%3F")
+    return "sqlite:///" + str(results_dir.resolve() / DATABASE).replace("%", "%25").replace("?", "%3F")
+
+
+def _is_well_formed(uri: str) -> bool:
+    try:
+        parts = urlsplit(uri)
+        return parts.scheme not in ("http", "https") or (bool(parts.hostname) and parts.port != 0)
+    except ValueError:
+        return False
 
 
 def creating(results_dir: Path) -> FileLock:
@@ -52,12 +74,17 @@ def connect(uri: str) -> MlflowClient:
 
 
 def open_experiment(client: MlflowClient, uri: str, results_dir: Path, name: str) -> str:
-    """The id of the experiment of that name, which is created if necessary."""
+    """The id of the experiment of that name, which is created if necessary; UserError if it was deleted."""
     experiment = client.get_experiment_by_name(name)
-    if experiment is None or experiment.lifecycle_stage == "deleted":  # MLflow says how to restore a deleted one
+    if experiment is None:
         # a server has its own place for artifacts
         location = None if is_server(uri) else (results_dir.resolve() / ARTIFACTS / name).as_uri()
         return str(client.create_experiment(name, artifact_location=location))
+    if experiment.lifecycle_stage == "deleted":
+        raise UserError(
+            f"the experiment {name!r} was deleted; to restore it: MLFLOW_TRACKING_URI='{without_password(uri)}' "
+            f"python -m mlflow experiments restore --experiment-id {experiment.experiment_id}"
+        )
     return str(experiment.experiment_id)
 
 

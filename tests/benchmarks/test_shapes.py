@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.dry_run.rounds import client_costs, shapes
-from benchmarks.dry_run.rounds import rounds as dry_run
+from benchmarks.dry_run import client_costs, shapes
+from benchmarks.dry_run import rounds as dry_run
 from benchmarks.dry_run.shapes import derive_client, key_of, plan_of
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig

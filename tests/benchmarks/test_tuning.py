@@ -115,7 +115,7 @@ def test_adopted_choices_come_from_data_of_their_own_and_are_read_by_definitions
     table, demo = searched(search)
     monkeypatch.setattr(table3, "BENCHMARK", table)
     assert sweep(tmp_path, "--seeds", "3") == 0
-    assert "this search has seeds of its own, which no table uses (77)" in capsys.readouterr().err
+    assert "this sweep uses seeds that no table uses (77)" in capsys.readouterr().err
     assert not (tmp_path / "chosen.json").exists()
     assert sweep(tmp_path, "--adopt") == 0
     (record,) = read_results(tmp_path / "records")  # computed once

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks.cli.process import quiet_libraries
 from benchmarks.run_config import ENGINE_VERSION, RunConfig, TrainConfig
 from benchmarks.running.federation import build_clients, build_federation, load_inputs
+from benchmarks.running.process import quiet_libraries
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_stage
 from benchmarks.running.scoring import mean_scores, scores

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks.cli.process import peak_memory_bytes
 from benchmarks.performance import growth
 from benchmarks.performance.growth import Population, cost_of
+from benchmarks.running.process import peak_memory_bytes
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import MANY_CLIENTS
 

@@ -232,3 +232,16 @@ def test_an_unusable_store_is_warned_about_once(
     assert reason in warning
     assert "secret" not in warning
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_deleted_experiment_is_restored_by_the_command_that_the_warning_names(store: Any) -> None:
+    store.sync(record_of())
+    number = store.experiment.experiment_id
+    store.client.delete_experiment(number)
+    store.sync(record_of(seed=1))
+    (warning,) = store.warnings
+    assert f"python -m mlflow experiments restore --experiment-id {number}" in warning
+    store.warnings.clear()
+    store.client.restore_experiment(number)
+    store.sync(record_of(seed=1))
+    assert {run.data.tags["seed"] for run in store.runs()} == {"0", "1"}

@@ -35,6 +35,11 @@ def test_the_uri_is_the_users_or_a_database_in_the_results(store: Any, monkeypat
         assert (store.folder / "mlflow.db").read_bytes().startswith(b"SQLite format 3")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://example.org")
     assert default_tracking_uri(store.folder) == "http://example.org"
+    for wrong in ("http://", "http://:5000", "http://[::1", "https://host:99999", "http://me:secret@h:x"):
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", wrong)
+        with pytest.raises(UserError, match=r"expected http://host:port") as raised:
+            default_tracking_uri(store.folder)
+        assert "secret" not in str(raised.value)
 
 
 @pytest.mark.slow
@@ -59,8 +64,10 @@ def test_an_interface_that_cannot_be_served_is_refused(
     with pytest.raises(UserError, match=r"found none: run a benchmark first, such as `make demo`"):
         serve(uri, tmp_path)
     (tmp_path / "mlflow.db").touch()
-    with pytest.raises(UserError, match=r"cannot listen on 127.0.0.1, port 65536 .* choose another port"):
+    with pytest.raises(UserError, match=r"port 65536: expected a number from 1 to 65535"):
         serve(uri, tmp_path, port=65536)
+    with pytest.raises(UserError, match=r"port 0: expected a number from 1 to 65535"):
+        serve(uri, tmp_path, port=0)
     with pytest.raises(UserError, match=r"cannot listen on no\.such\.host\.invalid"):
         serve(uri, tmp_path, host="no.such.host.invalid", port=port)
     with (
