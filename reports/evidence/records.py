@@ -195,6 +195,15 @@ class Request:
         """Those of a cell that came to their end."""
         return self.selections[row.id, column.task].records
 
+    def seeds_of(self, row: Row, column: Column) -> tuple[int, ...]:
+        return tuple(record.cell.seed for record in self.records_of(row, column))
+
+    @property
+    def columns_run(self) -> tuple[Column, ...]:
+        """Columns with a run of some row."""
+        run = {task for (_, task), selection in self.selections.items() if selection.is_run}
+        return tuple(column for column in self.columns if column.task in run)
+
     @cached_property
     def scored_at(self) -> str:
         """`score_at`; "last" where it is "chosen" and no record chose its round."""

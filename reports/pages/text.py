@@ -74,6 +74,12 @@ def joined(texts: Iterable[str]) -> str:
     return NOTHING if set(found) == {NOTHING} else "/".join(found)
 
 
+def seed_counts(counts: Iterable[int]) -> str:
+    """Numbers of seeds for a caption: " (n = 2 to 5)"; nothing without runs."""
+    known = sorted({count for count in counts if count})
+    return f" (n = {' to '.join(map(str, dict.fromkeys((known[0], known[-1]))))})" if known else ""
+
+
 def scale_note(request: Request) -> str:
     """The scale, and what it may be compared with."""
     scale = request.scale
