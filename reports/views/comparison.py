@@ -13,7 +13,7 @@ from benchmarks.publication import Published
 from benchmarks.results import RunResult
 from reports import ReportError
 from reports.evidence.inference import LEVEL, average_of, confidence, smallest_margin
-from reports.evidence.paired import difference, level
+from reports.evidence.paired import is_distinguishable, level
 from reports.evidence.published import AVERAGE, derivation_in_words, published_for
 from reports.evidence.records import DEMO, PAPER, Request, is_partial, paired
 from reports.evidence.scores import SCORE_AT, known, round_scores, score_label, scores_of
@@ -161,8 +161,7 @@ class Comparison:
 
         def is_close(row: Row) -> bool:
             pairs = paired(best, request.records_of(row, column))
-            found = difference(pairs, score, request.score_at) if len(pairs) > 1 else None
-            return found is not None and found.interval is not None and found.interval[0] <= 0
+            return len(pairs) > 1 and not is_distinguishable(pairs, score, request.score_at)
 
         return frozenset(name for name, value in means.items() if value == top) | frozenset(
             row.id for row in rows if means[row.id] not in (None, top) and is_close(row)
