@@ -34,7 +34,12 @@ def write_report(page: Page, folder: Path, draw: Callable[..., None] = draw) -> 
 
     draw: what writes the plots, at once or in other processes.
     """
-    texts = {"table.md": markdown(page), "table.tex": latex(page), "notes.tex": latex_notes(page), "table.csv": page.csv}
+    texts = {
+        "table.md": markdown(page),
+        "table.tex": latex(page),
+        "notes.tex": latex_notes(page),
+        "table.csv": page.csv,
+    }
     for name, text in texts.items():
         write_bytes(folder / name, text.encode())
     plots = {folder / f"plot.{kind}": kind for kind in KINDS if page.figure is not None}

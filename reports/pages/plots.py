@@ -20,7 +20,7 @@ from benchmarks.experiment import Column
 from reports.pages.styles import MARKS, colour_of, mark_of
 from reports.pages.text import DAGGER, NOT_RUN
 
-# Okabe and Ito's palette, which people with all common kinds of colour vision can tell apart; hatches for print in grey.
+# Okabe and Ito's palette, safe for all common kinds of colour vision; hatches for print in grey.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 HATCHES = ("", "//", "..", "\\\\", "xx", "--", "oo", "++")
 LEVELS = ("--", ":", "-.")
@@ -86,12 +86,12 @@ def _draw_dots(axes: Axes, panel: Panel, handles: dict[str, Any]) -> None:
     tidy(axes, grid="x")
     ends: dict[str, float] = {}
     for series in panel.series:
-        style = {"linestyle": "none", "marker": "o", "markersize": 5.5} | dict(series.style)
+        style: Any = {"linestyle": "none", "marker": "o", "markersize": 5.5} | dict(series.style)
         handles.setdefault(series.label, Line2D([], [], label=series.label, **({"color": "0.35"} | style)))
         for name in (name for name in panel.names if name in series.values):
             value, low, high = series.values[name], *series.whiskers.get(name, (series.values[name],) * 2)
             errors = [[value - low], [high - value]] if low != high else None
-            colour = {"color": colour_of(name.removesuffix(f" {DAGGER}"))}
+            colour: Any = {"color": colour_of(name.removesuffix(f" {DAGGER}"))}
             axes.errorbar(value, panel.names.index(name), xerr=errors, capsize=2, elinewidth=0.9, **(colour | style))
             ends[name] = max(ends.get(name, value), value, high)
     for style_of, (label, level) in zip(LEVELS * len(panel.levels), panel.levels.items(), strict=False):

@@ -301,7 +301,10 @@ def _last_round(request: Request, cells: Sequence[CellResult]) -> Iterator[str]:
     """How far scores at the last round lie from those at the chosen one, where some record chose its round."""
     results = [(cell, result) for cell in cells for result in cell.scores] if request.scored_at == "chosen" else []
     gaps = [
-        (abs(result.last - result.ours), f"{cell.row.name}, {cell.column.name} {score_label(cell.column, result.score)}")
+        (
+            abs(result.last - result.ours),
+            f"{cell.row.name}, {cell.column.name} {score_label(cell.column, result.score)}",
+        )
         for cell, result in results
         if result.last is not None and result.ours is not None
     ]
@@ -311,8 +314,9 @@ def _last_round(request: Request, cells: Sequence[CellResult]) -> Iterator[str]:
 
 
 def _undefined(cells: Sequence[CellResult]) -> Iterator[str]:
-    for cell, result in ((cell, result) for cell in cells for result in cell.scores):
-        undefined = len(cell.seeds) - result.seeds
-        if undefined and result.is_held:
-            seeds = f"{undefined} of {len(cell.seeds)} seeds, which the mean leaves out"
-            yield f"{cell.row.name}, {cell.column.name}: {result.score} undefined in {seeds}."
+    for cell in cells:
+        for result in cell.scores:
+            undefined = len(cell.seeds) - result.seeds
+            if undefined and result.is_held:
+                seeds = f"{undefined} of {len(cell.seeds)} seeds, which the mean leaves out"
+                yield f"{cell.row.name}, {cell.column.name}: {result.score} undefined in {seeds}."

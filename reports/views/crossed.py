@@ -7,7 +7,7 @@ every variant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -16,13 +16,12 @@ from matplotlib.figure import Figure
 from benchmarks.experiment import Column, Row
 from reports.evidence.records import Request
 from reports.evidence.scores import score_label, unit_of
-from reports.evidence.traffic import Cost
-from reports.pages.page import Grid, Group, Line
+from reports.pages.page import Grid, Group
 from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot
 from reports.pages.styles import MARKS
-from reports.pages.text import DAGGER, NOTHING, human_bytes, human_seconds
+from reports.pages.text import DAGGER
 from reports.views.comparison import CellResult, Comparison, compare
-from reports.views.scores import axis_label, caption, cell_lines, dots
+from reports.views.scores import axis_label, caption, cell_lines, costs_grid, dots
 from reports.views.scores import frame as scores_frame
 
 
@@ -91,23 +90,6 @@ def _score_group(found: Crossed, method: CrossedMethod, column: Column, score: s
     return Group(method.label, cell_lines(found.comparison, cells, is_published))
 
 
-def _cost_group(found: Crossed, method: CrossedMethod, column: Column) -> Group:
-    gigabyte = found.request.benchmark.paper.gigabyte
-    costs = [cell.cost if cell else None for cell in found.cells(method, column)]
-
-    def line(label: str, text: Callable[[Cost], str]) -> Line:
-        return Line(label, tuple(NOTHING if cost is None else text(cost) for cost in costs))
-
-    lines = (
-        line("per round", lambda cost: human_bytes(cost.round_bytes, gigabyte)),
-        line("uplink, all rounds", lambda cost: human_bytes(cost.up_bytes, gigabyte)),
-        line("downlink, all rounds", lambda cost: human_bytes(cost.down_bytes, gigabyte)),
-        line("one-time model distribution", lambda cost: human_bytes(cost.setup_bytes, gigabyte)),
-        line("training", lambda cost: NOTHING if cost.train_seconds is None else human_seconds(cost.train_seconds)),
-    )
-    return Group(method.label, lines)
-
-
 def grids(found: Crossed) -> Iterator[Grid]:
     """For each task a table a score, and one of bytes where something was run."""
     headers, comparison = tuple((variant,) for variant in found.variants), found.comparison
@@ -117,10 +99,7 @@ def grids(found: Crossed) -> Iterator[Grid]:
             about = ", ".join(filter(None, (column.name, score_label(column, score), comparison.examples(column))))
             groups = tuple(_score_group(found, method, column, score) for method in found.methods)
             yield Grid(f"{heading}: {about}", headers, groups)
-        run = [method for method in found.methods if any(c and c.is_run for c in found.cells(method, column))]
-        if run:
-            groups = tuple(_cost_group(found, method, column) for method in run)
-            yield Grid(f"{heading}: {column.name}, communication cost", headers, groups)
+    yield from (grid for grid in [costs_grid(comparison)] if grid.groups)
 
 
 def frame(found: Crossed) -> pd.DataFrame:
@@ -152,4 +131,3 @@ def plot(found: Crossed) -> Figure:
         panels.append(Panel(title, [method.name for method in methods], series, levels=levels))
     text = f"Marks: {found.request.benchmark.view.options['variant']}; hollow: reported. {caption(comparison)}"
     return dot_plot(found.request.heading, panels, axis_label(unit_of(comparison.columns_shown)), text)
-

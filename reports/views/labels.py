@@ -193,7 +193,7 @@ def frame(found: LabelShares) -> pd.DataFrame:
 
 
 def _draw(axes: Axes, place: int, lines: Lines) -> None:
-    """One client: stacked shares from the label printed first, and a line where each was to end; or a range of scores."""
+    """One client: stacked shares from the label printed first, with lines where they were to end; or scores."""
     bottom = wanted = known = 0.0
     for number_of, line in enumerate(lines):
         height = line["highest"] - line["lowest"] if "lowest" in line else line["obtained"]

@@ -6,41 +6,25 @@ the table that prints the published scores.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from benchmarks.experiment import Row
 from reports.evidence.published import MEGABYTE
 from reports.evidence.records import PAPER, Request
-from reports.evidence.scores import score_label, unit_of
+from reports.evidence.scores import score_label
 from reports.evidence.statistics import mean
 from reports.evidence.traffic import derived_cost
-from reports.pages.page import Grid, Group
-from reports.pages.plots import digits, finish, mark, new_figure, say_not_run, tidy
-from reports.pages.text import (
-    NOT_RUN,
-    REPORTED,
-    at_round,
-    dagger_note,
-    in_units,
-    notes_under,
-    number,
-    over_clients,
-    row_name,
-    seed_counts,
-)
+from reports.pages.page import Grid, one_line
+from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot
+from reports.pages.text import NOT_RUN, at_round, dagger_note, in_units, notes_under, number, over_clients, row_name
 from reports.views.comparison import Comparison, compare
 from reports.views.reproduced import RULE
-from reports.views.scores import axis_label, score_lines
+from reports.views.scores import caption, dots, scores_grid
 from reports.views.scores import frame as scores_frame
-
-_GREY: Any = {"color": "0.35", "linewidth": 0.9}
 
 
 @dataclass(frozen=True)
@@ -133,29 +117,17 @@ def _method(found: Layers) -> Iterator[str]:
 
 
 def grids(found: Layers) -> tuple[Grid, ...]:
-    """Groups are c, columns tasks and bytes of a round."""
-    request, columns = found.request, found.request.columns
-    headers = [(column.name, score_label(column, column.averaged)) for column in columns]
-    headers.append(("MB per round", "measured"))
-    if found.has_derived:
-        headers.append(("MB per round", f"derived for {request.paper_scale.backbone}"))
+    """Scores as in any table of scores, and the bytes of a round by c."""
+    headers: tuple[tuple[str, ...], ...]
+    headers = (("MB per round", "measured"), ("MB per round", f"derived for {found.request.paper_scale.backbone}"))
+    headers = headers[: 1 + found.has_derived]
     groups = []
-    for row in request.rows:
-        name, tail = row_name(row), ("",) * (len(headers) - len(columns))
-        lines, empty = score_lines(found.comparison, row, columns), tail
-        if row.id in found.layers:
-            layer = found.layers[row.id]
-            sizes = (layer.measured_bytes, layer.derived_bytes)[: len(tail)]
-            tail = tuple(NOT_RUN if size is None else number(size / MEGABYTE) for size in sizes)
-            name = f"c = {found.label(layer)}"
-        wider = [
-            replace(line, cells=(*line.cells, *(empty if place else tail)), best=(*line.best, *[()] * len(tail)))
-            if line.best
-            else replace(line, cells=(*line.cells, *(empty if place else tail)))
-            for place, line in enumerate(lines)
-        ]
-        groups.append(Group(name, tuple(wider)))
-    return (Grid(f"{request.heading}: scores and bytes", tuple(headers), tuple(groups), stub="Global layers"),)
+    for layer in found.layers.values():
+        sizes = (layer.measured_bytes, layer.derived_bytes)[: len(headers)]
+        cells = (NOT_RUN if size is None else number(size / MEGABYTE) for size in sizes)
+        groups.append(one_line(f"c = {found.label(layer)}", cells))
+    table = Grid(f"{found.request.heading}: bytes", headers, tuple(groups), stub="Global layers")
+    return scores_grid(found.comparison), table
 
 
 def frame(found: Layers) -> pd.DataFrame:
@@ -168,74 +140,28 @@ def frame(found: Layers) -> pd.DataFrame:
     return table.astype({"critical_layer": "Int64", "layers_exchanged": "Int64", "derived_round_bytes": "Float64"})
 
 
-def _draw_bytes(axes: Axes, points: Sequence[tuple[int, float]], title: str, style: dict[str, Any]) -> None:
-    """Megabytes of a round by c, each with its number."""
-    axes.set_title(title, fontsize=10)
-    axes.set_ylabel("MB per round", fontsize=9)
-    if points:
-        axes.plot(*zip(*points, strict=True), color="black", marker="o", markersize=5, linewidth=1.4, **style)
-        axes.set_ylim(0, 1.18 * max(y for _, y in points) or 1.0)
-    for x, y in points:
-        axes.annotate(digits(y), (x, y), (0, 6), textcoords="offset points", ha="center", fontsize=7.5)
-
-
-def _draw_scores(axes: Axes, found: Layers, layers: Mapping[str, Layer]) -> list[Any]:
-    handles: list[Any] = []
-    rows = {row.id: row for row in found.request.rows}
-    for column in found.request.columns:
-        style = mark(found.request.benchmark.columns.index(column)) | {"markersize": 6}
-        cells = {
-            layer.critical: found.comparison.cell(rows[row_id], column).headline for row_id, layer in layers.items()
-        }
-        ours = [(c, result.ours, result.error) for c, result in cells.items() if result.ours is not None]
-        if ours:
-            axes.errorbar(*zip(*ours, strict=True), capsize=2, elinewidth=0.9, linewidth=1.6, **style)
-        published = [(c, result.published) for c, result in cells.items() if result.published is not None]
-        if published:
-            hollow: Any = style | {"markerfacecolor": "white", "linestyle": ":", "linewidth": 0.9}
-            axes.plot(*zip(*published, strict=True), **hollow)
-        for row in (row for row in rows.values() if row.id not in layers):
-            level = found.comparison.cell(row, column).headline.ours
-            if level is not None:
-                axes.axhline(level, color=style["color"], linestyle="--", linewidth=0.9)
-        handles.append(Line2D([], [], label=f"{column.name} ({score_label(column, column.averaged)})", **style))
-    if found.comparison.shows_published:
-        hollow = {"marker": "o", "markerfacecolor": "white", "linestyle": ":"}
-        handles.append(Line2D([], [], label=f"{REPORTED} ({found.printed_in})", **_GREY, **hollow))
-    for row in (row for row in rows.values() if row.id not in layers):
-        handles.append(Line2D([], [], label=f"{row_name(row)}, in the task's colour", linestyle="--", **_GREY))
-    return handles
-
-
 def plot(found: Layers) -> Figure:
-    """Bytes of a round at the left (measured above derived), scores at the right."""
-    request, figure = found.request, new_figure(10.5, 5.8)
-    layers = dict(sorted(found.layers.items(), key=lambda entry: entry[1].critical))
-    places: Any = [["measured", "scores"], ["derived", "scores"]] if found.has_derived else [["measured", "scores"]]
-    panels: dict[str, Axes] = figure.subplot_mosaic(places, width_ratios=[1, 1.15])
-    styles: dict[str, Any] = {"measured": {}, "derived": {"markerfacecolor": "white", "linestyle": "--"}}
-    for name, style in list(styles.items())[: len(places)]:
-        sizes = [(layer.critical, getattr(layer, f"{name}_bytes")) for layer in layers.values()]
-        backbone = (request.scale if name == "measured" else request.paper_scale).backbone
-        points = [(critical, size / MEGABYTE) for critical, size in sizes if size is not None]
-        _draw_bytes(panels[name], points, f"{name}, {backbone}", style)
-    handles = _draw_scores(panels["scores"], found, layers)
-    panels["scores"].set_title("test scores", fontsize=10)
-    panels["scores"].set_ylabel(axis_label(unit_of(request.columns)), fontsize=9)
-    labels = [found.label(layer).replace(" ", "\n", 1) for layer in layers.values()]
-    for axes in panels.values():
-        tidy(axes)
-        axes.tick_params(labelsize=8)
-        axes.set_xticks([layer.critical for layer in layers.values()], labels)
-        axes.set_xlabel(f"global layers c (of {request.paper_scale.depth})", fontsize=9)
-        if not axes.has_data():
-            say_not_run(axes)
-    n = seed_counts([len(cell.seeds) for cell in found.comparison.cells])
-    caption = (
-        f"Scores: reproduced, mean over clients and seeds{n} ({request.scored_at} round); no mark: not run. Whiskers: "
-        "± sd over seeds; with one seed, ± SE of the test sets. Bytes: one direction, all clients. Hollow: reported; "
-        f"comparable in level at the paper scale only.{dagger_note(request.rows)}"
-    )
+    """A line for each c: bytes of a round, measured and derived, and a panel of scores for each task."""
+    request = found.request
+    labels = {row_id: f"c = {found.label(layer)}" for row_id, layer in found.layers.items()}
+    bytes_of = [Dots("measured", _megabytes(found, labels, "measured_bytes"), {"color": "black"})]
+    if found.has_derived:
+        derived = f"derived, {request.paper_scale.backbone}"
+        bytes_of.append(Dots(derived, _megabytes(found, labels, "derived_bytes"), HOLLOW | {"color": "black"}))
+    panels = [Panel("MB per round", list(labels.values()), bytes_of)]
+    for column in request.columns:
+        results = [(row, found.comparison.cell(row, column).headline) for row in request.rows]
+        levels = {row_name(row): result.ours for row, result in results if row.id not in labels}
+        shown = {labels[row.id]: result for row, result in results if row.id in labels}
+        title = f"{column.name}, {score_label(column, column.averaged)}"
+        known = {name: level for name, level in levels.items() if level is not None}
+        panels.append(Panel(title, list(shown), dots(shown), levels=known))
+    text = f"{caption(found.comparison)} Bytes: one direction, all clients.{dagger_note(request.rows)}"
     if request.scale.depth != request.paper_scale.depth:
-        caption += f" c counts the paper's {request.paper_scale.depth} layers; in brackets those of this encoder."
-    return finish(figure, request.heading, handles, caption)
+        text += f" c counts the paper's {request.paper_scale.depth} layers; in brackets those of this encoder."
+    return dot_plot(request.heading, panels, "", text, across=2)
+
+
+def _megabytes(found: Layers, labels: Mapping[str, str], name: str) -> dict[str, float]:
+    sizes = {labels[row_id]: getattr(layer, name) for row_id, layer in found.layers.items()}
+    return {label: size / MEGABYTE for label, size in sizes.items() if size is not None}

@@ -5,181 +5,26 @@ The benchmark says by `costing` what the baseline is. Tables of scores show the 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import product
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from benchmarks.costs import ClientCosts, Costing
 from benchmarks.experiment import Row
 from benchmarks.run_config import JSON
-from fedsim.files import read_json
-from reports import ReportError
-from reports.evidence.published import Numbers, is_printed_as, read_published
-from reports.evidence.records import Request
+from reports.evidence.published import is_printed_as
+from reports.evidence.resources import MEBIBYTE, MEGABYTES, SECONDS, SENT, WORK, Resources
 from reports.evidence.statistics import printed
-from reports.evidence.traffic import client_traffic
 from reports.pages.page import KEYS, Grid, keys_of, long_form, one_line
 from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot, mark
 from reports.pages.text import NOTHING, ONE_TIME, dagger_note, human_bytes, not_run, notes_under, number, row_name
 from reports.views.costs import AS_PRINTED, DIFFERS
 
-SECONDS, WORK, MEGABYTES, SENT = PRINTED = (  # the columns at which costs are published
-    "computation_seconds",
-    "computation_percent",
-    "communication_mb",
-    "communication_percent",
-)
-MEBIBYTE = 2**20
 RANKS = False
 FIELDS = [*KEYS, "encoder", "counted", "quantity", "value", "published", "n_seeds"]
 _HELD = ("parameters_bytes", "gradients_bytes", "moments_bytes", "activations_bytes", "held_bytes")
 _WIRE = ("up_bytes", "down_bytes", "setup_bytes")
-Pair = tuple[float | None, float | None]  # value, published
 Column = tuple[tuple[str, ...], str, str, int, Callable[[float], str]]  # header, counted, quantity, side, text
-
-
-@dataclass(frozen=True)
-class Timed:
-    """Rows trained one after the other in one run of `make bench`. percent: row id -> of the baseline's seconds.
-
-    part: of the bench. noise: by how many points less work was timed above more, at most.
-    """
-
-    part: str
-    percent: Mapping[str, float]
-    noise: float
-    machine: str
-    finished: str
-
-
-@dataclass(frozen=True)
-class Resources:
-    """The costs of a request's rows with the paper's own encoder; records are the scale's.
-
-    ReportError where a file is damaged.
-    """
-
-    request: Request
-
-    @cached_property
-    def costing(self) -> Costing:
-        costing = self.request.benchmark.costing
-        if costing is None:
-            raise ReportError(f"{self.request.benchmark.id}: expected a definition with `costing`, found none")
-        return costing
-
-    @cached_property
-    def baseline(self) -> Row:
-        return {row.id: row for row in self.request.benchmark.costed_rows}[self.costing.baseline]
-
-    @cached_property
-    def rows(self) -> tuple[Row, ...]:
-        """The request's rows with a cost; where all are asked for, the rows of the paper's own scale too."""
-        request = self.request
-        if {row.id for row in request.rows} >= {row.id for row in request.benchmark.rows_at(request.scale)}:
-            return request.benchmark.rows_at(request.paper_scale)
-        return request.rows
-
-    @cached_property
-    def costs(self) -> dict[str, ClientCosts]:
-        """Row id -> what its client's training costs by shapes; empty where nothing derives it."""
-        request, found = self.request, {}
-        for row in {row.id: row for row in (*self.rows, self.baseline)}.values():
-            cell = request.benchmark.costed(row, request.benchmark.columns_at(request.paper_scale)[0], request.paper_scale)
-            costs = request.derive_client(cell) if request.derive_client and cell is not None else None
-            found |= {} if costs is None else {row.id: costs}
-        return found
-
-    @cached_property
-    def published(self) -> Numbers:
-        return Numbers.of(read_published(self.request.benchmark.published_csv))
-
-    @cached_property
-    def timed(self) -> Timed | None:
-        """The run of `make bench` that timed the rows; None where there is none. ReportError where it is damaged."""
-        path = self.costing.timed
-        if path is None or not path.is_file():
-            return None
-        try:
-            content = read_json(path)
-            percent = {entry["row"]: float(entry["percent"]) for entry in content["rows"] if entry["row"]}
-            host = content["environment"]
-            machine = f"{host['device']}, {host['threads']} threads, {host['precision']}"
-            return Timed(path.stem, percent, _noise(content["rows"]), machine, str(content["finished"])[:10])
-        except (ValueError, KeyError, TypeError) as error:
-            raise ReportError(
-                f"{path}: expected a result of `make bench`, found a damaged one ({type(error).__name__}: {error}). "
-                f"Restore the file, or measure again."
-            ) from None
-
-    def percent(self, row: Row, amount: Callable[[ClientCosts], float]) -> float | None:
-        """A row's amount in percent of the baseline's; None where it is not derived."""
-        if row.id not in self.costs or self.baseline.id not in self.costs:
-            return None
-        return 100 * amount(self.costs[row.id]) / amount(self.costs[self.baseline.id])
-
-    def saved_mb(self, row: Row) -> float | None:
-        """The file that goes up, in the paper's MB and its two decimals; None where nothing goes up, or not derived."""
-        costs = self.costs.get(row.id)
-        return float(printed(costs.saved_bytes / MEBIBYTE)) if costs is not None and costs.saved_bytes else None
-
-    @cached_property
-    def lines(self) -> dict[str, dict[tuple[str, str], Pair]]:
-        """Row id -> (counted, quantity) -> value and published; percent of the baseline's."""
-        return {row.id: self._of(row) for row in self.rows}
-
-    def _of(self, row: Row) -> dict[tuple[str, str], Pair]:
-        places = {name: (self.request.benchmark.place, row.id, name, "") for name in PRINTED}
-        known = {name: self.published.values.get(place) for name, place in places.items()}
-        paper = {name: None if value is None else float(value) for name, value in known.items()}
-        ways = {"flops": _flops} | {f"formula, {name}": form.work for name, form in self.costing.forms.items()}
-        saved, base = self.saved_mb(row), self.saved_mb(self.baseline)
-        # Both rounded before, as the paper's ratios are of printed sizes.
-        share = float(printed(100 * printed(saved) / printed(base))) if saved is not None and base is not None else None
-        found: dict[tuple[str, str], Pair] = {("print", SECONDS): (None, paper[SECONDS])}
-        found |= {(name, WORK): (self.percent(row, work), paper[WORK]) for name, work in ways.items()}
-        if self.timed is not None:
-            found["timed", WORK] = self.timed.percent.get(row.id), paper[WORK]
-        found |= {("saved file", MEGABYTES): (saved, paper[MEGABYTES]), ("saved file", SENT): (share, paper[SENT])}
-        costs = self.costs.get(row.id)
-        return found | {("shapes", name): (value, None) for name, value in (vars(costs).items() if costs else ())}
-
-    @cached_property
-    def measured(self) -> dict[str, dict[tuple[str, str], Pair]]:
-        """Row id -> what one client sent and received in a round, from the records of the first task."""
-        request, found = self.request, {}
-        for row in request.rows:
-            traffic = client_traffic(request.records_of(row, request.columns[0]))
-            if traffic is not None:
-                found[row.id] = {("wire, measured", name): (float(value), None) for name, value in traffic.items()}
-        return found
-
-    @property
-    def costed(self) -> list[Row]:
-        """The rows of which a cost is printed or derived."""
-        return [
-            row
-            for row in self.rows
-            if row.id in self.costs or any(known is not None for _, known in self.lines[row.id].values())
-        ]
-
-
-def _flops(costs: ClientCosts) -> float:
-    return costs.flops
-
-
-def _noise(lines: Sequence[Mapping[str, JSON]]) -> float:
-    """By how many points a client that trains one layer was timed above another that does no less, at most."""
-    trained = ((line, re.match(r"layer (\d+) ", line.get("trained", ""))) for line in lines)
-    # Layers that run, and how many of them have a gradient: from the trained one upwards.
-    jobs = [(line["layers"], line["layers"] - int(layer[1]), line["percent"]) for line, layer in trained if layer]
-    pairs = ((one, other) for one, other in product(jobs, repeat=2) if one[0] <= other[0] and one[1] <= other[1])
-    return max((one[2] - other[2] for one, other in pairs), default=0.0)
 
 
 join = Resources
@@ -246,7 +91,10 @@ def _with_verdicts(found: Resources, grid: Grid) -> Grid:
 
 
 def _memory_grid(found: Resources) -> Grid:
-    names, gigabyte = ("weights", "gradients", "moments", "activations", "together"), found.request.benchmark.paper.gigabyte
+    names, gigabyte = (
+        ("weights", "gradients", "moments", "activations", "together"),
+        found.request.benchmark.paper.gigabyte,
+    )
     costs = found.costs[found.baseline.id]
 
     def cells(row: Row) -> Iterator[str]:
@@ -335,7 +183,9 @@ def frame(found: Resources) -> pd.DataFrame:
         common = keys_of(request, row, column) | {"encoder": request.scale.backbone, "counted": "wire, measured"}
         n = len(request.records_of(row, column))
         sent = found.measured.get(row.id, {("", not_run(request, row, column)): (None, None)})
-        lines += [common | {"quantity": name, "value": value, "n_seeds": n or None} for (_, name), (value, _) in sent.items()]
+        lines += [
+            common | {"quantity": name, "value": value, "n_seeds": n or None} for (_, name), (value, _) in sent.items()
+        ]
     return long_form(lines, FIELDS, {"Int64": ("n_seeds",), "Float64": ("value", "published")})
 
 

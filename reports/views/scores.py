@@ -11,6 +11,7 @@ from benchmarks.experiment import Column, Row
 from benchmarks.run_config import JSON
 from reports.evidence.published import AVERAGE
 from reports.evidence.records import PAPER, Request
+from reports.evidence.resources import Resources
 from reports.evidence.scores import score_label, unit_of
 from reports.evidence.traffic import Cost
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form, one_line
@@ -31,7 +32,7 @@ from reports.pages.text import (
     status,
 )
 from reports.views.comparison import BOUNDS, INTERVAL, CellResult, Comparison, ScoreResult, compare
-from reports.views.resources import Resources, communication_grid, computation_grid, cost_lines, cost_notes
+from reports.views.resources import communication_grid, computation_grid, cost_lines, cost_notes
 
 _OF_SCORE = ("sd", "sampling_error", "published", "derivation", "difference", "verdict", "margin")
 _OF_COST = ("round_bytes", "up_bytes", "down_bytes", "setup_bytes", "train_seconds")
@@ -249,10 +250,10 @@ def plot(comparison: Comparison) -> Figure:
     """A panel for each task: its headline score by method; the majority class as lines."""
     request, panels = comparison.request, []
     for column in comparison.columns_shown:
-        results = {row: comparison.cell(row, column).headline for row in request.rows}
-        lines = {row: result.ours for row, result in results.items() if "majority" in row.algorithm}
-        levels = {row_name(row): level for row, level in lines.items() if level is not None}
-        shown = {row_name(row): result for row, result in results.items() if row not in lines}
+        cells = [comparison.cell(row, column) for row in request.rows]
+        lines = {row_name(cell.row): cell.headline.ours for cell in cells if "majority" in cell.row.algorithm}
+        levels = {name: level for name, level in lines.items() if level is not None}
+        shown = {row_name(cell.row): cell.headline for cell in cells if row_name(cell.row) not in lines}
         title = f"{column.name}, {score_label(column, column.averaged)}"
         panels.append(Panel(title, list(shown), dots(shown), levels=levels))
     label = axis_label(unit_of(comparison.columns_shown))

@@ -98,16 +98,16 @@ def grids(found: Sizes) -> tuple[Grid, ...]:
     rows = found.request.rows
     headers = tuple((column.name, "% of all clients") for column in found.request.columns)
     clients = range(max(map(len, found.by_cell.values())))
-    groups = (Group(str(place + 1), tuple(line for row in rows for line in _lines(found, place, row))) for place in clients)
+    groups = (
+        Group(str(place + 1), tuple(line for row in rows for line in _lines(found, place, row))) for place in clients
+    )
     return (Grid(f"{found.request.heading}: sizes of datasets", headers, tuple(groups), stub="Client"),)
 
 
 def frame(found: Sizes) -> pd.DataFrame:
     """The sizes as a data frame of FIELDS: shares in percent."""
     cells = product(found.request.rows, found.request.columns)
-    lines = (
-        keys_of(found.request, *cell) | part for cell in cells for part in found.by_cell[cell[0].id, cell[1].task]
-    )
+    lines = (keys_of(found.request, *cell) | part for cell in cells for part in found.by_cell[cell[0].id, cell[1].task])
     return long_form(lines, FIELDS, {"Int64": ("examples",)})
 
 

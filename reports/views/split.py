@@ -103,7 +103,7 @@ class Split:
     @cached_property
     def measured(self) -> dict[str, Epoch]:
         """Row id -> what the records' ledgers have, of the first task; the mean over seeds, which are alike."""
-        request, found = self.request, {}
+        request, found = self.request, dict[str, Epoch]()
         for row in self.rows:
             records = request.records_of(row, request.columns[0])
             cost = measured_cost(request.benchmark, request.columns[0], records)
@@ -211,7 +211,9 @@ def grids(found: Split) -> tuple[Grid, ...]:
         *(("averaged, handed on", "closed form"), ("together",), ("over FedAvg's",), ("on the wire",)),
         ("masks", "apart"),
     )
-    known = {f"{name} · {encoder}, derived: the same at every scale": own for encoder, own in found.derived.items() if own}
+    known = {
+        f"{name} · {encoder}, derived: the same at every scale": own for encoder, own in found.derived.items() if own
+    }
     tables = []
     for title, epochs in (known | {f"{request.heading}: measured": found.measured}).items():
         base = epochs.get(found.options["baseline"])
@@ -275,7 +277,9 @@ def _lines(found: Split) -> Iterator[dict[str, JSON]]:
             for how, parts in (("closed form", epochs[row.id].closed), (f"wire, {counted}", epochs[row.id].counted)):
                 for kind, size in parts.items():
                     yield common | {"counted": how, "quantity": f"{kind}_bytes", "value": size}
-    seconds = [(model, "timed", f"{party}_seconds", own[party]) for model, own in found.timed.items() for party in TIMED]
+    seconds = [
+        (model, "timed", f"{party}_seconds", own[party]) for model, own in found.timed.items() for party in TIMED
+    ]
     for (model, bandwidth), times in found.modelled.items():
         seconds += [(model, f"modelled, {bandwidth}", f"{way}_epoch_seconds", value) for way, value in times.items()]
     for model, counted, quantity, value in seconds:
