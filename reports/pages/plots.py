@@ -55,7 +55,7 @@ class Dots:
 
 @dataclass(frozen=True)
 class Panel:
-    """A panel of a dot plot: names from top to bottom. texts: name -> what stands to the right of its last mark.
+    """A panel of a dot plot: names from top to bottom. texts: name -> what stands to the right of its line.
 
     levels: label -> where a vertical line stands.
     """
@@ -84,7 +84,6 @@ def _draw_dots(axes: Axes, panel: Panel, handles: dict[str, Any]) -> None:
     axes.set_yticks(range(len(panel.names)), list(panel.names), fontsize=8.5)
     axes.tick_params(axis="x", labelsize=8)
     tidy(axes, grid="x")
-    ends: dict[str, float] = {}
     for series in panel.series:
         style: Any = {"linestyle": "none", "marker": "o", "markersize": 5.5} | dict(series.style)
         handles.setdefault(series.label, Line2D([], [], label=series.label, **({"color": "0.35"} | style)))
@@ -93,21 +92,17 @@ def _draw_dots(axes: Axes, panel: Panel, handles: dict[str, Any]) -> None:
             errors = [[value - low], [high - value]] if low != high else None
             colour: Any = {"color": colour_of(name.removesuffix(f" {DAGGER}"))}
             axes.errorbar(value, panel.names.index(name), xerr=errors, capsize=2, elinewidth=0.9, **(colour | style))
-            ends[name] = max(ends.get(name, value), value, high)
     for style_of, (label, level) in zip(LEVELS * len(panel.levels), panel.levels.items(), strict=False):
         line: Any = {"color": "0.25", "linestyle": style_of, "linewidth": 1.0, "label": label}
         handles.setdefault(label, axes.axvline(level, **line))
     values = [value for series in panel.series for value in series.values.values()]
     if values and min(values) > 0 and max(values) > _DECADES * min(values):
         axes.set_xscale("log")
-    if not values:
+    if not values and not panel.texts:
         say_not_run(axes)
     for name, text in panel.texts.items():
-        place = (ends.get(name, 0.0), panel.names.index(name))
-        at: Any = {"xycoords": ("data" if name in ends else "axes fraction", "data"), "textcoords": "offset points"}
-        axes.annotate(text, place, (6, 0), va="center", fontsize=7.5, **at)
-    if panel.texts:
-        axes.margins(x=0.45)
+        place: Any = {"x": 1.01, "y": panel.names.index(name), "transform": axes.get_yaxis_transform()}
+        axes.text(s=f"{text} ", va="center", fontsize=7.5, **place)
 
 
 def new_figure(width_inches: float, height_inches: float) -> Figure:

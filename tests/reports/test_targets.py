@@ -14,8 +14,8 @@ from benchmarks.results import LedgerEntry, RoundRecord, RunResult
 from benchmarks.run_config import RunConfig, TrainConfig
 from reports import ReportError
 from reports.evidence.scores import best_by_seed, round_reaching
-from reports.evidence.targets import attempt
-from reports.evidence.traffic import Sent, bytes_until, gain_over, values_until
+from reports.evidence.targets import Sent, attempt, gain_over
+from reports.evidence.traffic import bytes_until, values_until
 
 ACC = "test/accuracy"
 CELL = RunConfig("lite", "mrpc", 1, "glue", "minilm", 3, {}, "fedavg", {}, TrainConfig(1, 5e-5, 16), 0)
