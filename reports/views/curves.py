@@ -134,7 +134,7 @@ def notes(found: Curves) -> Iterator[str]:
         if missing:
             seeds = "undefined for some seeds, which the mean leaves out, in rounds"
             undefined.append(f"{row.name}, {column.name}: {seeds} {', '.join(missing)}.")
-    return notes_under(found.request, _method(found), about=undefined)
+    return notes_under(found.request, _method(found), cells=undefined)
 
 
 def _lines(found: Curves, row: Row, has_sd: bool) -> Iterator[Line]:
