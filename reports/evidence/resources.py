@@ -30,12 +30,11 @@ Pair = tuple[float | None, float | None]  # value, published
 
 @dataclass(frozen=True)
 class Timed:
-    """Rows trained one after the other in one run of `make bench`. percent: row id -> of the baseline's seconds.
+    """Rows trained one after the other in one timed run. percent: row id -> of the baseline's seconds.
 
-    part: of the bench. noise: by how many points less work was timed above more, at most.
+    noise: by how many points less work was timed above more, at most.
     """
 
-    part: str
     percent: Mapping[str, float]
     noise: float
     machine: str
@@ -88,7 +87,7 @@ class Resources:
 
     @cached_property
     def timed(self) -> Timed | None:
-        """The run of `make bench` that timed the rows; None where there is none. ReportError where it is damaged."""
+        """The run that timed the rows; None where there is none. ReportError where it is damaged."""
         path = self.costing.timed
         if path is None or not path.is_file():
             return None
@@ -97,11 +96,11 @@ class Resources:
             percent = {entry["row"]: float(entry["percent"]) for entry in content["rows"] if entry["row"]}
             host = content["environment"]
             machine = f"{host['device']}, {host['threads']} threads, {host['precision']}"
-            return Timed(path.stem, percent, _noise(content["rows"]), machine, str(content["finished"])[:10])
+            return Timed(percent, _noise(content["rows"]), machine, str(content["finished"])[:10])
         except (ValueError, KeyError, TypeError) as error:
             raise ReportError(
-                f"{path}: expected a result of `make bench`, found a damaged one ({type(error).__name__}: {error}). "
-                f"Restore the file, or measure again."
+                f"{path}: expected a file of timings, found a damaged one ({type(error).__name__}: {error}). "
+                f"Restore the file."
             ) from None
 
     def percent(self, row: Row, amount: Callable[[ClientCosts], float]) -> float | None:

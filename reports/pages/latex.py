@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from reports.pages.page import Grid, Group, Line, Page
-from reports.pages.text import NOTHING, REPORTED, REPRODUCED
+from reports.pages.text import NOT_RUN, NOTHING, REPORTED, REPRODUCED
 
 _TEXT_COMMANDS = "textbackslash textasciitilde textasciicircum textless textgreater textbar ldots"
 _MATH_COMMANDS = "cdot pm times dagger approx equiv le ge to Vert Delta Sigma"
@@ -20,6 +21,7 @@ _LATEX = {
 }
 _HAS_GLYPH = 0x17F  # Latin letters up to here are in every LaTeX font
 _LONG = 36  # characters of a label that is set as a paragraph
+_POWER = re.compile(r"\b(F1|10)\^(\w+)")
 _SEEDS = re.compile(r" \((\d+)\)$")  # behind a standard deviation, where numbers of seeds differ
 _BOX = r"max width=\textwidth, max totalheight=0.85\textheight"
 
@@ -37,8 +39,30 @@ def _character(character: str) -> str:
 
 
 def latex_escape(text: str) -> str:
-    """Text that LaTeX sets unchanged."""
-    return "".join(map(_character, text))
+    """Text that LaTeX sets unchanged; powers and F1^PN as formulas."""
+    parts = _POWER.split(text)  # text, base, exponent, text, …
+    found = ["".join(map(_character, part)) for part in parts[::3]]
+    powers = [
+        f"${'F_1' if base == 'F1' else base}^{{{power}}}$" for base, power in zip(parts[1::3], parts[2::3], strict=True)
+    ]
+    return "".join(piece for pair in zip(found, [*powers, ""], strict=True) for piece in pair)
+
+
+def _filled(grid: Grid) -> Grid:
+    """The grid without rows and columns that have no number."""
+    empty = {"", NOTHING, NOT_RUN}
+    groups = [group for group in grid.groups if not all(empty.issuperset(line.cells) for line in group.lines)]
+    columns = [[line.cells[place] for group in groups for line in group.lines] for place in range(len(grid.headers))]
+    places = [place for place, cells in enumerate(columns) if not empty.issuperset(cells)]
+    if not places:
+        return grid
+
+    def line_of(line: Line) -> Line:
+        best = tuple(line.best[place] for place in places) if line.best else ()
+        return replace(line, cells=tuple(line.cells[place] for place in places), best=best)
+
+    kept = tuple(Group(group.name, tuple(map(line_of, group.lines))) for group in groups)
+    return replace(grid, headers=tuple(grid.headers[place] for place in places), groups=kept)
 
 
 def _bold(text: str) -> str:
@@ -128,7 +152,7 @@ def latex(page: Page) -> str:
     """The tables alone, each with a caption and a label, for a document that loads booktabs and adjustbox."""
     name = f"tab:{page.request.benchmark.id}-{page.request.scale.id}"
     parts = [r"% Needs \usepackage{booktabs} and \usepackage{adjustbox}."]
-    for number, grid in enumerate(page.grids, start=1):
+    for number, grid in enumerate(map(_filled, page.grids), start=1):
         about = " Index: standard deviation over seeds. Bold: best of the paper's methods, or not distinguishable."
         caption = f"{latex_escape(grid.title)}.{about if _has_scores(grid) else ''}"
         parts.append(

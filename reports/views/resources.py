@@ -144,8 +144,8 @@ def cost_notes(found: Resources) -> Iterator[str]:
     yield from (f"Formula, {name}: {form.text}." for name, form in found.costing.forms.items())
     if timed is not None:
         yield (
-            f"Timed: seconds of an epoch over {found.baseline.name}'s, all rows in turn in one run of `make bench "
-            f"ARGS={timed.part}`, {timed.machine}, {timed.finished}; random texts (docs/performance.md). A client that "
+            f"Timed: seconds of an epoch over {found.baseline.name}'s, all rows in turn in one run, "
+            f"{timed.machine}, {timed.finished}; random texts (docs/performance.md). A client that "
             f"does less was timed up to {number(timed.noise)} points above one that does more: smaller differences "
             "mean nothing."
         )

@@ -33,7 +33,7 @@ TIMED = ("client", "server", "whole")
 WAYS = ("FedAvg", "sequential", "parallel")
 EXACT, DIFFERS = "to the byte", "differs"
 _FLOAT_BYTES, _HOUR = 4, 3600
-# The parts of a batch that `make bench ARGS=split` times, by party.
+# The timed parts of a batch, by party.
 _PARTS = {"client": ("embeddings", "head", "client_step"), "server": ("layers", "server_step")}
 _BANDWIDTHS = {"100 Mbit/s": 100e6 / 8, "1 Gbit/s": 1e9 / 8}  # bytes a second
 _SHARED = ("activations", "gradients", "parameters")  # the kinds of payload that equations speak of
@@ -162,7 +162,7 @@ class Split:
     def timed(self) -> Mapping[str, Mapping[str, float]]:
         """Model -> seconds of a batch for the client, the server and the unsplit model, and its tokens.
 
-        From one run of `make bench`; empty where there is none. ReportError where the file is damaged.
+        From one run; empty where there is none. ReportError where the file is damaged.
         """
         costing = self.request.benchmark.costing
         path = costing.timed if costing else None
@@ -179,8 +179,8 @@ def _timed(path: Path) -> Mapping[str, Mapping[str, float]]:
             found[entry["model"]] = {**parties, "tokens": tokens, "whole": whole}
     except (ValueError, KeyError, TypeError) as error:
         raise ReportError(
-            f"{path}: expected a result of `make bench`, found a damaged one ({type(error).__name__}: {error}). "
-            f"Restore the file, or measure again."
+            f"{path}: expected a file of timings, found a damaged one ({type(error).__name__}: {error}). "
+            f"Restore the file."
         ) from None
     return found
 
@@ -233,7 +233,7 @@ def _seconds(found: Split, name: str) -> Iterator[Grid]:
             return [*(number(own[party]) for party in TIMED), f"{number(100 * own['client'] / own['server'])} %"]
 
         groups = tuple(one_line(model, cells(own)) for model, own in found.timed.items())
-        title = f"{name} · seconds of a batch, measured in one run of `make bench ARGS=split`"
+        title = f"{name} · seconds of a batch, measured in one run (docs/performance.md)"
         yield Grid(title, headers, groups, "Model")
     if found.modelled:
         groups = tuple(

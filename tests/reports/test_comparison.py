@@ -85,17 +85,6 @@ def test_average_only_with_every_task(table3: Benchmark, record_of: RecordOf) ->
     assert not lacking.has_average
 
 
-def test_the_demo_scale_shows_nothing_published(table3: Benchmark, record_of: RecordOf) -> None:
-    comparison = compare(
-        request_for(table3, table3.scale("demo"), _every_task(table3, record_of, "fedavg", 0.5, "demo"))
-    )
-    assert not comparison.shows_published
-    assert all(score.published is score.difference is None for cell in comparison.cells for score in cell.scores)
-    assert comparison.averages[0].headline.ours == 50.0
-    assert comparison.averages[0].headline.published is None
-    assert any("never compared with a paper" in note for note in comparison.notes)
-
-
 def test_inputs_of_the_newest_record_decide(table3: Benchmark, record_of: RecordOf) -> None:
     def record(seed: int, f1: float, digest: str, day: int) -> RunResult:
         finished = f"2025-01-{day:02}T00:00:00+00:00"
