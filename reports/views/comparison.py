@@ -262,24 +262,21 @@ def _method(request: Request) -> Iterator[str]:
     benchmark = request.benchmark
     yield (
         f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {at_round(request.scored_at)}, then "
-        f"over n seeds; ± sd over seeds (n - 1); {INTERVAL}: Student's t over seeds, corrected for overlapping splits "
-        "(docs/statistics.md; of the average: variances of the tasks added), within what a score can be, from three "
-        "seeds on; ± SE (test set): sampling error of the finite test sets, root mean square over seeds; test: "
-        "examples in all clients' test sets, partial where the data were. Bold: the best of the paper's methods, and "
-        "methods that the paired test does not distinguish from it."
+        f"over n seeds. ± sd: over seeds (n - 1). {INTERVAL}: Student's t, corrected for overlapping splits, from "
+        "three seeds on (docs/statistics.md). ± SE: sampling error of the finite test sets. test: examples in all "
+        "clients' test sets. Bold: the best of the paper's methods, and those that the paired test does not "
+        "distinguish from it."
     )
     if request.scale.id == PAPER:
         yield from (f"{BOUNDS}: the interval between the one-sided bounds of the tests behind the verdicts.", RULE)
     if benchmark.average and len(benchmark.columns) > 1:
         averaged = ", ".join(f"{column.name} {column.averaged}" for column in benchmark.columns)
-        yield (
-            f"Average: one score a task ({averaged}), {_RULE_WORDS[benchmark.average]} to two decimals "
-            "as in the paper; given only where every task was run."
-        )
+        rule = _RULE_WORDS[benchmark.average]
+        yield f"Average: one score a task ({averaged}), {rule} to two decimals; only where every task was run."
     yield (
         f"Bytes per round: {benchmark.paper.bytes_convention}; mean over rounds. Uplink and downlink: all clients, "
-        "rounds and tasks run, mean over seeds. No other number includes the one-time model distribution. Training is "
-        "the wall time since each cell's last start; the machine did other work too, so it does not compare methods."
+        "rounds and tasks run, mean over seeds, without the one-time model distribution. Training is wall time on a "
+        "shared machine, so it does not compare methods."
     )
 
 

@@ -39,21 +39,17 @@ def notes(found: Costs) -> Iterator[str]:
     paper, backbone, terms = found.request.benchmark.paper, found.request.paper_scale.backbone, found.terms
     named = ", ".join(f"{term.name} {getattr(terms, term.name):,.10g}" for term in fields(Terms))
     method = [
-        f"Bytes: {paper.bytes_convention}. Gain: the baseline's bytes over the method's.",
-        f"Closed forms, first line: the equation with the printed parameters ({named}; sizes in bytes).",
-        f"In consistent bytes: the same equation with sizes counted on {backbone}'s shapes, every byte alike; also for "
-        "heads whose SizeOf(W_s) is not printed.",
+        f"Bytes: {paper.bytes_convention}, without the one-time model distribution. Gain: the baseline's bytes over "
+        "the method's.",
+        f"Closed forms, first line: the equation with the printed parameters ({named}; sizes in bytes). In consistent "
+        f"bytes: the same equation with sizes counted on {backbone}'s shapes, every byte alike.",
     ]
     if found.derived:
         method.append(
             f"On the wire, derived: one round of the real channel on {backbone}'s shapes, times the rounds, with "
-            f"{terms.n_s:,.0f} texts. Next to each method: how many layers' embeddings of each text it sends, for all "
-            "tokens, or [CLS] for one token of one layer."
+            f"{terms.n_s:,.0f} texts. Next to a method: how many layers' embeddings it sends of each text."
         )
-    method.append(
-        "Measured: the ledger's bytes of all rounds, mean over n seeds. The paper leaves out the one-time distribution "
-        "of the pre-trained model to every client, and no other number includes it."
-    )
+    method.append("Measured: the ledger's bytes of all rounds, mean over n seeds.")
     return notes_under(found.request, method)
 
 

@@ -90,34 +90,23 @@ join = LabelShares
 
 def notes(found: LabelShares) -> Iterator[str]:
     """Every note under the tables."""
-    request, lines = found.request, [line for lines in found.by_task.values() for line in lines]
+    request = found.request
     if request.scale.id == DEMO:
         yield scale_note(request)
     else:
-        yield (
-            f"Scale {request.scale.id}: {request.label}. This table does not depend on the encoder: where the data are "
-            "complete, its numbers hold at every scale."
-        )
+        yield f"Scale {request.scale.id}: {request.label}. The numbers do not depend on the encoder."
     yield (
         "Obtained: all parts of each client together; shares in percent, in the order of the paper (each column's "
-        "header). The cells are those of each client's majority-class baseline, which trains nothing; the table shows "
-        "no scores."
+        "header); of scores the mean (lowest–highest). Difference: obtained - reported, in points. In the data, "
+        "between: the first label's percentage if none or all of the unused examples have it."
     )
-    if any(line.get("published") is not None for line in lines):
-        yield "Difference: obtained - reported, both to two decimals, in points; of scores in their own unit."
-    if any(line["client"] == WHOLE and line["available"] > line["examples"] for line in lines):
-        yield (
-            "In the data, between: bounds of the first label's percentage in the whole data. Records do not count the "
-            "labels of unused examples, so these are none or all of them."
-        )
-    if any("lowest" in line for line in lines):
-        yield "Scores: mean (lowest–highest) of each client; requested is one of equal parts in the order of scores."
     for column in request.columns:
-        seeds = [record.cell.seed for record in records_of(request, column)]
-        if len(seeds) > 1:
-            gap = largest_seed_gap(records_of(request, column))
+        records = records_of(request, column)
+        if len(records) > 1:
+            gap = largest_seed_gap(records)
             others = f"differ by up to {gap:g} in a client's label count or mean score" if gap else "are the same"
-            yield f"{column.name}: seed {seeds[0]} shown; seeds {', '.join(map(str, seeds[1:]))} {others}."
+            seeds = ", ".join(str(record.cell.seed) for record in records[1:])
+            yield f"{column.name}: seed {records[0].cell.seed} shown; seeds {seeds} {others}."
     yield from data_notes(request)
 
 

@@ -14,16 +14,14 @@ from matplotlib.figure import Figure
 
 from benchmarks.experiment import Row
 from reports.evidence.published import MEGABYTE
-from reports.evidence.records import PAPER, Request
-from reports.evidence.scores import score_label
+from reports.evidence.records import Request
 from reports.evidence.statistics import mean
 from reports.evidence.traffic import derived_cost
 from reports.pages.page import Grid, one_line
 from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot
-from reports.pages.text import NOT_RUN, at_round, dagger_note, in_units, notes_under, number, over_clients, row_name
+from reports.pages.text import NOT_RUN, number, row_name
 from reports.views.comparison import Comparison, compare
-from reports.views.reproduced import RULE
-from reports.views.scores import caption, dots, scores_grid
+from reports.views.scores import caption, score_panels, scores_grid
 from reports.views.scores import frame as scores_frame
 
 
@@ -32,18 +30,19 @@ class Layer:
     """One row: its c, how many layers of the scale's encoder that is, and bytes of a round by the paper's convention.
 
     measured_bytes: mean over the tasks run, None where none was. derived_bytes: for the paper's own encoder and the
-    first task, None where the request cannot derive them.
+    first task, None where the request cannot derive them. name: c of the paper's layers, and of a smaller encoder's.
     """
 
     critical: int
     layers: int
     measured_bytes: float | None
     derived_bytes: float | None
+    name: str
 
 
 @dataclass(frozen=True)
 class Layers:
-    """Scores by c and task (published ones from the table that prints them), and row id -> its layers."""
+    """Scores by c and task, and row id -> its layers."""
 
     comparison: Comparison
     layers: Mapping[str, Layer]
@@ -53,28 +52,8 @@ class Layers:
         return self.comparison.request
 
     @property
-    def printed_in(self) -> str:
-        return str(self.request.benchmark.view.options["printed_in"])
-
-    @property
     def has_derived(self) -> bool:
         return any(layer.derived_bytes is not None for layer in self.layers.values())
-
-    def label(self, layer: Layer) -> str:
-        """The c of the paper's layers, with the layers of a smaller encoder: "6 (3 of 6)"."""
-        depth = self.request.scale.depth
-        is_scaled = depth != self.request.paper_scale.depth
-        return f"{layer.critical} ({layer.layers} of {depth})" if is_scaled else str(layer.critical)
-
-
-def _layer(comparison: Comparison, row: Row, critical: int) -> Layer:
-    request = comparison.request
-    options = request.benchmark.cell(row, request.columns[0], request.scale, 0).options
-    costs = [comparison.cell(row, column).cost for column in request.columns]
-    sizes = [cost.round_bytes for cost in costs if cost is not None]
-    derived = derived_cost(request, row)
-    layers = int(options.get("critical_layer", request.scale.depth))
-    return Layer(critical, layers, mean(sizes) if sizes else None, derived.round_bytes if derived else None)
 
 
 def join(request: Request) -> Layers:
@@ -89,31 +68,26 @@ def join(request: Request) -> Layers:
     return Layers(comparison, {row.id: _layer(comparison, row, criticals[row.id]) for row in rows})
 
 
+def _layer(comparison: Comparison, row: Row, critical: int) -> Layer:
+    request, depth = comparison.request, comparison.request.scale.depth
+    layers = int(request.benchmark.cell(row, request.columns[0], request.scale, 0).options.get("critical_layer", depth))
+    costs = [comparison.cell(row, column).cost for column in request.columns]
+    sizes, derived = [cost.round_bytes for cost in costs if cost is not None], derived_cost(request, row)
+    name = f"c = {critical}" + (f" ({layers} of {depth})" if depth != request.paper_scale.depth else "")
+    return Layer(critical, layers, mean(sizes) if sizes else None, derived.round_bytes if derived else None, name)
+
+
 def notes(found: Layers) -> Iterator[str]:
-    """Every note under the figure."""
-    return notes_under(found.request, _method(found))
-
-
-def _method(found: Layers) -> Iterator[str]:
+    """Where the reported scores and the bytes come from, and every note of a table of scores."""
     request = found.request
-    yield (
-        f"Scores{in_units(request.columns)}: {over_clients(request.columns)} {at_round(request.scored_at)}, then "
-        "over n seeds; ± sd over seeds (n - 1); ± SE (test set): sampling error of the finite test sets, root mean "
-        "square over seeds."
-    )
     if found.comparison.shows_published:
-        yield f"reported: {found.printed_in}; the figure itself is printed without numbers."
-    if request.scale.id == PAPER:
-        yield RULE
-    yield (
-        f"Bytes per round: {request.benchmark.paper.bytes_convention}; measured: mean over rounds, seeds and the "
-        "tasks run, which differ by the size of the classifier alone."
-    )
+        where = request.benchmark.view.options["printed_in"]
+        yield f"reported: {where}; the figure itself is printed without numbers."
+    yield "Bytes: mean over rounds, seeds and the tasks run, which differ by the size of the classifier alone."
     if found.has_derived:
-        yield (
-            f"derived for {request.paper_scale.backbone}: the same channel on its shapes alone, without training; for "
-            f"{request.columns[0].name}."
-        )
+        encoder, task = request.paper_scale.backbone, request.columns[0].name
+        yield f"derived for {encoder}: the same channel on its shapes alone, without training; for {task}."
+    yield from found.comparison.notes
 
 
 def grids(found: Layers) -> tuple[Grid, ...]:
@@ -124,8 +98,7 @@ def grids(found: Layers) -> tuple[Grid, ...]:
     groups = []
     for layer in found.layers.values():
         sizes = (layer.measured_bytes, layer.derived_bytes)[: len(headers)]
-        cells = (NOT_RUN if size is None else number(size / MEGABYTE) for size in sizes)
-        groups.append(one_line(f"c = {found.label(layer)}", cells))
+        groups.append(one_line(layer.name, (NOT_RUN if size is None else number(size / MEGABYTE) for size in sizes)))
     table = Grid(f"{found.request.heading}: bytes", headers, tuple(groups), stub="Global layers")
     return scores_grid(found.comparison), table
 
@@ -142,26 +115,17 @@ def frame(found: Layers) -> pd.DataFrame:
 
 def plot(found: Layers) -> Figure:
     """A line for each c: bytes of a round, measured and derived, and a panel of scores for each task."""
-    request = found.request
-    labels = {row_id: f"c = {found.label(layer)}" for row_id, layer in found.layers.items()}
-    bytes_of = [Dots("measured", _megabytes(found, labels, "measured_bytes"), {"color": "black"})]
+
+    def megabytes(name: str) -> dict[str, float]:
+        sizes = {layer.name: getattr(layer, name) for layer in found.layers.values()}
+        return {label: size / MEGABYTE for label, size in sizes.items() if size is not None}
+
+    bytes_of = [Dots("bytes, measured", megabytes("measured_bytes"), {"color": "black"})]
     if found.has_derived:
-        derived = f"derived, {request.paper_scale.backbone}"
-        bytes_of.append(Dots(derived, _megabytes(found, labels, "derived_bytes"), HOLLOW | {"color": "black"}))
-    panels = [Panel("MB per round", list(labels.values()), bytes_of)]
-    for column in request.columns:
-        results = [(row, found.comparison.cell(row, column).headline) for row in request.rows]
-        levels = {row_name(row): result.ours for row, result in results if row.id not in labels}
-        shown = {labels[row.id]: result for row, result in results if row.id in labels}
-        title = f"{column.name}, {score_label(column, column.averaged)}"
-        known = {name: level for name, level in levels.items() if level is not None}
-        panels.append(Panel(title, list(shown), dots(shown), levels=known))
-    text = f"{caption(found.comparison)} Bytes: one direction, all clients.{dagger_note(request.rows)}"
-    if request.scale.depth != request.paper_scale.depth:
-        text += f" c counts the paper's {request.paper_scale.depth} layers; in brackets those of this encoder."
-    return dot_plot(request.heading, panels, "", text, across=2)
-
-
-def _megabytes(found: Layers, labels: Mapping[str, str], name: str) -> dict[str, float]:
-    sizes = {labels[row_id]: getattr(layer, name) for row_id, layer in found.layers.items()}
-    return {label: size / MEGABYTE for label, size in sizes.items() if size is not None}
+        bytes_of.append(Dots("bytes, derived", megabytes("derived_bytes"), HOLLOW | {"color": "black"}))
+    names = {row_id: layer.name for row_id, layer in found.layers.items()}
+    levels = {row.id: row_name(row) for row in found.request.rows if row.id not in names}
+    panels = [Panel("MB per round", list(names.values()), bytes_of)]
+    panels += score_panels(found.comparison, names | levels, list(levels))
+    text = f"{caption(found.comparison)} Bytes: one direction, all clients."
+    return dot_plot(found.request.heading, panels, "", text, across=2)

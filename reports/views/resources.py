@@ -133,36 +133,32 @@ def grids(found: Resources) -> tuple[Grid, ...]:
 
 def cost_notes(found: Resources) -> Iterator[str]:
     """How the numbers of computation and communication were obtained."""
-    costs, timed = found.costs.get(found.baseline.id), found.timed
+    costs, timed, encoder = found.costs.get(found.baseline.id), found.timed, found.request.paper_scale.backbone
     if costs is not None:
         yield (
-            "FLOPs: matrix products of one client's training, counted while the method's own rounds run on "
-            f"{found.request.paper_scale.backbone}'s shapes, texts of {costs.length} tokens, {costs.asked} of them "
-            "masked; means over rounds. Layers: layers that run, that a gradient goes through, and whose weights are "
-            "trained. Printed seconds come from the paper's machine, so only ratios are compared."
+            f"FLOPs: matrix products of one client's training on {encoder}'s shapes, texts of {costs.length} tokens, "
+            f"{costs.asked} of them masked; means over rounds. Layers: layers that run, that a gradient goes through, "
+            "that are trained. Printed seconds come from the paper's machine, so only ratios are compared."
         )
     yield from (f"Formula, {name}: {form.text}." for name, form in found.costing.forms.items())
     if timed is not None:
         yield (
-            f"Timed: seconds of an epoch over {found.baseline.name}'s, all rows in turn in one run, "
-            f"{timed.machine}, {timed.finished}; random texts (docs/performance.md). A client that "
-            f"does less was timed up to {number(timed.noise)} points above one that does more: smaller differences "
-            "mean nothing."
+            f"Timed: seconds of an epoch over {found.baseline.name}'s, all rows in turn, {timed.machine}, "
+            f"{timed.finished} (docs/performance.md). Less work was timed up to {number(timed.noise)} points above "
+            "more work: smaller differences mean nothing."
         )
     yield (
-        "Saved: the file that torch.save writes of a client's upload, under the transformers library's names, in MiB, "
-        "which the paper prints as MB; ratios are of sizes rounded in this way. Tensors: the same payload on the wire, "
-        "and the download, without the archive's names and alignment. No other number, of ours or of the paper, "
-        "includes the one-time distribution of the pre-trained model to each client."
+        "Saved: the file that torch.save writes of a client's upload, in MiB, which the paper prints as MB; ratios are "
+        "of sizes rounded in this way. Tensors: the same payload on the wire, and the download. No number includes the "
+        "one-time model distribution."
     )
 
 
 def notes(found: Resources) -> Iterator[str]:
     """Every note under the tables."""
     held = (
-        "Held: weights, gradients and AdamW's two moments in fp32; activations are the tensors that PyTorch's autograd "
-        "keeps for the backward pass with the transformers library's own layers, counted on shapes, mean over rounds. "
-        "Other kernels keep less. The pool of all layers, which a client stores, is the one-time distribution."
+        "Held: weights, gradients and AdamW's two moments in fp32; activations that PyTorch's autograd keeps for the "
+        "backward pass, counted on shapes, mean over rounds. Other kernels keep less."
     )
     measured = "Measured: the ledger's bytes over rounds and clients that took part, mean over n seeds."
     return notes_under(found.request, (*cost_notes(found), *([held] if found.costs else []), measured))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -246,18 +246,26 @@ def caption(comparison: Comparison) -> str:
     return text
 
 
-def plot(comparison: Comparison) -> Figure:
-    """A panel for each task: its headline score by method; the majority class as lines."""
-    request, panels = comparison.request, []
+def score_panels(comparison: Comparison, names: Mapping[str, str], levels: Collection[str]) -> Iterator[Panel]:
+    """A panel for each task: its headline score by method.
+
+    names: row id -> name. levels: ids of the rows that are drawn as lines.
+    """
     for column in comparison.columns_shown:
-        cells = [comparison.cell(row, column) for row in request.rows]
-        lines = {row_name(cell.row): cell.headline.ours for cell in cells if "majority" in cell.row.algorithm}
-        levels = {name: level for name, level in lines.items() if level is not None}
-        shown = {row_name(cell.row): cell.headline for cell in cells if row_name(cell.row) not in lines}
+        cells = {row.id: comparison.cell(row, column).headline for row in comparison.request.rows}
+        shown = {name: cells[row_id] for row_id, name in names.items() if row_id not in levels}
+        lines = {names[row_id]: level for row_id in levels if (level := cells[row_id].ours) is not None}
         title = f"{column.name}, {score_label(column, column.averaged)}"
-        panels.append(Panel(title, list(shown), dots(shown), levels=levels))
+        yield Panel(title, list(shown), dots(shown), levels=lines)
+
+
+def plot(comparison: Comparison) -> Figure:
+    """A panel for each task; the majority class as lines."""
+    rows = comparison.request.rows
+    levels = [row.id for row in rows if "majority" in row.algorithm]
+    panels = list(score_panels(comparison, {row.id: row_name(row) for row in rows}, levels))
     label = axis_label(unit_of(comparison.columns_shown))
-    return dot_plot(request.heading, panels, label, caption(comparison))
+    return dot_plot(comparison.request.heading, panels, label, caption(comparison))
 
 
 def axis_label(unit: str) -> str:

@@ -248,22 +248,19 @@ def notes(found: Split) -> Iterator[str]:
     """Every note under the tables."""
     method = [
         "One client's epoch: bytes of the whole run, in both directions, over clients and a client's epochs. Crossing: "
-        "4pL over the true batches, activations up and down and gradients up and down; averaged and handed on: the "
-        "closed form's second term. Table 2 prints the first term alone, and N times it at the server.",
-        f"On the wire: the channel's own count, {EXACT} where activations, gradients and parameters are the closed "
-        "form's; masks stand apart. No number includes the set-up: embeddings and head (or the whole model) sent to "
-        "each client once.",
+        "4pL over the true batches; averaged and handed on: the closed form's second term. Table 2 prints the first "
+        "term alone, and N times it at the server.",
+        f"On the wire: {EXACT} where the channel counts the closed form's activations, gradients and parameters. Masks "
+        "stand apart. No number includes the set-up, which sends embeddings and head (or the model) to each client.",
     ]
     if found.modelled:
         method.append(
-            "Modelled: each party's seconds a token as measured on one machine, client and server alike, in blocks of "
-            "128; every client has the bandwidth to itself, for one message after the other; FedAvg exchanges models "
-            "once. Parallel: a client's own batches and bytes, or all clients' batches at the one server where that "
-            "takes longer. No latency, and no client computes while it sends."
+            "Modelled: each party's seconds a token as measured on one machine, in blocks of 128; every client has the "
+            "bandwidth to itself, one message after the other; FedAvg exchanges models once. Parallel: a client's own "
+            "batches and bytes, or all clients' batches at the one server where that takes longer. No latency."
         )
     if any(found.derived.values()):
-        blocks = f"{found.options['blocks']:,} blocks of all clients together"
-        method.append(f"Derived: closed forms with the sizes of the paper's encoders and {blocks}.")
+        method.append(f"Derived: closed forms with the paper's encoders and {found.options['blocks']:,} blocks in all.")
     return notes_under(found.request, method)
 
 

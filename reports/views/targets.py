@@ -64,27 +64,21 @@ def _method(found: Targets) -> Iterator[str]:
         for column, at in ((column, column.averaged) for column in request.columns)
     )
     yield (
-        f"Two targets: {_kind_label(found, 'baseline')}, seed by seed, for any encoder; and the printed one "
-        f"({named}), which was set for {request.paper_scale.backbone} and means little for another encoder."
+        f"Two targets: {_kind_label(found, 'baseline')}, seed by seed; and the printed one ({named}), which was set "
+        f"for {request.paper_scale.backbone} and means little for another encoder."
     )
     yield (
         f"Rounds: until the first whose score, {over_clients(request.columns)}, is at the target or better; mean over "
-        "the method's n seeds. Where a seed does not reach it, the method is censored: its bytes count all rounds of "
-        f"that seed (>), and it has no gain. Where {base} is censored, the gain is at least (≥) the number."
+        "n seeds. A method with a seed that does not reach it is censored: all rounds of that seed count (>), and it "
+        f"has no gain. Where {base} is censored, the gain is at least (≥) the number."
     )
-    yield (
-        f"Bytes: {request.benchmark.paper.bytes_convention}, as the ledger counted them; per round: mean over rounds. "
-        "No other number includes the one-time distribution of the pre-trained model to all clients."
-    )
-    yield (
-        f"Gain: {base}'s bytes over the method's, which is the product of layers (values sent per round) × rounds × "
-        "precision (bytes a value)."
-    )
+    yield f"Bytes: {request.benchmark.paper.bytes_convention}, without the one-time model distribution."
+    yield f"Gain: {base}'s bytes over the method's: layers (values per round) × rounds × precision (bytes a value)."
     if found.derived:
         yield (
-            "Derived: one round of the real channel on the encoder's shapes, without training; the rounds are those "
-            f"that the printed cost and size imply, {base}'s for rows that are not printed. Cost and the first gain "
-            "are computed as in the paper, from sizes rounded to two decimals; the second gain from exact bytes."
+            "Derived: one round of the real channel on the encoder's shapes; rounds from the printed cost and size, "
+            f"{base}'s for rows that are not printed. Cost and first gain are computed as in the paper, from sizes "
+            "rounded to two decimals; the second gain from exact bytes."
         )
     names = {row.id: row.name for row in request.rows} | {column.task: column.name for column in request.columns}
     comparable = "" if is_comparable(request) else "; not comparable with this encoder's bytes"
