@@ -268,14 +268,6 @@ def sign_tail(outside: int, n: int, test_over_train: float = 0.0) -> float:
     return float(weights @ bdtr(outside, n, ndtr(math.sqrt(test_over_train) * nodes)) / weights.sum())
 
 
-def exponential(found: Estimate) -> Estimate:
-    """An estimate of logarithms as one of the ratio itself; it keeps no standard error."""
-    if found.value is None:
-        return found
-    interval = None if found.interval is None else (math.exp(found.interval[0]), math.exp(found.interval[1]))
-    return Estimate(math.exp(found.value), interval, found.n, found.note)
-
-
 def holm(p_values: Sequence[float], level: float = LEVEL) -> list[bool]:
     """Which hypotheses are rejected when any of them may be (Holm 1979)."""
     rejected = [False] * len(p_values)

@@ -56,6 +56,23 @@ def difference(pairs: Pairs, score: str, at: str = "chosen") -> Estimate:
     return with_sampling(resampled(values, 0.0, UNPAIRED, floor=0.0), error)
 
 
+def is_distinguishable(pairs: Pairs, score: str, at: str = "chosen") -> bool:
+    """Whether the first records of pairs are better by `difference`: its interval lies above 0.
+
+    The seeds' own spread is a lower bound of the error and the unpaired error an upper one, so that most answers need
+    no bootstrap.
+    """
+    values, ratio = gains(pairs, score, at), resplit_ratio([pair[0] for pair in pairs], score.partition("/")[0])
+    least = resampled(values, ratio, floor=0.0)
+    if least.interval is None or least.interval[0] <= 0:
+        return False
+    most = with_sampling(least, _unpaired(*_scores(pairs, score)))
+    if most.interval is not None and most.interval[0] > 0:
+        return True
+    found = difference(pairs, score, at)
+    return found.interval is not None and found.interval[0] > 0
+
+
 def gains(pairs: Pairs, score: str, at: str = "chosen") -> list[float | None]:
     """By how much each pair's first record is better, in the metric's unit; None where one is undefined."""
     own, its = _scores(pairs, score)

@@ -1,11 +1,11 @@
-"""Which records stand behind a cell of a table, for a part of a benchmark that somebody asks for."""
+"""Which records belong to a cell of a table, and a request for a part of a benchmark."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from typing import Protocol
 
 from benchmarks.costs import ClientCosts, WirePlan
@@ -15,55 +15,53 @@ from benchmarks.run_config import RunConfig
 
 DEMO = "demo"  # the scale whose generated data say nothing of a paper
 PAPER = "paper"  # the scale of the paper's own encoder, at which its absolute numbers mean something
-_MACHINE = ("device", "precision", "threads")  # what the last bits of a result hang on
 
 
 def digests(record: RunResult) -> dict[str, str]:
-    """Input name -> digest, or id of the cell that made it: what, with the definition, identifies a run.
+    """Input name -> digest, or id of the run that produced it: with the definition, this identifies a run.
 
-    Without the earlier cell that the definition itself names, which is another for each seed and row.
+    Without the earlier run that the definition itself names, which differs for each seed and row.
     """
-    named = record.cell.initial is not None
-    return {name: known for name, known in record.known_by.items() if not (named and name == "initial")}
+    is_named = record.cell.initial is not None
+    return {name: digest for name, digest in record.known_by.items() if not (is_named and name == "initial")}
 
 
-def agree(own: RunResult, its: RunResult) -> bool:
-    """Whether two rows' records stand on the same data and weights: on the same inputs, of those that both are told by.
+def agree(one: RunResult, other: RunResult) -> bool:
+    """Whether two rows' records used the same data and weights, in the inputs that both have.
 
-    Another encoder, where their definitions name two, is no reason against it.
+    Their encoders may differ where their definitions name two.
     """
-    ours, theirs = digests(own), digests(its)
-    named_apart = {"backbone"} if own.cell.backbone != its.cell.backbone else set()
-    return all(ours[name] == theirs[name] for name in ours.keys() & theirs.keys() - named_apart)
+    first, second = digests(one), digests(other)
+    exempt = {"backbone"} if one.cell.backbone != other.cell.backbone else set()
+    return all(first[name] == second[name] for name in first.keys() & second.keys() - exempt)
 
 
-def paired(own: Sequence[RunResult], others: Sequence[RunResult]) -> list[tuple[RunResult, RunResult]]:
-    """The records of two rows, seed by seed, that stand on the same data and weights."""
+def paired(records: Sequence[RunResult], others: Sequence[RunResult]) -> list[tuple[RunResult, RunResult]]:
+    """The records of two rows, seed by seed, that used the same data and weights."""
     by_seed = {record.cell.seed: record for record in others}
-    pairs = ((record, by_seed[record.cell.seed]) for record in own if record.cell.seed in by_seed)
+    pairs = ((record, by_seed[record.cell.seed]) for record in records if record.cell.seed in by_seed)
     return [pair for pair in pairs if agree(*pair)]
 
 
 def is_partial(record: RunResult) -> bool:
-    """Whether some of the task's data were lacking."""
+    """Whether some of the task's data were missing."""
     return any(str(note).startswith("partial") for note in record.inputs["data"].get("notes", ()))
 
 
 def machine(record: RunResult, *keys: str) -> tuple[str, ...]:
-    """What a run was computed on and in: device, precision and threads, or those of them that are named."""
-    return tuple(str(record.environment.get(key)) for key in keys or _MACHINE)
+    """Device, precision and threads of a run, or only the named ones."""
+    return tuple(str(record.environment.get(key)) for key in keys or ("device", "precision", "threads"))
 
 
 class Index(dict[str, list[RunResult]]):
-    """definition_id -> its records; not changed once it is made."""
+    """definition_id -> its records; not changed once it is built."""
 
     @cached_property
     def seeds(self) -> Mapping[tuple[str, str, str, str], Sequence[int]]:
-        """What all seeds of a cell share -> the seeds of the records that have it: the only ones worth asking for."""
+        """What all seeds of a cell share -> the seeds of the records that have it: other seeds have no record."""
         found: dict[tuple[str, str, str, str], set[int]] = {}
-        for records in self.values():
-            for record in records:
-                found.setdefault(_kind(record.cell), set()).add(record.cell.seed)
+        for record in chain.from_iterable(self.values()):
+            found.setdefault(_kind(record.cell), set()).add(record.cell.seed)
         return {kind: sorted(seeds) for kind, seeds in found.items()}
 
 
@@ -74,12 +72,10 @@ def _kind(cell: RunConfig) -> tuple[str, str, str, str]:
 def by_definition(records: Iterable[RunResult]) -> Index:
     """definition_id -> its records in the order in which they finished, each run once.
 
-    Of each task those of the newest engine version that any of its records has: versions are not compared.
+    Only the newest engine version of each task: versions are not compared.
     """
-    runs = {
-        (record.cell.spec_id, *sorted(digests(record).items())): record
-        for record in sorted(records, key=lambda record: record.finished)
-    }
+    ordered = sorted(records, key=lambda record: record.finished)
+    runs = {(record.cell.spec_id, *sorted(digests(record).items())): record for record in ordered}
     newest: dict[str, int] = {}
     for record in runs.values():
         newest[record.cell.task] = max(newest.get(record.cell.task, 0), record.cell.engine_version)
@@ -98,7 +94,7 @@ def indexed(records: Iterable[RunResult]) -> Index:
 class Selection:
     """The records of one cell, one a seed in the order of seeds, and how many others were left out.
 
-    diverged: those whose training left the finite numbers: they have no score, and are none of `records`.
+    diverged: runs whose numbers became infinite or undefined; they have no score and are not among `records`.
     """
 
     records: tuple[RunResult, ...] = ()
@@ -111,40 +107,37 @@ class Selection:
 
     @property
     def divergence(self) -> str:
-        """When those diverged, in words: "diverged in round 2"; "" without any."""
+        """When runs diverged, such as "diverged in round 2"; "" without any."""
         return " and ".join(dict.fromkeys(record.divergence for record in self.diverged))
 
 
-def _definition_ids(benchmark: Benchmark, scale: Scale, row: Row, column: Column, seeds: Sequence[int]) -> list[str]:
-    """A cell's definition by seed, each made once for a benchmark: tables, claims and gates all ask for the same."""
-    known: dict[tuple[int, ...], tuple[str, object]] = vars(benchmark).setdefault("_definition_ids", {})
-    found = []
-    for seed in seeds:
-        at = id(scale), id(row), id(column), seed
-        if at not in known:  # with the objects, as their ids are theirs only as long as they live
-            known[at] = benchmark.cell(row, column, scale, seed).definition_id, (scale, row, column)
-        found.append(known[at][0])
-    return found
-
-
 def select(benchmark: Benchmark, scale: Scale, row: Row, column: Column, index: Index) -> Selection:
-    """The records, by definition, whose cell is this one up to the seed, all with the inputs of the newest one."""
+    """The records whose definition is this cell's up to the seed, all with the inputs of the newest one."""
     seeds = index.seeds.get(_kind(benchmark.cell(row, column, scale, 0)), ())
-    cells = _definition_ids(benchmark, scale, row, column, seeds)
-    found = [record for cell in cells for record in index.get(cell, ())]
-    if not found:
+    cells = (_definition_id(benchmark, scale, row, column, seed) for seed in seeds)
+    records = [record for cell in cells for record in index.get(cell, ())]
+    if not records:
         return Selection()
-    newest = digests(max(found, key=lambda record: record.finished))
-    kept = [record for record in found if digests(record) == newest]
-    ended = tuple(record for record in kept if not record.diverged)
-    return Selection(ended, len(found) - len(kept), tuple(record for record in kept if record.diverged))
+    newest = digests(max(records, key=lambda record: record.finished))
+    kept = [record for record in records if digests(record) == newest]
+    finished = tuple(record for record in kept if not record.diverged)
+    return Selection(finished, len(records) - len(kept), tuple(record for record in kept if record.diverged))
+
+
+def _definition_id(benchmark: Benchmark, scale: Scale, row: Row, column: Column, seed: int) -> str:
+    """A cell's definition, computed once for a benchmark, as tables, claims and gates all ask for it."""
+    cache: dict[tuple[int, ...], tuple[str, object]] = vars(benchmark).setdefault("_definition_ids", {})
+    key = id(scale), id(row), id(column), seed
+    if key not in cache:  # the objects are kept too, as an id is only unique while its object lives
+        cache[key] = benchmark.cell(row, column, scale, seed).definition_id, (scale, row, column)
+    return cache[key][0]
 
 
 class Derive(Protocol):
     """What one round of a cell sends, derived from shapes without training."""
 
     def __call__(self, row: Row, column: Column, scale: Scale, examples: int | None = None) -> WirePlan | None:
-        """examples: of all clients together; None where the bytes depend on them unknown, or on the texts' lengths."""
+        """examples: of all clients together; None where the bytes depend on unknown numbers or lengths of texts."""
 
 
 DeriveClient = Callable[[RunConfig], ClientCosts | None]  # a client's costs by shapes; None where unknown
@@ -152,7 +145,10 @@ DeriveClient = Callable[[RunConfig], ClientCosts | None]  # a client's costs by 
 
 @dataclass(frozen=True)
 class Request:
-    """The part of a benchmark that is to be shown, with the records at hand; records of other scales are ignored."""
+    """The part of a benchmark to show, with the available records; records of other scales are ignored.
+
+    derive, derive_client: derive what the paper's own encoder would send, and what a client's training costs.
+    """
 
     benchmark: Benchmark
     scale: Scale
@@ -160,8 +156,8 @@ class Request:
     rows: tuple[Row, ...]
     columns: tuple[Column, ...]
     score_at: str = "chosen"
-    derive: Derive | None = None  # where a view shows what the paper's own encoder would send
-    derive_client: DeriveClient | None = None  # where it shows what one client's training costs
+    derive: Derive | None = None
+    derive_client: DeriveClient | None = None
 
     @property
     def label(self) -> str:
@@ -170,11 +166,10 @@ class Request:
 
     @property
     def heading(self) -> str:
-        """Of all columns."""
         return self.heading_of(*self.columns)
 
     def heading_of(self, *columns: Column) -> str:
-        """Of some columns, with what they stand on."""
+        """Paper, table and scale of some columns."""
         benchmark, scale = self.benchmark, self.scale
         return f"{benchmark.paper.name}, {benchmark.place} · scale {scale.id}: {benchmark.label(scale, columns)}"
 
@@ -183,29 +178,41 @@ class Request:
         return self.benchmark.scale(PAPER)
 
     @cached_property
+    def index(self) -> Index:
+        """The scale's records by definition."""
+        return by_definition(record for record in self.records if record.cell.scale == self.scale.id)
+
+    @cached_property
     def selections(self) -> dict[tuple[str, str], Selection]:
         """(row id, task) -> the records of that cell."""
-        index = by_definition(record for record in self.records if record.cell.scale == self.scale.id)
         return {
-            (row.id, column.task): select(self.benchmark, self.scale, row, column, index)
+            (row.id, column.task): select(self.benchmark, self.scale, row, column, self.index)
             for row, column in product(self.rows, self.columns)
         }
 
     def records_of(self, row: Row, column: Column) -> tuple[RunResult, ...]:
-        """Those of a cell that came to their end."""
+        """The finished records of a cell."""
         return self.selections[row.id, column.task].records
+
+    def seeds_of(self, row: Row, column: Column) -> tuple[int, ...]:
+        return tuple(record.cell.seed for record in self.records_of(row, column))
+
+    @property
+    def columns_run(self) -> tuple[Column, ...]:
+        """Columns with a run of some row."""
+        run = {task for (_, task), selection in self.selections.items() if selection.is_run}
+        return tuple(column for column in self.columns if column.task in run)
 
     @cached_property
     def scored_at(self) -> str:
         """`score_at`; "last" where it is "chosen" and no record chose its round."""
-        chosen = any(record.chosen_by for found in self.selections.values() for record in found.records)
-        return self.score_at if chosen or self.score_at != "chosen" else "last"
+        is_chosen = any(record.chosen_by for selection in self.selections.values() for record in selection.records)
+        return self.score_at if is_chosen or self.score_at != "chosen" else "last"
 
     def rows_named(self, option: str) -> tuple[Row, ...]:
         """The rows that an option of the view names, whether they are shown or not, in its order."""
         named = self.benchmark.view.options[option]
-        rows = {row.id: row for row in self.benchmark.rows}
-        return tuple(rows[name] for name in ((named,) if isinstance(named, str) else named))
+        return tuple(map(self.benchmark.row, (named,) if isinstance(named, str) else named))
 
 
 def request_for(
@@ -219,5 +226,5 @@ def request_for(
     derive_client: DeriveClient | None = None,
 ) -> Request:
     """A request for a part of a benchmark; no rows or columns means all of them."""
-    shown = tuple(rows) or benchmark.rows_at(scale), tuple(columns) or benchmark.columns_at(scale)
-    return Request(benchmark, scale, tuple(records), *shown, score_at, derive, derive_client)
+    parts = tuple(rows) or benchmark.rows_at(scale), tuple(columns) or benchmark.columns_at(scale)
+    return Request(benchmark, scale, tuple(records), *parts, score_at, derive, derive_client)

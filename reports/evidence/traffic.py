@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 from benchmarks.costs import ModelSizes
 from benchmarks.experiment import Benchmark, Column, Row
@@ -122,26 +121,19 @@ def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunRes
     )
 
 
-@dataclass(frozen=True)
-class ClientTraffic:
-    """Payload bytes of one client in a round: means over clients, rounds and seeds. setup_bytes: once, to one."""
+def client_traffic(records: Sequence[RunResult]) -> dict[str, float] | None:
+    """Payload bytes of one client in a round: means over clients, rounds and seeds; setup_bytes: once, to one client.
 
-    seeds: int
-    up_bytes: float
-    down_bytes: float
-    setup_bytes: float
-
-
-def client_traffic(records: Sequence[RunResult]) -> ClientTraffic | None:
-    """What one cell's clients sent and took; None where there are no records. ReportError where one is damaged."""
+    None where there are no records. ReportError where one is damaged.
+    """
     if not records:
         return None
     turns = [sum(len(entry.cohort) for entry in record.rounds) for record in records]
-    up, down = (
-        mean([ledger_bytes(record, way) / count for record, count in zip(records, turns, strict=True)])
+    found = {
+        f"{way}_bytes": mean([ledger_bytes(record, way) / count for record, count in zip(records, turns, strict=True)])
         for way in ("up", "down")
-    )
-    return ClientTraffic(len(records), up, down, mean([record.setup_bytes / len(record.clients) for record in records]))
+    }
+    return found | {"setup_bytes": mean([record.setup_bytes / len(record.clients) for record in records])}
 
 
 def derived_cost(request: Request, row: Row, texts: int | None = None) -> Cost | None:
@@ -176,37 +168,3 @@ def gains_over(costs: Mapping[str, Cost], baselines: Iterable[Row]) -> dict[str,
         name: {base: size / cost.total_bytes for base, size in bases.items()} if cost.total_bytes else {}
         for name, cost in costs.items()
     }
-
-
-@dataclass(frozen=True)
-class Sent:
-    """What was carried until a target: rounds, numbers before and bytes after their codec.
-
-    values: in any unit that both sides of a ratio share, such as bytes of the same numbers in fp32.
-    """
-
-    rounds: Fraction
-    values: Fraction
-    bytes: Fraction
-
-
-@dataclass(frozen=True)
-class Gain:
-    """How many times fewer bytes, by fewer values a round (layers), fewer rounds and fewer bytes a value."""
-
-    layers: Fraction
-    rounds: Fraction
-    precision: Fraction
-
-    @property
-    def total(self) -> Fraction:
-        return self.layers * self.rounds * self.precision
-
-
-def gain_over(baseline: Sent, method: Sent) -> Gain | None:
-    """The method's gain, whose total is exactly the ratio of bytes; None where a side sends nothing."""
-    if not (baseline.bytes and method.bytes):
-        return None
-    layers = (baseline.values / baseline.rounds) / (method.values / method.rounds)
-    precision = (baseline.bytes / baseline.values) / (method.bytes / method.values)
-    return Gain(layers, baseline.rounds / method.rounds, precision)

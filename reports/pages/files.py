@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from benchmarks.results import write_bytes, write_text
 from fedsim.files import FileError, read_text
 from reports import ReportError
-from reports.pages.latex import latex
+from reports.pages.latex import latex, latex_notes
 from reports.pages.page import Page
 from reports.pages.plots import KINDS, render
 from reports.pages.render import escape, markdown, titled_table
@@ -30,17 +30,22 @@ def draw(figure: Callable[[], Figure], files: Mapping[Path, str]) -> None:
 
 
 def write_report(page: Page, folder: Path, draw: Callable[..., None] = draw) -> list[Path]:
-    """Write table.md, table.tex, table.csv, and plot.png, plot.svg and plot.pdf; each appears whole or not at all.
+    """Write table.md, table.tex, notes.tex, table.csv and the plot as PNG, SVG and PDF, each file atomically.
 
-    draw: what writes the plots, at once or while other things go on.
+    draw: what writes the plots, at once or in other processes.
     """
-    tables = {"table.md": markdown(page), "table.tex": latex(page), "table.csv": page.csv}
-    for name, text in tables.items():
+    texts = {
+        "table.md": markdown(page),
+        "table.tex": latex(page),
+        "notes.tex": latex_notes(page),
+        "table.csv": page.csv,
+    }
+    for name, text in texts.items():
         write_bytes(folder / name, text.encode())
     plots = {folder / f"plot.{kind}": kind for kind in KINDS if page.figure is not None}
     if page.figure is not None:
         draw(page.figure, plots)
-    return [*(folder / name for name in tables), *plots]
+    return [*(folder / name for name in texts), *plots]
 
 
 def _state(page: Page, picture: str | None) -> str:

@@ -1,4 +1,4 @@
-"""A page: what one benchmark shows at one scale, whatever its view: tables, notes, the long form, a figure."""
+"""A page: what one benchmark shows at one scale: tables, notes, the numbers in long form, a figure."""
 
 from __future__ import annotations
 
@@ -6,22 +6,37 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from benchmarks.experiment import Column, Row
 from benchmarks.run_config import JSON
 from reports.evidence.records import Request
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
+
+KEYS = ("benchmark", "place", "scale", "scale_label", "row", "method", "printed", "column", "task")
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a method: what its numbers are, and one text a column."""
+    """One line of a method: what its numbers are, and one text a column.
+
+    best: by column, which of the numbers between slashes are the best ones; () where no number is marked.
+    """
 
     label: str
     cells: tuple[str, ...]
     is_main: bool = False
+    best: tuple[tuple[bool, ...], ...] = ()
+
+    def text(self, place: int, plain: Callable[[str], str], bold: Callable[[str], str]) -> str:
+        """A cell as a renderer writes it: the best numbers bold, in every format by the same marks."""
+        marks = self.best[place] if self.best else ()
+        if not any(marks):
+            return plain(self.cells[place])
+        parts = zip(self.cells[place].split("/"), marks, strict=True)
+        return "/".join(bold(plain(part)) if is_best else plain(part) for part, is_best in parts)
 
 
 @dataclass(frozen=True)
@@ -34,24 +49,32 @@ class Group:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table: a title, headers of one or more lines each, and a group of lines a method (or what `stub` names).
+    """A table: a title, headers of one or more lines each, and a group of lines for each method.
 
-    signs: of each column's scores, between slashes, 1 where more is better and -1 where less is; () where none is best.
+    stub: heads the names of the groups.
     """
 
     title: str
     headers: tuple[tuple[str, ...], ...]
     groups: tuple[Group, ...]
-    stub: str = "Method"  # heads the names of the groups
-    signs: tuple[tuple[int, ...], ...] = ()
+    stub: str = "Method"
+
+    @property
+    def lines(self) -> list[Line]:
+        return [line for group in self.groups for line in group.lines]
+
+    def widths(self) -> list[int]:
+        """Characters of the widest text in each column."""
+        texts = [[*header, *(line.cells[place] for line in self.lines)] for place, header in enumerate(self.headers)]
+        return [max(map(len, column)) for column in texts]
 
 
 @dataclass(frozen=True)
 class Page:
-    """What answers a request: tables, notes under them, the numbers in long form, and a figure if there is one.
+    """Tables, the notes under them, the numbers in long form, and a figure if there is one.
 
-    ranks: whether it is about the methods' scores, so that one of them is the best. finding: what was measured and its
-    numbers, where the view has such for the first page.
+    ranks: whether the page is about the methods' scores, so that one method is the best. finding: what was measured
+    and its numbers, for the first page.
     """
 
     request: Request
@@ -76,14 +99,16 @@ class Page:
         return str(self.frame().to_csv(index=False, lineterminator="\n"))
 
 
-KEYS = ("benchmark", "place", "scale", "scale_label", "row", "method", "printed", "column", "task")
+def one_line(name: str, cells: Iterable[str], label: str = "") -> Group:
+    """A group of one line."""
+    return Group(name, (Line(label, tuple(cells)),))
 
 
 def keys_of(request: Request, row: Row | None = None, column: Column | None = None) -> dict[str, JSON]:
     """What a line of the long form says of its table, row and column, by KEYS."""
     benchmark, scale = request.benchmark, request.scale
-    keys: dict[str, JSON] = {"benchmark": benchmark.id, "place": benchmark.place}
     columns = request.columns if column is None else (column,)
+    keys: dict[str, JSON] = {"benchmark": benchmark.id, "place": benchmark.place}
     keys |= {"scale": scale.id, "scale_label": benchmark.label(scale, columns)}
     if row is not None:
         keys |= {"row": row.id, "method": row.name, "printed": row.printed}
@@ -96,7 +121,5 @@ def long_form(
     lines: Iterable[Mapping[str, JSON]], fields: Sequence[str], types: Mapping[str, Sequence[str]]
 ) -> pd.DataFrame:
     """Lines as a data frame of these fields. types: a pandas type, such as Int64 -> the fields that have it."""
-    import pandas as pd
-
     table = pd.DataFrame(list(lines), columns=list(fields))
     return table.astype({name: kind for kind, names in types.items() for name in names})

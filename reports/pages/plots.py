@@ -1,10 +1,11 @@
-"""What all figures share: colours, marks, captions, and files that are the same bytes for the same numbers."""
+"""What all figures share: dot plots, colours, marks, captions, and files with the same bytes for the same numbers."""
 
 from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import matplotlib as mpl
@@ -13,15 +14,18 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from benchmarks.experiment import Column
-from reports.pages.styles import MARKS, colour_of, lighter, mark_of
-from reports.pages.text import NOT_RUN
+from reports.pages.styles import MARKS, colour_of, mark_of
+from reports.pages.text import DAGGER, NOT_RUN
 
-# Okabe and Ito's palette, told apart with all common kinds of colour vision; hatches and marks for print in grey.
+# Okabe and Ito's palette, safe for all common kinds of colour vision; hatches for print in grey.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 HATCHES = ("", "//", "..", "\\\\", "xx", "--", "oo", "++")
+LEVELS = ("--", ":", "-.")
 DIAMOND: Any = {"marker": "D", "color": "white", "markeredgecolor": "black", "linestyle": "none"}
+HOLLOW: Any = {"marker": "D", "markerfacecolor": "none"}
 # Fixed, or every drawing of the same numbers would be another file.
 _STYLE: Any = {
     "svg.hashsalt": "reports",
@@ -33,7 +37,72 @@ _STYLE: Any = {
 _CANVASES = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG, "pdf": FigureCanvasPdf}
 KINDS = tuple(_CANVASES)
 _UNDATED = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}
-DECADES = 30.0  # from this ratio on, lengths stand on a logarithmic axis
+_DECADES = 30.0  # from this ratio on, values stand on a logarithmic axis
+
+
+@dataclass(frozen=True)
+class Dots:
+    """One series of a dot plot. values: name on the axis -> value; whiskers: name -> lower and upper end.
+
+    style: how its marks differ from the other series'; their colour is the method's where none is set.
+    """
+
+    label: str
+    values: Mapping[str, float]
+    style: Mapping[str, Any] = field(default_factory=dict)
+    whiskers: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A panel of a dot plot: names from top to bottom. texts: name -> what stands to the right of its line.
+
+    levels: label -> where a vertical line stands.
+    """
+
+    title: str
+    names: Sequence[str]
+    series: Sequence[Dots]
+    texts: Mapping[str, str] = field(default_factory=dict)
+    levels: Mapping[str, float] = field(default_factory=dict)
+
+
+def dot_plot(heading: str, panels: Sequence[Panel], xlabel: str, caption: str, across: int = 3) -> Figure:
+    """Panels in a grid: a line for each name, a mark for each series; logarithmic where values span decades."""
+    names = max((len(panel.names) for panel in panels), default=1)
+    inches = (5.0 if any(panel.texts for panel in panels) else 4.0), 0.7 + 0.26 * names
+    figure, axes_of = panels_of(len(panels), across, inches, xlabel, least=6.5, room=1.6, sharey=True)
+    handles: dict[str, Any] = {}
+    for axes, panel in zip(axes_of, panels, strict=True):
+        _draw_dots(axes, panel, handles)
+    return finish(figure, heading, list(handles.values()), caption)
+
+
+def _draw_dots(axes: Axes, panel: Panel, handles: dict[str, Any]) -> None:
+    axes.set_title(panel.title, fontsize=9.5)
+    axes.set_ylim(len(panel.names) - 0.4, -0.6)
+    axes.set_yticks(range(len(panel.names)), list(panel.names), fontsize=8.5)
+    axes.tick_params(axis="x", labelsize=8)
+    tidy(axes, grid="x")
+    for series in panel.series:
+        style: Any = {"linestyle": "none", "marker": "o", "markersize": 5.5} | dict(series.style)
+        handles.setdefault(series.label, Line2D([], [], label=series.label, **({"color": "0.35"} | style)))
+        for name in (name for name in panel.names if name in series.values):
+            value, low, high = series.values[name], *series.whiskers.get(name, (series.values[name],) * 2)
+            errors = [[value - low], [high - value]] if low != high else None
+            colour: Any = {"color": colour_of(name.removesuffix(f" {DAGGER}"))}
+            axes.errorbar(value, panel.names.index(name), xerr=errors, capsize=2, elinewidth=0.9, **(colour | style))
+    for style_of, (label, level) in zip(LEVELS * len(panel.levels), panel.levels.items(), strict=False):
+        line: Any = {"color": "0.25", "linestyle": style_of, "linewidth": 1.0, "label": label}
+        handles.setdefault(label, axes.axvline(level, **line))
+    values = [value for series in panel.series for value in series.values.values()]
+    if values and min(values) > 0 and max(values) > _DECADES * min(values):
+        axes.set_xscale("log")
+    if not values and not panel.texts:
+        say_not_run(axes)
+    for name, text in panel.texts.items():
+        place: Any = {"x": 1.01, "y": panel.names.index(name), "transform": axes.get_yaxis_transform()}
+        axes.text(s=f"{text} ", va="center", fontsize=7.5, **place)
 
 
 def new_figure(width_inches: float, height_inches: float) -> Figure:
@@ -43,19 +112,9 @@ def new_figure(width_inches: float, height_inches: float) -> Figure:
     return figure
 
 
-def fill(place: int, method: str = "") -> dict[str, Any]:
-    """Colour and hatch of the bars that come at that place; the colour is a method's own where one is named."""
-    return shade(colour_of(method) if method else PALETTE[place % len(PALETTE)], place)
-
-
-def variant_fill(place: int, method: str = "") -> dict[str, Any]:
-    """Shade and hatch of a method's variant that comes at that place, or of it whatever the method, in grey."""
-    return shade(lighter(colour_of(method) if method else "#666666", place), place)
-
-
-def shade(colour: str, place: int) -> dict[str, Any]:
-    """A colour with the hatch of a place."""
-    colours = {"facecolor": colour, "edgecolor": "black", "linewidth": 0.5}
+def fill(place: int) -> dict[str, Any]:
+    """Colour and hatch of the bars that come at that place."""
+    colours = {"facecolor": PALETTE[place % len(PALETTE)], "edgecolor": "black", "linewidth": 0.5}
     return colours | {"hatch": HATCHES[place % len(HATCHES)]}
 
 
@@ -67,13 +126,6 @@ def method_mark(method: str) -> dict[str, Any]:
 def mark(place: int) -> dict[str, Any]:
     """Colour and mark of the line that comes at that place."""
     return {"color": PALETTE[place % len(PALETTE)], "marker": MARKS[place % len(MARKS)]}
-
-
-def methods_down(axes: Axes, names: Sequence[str]) -> None:
-    """Methods from top to bottom, for horizontal bars."""
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.set_yticks(range(len(names)), list(names), fontsize=8.5)
-    tidy(axes, grid="x")
 
 
 def tidy(axes: Axes, grid: str = "y") -> None:
@@ -101,10 +153,10 @@ def panels_of(
     return figure, every[:count]
 
 
-def measured(
+def with_points(
     columns: Sequence[Column], has_point: Callable[[Column], bool], why: str = "Not run"
 ) -> tuple[list[Column], str]:
-    """Columns that have a point to draw, or all where none has; and which were left out and why, for the caption."""
+    """Columns that have a point to draw, or all where none has; and for the caption, which are left out and why."""
     shown = [column for column in columns if has_point(column)] or list(columns)
     missing = ", ".join(column.name for column in columns if column not in shown)
     return shown, f" {why}: {missing}." if missing else ""
@@ -115,27 +167,9 @@ def say_not_run(axes: Axes) -> None:
     axes.text(0.5, 0.5, NOT_RUN, transform=axes.transAxes, ha="center", va="center", color="0.35")
 
 
-def beside(axes: Axes, text: str, x: float, y: float, points: int = 6) -> None:
-    """A text to the right of a bar or a mark."""
-    axes.annotate(text, (x, y), (points, 0), textcoords="offset points", va="center", fontsize=7.5)
-
-
 def digits(value: float) -> str:
     """A number with three digits, or all of those before the point."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def lengths_along(axes: Axes, lengths: Iterable[float], room: float) -> float:
-    """Scale the axis of horizontal bars, logarithmic over decades, with room for texts; returns where it begins."""
-    positive = [length for length in lengths if length > 0]
-    low, high = min(positive, default=0.0), max(positive, default=0.0)
-    if high < DECADES * low or not positive:
-        axes.set_xlim(0, room * high or 1.0)
-        return 0.0
-    axes.set_xscale("log")
-    start = low / 3
-    axes.set_xlim(start, start * (high / start) ** room)
-    return start
 
 
 def wrapped(text: str, inches: float, points: float) -> str:
@@ -144,7 +178,7 @@ def wrapped(text: str, inches: float, points: float) -> str:
 
 
 def finish(figure: Figure, heading: str, handles: Sequence[Any], caption: str, columns: int = 3) -> Figure:
-    """The figure with its heading above the panels, and below them the legend under what explains the drawing."""
+    """The figure with its heading above the panels, and below them the caption and the legend."""
     figure.suptitle(wrapped(heading, figure.get_figwidth(), 11), fontsize=11)
     title: Any = {"title": wrapped(caption, figure.get_figwidth(), 8.5), "title_fontsize": 8}
     longest = max((len(str(handle.get_label())) for handle in handles), default=0)

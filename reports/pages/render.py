@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from reports.pages.page import Grid, Group, Page
+from reports.pages.page import Grid, Page
 
 _SPECIAL = re.compile(r"([\\|<>*_`\[\]])")  # of Markdown
 _NAME = 26  # characters of a method's name on one line of a page
@@ -18,7 +18,7 @@ _MARGIN = 3  # on the terminal: two spaces of padding and a line for each column
 
 
 def escape(text: str) -> str:
-    """Text that Markdown shows as it is."""
+    """Text that Markdown shows unchanged."""
     return _SPECIAL.sub(r"\\\1", text)
 
 
@@ -27,23 +27,21 @@ def table_line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def markdown_table(grid: Grid, places: Sequence[int] | None = None) -> str:
-    """A grid as a Markdown table, without its title; places: of the columns that it shows, None for all."""
-    places = range(len(grid.headers)) if places is None else places
+def markdown_table(grid: Grid, places: Sequence[int]) -> str:
+    """These columns of a grid as a Markdown table, without the title."""
     headers = ["<br>".join(escape(text) for text in grid.headers[place] if text) for place in places]
     lines = [table_line([escape(grid.stub), " ", *headers]), table_line([":--", ":--", *["--:"] * len(headers)])]
     for group in grid.groups:
         for number, line in enumerate(group.lines):
             name = f"**{escape(group.name)}**" if number == 0 else " "
-            texts = (escape(line.cells[place]) for place in places)
-            cells = [f"**{text}**" if line.is_main else text for text in texts]
+            cells = (line.text(place, escape, lambda text: f"**{text}**") for place in places)
             lines.append(table_line([name, escape(line.label), *cells]))
     return "\n".join(lines)
 
 
 def titled_table(grid: Grid, width: int | None = None) -> str:
-    """A grid as a Markdown table under its title, cut between columns where it is wider than so many characters."""
-    parts = [None] if width is None else _parts(grid, width, _NAME)
+    """A grid as Markdown under its title, split between columns where it is wider than this many characters."""
+    parts = [list(range(len(grid.headers)))] if width is None else _parts(grid, width, _NAME)
     return "\n\n".join([f"**{escape(grid.title)}**", *(markdown_table(grid, places) for places in parts)])
 
 
@@ -55,16 +53,8 @@ def markdown(page: Page, level: int = 1) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _widths(grid: Grid) -> list[int]:
-    lines = [line for group in grid.groups for line in group.lines]
-    return [
-        _MARGIN + max(len(text) for text in (*header, *(line.cells[place] for line in lines)))
-        for place, header in enumerate(grid.headers)
-    ]
-
-
 def cut(widths: Sequence[int], room: int, most: int) -> list[list[int]]:
-    """Places of columns in parts that fit a room, no more than so many in each."""
+    """Columns in parts that fit a width, with at most so many in each; a part is a list of column numbers."""
     parts: list[list[int]] = [[]]
     for place, needed in enumerate(widths):
         if parts[-1] and (len(parts[-1]) == most or sum(widths[p] for p in parts[-1]) + needed > room):
@@ -74,26 +64,24 @@ def cut(widths: Sequence[int], room: int, most: int) -> list[list[int]]:
 
 
 def _parts(grid: Grid, width: int, longest: int | None = None) -> list[list[int]]:
-    """Places of columns in parts of that width; longest: characters of a name before it wraps, None for never."""
+    """Columns in parts of that width; longest: characters of a name before it wraps, None for never."""
     fixed = max((len(group.name[:longest]) for group in grid.groups), default=0) + 2 * _MARGIN
-    fixed += max((len(line.label) for group in grid.groups for line in group.lines), default=0)
-    widths = _widths(grid)
-    fewest = len(cut(widths, width - fixed, len(widths)))
-    return cut(widths, width - fixed, -(-len(widths) // fewest))
+    room = width - fixed - max((len(line.label) for line in grid.lines), default=0)
+    widths = [_MARGIN + needed for needed in grid.widths()]
+    fewest = len(cut(widths, room, len(widths)))
+    return cut(widths, room, -(-len(widths) // fewest))
 
 
-def _add(table: Table, group: Group, places: list[int]) -> None:
-    for number, line in enumerate(group.lines):
-        style = "bold" if line.is_main else "dim" if line.label.startswith("±") else ""
-        name = group.name if number == 0 else ""
-        cells = (Text(line.cells[place], style=style) for place in places)
-        table.add_row(Text(name), Text(line.label, style=style), *cells)
-    if len(group.lines) > 1:
-        table.add_section()
+def _bold(text: str) -> str:
+    return f"[bold]{text}[/bold]"
+
+
+def _plain(text: str) -> str:
+    return text.replace("[", r"\[")
 
 
 def terminal_tables(page: Page, width: int) -> Iterator[Table]:
-    """The tables of a page, cut between columns where the terminal is narrower than they are."""
+    """The tables of a page, split between columns where they are wider than the terminal."""
     for grid in page.grids:
         for number, places in enumerate(_parts(grid, width)):
             title = Text(grid.title, style="bold") if number == 0 else None
@@ -104,7 +92,12 @@ def terminal_tables(page: Page, width: int) -> Iterator[Table]:
                 header = "\n".join(filter(None, grid.headers[place]))
                 table.add_column(Text(header), justify="right", overflow="fold")
             for group in grid.groups:
-                _add(table, group, places)
+                for line, name in zip(group.lines, [group.name, *[""] * len(group.lines)], strict=False):
+                    style = "dim" if line.label.startswith("±") else ""
+                    cells = (Text.from_markup(line.text(place, _plain, _bold), style=style) for place in places)
+                    table.add_row(Text(name), Text(line.label, style=style), *cells)
+                if len(group.lines) > 1:
+                    table.add_section()
             yield table
 
 

@@ -54,13 +54,6 @@ def mark_of(method: str) -> str:
     return MARKS[(known.index(method) if method in _METHODS else zlib.crc32(method.encode())) % len(MARKS)]
 
 
-def lighter(colour: str, step: int) -> str:
-    """A colour mixed with white: not at all for step 0, by a fifth more with each further step."""
-    share = min(0.2 * step, 0.8)
-    parts = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
-    return "#" + "".join(f"{round(part + (255 - part) * share):02X}" for part in parts)
-
-
 def colour_of(method: str) -> str:
     """The colour of a method by its name: the same in every table and figure."""
     if method in _METHODS:

@@ -1,4 +1,4 @@
-"""What a page says in words: numbers and names as it writes them, and the notes under its tables."""
+"""The words of a page: numbers, names and units as text, and the notes under tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from benchmarks.measures import metric
 from benchmarks.results import RunResult
 from benchmarks.run_config import ENGINE_VERSION
 from reports.evidence.gate import gates, home, levels
-from reports.evidence.overlap import overlap_note
 from reports.evidence.records import Request, agree, digests, machine
 from reports.evidence.scores import score_label, unit_of
 from reports.evidence.statistics import printed
@@ -74,55 +73,16 @@ def joined(texts: Iterable[str]) -> str:
     return NOTHING if set(found) == {NOTHING} else "/".join(found)
 
 
+def seed_counts(counts: Iterable[int]) -> str:
+    """Numbers of seeds for a caption: " (n = 2 to 5)"; nothing without runs."""
+    known = sorted({count for count in counts if count})
+    return f" (n = {' to '.join(map(str, dict.fromkeys((known[0], known[-1]))))})" if known else ""
+
+
 def scale_note(request: Request) -> str:
     """The scale, and what it may be compared with."""
     scale = request.scale
     return f"Scale {scale.id}: {request.label}; {_LEVEL.get(scale.id, _LEVEL['lite'])}."
-
-
-def notes_under(
-    request: Request, method: Iterable[str] = (), of_print: Iterable[str] = (), about: Iterable[str] = ()
-) -> Iterator[str]:
-    """The notes under any table: what the scale means, how the numbers came about, and all that follows.
-
-    method: the view's own words on its numbers; of_print: on published ones; about: on single cells.
-    """
-    yield scale_note(request)
-    yield from method
-    if dagger := dagger_note(request.rows).strip():
-        yield dagger
-    yield from (f"{row.name}: {row.note}" for row in request.rows if row.note)
-    yield from of_print
-    yield from gate_notes(request)
-    yield from data_notes(request, about)
-
-
-def gate_notes(request: Request) -> Iterator[str]:
-    """Which columns are evidence of an ordering, and which are none: where rows could judge them."""
-    found = gates(request)
-    names = {column.task: column.name for column in request.columns}
-    is_open = [names[task] for task, gate in found.items() if gate.is_open]
-    if is_open:
-        learns = home(request.benchmark).yardstick.learns
-        yield f"Orderings are evidence on {', '.join(is_open)}: there {learns}."
-    shut: dict[str, list[str]] = {}
-    for task, gate in found.items():
-        if not gate.is_open:
-            shut.setdefault(gate.why, []).append(names[task])
-    yield from (f"Orderings are no evidence on {', '.join(columns)}: {why}." for why, columns in shut.items())
-    yield from level_notes(request)
-
-
-def level_notes(request: Request) -> Iterator[str]:
-    """How well the encoder learns, beside what others report of its kind."""
-    names = {column.task: column.name for column in request.columns}
-    parts = [
-        f"{names[task]} {metric(score).label} {number(own, places=1)} ({number(reported, places=1)}; n = {n})"
-        for task, (score, own, reported, n) in levels(request).items()
-    ]
-    if parts and request.scale.elsewhere:
-        name = home(request.benchmark).yardstick.name
-        yield f"How far {name} comes: {', '.join(parts)}. In brackets {request.scale.elsewhere.of}."
 
 
 def in_units(columns: Sequence[Column]) -> str:
@@ -145,7 +105,7 @@ def at_round(score_at: str) -> str:
 
 
 def not_run(request: Request, row: Row, column: Column) -> str:
-    """What stands in place of the numbers of a cell that has none: that it was not run, or that it diverged."""
+    """The text for a cell without numbers: that it was not run, or that it diverged."""
     return request.selections[row.id, column.task].divergence or NOT_RUN
 
 
@@ -155,98 +115,136 @@ def status(request: Request, row: Row, column: Column) -> str:
     return ", ".join(filter(None, ("run" if request.records_of(row, column) else "", divergence))) or NOT_RUN
 
 
-def divergence_notes(request: Request) -> Iterator[str]:
-    """Which seeds of which cells diverged, and why."""
-    for row, column in product(request.rows, request.columns):
-        found = request.selections[row.id, column.task]
-        for record in found.diverged:
-            rest = ", which the mean over the others leaves out" if found.records else ""
-            yield (
-                f"{row.name}, {column.name}: seed {record.cell.seed} {record.divergence} of "
-                f"{record.cell.training.last_round}{rest} ({record.diverged['reason']})."
-            )
+# ---- notes ---------------------------------------------------------------------------------------------------------
 
 
-def _records(request: Request, column: Column) -> list[RunResult]:
-    return [record for row in request.rows for record in request.records_of(row, column)]
+def notes_under(
+    request: Request, method: Iterable[str] = (), published: Iterable[str] = (), cells: Iterable[str] = ()
+) -> Iterator[str]:
+    """The notes under any table: the scale, the method, the rows, the evidence, the data, the deviations.
+
+    method: how the view's numbers were obtained. published: about published values. cells: about single cells.
+    """
+    yield scale_note(request)
+    yield from method
+    if dagger := dagger_note(request.rows).strip():
+        yield dagger
+    yield from (f"{row.name}: {row.note}" for row in request.rows if row.note)
+    yield from published
+    yield from _gate_notes(request)
+    yield from data_notes(request, cells)
 
 
-def data_notes(request: Request, about: Iterable[str] = ()) -> Iterator[str]:
-    """On what was computed what, what was left out, `about` single cells, and where the scale leaves the paper."""
-    runs = {task for (_, task), found in request.selections.items() if found.is_run}
-    missing = [column.name for column in request.columns if column.task not in runs]
+def _gate_notes(request: Request) -> Iterator[str]:
+    """Which columns are evidence of an ordering and which are not, and how well the encoder learns."""
+    names, yardstick = {column.task: column.name for column in request.columns}, home(request.benchmark).yardstick
+    by_reason: dict[str, list[str]] = {}
+    for task, gate in gates(request).items():
+        by_reason.setdefault("" if gate.is_open else gate.why, []).append(names[task])
+    for why, columns in sorted(by_reason.items(), key=lambda entry: bool(entry[0])):
+        reason = why or f"there {yardstick.learns}"
+        yield f"Orderings are {'no ' if why else ''}evidence on {', '.join(columns)}: {reason}."
+    parts = [
+        f"{names[task]} {metric(score).label} {number(measured, places=1)} ({number(reported, places=1)}; n = {n})"
+        for task, (score, measured, reported, n) in levels(request).items()
+    ]
+    if parts and request.scale.elsewhere:
+        yield f"Scores of {yardstick.name}: {', '.join(parts)}. In brackets {request.scale.elsewhere.of}."
+
+
+def data_notes(request: Request, cells: Iterable[str] = ()) -> Iterator[str]:
+    """Notes about the data, settings and machines of each column and cell, and where the scale deviates from the paper.
+
+    cells: the view's own notes about single cells.
+    """
+    missing = [column.name for column in request.columns if column not in request.columns_run]
     if missing:
         yield f"Not run: {', '.join(missing)}."
-    for column in request.columns:
-        data = [record.inputs["data"] for record in _records(request, column)]
-        for note in dict.fromkeys(str(note) for entry in data for note in entry.get("notes", ())):
-            yield f"Data of {column.name}: {note}."
-        lists = [entry.get("skipped") or 0 for entry in data]  # of rows, or how many
-        skipped = max((rows if isinstance(rows, int) else len(rows) for rows in lists), default=0)
-        if skipped:
-            yield f"Data of {column.name}: malformed rows skipped: {skipped}."
-        yield from filter(None, (overlap_note(column.name, name, _records(request, column)) for name in _tests(column)))
-    yield from _untuned_notes(request)
-    yield from _selection_notes(request)
-    yield from divergence_notes(request)
-    yield from about
+    by_column = {
+        column.name: [record for row in request.rows for record in request.records_of(row, column)]
+        for column in request.columns
+    }
+    for column, records in zip(request.columns, by_column.values(), strict=True):
+        yield from _column_notes(request, column, records)
+    older: dict[int, list[str]] = {}
+    for name, records in by_column.items():
+        for version in {record.cell.engine_version for record in records} - {ENGINE_VERSION}:
+            older.setdefault(version, []).append(name)
+    for version, names in older.items():
+        yield f"Computed by engine version {version} (this is {ENGINE_VERSION}): {', '.join(names)}."
+    for row, column in product(request.rows, request.columns):
+        yield from _cell_notes(request, row, column)
+    yield from cells
     for deviation in request.benchmark.deviations:
         if request.scale.id in deviation.scales:
             yield f"Deviation {deviation.id}: {deviation.text}"
 
 
-def _untuned_notes(request: Request) -> Iterator[str]:
-    """Which cells were run before their settings were chosen, where the scale's are to be."""
-    for column in request.columns:
-        open_rows = {row.id for row in request.benchmark.untuned(column, request.scale)}
-        names = [row.name for row in request.rows if row.id in open_rows and request.records_of(row, column)]
-        if names:
-            yield f"{column.name}: run before settings were chosen by the scale's search: {', '.join(names)}."
+def _column_notes(request: Request, column: Column, records: Sequence[RunResult]) -> Iterator[str]:
+    data = [record.inputs["data"] for record in records]
+    for note in dict.fromkeys(str(note) for entry in data for note in entry.get("notes", ())):
+        yield f"Data of {column.name}: {note}."
+    lists = [entry.get("skipped") or 0 for entry in data]  # of rows, or how many
+    skipped = max((rows if isinstance(rows, int) else len(rows) for rows in lists), default=0)
+    if skipped:
+        yield f"Data of {column.name}: malformed rows skipped: {skipped}."
+    for evaluation in dict.fromkeys(score.partition("/")[0] for score in column.scores):
+        yield from _overlap_note(column.name, evaluation, records)
+    open_rows = {row.id for row in request.benchmark.untuned(column, request.scale)}
+    names = [row.name for row in request.rows if row.id in open_rows and request.records_of(row, column)]
+    if names:
+        yield f"{column.name}: run before settings were chosen by the scale's search: {', '.join(names)}."
+    inputs = {(record.cell.backbone, *sorted(digests(record).items())): record for record in records}
+    if not all(agree(*pair) for pair in combinations(inputs.values(), 2)):
+        yield f"{column.name}: the methods ran on different data or weights: compare them with care."
+    repeated = [row.name for row in request.rows if _is_retrained(request.records_of(row, column))]
+    if repeated:
+        rows = ", ".join(repeated)
+        yield f"{column.name}: seeds start from different runs of one earlier stage, on different machines: {rows}."
 
 
-def _tests(column: Column) -> list[str]:
-    """The evaluations whose scores a column shows."""
-    return list(dict.fromkeys(score.partition("/")[0] for score in column.scores))
+def _overlap_note(name: str, evaluation: str, records: Sequence[RunResult]) -> Iterator[str]:
+    """How many scored examples share their first text with a training example, over the records that measured it.
+
+    A record's `partition["overlap"][evaluation]` holds numbers of examples: "examples" that are scored, "shared" with
+    the first text of an example on which some client trains, and "opposite", those whose text has mostly another label
+    in training (None for scores).
+    """
+    entries = [entry for record in records if (entry := record.partition.get("overlap", {}).get(evaluation))]
+    if not entries:
+        return
+    examples, shared = (sum(int(entry[key]) for entry in entries) for key in ("examples", "shared"))
+    text = (
+        f"{name}: {100 * shared / examples:.1f} % of the {evaluation} examples have the first text of a training "
+        "example"
+    )
+    if all(entry["opposite"] is not None for entry in entries):
+        opposite = 100 * sum(int(entry["opposite"]) for entry in entries) / shared
+        text += f"; in {opposite:.1f} % of these cases training mostly gives that text another label"
+    yield f"{text}. The setting grouped = true keeps such examples on one side."
 
 
-def _selection_notes(request: Request) -> Iterator[str]:
-    """What was left out, and what does not match."""
-    older: dict[int, list[str]] = {}
-    for column in request.columns:
-        for version in {r.cell.engine_version for r in _records(request, column)} - {ENGINE_VERSION}:
-            older.setdefault(version, []).append(column.name)
-    for version, names in older.items():
-        yield f"Computed by engine version {version} (this is {ENGINE_VERSION}): {', '.join(names)}."
-    for column in request.columns:
-        found = {(r.cell.backbone, *sorted(digests(r).items())): r for r in _records(request, column)}
-        if not all(agree(*pair) for pair in combinations(found.values(), 2)):
-            yield f"{column.name}: the methods ran on different data or weights: compare them with care."
-        anew = [row.name for row in request.rows if _begun_anew(request.records_of(row, column))]
-        if anew:
-            these = ", ".join(anew)
-            yield f"{column.name}: seeds begin from several trainings of one stage, on machines that differ: {these}."
-        for row in request.rows:
-            left_out = request.selections[row.id, column.task].left_out
-            cell = f"{row.name}, {column.name}"
-            if left_out:
-                yield f"{cell}: records of other data or weights left out (the newest record decides): {left_out}."
-            yield from _machine_notes(cell, request.records_of(row, column))
+def _is_retrained(records: Sequence[RunResult]) -> bool:
+    """Whether the earlier stage of these runs was trained more than once."""
+    stages = {(r.cell.initial.spec_id, r.inputs["initial"]["digest"]) for r in records if r.cell.initial is not None}
+    return len(stages) > len({stage for stage, _ in stages})
 
 
-def _begun_anew(records: Sequence[RunResult]) -> bool:
-    """Whether a stage from which they begin was trained more than once: its weights were no longer at hand."""
-    begun = {(r.cell.initial.spec_id, r.inputs["initial"]["digest"]) for r in records if r.cell.initial is not None}
-    return len(begun) > len({stage for stage, _ in begun})
-
-
-def _machine_notes(cell: str, records: Sequence[RunResult]) -> Iterator[str]:
-    """Which seeds of a cell were computed in which precision, on which kind of device, where they differ."""
-    seeds: dict[tuple[str, ...], list[str]] = {}
-    for record in records:
-        seeds.setdefault(machine(record, "precision", "device"), []).append(str(record.cell.seed))
-    if len(seeds) > 1:
+def _cell_notes(request: Request, row: Row, column: Column) -> Iterator[str]:
+    """Which records were left out, which seeds diverged, and which ran in another precision or on another device."""
+    selection, cell = request.selections[row.id, column.task], f"{row.name}, {column.name}"
+    if selection.left_out:
+        yield f"{cell}: records of other data or weights left out (the newest record decides): {selection.left_out}."
+    machines: dict[tuple[str, ...], list[str]] = {}
+    for record in selection.records:
+        machines.setdefault(machine(record, "precision", "device"), []).append(str(record.cell.seed))
+    if len(machines) > 1:
         parts = "; ".join(
-            f"seed{'s' if len(found) > 1 else ''} {', '.join(found)} in {precision} on {device}"
-            for (precision, device), found in seeds.items()
+            f"seed{'s' if len(seeds) > 1 else ''} {', '.join(seeds)} in {precision} on {device}"
+            for (precision, device), seeds in machines.items()
         )
         yield f"{cell}: the mean is over seeds that were not computed alike: {parts}."
+    for record in selection.diverged:
+        rest = ", which the mean over the others leaves out" if selection.records else ""
+        last, reason = record.cell.training.last_round, record.diverged["reason"]
+        yield f"{cell}: seed {record.cell.seed} {record.divergence} of {last}{rest} ({reason})."

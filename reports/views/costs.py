@@ -1,28 +1,29 @@
-"""The view of communication costs: a paper's equations, and the bytes that cross the wire, derived and measured.
+"""The view of communication costs: a paper's equations, and the bytes on the wire, derived and measured.
 
 Options: baselines, the rows that gains are over. The benchmark says by `closed_forms` which equation is a row's, and
-publishes the equations' terms at the row "parameters" and gains at the columns "gain_over_<row>". The bytes are those
-of the benchmark's first task.
+publishes the equations' terms at the row "parameters" and gains at the columns "gain_over_<row>". The bytes are for the
+benchmark's first task.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from decimal import Decimal
-from functools import partial
 
 import pandas as pd
+from matplotlib.figure import Figure
 
-from benchmarks.costs import Terms
+from benchmarks.costs import Terms, byte_unit
 from benchmarks.experiment import Row
 from benchmarks.run_config import JSON
 from reports.evidence.equations import Closed, Costs
 from reports.evidence.published import is_printed_as, places_of
 from reports.evidence.statistics import printed
 from reports.evidence.traffic import Cost
-from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
-from reports.pages.text import NOTHING, ONE_TIME, human_bytes, not_run, notes_under, number, row_name
+from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form, one_line
+from reports.pages.plots import HOLLOW, Dots, Panel, digits, dot_plot
+from reports.pages.text import NOTHING, ONE_TIME, dagger_note, human_bytes, not_run, notes_under, number, row_name
 
 AS_PRINTED, DIFFERS = "as printed", "differs"
 DEPENDS = "depends on texts"
@@ -33,77 +34,59 @@ FIELDS = [*KEYS, "encoder", "counted", "quantity", "over", "value", "published",
 join = Costs
 
 
-def _method(found: Costs) -> Iterator[str]:
-    paper, backbone, terms = found.request.benchmark.paper, found.request.paper_scale.backbone, found.terms
-    named = ", ".join(f"{term.name} {getattr(terms, term.name):,.10g}" for term in fields(Terms))
-    yield f"Bytes: {paper.bytes_convention}. Gain: the baseline's bytes over the method's."
-    yield f"Closed forms, first line: the equation with the printed parameters ({named}; sizes in bytes)."
-    yield (
-        f"In consistent bytes: the same equation with sizes counted on {backbone}'s shapes, every byte alike; also "
-        "where a head's SizeOf(W_s) is not printed."
-    )
-    if found.derived:
-        yield (
-            f"On the wire, derived: one round of the real channel on {backbone}'s shapes, times the rounds, with "
-            f"{terms.n_s:,.0f} texts. Beside a method: how many layers' embeddings of each text it sends, all "
-            "tokens' or, of one layer, [CLS] alone."
-        )
-    yield (
-        "Measured: the ledger's bytes of all rounds, mean over n seeds. The one-time model distribution, the "
-        "pre-trained model to every client, is left out by the paper and is in no other number."
-    )
-
-
 def notes(found: Costs) -> Iterator[str]:
     """Every note under the tables."""
-    return notes_under(found.request, _method(found))
-
-
-def _gain_headers(found: Costs) -> tuple[tuple[str, ...], ...]:
-    return tuple(("gain over", *row.name.split(" · ")) for row in found.baselines)
-
-
-def _gains(found: Costs, gains: Mapping[str, float]) -> tuple[str, ...]:
-    return tuple(number(gains.get(base.id)) for base in found.baselines)
+    paper, backbone, terms = found.request.benchmark.paper, found.request.paper_scale.backbone, found.terms
+    named = ", ".join(f"{term.name} {getattr(terms, term.name):,.10g}" for term in fields(Terms))
+    method = [
+        f"Bytes: {paper.bytes_convention}, without the one-time model distribution. Gain: the baseline's bytes over "
+        "the method's.",
+        f"Closed forms, first line: the equation with the printed parameters ({named}; sizes in bytes). In consistent "
+        f"bytes: the same equation with sizes counted on {backbone}'s shapes, every byte alike.",
+    ]
+    if found.derived:
+        method.append(
+            f"On the wire, derived: one round of the real channel on {backbone}'s shapes, times the rounds, with "
+            f"{terms.n_s:,.0f} texts. Next to a method: how many layers' embeddings it sends of each text."
+        )
+    method.append("Measured: the ledger's bytes of all rounds, mean over n seeds.")
+    return notes_under(found.request, method)
 
 
 def _gb(size: float) -> str:
     return number(size) if size >= 0.005 else "<0.01"
 
 
-def _closed_group(found: Costs, closed: Closed, wire_gains: Mapping[str, Mapping[str, float]]) -> Group:
+def _gains(found: Costs, gains: Mapping[str, float]) -> tuple[str, ...]:
+    return tuple(number(gains.get(base.id)) for base in found.baselines)
+
+
+def _closed_group(found: Costs, closed: Closed) -> Group:
     gigabyte, names = found.request.benchmark.paper.gigabyte, [base.id for base in found.baselines]
     known = {name: closed.published[name] for name in names if name in closed.published}
     places = [places_of(known[name]) if name in known else 1 for name in names]
-    own = [str(printed(closed.printed_gains[name], places=n)) for name, n in zip(names, places, strict=True)]
+    gains = [str(printed(closed.printed_gains[name], places=n)) for name, n in zip(names, places, strict=True)]
     label = f"eq. {closed.form.equation}: {closed.form.text}"
-    lines = [Line(label, (_gb(closed.printed_gb), *own), is_main=True)]
+    lines = [Line(label, (_gb(closed.printed_gb), *gains), is_main=True)]
     if known:
         same = {name: is_printed_as(Decimal(str(closed.printed_gains[name])), gain) for name, gain in known.items()}
-        texts = [f"{known[name].normalize():f}" if name in known else "" for name in names]
-        words = [(AS_PRINTED if same[name] else DIFFERS) if name in known else "" for name in names]
-        lines += [Line("reported", ("", *texts)), Line("verdict", ("", *words))]
+        texts = {name: f"{gain.normalize():f}" for name, gain in known.items()}
+        words = {name: AS_PRINTED if same[name] else DIFFERS for name in known}
+        for label, cells in (("reported", texts), ("verdict", words)):
+            lines.append(Line(label, ("", *(cells.get(name, "") for name in names))))
     if closed.consistent_bytes is not None:
         exact = _gb(closed.consistent_bytes / gigabyte)
         lines.append(Line("in consistent bytes", (exact, *_gains(found, closed.consistent_gains))))
     if wire := found.derived.get(closed.row.id):
-        sent = _gb(wire.total_bytes / gigabyte)
-        lines.append(Line("on the wire", (sent, *_gains(found, wire_gains[closed.row.id]))))
+        gains_on_wire = found.gains(found.derived)[closed.row.id]
+        lines.append(Line("on the wire", (_gb(wire.total_bytes / gigabyte), *_gains(found, gains_on_wire))))
     return Group(row_name(closed.row), tuple(lines))
 
 
-def _for_the_papers(found: Costs, what: str) -> str:
-    benchmark, label = found.request.benchmark, found.request.paper_scale.label
-    return (
-        f"{benchmark.paper.name}, {benchmark.place} · {what} for the paper's encoder ({label}), without "
-        "training: the same at every scale"
-    )
+def _features_sent(found: Costs, row: Row) -> str:
+    """How many layers' embeddings of each text a method sends, or [CLS] for one token of one layer; "" if unknown.
 
-
-def sent_of_a_text(found: Costs, row: Row) -> str:
-    """How many layers' embeddings a method sends of each text, or [CLS] for one token's of one layer.
-
-    Nothing where it is not known. What shapes alone do not give depends on the texts: it holds embeddings of them.
+    Bytes that shapes alone do not give depend on the texts: they include embeddings.
     """
     known, sizes = found.derived.get(row.id), found.sizes.get(row.head)
     if sizes is None:
@@ -113,94 +96,115 @@ def sent_of_a_text(found: Costs, row: Row) -> str:
     return f"{sizes.layers_read} layer{'s' if sizes.layers_read > 1 else ''}" if sizes.all_tokens else "[CLS]"
 
 
-def _bytes_grid(
-    found: Costs, title: str, costs: Mapping[str, Cost], unknown: Callable[[Row], str], has_seeds: bool
-) -> Grid:
-    """Rows are methods: bytes by direction and kind, with gains. unknown: stands where a method's are not known."""
+def _unknown(found: Costs, row: Row, is_measured: bool) -> str:
+    return not_run(found.request, row, found.request.columns[0]) if is_measured else DEPENDS
+
+
+def _bytes_grid(found: Costs, title: str, costs: Mapping[str, Cost], is_measured: bool) -> Grid:
+    """Rows are methods: bytes by direction and kind, with gains."""
     gigabyte, gains = found.request.benchmark.paper.gigabyte, found.gains(costs)
-    headers: list[tuple[str, ...]] = [("n", "seeds")] if has_seeds else []
+    headers: list[tuple[str, ...]] = [("n", "seeds")] if is_measured else []
     headers += [("uplink",), ("downlink",), ("both",), *_gain_headers(found)]
     headers += [*(("of which", name) for name in KINDS.values()), ONE_TIME]
-
-    def texts(sizes: list[float]) -> list[str]:
-        return [human_bytes(size, gigabyte) if size else NOTHING for size in sizes]
 
     def cells(row: Row) -> tuple[str, ...]:
         cost = costs.get(row.id)
         if cost is None:
-            return (unknown(row), *[""] * (len(headers) - 1))
-        seeds = [str(cost.seeds)] if has_seeds else []
-        kinds = [cost.kinds.get(kind, 0) for kind in KINDS]
-        ways = texts([cost.up_bytes, cost.down_bytes, cost.total_bytes])
-        return (*seeds, *ways, *_gains(found, gains[row.id]), *texts([*kinds, cost.setup_bytes]))
+            return (_unknown(found, row, is_measured), *[""] * (len(headers) - 1))
+        sizes = [cost.up_bytes, cost.down_bytes, cost.total_bytes, *(cost.kinds.get(kind, 0) for kind in KINDS)]
+        texts = [human_bytes(size, gigabyte) if size else NOTHING for size in (*sizes, cost.setup_bytes)]
+        return (*([str(cost.seeds)] if is_measured else []), *texts[:3], *_gains(found, gains[row.id]), *texts[3:])
 
-    groups = (Group(row_name(row), (Line(sent_of_a_text(found, row), cells(row)),)) for row in found.request.rows)
+    groups = (one_line(row_name(row), cells(row), _features_sent(found, row)) for row in found.request.rows)
     return Grid(title, tuple(headers), tuple(groups))
 
 
+def _gain_headers(found: Costs) -> tuple[tuple[str, ...], ...]:
+    return tuple(("gain over", *row.name.split(" · ")) for row in found.baselines)
+
+
 def grids(found: Costs) -> tuple[Grid, ...]:
-    """Equations (groups are methods, lines the ways to count), the wire as derived where it is, and as measured."""
-    gains = found.gains(found.derived)
-    groups = tuple(_closed_group(found, closed, gains) for closed in found.closed)
-    tables = [Grid(_for_the_papers(found, "closed forms"), (("cost", "GB"), *_gain_headers(found)), groups)]
+    """Equations (groups are methods, lines the ways to count), then the wire, derived and measured."""
+    benchmark, label = found.request.benchmark, found.request.paper_scale.label
+    for_paper = f"for the paper's encoder ({label}), without training: the same at every scale"
+    name = f"{benchmark.paper.name}, {benchmark.place}"
+    groups = tuple(_closed_group(found, closed) for closed in found.closed)
+    tables = [Grid(f"{name} · closed forms {for_paper}", (("cost", "GB"), *_gain_headers(found)), groups)]
     if found.derived:
-        title = _for_the_papers(found, "what crosses the wire, derived")
-        tables.append(_bytes_grid(found, title, found.derived, lambda _: DEPENDS, has_seeds=False))
-    title = f"{found.request.heading}: what crossed the wire, measured"
-    return (*tables, _bytes_grid(found, title, found.measured, partial(_missing, found), has_seeds=True))
+        tables.append(_bytes_grid(found, f"{name} · bytes on the wire, derived {for_paper}", found.derived, False))
+    return (*tables, _bytes_grid(found, f"{found.request.heading}: bytes on the wire, measured", found.measured, True))
 
 
-def _missing(found: Costs, row: Row) -> str:
-    return not_run(found.request, row, found.request.columns[0])
-
-
-Quantity = dict[str, JSON]
-
-
-def _gain_lines(gains: Mapping[str, float]) -> Iterator[Quantity]:
-    for baseline, gain in gains.items():
-        yield {"quantity": "gain", "over": baseline, "value": gain}
-
-
-def _closed_lines(closed: Closed) -> Iterator[Quantity]:
-    paper, consistent = {"counted": "equation, as printed"}, {"counted": "equation, consistent bytes"}
-    yield paper | {"quantity": "cost_gb", "value": closed.printed_gb}
-    for entry in _gain_lines(closed.printed_gains):
-        published = closed.published.get(entry["over"])
-        yield paper | entry | {"published": None if published is None else float(published)}
-    if closed.consistent_bytes is not None:
-        yield consistent | {"quantity": "bytes", "value": closed.consistent_bytes}
-        yield from (consistent | entry for entry in _gain_lines(closed.consistent_gains))
-
-
-def _cost_lines(cost: Cost | None, gains: Mapping[str, float], unknown: str) -> Iterator[Quantity]:
+def _quantities(cost: Cost | None, gains: Mapping[str, float], unknown: str) -> Iterator[dict[str, JSON]]:
     if cost is None:
         yield {"quantity": unknown}
         return
     sizes = {"bytes": cost.total_bytes, "up_bytes": cost.up_bytes, "down_bytes": cost.down_bytes}
     sizes |= {f"{name}_bytes": cost.kinds.get(kind, 0) for kind, name in KINDS.items()}
-    for name, size in (sizes | {"setup_bytes": cost.setup_bytes}).items():
-        yield {"quantity": name, "value": size}
-    yield from _gain_lines(gains)
+    yield from ({"quantity": name, "value": size} for name, size in (sizes | {"setup_bytes": cost.setup_bytes}).items())
+    yield from ({"quantity": "gain", "over": base, "value": gain} for base, gain in gains.items())
 
 
-def _lines(found: Costs) -> Iterator[Quantity]:
-    papers, ours = {"encoder": found.request.paper_scale.backbone}, {"encoder": found.request.scale.backbone}
-    derived_gains, measured_gains = found.gains(found.derived), found.gains(found.measured)
-    for row in found.request.rows:
-        common = keys_of(found.request, row, found.request.columns[0])
-        for closed in found.closed:
-            if closed.row == row:
-                yield from (common | papers | entry for entry in _closed_lines(closed))
-        if found.derived:
-            for entry in _cost_lines(found.derived.get(row.id), derived_gains.get(row.id, {}), DEPENDS):
-                yield common | papers | {"counted": "wire, derived"} | entry
-        measured = found.measured.get(row.id)
-        counted = {"counted": "wire, measured", "n_seeds": measured.seeds if measured else None}
-        for entry in _cost_lines(measured, measured_gains.get(row.id, {}), _missing(found, row)):
-            yield common | ours | counted | entry
+def _closed_lines(closed: Closed) -> Iterator[dict[str, JSON]]:
+    paper, consistent = {"counted": "equation, as printed"}, {"counted": "equation, consistent bytes"}
+    yield paper | {"quantity": "cost_gb", "value": closed.printed_gb}
+    for base, gain in closed.printed_gains.items():
+        known = closed.published.get(base)
+        published = None if known is None else float(known)
+        yield paper | {"quantity": "gain", "over": base, "value": gain, "published": published}
+    if closed.consistent_bytes is not None:
+        yield consistent | {"quantity": "bytes", "value": closed.consistent_bytes}
+        for base, gain in closed.consistent_gains.items():
+            yield consistent | {"quantity": "gain", "over": base, "value": gain}
 
 
 def frame(found: Costs) -> pd.DataFrame:
     """All costs as a data frame of FIELDS; bytes of all rounds, clients and, where not said, both directions."""
-    return long_form(_lines(found), FIELDS, {"Int64": ("n_seeds",), "Float64": ("value", "published")})
+    request, lines = found.request, []
+    equations = {closed.row.id: closed for closed in found.closed}
+    for row in request.rows:
+        common = keys_of(request, row, request.columns[0])
+        papers, ours = (common | {"encoder": scale.backbone} for scale in (request.paper_scale, request.scale))
+        lines += [papers | line for line in _closed_lines(equations[row.id])] if row.id in equations else []
+        for counted, costs, base in (("derived", found.derived, papers), ("measured", found.measured, ours)):
+            if costs or counted == "measured":
+                cost = costs.get(row.id)
+                base |= {"counted": f"wire, {counted}", "n_seeds": (cost.seeds or None) if cost else None}
+                unknown = _unknown(found, row, counted == "measured")
+                lines += [base | line for line in _quantities(cost, found.gains(costs).get(row.id, {}), unknown)]
+    return long_form(lines, FIELDS, {"Int64": ("n_seeds",), "Float64": ("value", "published")})
+
+
+def _panel(found: Costs, title: str, costs: Mapping[str, Cost], series: list[Dots], unknown: str) -> Panel:
+    gigabyte, gains = found.request.benchmark.paper.gigabyte, found.gains(costs)
+    unit, _ = byte_unit(_largest(found), gigabyte)
+    names, texts = {row.id: row_name(row) for row in found.request.rows}, {}
+    for row_id, name in names.items():
+        cost = costs.get(row_id)
+        over = " and ".join(f"{digits(float(gain))}×" for gain in gains[row_id].values()) if cost else ""
+        size = human_bytes(cost.total_bytes, gigabyte) if cost else unknown
+        texts[name] = ", ".join(filter(None, (size, over)))
+    sums = {names[row_id]: cost.total_bytes / unit for row_id, cost in costs.items() if row_id in names}
+    return Panel(title, list(names.values()), [Dots("on the wire", sums), *series], texts)
+
+
+def _largest(found: Costs) -> float:
+    return max((cost.total_bytes for costs in (found.derived, found.measured) for cost in costs.values()), default=0)
+
+
+def plot(found: Costs) -> Figure:
+    """Measured at the left, derived for the paper's own encoder at the right where that is known."""
+    request, gigabyte = found.request, found.request.benchmark.paper.gigabyte
+    unit, name = byte_unit(_largest(found), gigabyte)
+    panels = [_panel(found, f"measured, {request.scale.backbone}", found.measured, [], "not run")]
+    if found.derived:
+        exact = {row_name(closed.row): closed.consistent_bytes for closed in found.closed}
+        equations = {label: size / unit for label, size in exact.items() if size is not None}
+        series = [Dots("the paper's equation", equations, HOLLOW | {"markersize": 8})]
+        panels.append(_panel(found, f"derived, {request.paper_scale.backbone}", found.derived, series, DEPENDS))
+    baselines = " and ".join(row.name for row in found.baselines)
+    caption = (
+        "Bytes of all clients, without the one-time model distribution; next to each mark its gains over "
+        f"{baselines}. Diamonds: the paper's equations in consistent bytes.{dagger_note(request.rows)}"
+    )
+    return dot_plot(request.heading, panels, f"{name}, all rounds, both directions", caption, across=2)

@@ -1,70 +1,103 @@
 """The view of a figure of curves: scores or training loss against rounds.
 
 Options: quantity, "score" (each column's averaged one) or "train_loss"; references, ids of rows that answer the same
-after every round. What the paper's text states of a curve is a line of the published CSV with the score's id, beside
-one whose score is "rounds".
+after every round. What the paper's text states of a curve is a line of the published CSV with the score's id, and
+another whose score is "rounds".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property
 from itertools import product
+from typing import Any
 
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from benchmarks.experiment import Column, Row
 from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.run_config import JSON
 from reports import ReportError
 from reports.evidence.published import published_for
-from reports.evidence.records import Request
+from reports.evidence.records import PAPER, Request
 from reports.evidence.scores import Scores, score_label, scores_of
 from reports.evidence.statistics import sample_sd
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
-from reports.pages.text import NOTHING, UNDEFINED, in_units, not_run, notes_under, number, over_clients, row_name
+from reports.pages.plots import finish, method_mark, panels_of, say_not_run, tidy, with_points
+from reports.pages.text import (
+    DAGGER,
+    NOTHING,
+    UNDEFINED,
+    in_units,
+    not_run,
+    notes_under,
+    number,
+    over_clients,
+    row_name,
+    seed_counts,
+)
 
 QUANTITIES = ("score", TRAIN_LOSS)
 FIELDS = [*KEYS, "quantity", "status", "round", "seed", "value"]
-
-
-@dataclass(frozen=True)
-class Fact:
-    """What the paper's text states of a curve: beyond `level` within `round` rounds."""
-
-    row: Row
-    column: Column
-    level: float
-    round: int
-    sign: str  # ">", or "<" where lower is better
+_LEVEL: Any = {"color": "0.35", "linestyle": "--", "linewidth": 1.2}
+_STATED: Any = {"color": "black", "linestyle": ":", "linewidth": 1.3}
 
 
 @dataclass(frozen=True)
 class Curves:
-    """(row id, task) -> a curve, and what the paper states of them: nothing at the demo scale."""
+    """Curves by row and task. ReportError where a record lacks the score, and for an unknown quantity."""
 
     request: Request
-    is_loss: bool  # of training, else scores
-    by_cell: Mapping[tuple[str, str], Scores]
-    facts: tuple[Fact, ...]
-    references: tuple[str, ...]  # ids of the rows that are drawn as levels
+
+    @cached_property
+    def is_loss(self) -> bool:
+        """Whether the curves are of the training loss, else of scores."""
+        quantity = str(self.request.benchmark.view.options["quantity"])
+        if quantity not in QUANTITIES:
+            wanted = f"expected a quantity of {', '.join(QUANTITIES)}, found {quantity!r}"
+            raise ReportError(f"{self.request.benchmark.id}: {wanted}")
+        return quantity == TRAIN_LOSS
 
     @property
-    def places(self) -> int:
-        return 3 if self.is_loss else 2
+    def references(self) -> tuple[str, ...]:
+        """Ids of the rows that are drawn as levels."""
+        return tuple(self.request.benchmark.view.options.get("references", ()))
 
-    def of(self, row: Row, column: Column) -> Scores:
-        return self.by_cell[row.id, column.task]
+    @cached_property
+    def by_cell(self) -> dict[tuple[str, str], Scores]:
+        request = self.request
+        cells = product(request.rows, request.columns)
+        return {(row.id, at.task): scores_of(request.records_of(row, at), self.measure(at)) for row, at in cells}
+
+    @cached_property
+    def stated(self) -> dict[tuple[str, str], tuple[str, float, int]]:
+        """(row id, task) -> what the text states: a sign (">", or "<" where lower is better), a level, and rounds."""
+        values, found = published_for(self.request), {}
+        for row, column in product(self.request.rows, self.request.columns):
+            level = values.get((row.id, column.task, self.measure(column)))
+            if level is not None:
+                sign = ">" if metric(self.measure(column)).higher_is_better else "<"
+                rounds = int(values[row.id, column.task, "rounds"].value)
+                found[row.id, column.task] = sign, level.value, rounds
+        return found
+
+    def measure(self, column: Column) -> str:
+        """The quantity of a task as a score id: "test/accuracy", …, or TRAIN_LOSS."""
+        return TRAIN_LOSS if self.is_loss else column.averaged
 
     def label(self, column: Column) -> str:
         measured = metric(self.measure(column))
         name = measured.label if self.is_loss else score_label(column, column.averaged)
         return f"{name} ({measured.unit})" if measured.unit else name
 
-    def measure(self, column: Column) -> str:
-        """The quantity of a task as a score id: "test/accuracy", …, or TRAIN_LOSS."""
-        return TRAIN_LOSS if self.is_loss else column.averaged
+    def text(self, value: float | None) -> str:
+        return number(value, places=3 if self.is_loss else 2)
 
     @property
     def best_word(self) -> str:
@@ -72,110 +105,78 @@ class Curves:
         return "best" if len(words) > 1 else "highest" if words.pop() else "lowest"
 
 
-def join(request: Request) -> Curves:
-    """Every curve; ReportError where a record lacks the score, and for an unknown quantity."""
-    options = request.benchmark.view.options
-    quantity = str(options["quantity"])
-    if quantity not in QUANTITIES:
-        raise ReportError(f"{request.benchmark.id}: expected a quantity of {', '.join(QUANTITIES)}, found {quantity!r}")
-    is_loss = quantity == TRAIN_LOSS
-    names = {column.task: TRAIN_LOSS if is_loss else column.averaged for column in request.columns}
-    pairs = list(product(request.rows, request.columns))
-    curves = {(row.id, at.task): scores_of(request.records_of(row, at), names[at.task]) for row, at in pairs}
-    stated, facts = published_for(request), []
-    for row, column in pairs:
-        level = stated.get((row.id, column.task, names[column.task]))
-        if level is not None:
-            sign = ">" if metric(names[column.task]).higher_is_better else "<"
-            facts.append(Fact(row, column, level.value, int(stated[row.id, column.task, "rounds"].value), sign))
-    return Curves(request, is_loss, curves, tuple(facts), tuple(options.get("references", ())))
+join = Curves
 
 
 def _method(found: Curves) -> Iterator[str]:
+    columns = found.request.columns
     if found.is_loss:
         yield (
-            "Training loss: the task's own, mean over the examples that the clients of a round trained on, taken while "
-            "they train and so before the round's aggregation; then mean over n seeds; ± sd over seeds (n - 1). "
+            "Training loss: the task's own, mean over the examples that the clients of a round trained on, measured "
+            "during training and so before the round's aggregation; then mean over n seeds; ± sd over seeds (n - 1). "
             "lowest: of these means."
         )
     else:
-        columns = found.request.columns
         yield (
             f"Scores{in_units(columns)} after each round's aggregation: {over_clients(columns)}, then over n seeds; "
             f"± sd over seeds (n - 1). {found.best_word}: of these means, so chosen on the test score itself."
         )
-    if found.facts:
+    if found.stated:
         yield "stated: what the paper's text says of a curve; the curves themselves are printed without numbers."
-
-
-def _undefined(found: Curves) -> Iterator[str]:
-    for row, column in product(found.request.rows, found.request.columns):
-        curve = found.of(row, column)
-        missing = [place for place, known in enumerate(curve.by_round, start=1) if len(known) < len(curve.seeds)]
-        if missing:
-            where, rounds = f"{row.name}, {column.name}", ", ".join(map(str, missing))
-            yield f"{where}: undefined for some seeds, which the mean leaves out, in rounds {rounds}."
 
 
 def notes(found: Curves) -> Iterator[str]:
     """Every note under the curves."""
-    return notes_under(found.request, _method(found), about=_undefined(found))
+    undefined = []
+    for row, column in product(found.request.rows, found.request.columns):
+        curve = found.by_cell[row.id, column.task]
+        missing = [str(place) for place, known in enumerate(curve.by_round, 1) if len(known) < len(curve.seeds)]
+        if missing:
+            seeds = "undefined for some seeds, which the mean leaves out, in rounds"
+            undefined.append(f"{row.name}, {column.name}: {seeds} {', '.join(missing)}.")
+    return notes_under(found.request, _method(found), cells=undefined)
 
 
-def _at_round(curve: Scores, place: int, places: int) -> str:
-    if not curve.is_run:
-        return NOTHING
-    if place >= len(curve.means):
-        return NOTHING
-    value = curve.means[place]
-    return UNDEFINED if value is None else number(value, places=places)
+def _lines(found: Curves, row: Row, has_sd: bool) -> Iterator[Line]:
+    columns = found.request.columns
+    curves = {column.task: found.by_cell[row.id, column.task] for column in columns}
+    longest = max(1, *(len(curve.means) for curve in curves.values()))
+    is_run, is_level = any(curve.is_run for curve in curves.values()), row.id in found.references
 
+    def at(place: int, column: Column) -> str:
+        curve = curves[column.task]
+        if not curve.is_run:
+            return NOTHING if place else not_run(found.request, row, column)
+        if place >= len(curve.means):
+            return NOTHING
+        return UNDEFINED if curve.means[place] is None else found.text(curve.means[place])
 
-def _best(curve: Scores, places: int) -> str:
-    best = curve.metric.best(curve.means)
-    return NOTHING if best is None else f"{number(best, places=places)} ({curve.means.index(best) + 1})"
+    def best(curve: Scores) -> str:
+        value = curve.metric.best(curve.means)
+        return NOTHING if value is None else f"{found.text(value)} ({curve.means.index(value) + 1})"
 
-
-def _facts_line(found: Curves, row: Row) -> tuple[Line, ...]:
-    facts = {fact.column.task: fact for fact in found.facts if fact.row.id == row.id}
-    if not facts:
-        return ()
-    known = (facts.get(column.task) for column in found.request.columns)
-    texts = (f"{fact.sign} {number(fact.level)} ({fact.round})" if fact else NOTHING for fact in known)
-    return (Line("stated (within rounds)", tuple(texts)),)
-
-
-def _lines(found: Curves, row: Row, curves: Sequence[Scores], has_sd: bool) -> Iterator[Line]:
-    is_run = any(curve.is_run for curve in curves)
-
-    def line(label: str, text: Callable[..., str], **options: int) -> Line:
-        texts = map(partial(text, places=found.places, **options), curves)
-        if options.get("place") != 0:
-            return Line(label, tuple(texts))
-        cells = zip(texts, curves, found.request.columns, strict=True)
-        return Line(label, tuple(t if curve.is_run else not_run(found.request, row, at) for t, curve, at in cells))
-
-    if row.id in found.references:
-        yield line("every round", _at_round, place=0)
-    else:
-        for place in range(max(1, *(len(curve.means) for curve in curves))):
-            yield line(f"round {place + 1}", _at_round, place=place)
-        if is_run:
-            yield line(f"{found.best_word} (round)", _best)
+    for place in range(1 if is_level else longest):
+        label = "every round" if is_level else f"round {place + 1}"
+        yield Line(label, tuple(at(place, column) for column in columns))
     if is_run:
+        if not is_level:
+            yield Line(f"{found.best_word} (round)", tuple(map(best, curves.values())))
         if has_sd:
-            sds = (sample_sd(curve.by_round[-1]) if curve.is_run else None for curve in curves)
-            yield Line("± sd, last round", tuple(number(sd, places=found.places) for sd in sds))
-        yield Line("seeds (n)", tuple(str(len(curve.seeds)) if curve.is_run else NOTHING for curve in curves))
-    yield from _facts_line(found, row)
+            sds = (sample_sd(curve.by_round[-1]) if curve.is_run else None for curve in curves.values())
+            yield Line("± sd, last round", tuple(map(found.text, sds)))
+        counts = (str(len(curve.seeds)) if curve.is_run else NOTHING for curve in curves.values())
+        yield Line("seeds (n)", tuple(counts))
+    stated = [found.stated.get((row.id, column.task)) for column in columns]
+    if any(stated):
+        texts = (f"{fact[0]} {number(fact[1])} ({fact[2]})" if fact else NOTHING for fact in stated)
+        yield Line("stated (within rounds)", tuple(texts))
 
 
 def grids(found: Curves) -> tuple[Grid, ...]:
     """Groups are methods, columns tasks, lines rounds."""
     request = found.request
     has_sd = any(len(curve.seeds) > 1 for curve in found.by_cell.values())
-    by_row = {row.id: [found.of(row, column) for column in request.columns] for row in request.rows}
-    groups = tuple(Group(row_name(row), tuple(_lines(found, row, by_row[row.id], has_sd))) for row in request.rows)
+    groups = tuple(Group(row_name(row), tuple(_lines(found, row, has_sd))) for row in request.rows)
     headers = tuple((column.name, found.label(column)) for column in request.columns)
     title = metric(TRAIN_LOSS).label if found.is_loss else "scores"
     return (Grid(f"{request.heading}: {title} after every round", headers, groups),)
@@ -184,7 +185,7 @@ def grids(found: Curves) -> tuple[Grid, ...]:
 def _frame_lines(found: Curves) -> Iterator[dict[str, JSON]]:
     for row, column in product(found.request.rows, found.request.columns):
         common = keys_of(found.request, row, column) | {"quantity": found.measure(column)}
-        curve = found.of(row, column)
+        curve = found.by_cell[row.id, column.task]
         if not curve.is_run:
             yield common | {"status": not_run(found.request, row, column)}
         for seed, values in zip(curve.seeds, curve.shown, strict=True):
@@ -195,3 +196,69 @@ def _frame_lines(found: Curves) -> Iterator[dict[str, JSON]]:
 def frame(found: Curves) -> pd.DataFrame:
     """The curves as a data frame of FIELDS: scores and losses in their units, every seed by itself."""
     return long_form(_frame_lines(found), FIELDS, {"Int64": ("round", "seed"), "float64": ("value",)})
+
+
+def _style(found: Curves, row: Row) -> dict[str, Any]:
+    """A method's colour and mark, whatever part of the benchmark is shown; later ones slimmer, so that equals show."""
+    if row.id in found.references:
+        return _LEVEL
+    drawn = [entry.id for entry in found.request.benchmark.rows if entry.id not in found.references]
+    slimmer = drawn.index(row.id) / len(drawn)
+    sizes = {"linewidth": 3.0 - 2.0 * slimmer, "markersize": 10 - 5 * slimmer, "markeredgewidth": 1.4}
+    return method_mark(row.name) | sizes | {"markerfacecolor": "none"}
+
+
+def _draw_panel(axes: Axes, found: Curves, column: Column) -> None:
+    axes.set_title(f"{column.name}: {found.label(column)}", fontsize=10)
+    tidy(axes)
+    axes.tick_params(labelsize=8)
+    # Levels last: no line of a curve covers them.
+    for row in sorted(found.request.rows, key=lambda row: row.id in found.references):
+        curve, style = found.by_cell[row.id, column.task], _style(found, row)
+        means = [math.nan if value is None else value for value in curve.means]
+        rounds = range(1, len(means) + 1)
+        if row.id in found.references and means:
+            axes.axhline(means[0], **style)
+        elif means:
+            axes.plot(rounds, means, **style)
+            low, high = ([end(values, default=math.nan) for values in curve.by_round] for end in (min, max))
+            axes.fill_between(rounds, low, high, color=style["color"], alpha=0.18, linewidth=0)
+        if (row.id, column.task) in found.stated:
+            _, level, within = found.stated[row.id, column.task]
+            axes.axhline(level, **_STATED)
+            axes.axvline(within, **_STATED)
+            axes.annotate("stated", (within, level), (4, 3), textcoords="offset points", fontsize=7.5)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    if not axes.has_data():
+        say_not_run(axes)
+
+
+def _handles(found: Curves, columns: Sequence[Column]) -> Iterator[Line2D]:
+    run = {row_id for (row_id, _), curve in found.by_cell.items() if curve.is_run} | {*found.references}
+    for row in (row for row in found.request.rows if row.id in run):
+        yield Line2D([], [], label=row_name(row), **_style(found, row))
+    for row, column in product(found.request.rows, columns):
+        if (row.id, column.task) in found.stated:
+            sign, level, within = found.stated[row.id, column.task]
+            label = f"stated: {row.name} on {column.name} {sign} {level:g} within {within} rounds"
+            yield Line2D([], [], label=label, **_STATED)
+
+
+def plot(found: Curves) -> Figure:
+    """A panel for each task that was run; each says "not run" where none was."""
+    request = found.request
+    drawn = [row.id for row in request.rows if row.id not in found.references]
+    columns, left_out = with_points(
+        request.columns, lambda at: any(found.by_cell[row_id, at.task].means for row_id in drawn)
+    )
+    figure, panels = panels_of(len(columns), 3, (3.3, 2.7), "round", least=5.5, room=1.6)
+    for axes, column in zip(panels, columns, strict=True):
+        _draw_panel(axes, found, column)
+    n = seed_counts([len(curve.seeds) for curve in found.by_cell.values()])
+    caption = f"Lines: mean over seeds{n}, band from the lowest to the highest seed; no line: not run."
+    if any(row.id in found.references for row in request.rows):
+        caption += f" Dashed: answers the same after every round; {DAGGER} not in the paper."
+    if found.stated:
+        level = "." if request.scale.id == PAPER else ", comparable in level at the paper scale only."
+        caption += f" Dotted: stated in the paper's text{level}"
+    return finish(figure, request.heading, list(_handles(found, columns)), caption + left_out)

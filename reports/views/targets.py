@@ -8,29 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import product
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from benchmarks.experiment import Column
 from benchmarks.measures import metric
 from benchmarks.run_config import JSON
-from reports.evidence.equations import Derived
-from reports.evidence.published import as_decimal
+from reports.evidence.published import as_decimal, is_printed_as
 from reports.evidence.scores import score_label
 from reports.evidence.statistics import printed
-from reports.evidence.targets import KINDS, Kind, Outcome, Targets, find_targets, is_comparable
-from reports.evidence.traffic import Gain
+from reports.evidence.targets import KINDS, Derived, Gain, Kind, Outcome, Targets, is_comparable
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of, long_form
-from reports.pages.text import NOTHING, ONE_TIME, not_run, notes_under, number, over_clients, row_name
+from reports.pages.plots import HOLLOW, Dots, Panel, digits, dot_plot, with_points
+from reports.pages.text import NOTHING, ONE_TIME, dagger_note, not_run, notes_under, number, over_clients, row_name
+from reports.views.costs import AS_PRINTED, DIFFERS
 
 MEGABYTE = 10**6  # as the text's unit is read
-AS_PRINTED, NOT_DERIVABLE, DIFFERS = "as printed", "not derivable", "differs"
+NOT_DERIVABLE = "not derivable"
 FIELDS = [
     *(*KEYS, "score", "encoder", "target", "target_percent", "quantity", "relation", "value", "published"),
     *("n_seeds", "n_reached"),
 ]
+_WAYS = {("up",): "uplink", ("down",): "downlink", ("up", "down"): "uplink and downlink"}
 
-join = find_targets
+
+join = Targets
 
 
 def _kind_label(found: Targets, kind: Kind) -> str:
@@ -47,6 +51,11 @@ def target_text(column: Column, target: float | None) -> str:
     return f"{score_label(column, column.averaged)} {sign} {known}"
 
 
+def notes(found: Targets) -> Iterator[str]:
+    """Every note under the tables."""
+    return notes_under(found.request, _method(found))
+
+
 def _method(found: Targets) -> Iterator[str]:
     request, base = found.request, found.baseline.name
     wanted = request.benchmark.view.options["targets"]
@@ -54,49 +63,38 @@ def _method(found: Targets) -> Iterator[str]:
         f"{column.name} {score_label(column, at)} {metric(at).in_unit(f'{wanted[column.task]:g}')}"
         for column, at in ((column, column.averaged) for column in request.columns)
     )
-    is_above = {metric(column.averaged).higher_is_better for column in request.columns} == {True}
     yield (
-        f"Two targets: {_kind_label(found, 'baseline')}, seed by seed, for any encoder; and the printed one "
-        f"({named}), which was set for {request.paper_scale.backbone} and means little for another encoder."
+        f"Two targets: {_kind_label(found, 'baseline')}, seed by seed; and the printed one ({named}), which was set "
+        f"for {request.paper_scale.backbone} and means little for another encoder."
     )
     yield (
-        f"Rounds: until the first whose score, {over_clients(request.columns)}, is at the target or "
-        f"{'above' if is_above else 'better'}; mean over the method's n "
-        "seeds. Where a seed does not reach it, the method is censored: its bytes count all rounds of that seed (>), "
-        f"and it has no gain. Where {base} is censored, the gain is at least (≥) the number."
+        f"Rounds: until the first whose score, {over_clients(request.columns)}, is at the target or better; mean over "
+        "n seeds. A method with a seed that does not reach it is censored: all rounds of that seed count (>), and it "
+        f"has no gain. Where {base} is censored, the gain is at least (≥) the number."
     )
-    yield (
-        f"Bytes: {request.benchmark.paper.bytes_convention}, as the ledger counted them; per round: mean over rounds. "
-        "The one-time model distribution (the pre-trained model, to all clients) is in no other number."
-    )
-    yield (
-        f"Gain: {base}'s bytes over the method's, which is the product of layers (values sent per round) × rounds × "
-        "precision (bytes a value)."
-    )
+    yield f"Bytes: {request.benchmark.paper.bytes_convention}, without the one-time model distribution."
+    yield f"Gain: {base}'s bytes over the method's: layers (values per round) × rounds × precision (bytes a value)."
     if found.derived:
         yield (
-            "Derived: one round of the real channel on the encoder's shapes, without training; the rounds are those "
-            f"that the printed cost and size imply, {base}'s for rows that are not printed. Cost and the first gain "
-            "are computed as the paper's are, from sizes rounded to two decimals; the second gain from exact bytes."
+            "Derived: one round of the real channel on the encoder's shapes; rounds from the printed cost and size, "
+            f"{base}'s for rows that are not printed. Cost and first gain are computed as in the paper, from sizes "
+            "rounded to two decimals; the second gain from exact bytes."
         )
-    for fact in found.stated:
-        comparable = "" if is_comparable(request) else "; not comparable with this encoder's bytes"
-        yield f"Stated in the text: {fact.row.name} on {fact.column.name}: {fact.text}{comparable}."
-
-
-def notes(found: Targets) -> Iterator[str]:
-    """Every note under the tables."""
-    return notes_under(found.request, _method(found))
+    names = {row.id: row.name for row in request.rows} | {column.task: column.name for column in request.columns}
+    comparable = "" if is_comparable(request) else "; not comparable with this encoder's bytes"
+    for (row, task), (sign, size) in found.stated.items():
+        yield f"Stated in the text: {names[row]} on {names[task]}: {sign} {size:g} MB{comparable}."
 
 
 def factor(value: Fraction) -> str:
-    """A whole number as it is, another one with two decimals."""
+    """A whole number without decimals, another one with two."""
     return str(value.numerator) if value.denominator == 1 else f"{printed(as_decimal(value))}"
 
 
-def _product(gain: Gain, is_bound: bool = False) -> str:
-    rounds = f"≥ {factor(gain.rounds)}" if is_bound else factor(gain.rounds)
-    return f"{factor(gain.layers)} × {rounds} × {factor(gain.precision)}"
+def _product(gain: Gain | None, is_bound: bool = False) -> str:
+    if gain is None:
+        return NOTHING
+    return f"{factor(gain.layers)} × {'≥ ' if is_bound else ''}{factor(gain.rounds)} × {factor(gain.precision)}"
 
 
 def _rounds(outcome: Outcome) -> str:
@@ -109,33 +107,29 @@ def _rounds(outcome: Outcome) -> str:
     return f"{outcome.reached} of {len(outcome.attempts)} seeds; others {late}" if outcome.reached else late
 
 
-def _bytes(outcome: Outcome) -> str:
-    """Megabytes to the target; more than those of all rounds where it is not reached."""
-    sent = outcome.sent
-    if sent is None or not (outcome.is_complete or sent.bytes):
-        return NOTHING
-    return f"{'' if outcome.is_complete else '> '}{number(float(sent.bytes) / MEGABYTE)}"
+def _megabytes(outcome: Outcome) -> float:
+    return 0.0 if outcome.sent is None else float(outcome.sent.bytes) / MEGABYTE
 
 
 def _gain(outcome: Outcome) -> str:
     """The gain over the baseline; a bound where that is censored, nothing where the method is."""
     if outcome.gain is not None:
         return f"{'≥ ' if outcome.is_bound else ''}{number(float(outcome.gain.total))}×"
-    sends_nothing = outcome.is_complete and outcome.sent is not None and not outcome.sent.bytes
-    return "sends nothing" if sends_nothing else NOTHING
+    return "sends nothing" if outcome.is_complete and not _megabytes(outcome) else NOTHING
 
 
 def _line(found: Targets, outcome: Outcome) -> Line:
-    label = f"{outcome.column.name} {target_text(outcome.column, outcome.target_shown)}"
+    label = f"{outcome.column.name} {target_text(outcome.column, outcome.target)}"
     if outcome.cost is None:
         return Line(label, (not_run(found.request, outcome.row, outcome.column), *[""] * 6), is_main=True)
+    size = _megabytes(outcome)
     cells = (
-        str(len(outcome.seeds)),
+        str(outcome.seeds),
         number(outcome.cost.round_bytes / MEGABYTE),
         _rounds(outcome),
-        _bytes(outcome),
+        f"{'' if outcome.is_complete else '> '}{number(size)}" if outcome.is_complete or size else NOTHING,
         _gain(outcome),
-        NOTHING if outcome.gain is None else _product(outcome.gain, outcome.is_bound),
+        _product(outcome.gain, outcome.is_bound),
         number(outcome.cost.setup_bytes / MEGABYTE),
     )
     return Line(label, cells, is_main=True)
@@ -147,36 +141,33 @@ def _measured_grid(found: Targets, kind: Kind) -> Grid:
         *(("n", "seeds"), ("per round", f"MB {ways}"), ("rounds", "to target"), ("to target", f"MB {ways}")),
         *(("gain", f"over {found.baseline.name}"), ("layers × rounds", "× precision"), (*ONE_TIME, "MB")),
     )
-    at, columns = found.at, found.columns
-    lines = {row.id: tuple(_line(found, at(kind, row, column)) for column in columns) for row in found.request.rows}
-    groups = tuple(Group(row_name(row), lines[row.id]) for row in found.request.rows)
+    by_row: dict[str, list[Line]] = {row.id: [] for row in found.request.rows}
+    for column in found.columns:
+        for outcome in found.outcomes[kind, column.task]:
+            by_row[outcome.row.id].append(_line(found, outcome))
+    groups = tuple(Group(row_name(row), tuple(by_row[row.id])) for row in found.request.rows)
     return Grid(f"{found.request.heading}: bytes to {_kind_label(found, kind)}", headers, groups)
 
 
 def _derived_group(found: Targets, derived: Derived) -> Group:
-    rounds = factor(derived.rounds) if derived.published else f"{factor(derived.rounds)} ({found.baseline.name}'s)"
-    cells = (
-        f"{derived.size_gb}",
-        rounds,
-        f"{printed(derived.cost_gb)}",
-        f"{printed(derived.rounded_gain, places=1)}",
-        number(float(derived.gain.total)),
-        _product(derived.gain),
-    )
-    lines = [Line("derived", cells, is_main=True)]
-    if derived.published is not None and derived.agreements is not None:
-        known = derived.published
-        size, cost, gain = (f"{value.normalize():f}" for value in (known.size_gb, known.cost_gb, known.gain))
-        lines.append(Line("reported", (size, "", cost, gain, "", "")))
+    known, rounds = derived.published, factor(derived.sent.rounds)
+    gains = f"{printed(derived.rounded_gain, places=1)}", number(float(derived.gain.total)), _product(derived.gain)
+    whose = rounds if known else f"{rounds} ({found.baseline.name}'s)"
+    lines = [Line("derived", (f"{derived.size_gb}", whose, f"{printed(derived.cost_gb)}", *gains), is_main=True)]
+    if known is not None:
+        pairs = (derived.size_gb, known.size_gb), (derived.cost_gb, known.cost_gb), (derived.rounded_gain, known.gain)
         not_derivable = found.request.benchmark.view.options.get("not_derivable", ())
         otherwise = NOT_DERIVABLE if derived.row.id in not_derivable else DIFFERS
-        size, cost, gain = (AS_PRINTED if same else otherwise for same in derived.agreements)
-        lines.append(Line("verdict", (size, "", cost, gain, "", "")))
+        texts = [f"{value.normalize():f}" for _, value in pairs]
+        words = [AS_PRINTED if is_printed_as(*pair) else otherwise for pair in pairs]
+        for label, (size, cost, gain) in (("reported", texts), ("verdict", words)):
+            lines.append(Line(label, (size, "", cost, gain, "", "")))
     return Group(row_name(derived.row), tuple(lines))
 
 
-def _derived_grid(found: Targets) -> Grid:
-    request = found.request
+def grids(found: Targets) -> tuple[Grid, ...]:
+    """A table for each kind of target, and what is derived where the paper prints sizes."""
+    request, tables = found.request, [_measured_grid(found, kind) for kind in KINDS]
     headers = (
         *(("size", "GB per round"), ("rounds", "cost ÷ size, as printed"), ("cost", "GB")),
         *(("gain", "of rounded sizes"), ("gain", "of exact bytes"), ("layers × rounds", "× precision")),
@@ -185,16 +176,11 @@ def _derived_grid(found: Targets) -> Grid:
         f"{request.benchmark.paper.name}, {request.benchmark.place} · derived for the paper's encoder "
         f"({request.paper_scale.label}), without training, {request.columns[0].name}: the same at every scale"
     )
-    return Grid(title, headers, tuple(_derived_group(found, derived) for derived in found.derived))
+    groups = tuple(_derived_group(found, derived) for derived in found.derived)
+    return (*tables, Grid(title, headers, groups)) if groups else tuple(tables)
 
 
-def grids(found: Targets) -> tuple[Grid, ...]:
-    """A table for each kind of target, and what is derived where the paper prints sizes."""
-    measured = tuple(_measured_grid(found, kind) for kind in KINDS)
-    return (*measured, _derived_grid(found)) if found.derived else measured
-
-
-Quantity = tuple[str, str, float | None]  # name, relation ("=", ">" censored, "≥" its bound, "not run"), value
+Quantity = tuple[str, str, float | None]  # name, relation ("=", ">" censored, "≥" its bound), value
 
 
 def _gain_quantities(gain: Gain, relation: str = "=") -> Iterator[Quantity]:
@@ -220,22 +206,21 @@ def _quantities(found: Targets, outcome: Outcome) -> Iterator[Quantity]:
 
 def _derived_quantities(found: Derived) -> Iterator[tuple[str, float | None, float | None]]:
     known = found.published
-    size, cost, gain = (float(known.size_gb), float(known.cost_gb), float(known.gain)) if known else (None, None, None)
-    yield "derived_round_bytes", found.size_bytes, None
+    size, cost, gain = (float(known.size_gb), float(known.cost_gb), float(known.gain)) if known else (None,) * 3
+    yield "derived_round_bytes", int(found.sent.bytes / found.sent.rounds), None
     yield "derived_size_gb", float(found.size_gb), size
-    yield "implied_rounds", float(found.rounds), None
+    yield "implied_rounds", float(found.sent.rounds), None
     yield "derived_cost_gb", float(found.cost_gb), cost
     yield "gain_of_rounded_sizes", float(found.rounded_gain), gain
-    for name, _, value in _gain_quantities(found.gain):
-        yield f"exact_{name}", value, None
+    yield from ((f"exact_{name}", value, None) for name, _, value in _gain_quantities(found.gain))
 
 
 def _lines(found: Targets) -> Iterator[dict[str, JSON]]:
     request, papers = found.request, {"encoder": found.request.paper_scale.backbone}
-    for outcome in (entry for kind in KINDS for column in request.columns for entry in found.of(kind, column)):
+    for outcome in (entry for entries in found.outcomes.values() for entry in entries):
         common = keys_of(request, outcome.row, outcome.column) | {"score": outcome.column.averaged}
-        common |= {"encoder": request.scale.backbone, "target": outcome.kind, "target_percent": outcome.target_shown}
-        common |= {"n_seeds": len(outcome.seeds), "n_reached": outcome.reached if outcome.attempts else None}
+        common |= {"encoder": request.scale.backbone, "target": outcome.kind, "target_percent": outcome.target}
+        common |= {"n_seeds": outcome.seeds, "n_reached": outcome.reached if outcome.attempts else None}
         for quantity, relation, value in _quantities(found, outcome):
             yield common | {"quantity": quantity, "relation": relation, "value": value}
     column = request.columns[0]
@@ -243,12 +228,51 @@ def _lines(found: Targets) -> Iterator[dict[str, JSON]]:
         common = keys_of(request, derived.row, column) | papers | {"score": column.averaged, "relation": "="}
         for name, value, published in _derived_quantities(derived):
             yield common | {"quantity": name, "value": value, "published": published}
-    for fact in found.stated:
-        common = keys_of(request, fact.row, fact.column) | papers | {"score": fact.column.averaged, "target": "printed"}
-        yield common | {"quantity": "stated_megabytes", "relation": fact.sign, "published": fact.megabytes}
+    for column, row in product(request.columns, request.rows):
+        if (row.id, column.task) in found.stated:
+            sign, size = found.stated[row.id, column.task]
+            common = keys_of(request, row, column) | papers | {"score": column.averaged, "target": "printed"}
+            yield common | {"quantity": "stated_megabytes", "relation": sign, "published": size}
 
 
 def frame(found: Targets) -> pd.DataFrame:
     """All outcomes as a data frame of FIELDS: measured, derived and stated; bytes in the paper's directions."""
     types = {"Int64": ("n_seeds", "n_reached"), "Float64": ("value", "published")}
     return long_form(_lines(found), FIELDS, types)
+
+
+def _text(found: Targets, outcome: Outcome) -> str:
+    text = "no target" if outcome.seeds else "not run"
+    if outcome.sent is not None:
+        text = f"{digits(_megabytes(outcome))} MB" if outcome.is_complete else "not reached"
+    sign, size = found.stated.get((outcome.row.id, outcome.column.task), ("", 0.0))
+    return f"{text}; stated: {sign} {size:g} MB" if sign else text
+
+
+def _panel(found: Targets, kind: Kind, column: Column) -> Panel:
+    outcomes = {row_name(outcome.row): outcome for outcome in found.outcomes[kind, column.task]}
+    sent = {name: outcome for name, outcome in outcomes.items() if outcome.sent is not None}
+    reached, missed = (
+        {name: _megabytes(outcome) for name, outcome in sent.items() if outcome.is_complete == is_complete}
+        for is_complete in (True, False)
+    )
+    series = [Dots("target reached", reached), Dots("not reached in all rounds", missed, HOLLOW | {"marker": ">"})]
+    texts = {name: _text(found, outcome) for name, outcome in outcomes.items()}
+    target = next(iter(outcomes.values())).target
+    return Panel(f"{column.name}: {target_text(column, target)}", list(outcomes), series, texts)
+
+
+def plot(found: Targets) -> Figure:
+    """A panel for each task that has a target: megabytes until it, by method."""
+    request, kind = found.request, KINDS[is_comparable(found.request)]
+    ways = _WAYS[request.benchmark.paper.directions]
+    columns, left_out = with_points(
+        request.columns, lambda at: any(outcome.sent for outcome in found.outcomes[kind, at.task])
+    )
+    caption = (
+        f"{ways.capitalize()} of all clients until the first round at {_kind_label(found, kind)}; mean over seeds. "
+        "Hollow: bytes of all rounds, as some seed does not reach it. Stated: in the paper's text, its MBits read as "
+        f"megabytes.{dagger_note(request.rows)}{left_out}"
+    )
+    panels = [_panel(found, kind, column) for column in columns]
+    return dot_plot(request.heading, panels, f"{ways} until the target, MB", caption, across=2)

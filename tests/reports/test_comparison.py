@@ -73,27 +73,16 @@ def test_average_only_with_every_task(table3: Benchmark, record_of: RecordOf) ->
     records[0] = record_of("fedavg", "mrpc", {F1: 0.60, ACC: 0.99})  # F1 enters: (60 + 8 × 50) / 9 = 51.111…
     records[2] = record_of("fedavg", "sst2", {F1: 0.99, ACC: 0.54})  # accuracy enters: 464 / 9 = 51.555…
     comparison = compare(request_for(table3, table3.scale("lite"), records))
-    result = comparison.average_of(table3.rows[0])
+    result = comparison.averages[0].headline
     assert result.ours == 51.55  # truncated
     assert result.published == 72.25
     assert result.difference is None
-    assert comparison.average_of(table3.rows[1]).ours is None
+    assert comparison.averages[1].headline.ours is None
     assert comparison.has_average
     part = compare(request_for(table3, table3.scale("lite"), records, columns=table3.columns[:8]))
-    assert part.average_of(table3.rows[0]).ours is None
+    assert part.averages[0].headline.ours is None
     lacking = compare(request_for(table3, table3.scale("lite"), records[1:]))
     assert not lacking.has_average
-
-
-def test_the_demo_scale_shows_nothing_published(table3: Benchmark, record_of: RecordOf) -> None:
-    comparison = compare(
-        request_for(table3, table3.scale("demo"), _every_task(table3, record_of, "fedavg", 0.5, "demo"))
-    )
-    assert not comparison.shows_published
-    assert all(score.published is score.difference is None for cell in comparison.cells for score in cell.scores)
-    assert comparison.averages[0].ours == 50.0
-    assert comparison.averages[0].published is None
-    assert any("never compared with a paper" in note for note in comparison.notes)
 
 
 def test_inputs_of_the_newest_record_decide(table3: Benchmark, record_of: RecordOf) -> None:

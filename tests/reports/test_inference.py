@@ -14,7 +14,6 @@ from reports.evidence.inference import (
     above_every,
     chance,
     estimate,
-    exponential,
     holm,
     median_bounds,
     quantile,
@@ -138,17 +137,6 @@ def test_seeds_of_overlapping_splits_agree_more_often() -> None:
     assert sign_tail(1, 5, 0.0) == pytest.approx(6 / 32)
     assert median_bounds(range(6), test_over_train=0.25).interval is None
     assert median_bounds(range(7), test_over_train=0.25).interval == (0, 6)
-
-
-@given(VALUES)
-def test_bounds_of_ratios_are_those_of_their_logarithms(logs: list[float]) -> None:
-    ratios = [math.exp(value / 10) for value in logs]
-    found, other = median_bounds(ratios), median_bounds([math.log(ratio) for ratio in ratios])
-    if len(logs) % 2:
-        assert exponential(other).value == pytest.approx(found.value)
-    assert (found.interval is None) == (other.interval is None)
-    if found.interval is not None:
-        assert exponential(other).interval == pytest.approx(found.interval)
 
 
 # ---- what could have been seen -----------------------------------------------------------------------------------

@@ -1,7 +1,15 @@
+"""One table of scores in every format: Markdown, terminal, LaTeX, CSV, figure, and the README's part."""
+
+from __future__ import annotations
+
 import io
 import itertools
 import re
-from collections.abc import Callable, Mapping
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -11,68 +19,94 @@ from rich.console import Console
 
 from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
+from reports import ReportError
 from reports.evidence.records import request_for
-from reports.pages.latex import latex_escape
-from reports.pages.render import escape as markdown_escape
-from reports.pages.render import print_page
-from reports.views import show
-from reports.views.comparison import Comparison, compare
-from reports.views.scores import FIELDS, scores_grid
+from reports.pages.files import BEGIN, END, render_state, update_readme, write_report
+from reports.pages.latex import latex, latex_escape
+from reports.pages.page import Page
+from reports.pages.render import escape, markdown, print_page
+from reports.pages.text import DERIVED, marked
+from reports.views import page
+from reports.views.scores import FIELDS
 
 F1, ACC = "test/f1", "test/accuracy"
 RecordOf = Callable[..., RunResult]
 
 
 @pytest.fixture(scope="module")
-def two_tasks(table3: Benchmark, record_of: RecordOf) -> Comparison:
+def shown(table3: Benchmark, record_of: RecordOf) -> Page:
     """All rows on MRPC with two seeds; RTE with one seed of FedAvg alone."""
+    levels = (0.70, 0.80, 0.60, 0.65, 0.65, 0.99, 0.99)
     records = [
         record_of(
             row.id,
             "mrpc",
-            {F1: 0.70 + seed / 50, ACC: 0.8},
+            {F1: level + seed / 50, ACC: 0.8},
             seed=seed,
             errors={F1: 0.03, ACC: 0.01},
             up=(1_030_000_000, 1_030_000_000),
             timing={"train_seconds": 90.0},
         )
-        for row, seed in itertools.product(table3.rows, (0, 1))
+        for (row, level), seed in itertools.product(zip(table3.rows, levels, strict=True), (0, 1))
     ]
     records.append(record_of("fedavg", "rte", {F1: 0.5, ACC: 0.6}, errors={F1: 0.02, ACC: 0.02}))
-    return compare(request_for(table3, table3.scale("lite"), records))
+    return page(request_for(table3, table3.scale("lite"), records))
 
 
-def _printed(comparison: Comparison, width: int) -> str:
+def _terminal(shown: Page, width: int = 200) -> str:
     file = io.StringIO()
-    print_page(show("scores", comparison), Console(file=file, width=width))
+    print_page(shown, Console(file=file, width=width))
     return file.getvalue()
 
 
-def _lines(comparison: Comparison, method: str) -> Mapping[str, tuple[str, ...]]:
-    group = next(group for group in scores_grid(comparison).groups if group.name == method)
-    return {line.label: line.cells for line in group.lines}
-
-
-def test_scores_stand_as_the_paper_prints_them(two_tasks: Comparison) -> None:
-    grid = scores_grid(two_tasks)
+def test_scores_stand_as_the_paper_prints_them(shown: Page) -> None:
+    grid = shown.grids[0]
     assert grid.headers == (("MRPC", "F1/Acc", "test: 63"), ("RTE", "F1/Acc", "test: 63"))
-    assert _lines(two_tasks, "FedAvg") == {
+    lines = {group.name: {line.label: line.cells for line in group.lines} for group in grid.groups}
+    assert lines["FedAvg"] == {
         "reproduced": ("71.00/80.00", "50.00/60.00"),
         "± sd (n)": ("1.41/0.00 (2)", "– (1)"),  # numbers of seeds differ, so each cell has its own
         "± SE (test set)": ("3.00/1.00", "2.00/2.00"),
         "reported": ("76.65/83.96", "57.66/61.68"),
     }
-    assert _lines(two_tasks, "FedProx")["reproduced"] == ("71.00/80.00", "not run")
-    assert _lines(two_tasks, "FedProx")["reported"] == ("76.67/82.31", "57.03/64.81")
+    assert lines["FedProx"]["reproduced"] == ("81.00/80.00", "not run")
+    assert lines["FedProx"]["reported"] == ("76.67/82.31", "57.03/64.81")
 
 
-def test_terminal_text_is_no_markup(two_tasks: Comparison) -> None:
-    assert "[bold]" not in _printed(two_tasks, 100)
-    assert "± sd (n)" in _printed(two_tasks, 100)
+def test_the_same_numbers_are_bold_in_every_format(shown: Page) -> None:
+    """F1: FedProx alone, above what no paper prints; accuracy: all that are equal. One method alone is not the best."""
+    best = {group.name: group.lines[0].best[0] for group in shown.grids[0].groups}
+    assert best["FedProx"] == (True, True)
+    assert best["FedAvg"] == (False, True)
+    assert best["FedAvg + fp16 †"] == (False, False)
+    assert "| **81.00**/**80.00** | not run |" in markdown(shown)
+    assert "| 71.00/**80.00** | 50.00/60.00 |" in markdown(shown)
+    text = latex(shown)
+    assert r"FedAvg & $71.00_{\pm 1.41}$/$\mathbf{80.00}_{\pm 0.00}$ & $76.65$/$83.96$ & $50.00$/$60.00$" in text
+    assert r"FedProx & $\mathbf{81.00}_{\pm 1.41}$/$\mathbf{80.00}_{\pm 0.00}$ & $76.67$/$82.31$ & not run" in text
+    assert r"FedAvg + fp16 $\dagger$ & $100.00_{\pm 1.41}$/$80.00_{\pm 0.00}$ & -- &" in text
+
+
+def test_a_method_that_seeds_do_not_tell_from_the_best_is_bold_too(table3: Benchmark, record_of: RecordOf) -> None:
+    """Gains of 1 and 9 points leave the order open, gains of 4 and 5 do not."""
+    scores = {"fedavg": (0.80, 0.80), "fedprox": (0.79, 0.71), "fedadam": (0.76, 0.75)}
+    records = [
+        record_of(row, "qqp", {ACC: value}, seed=seed, errors={ACC: 0.001})
+        for row, values in scores.items()
+        for seed, value in enumerate(values)
+    ]
+    groups = page(request_for(table3, table3.scale("lite"), records)).grids[0].groups
+    best = {group.name: any(map(any, group.lines[0].best)) for group in groups}
+    assert [best[name] for name in ("FedAvg", "FedProx", "FedAdam")] == [True, True, False]
+
+
+def test_terminal_text_is_no_markup(shown: Page) -> None:
+    assert "[bold]" not in _terminal(shown)
+    assert "± sd (n)" in _terminal(shown, 100)
 
 
 def test_markdown_escapes_what_it_would_read() -> None:
-    assert markdown_escape("a|b_c*<i>") == r"a\|b\_c\*\<i\>"
+    assert escape("a|b_c*<i>") == r"a\|b\_c\*\<i\>"
 
 
 @given(st.text())
@@ -85,14 +119,25 @@ def test_latex_text_is_harmless(text: str) -> None:
     assert all(ord(character) <= 0x17F for character in escaped)
 
 
-def test_csv_is_long_and_complete(two_tasks: Comparison) -> None:
-    table = pd.read_csv(io.StringIO(show("scores", two_tasks).csv), dtype={"seeds": str})
+def test_each_latex_table_has_a_caption_and_a_label(shown: Page) -> None:
+    tables = re.findall(r"\\begin\{table\*\}(.*?)\\end\{table\*\}", latex(shown), re.S)
+    assert [table.count(r"\caption{") for table in tables] == [1, 1]
+    assert [f"{{tab:fedsplitbert-table3-lite-{n}}}" in table for n, table in enumerate(tables, 1)] == [True, True]
+    assert ["uplink" in table for table in tables] == [False, True]
+
+
+def test_a_box_that_does_not_fit_is_found(shown: Page, latex_complaints: Callable[[dict[str, str]], list[str]]) -> None:
+    assert latex_complaints({"whole": latex(shown)}) == []
+    (found,) = latex_complaints({"whole": latex(shown), "wide": r"\noindent\rule{30cm}{1pt}\par"})
+    assert found.startswith("wide: Overfull")
+
+
+def test_csv_is_long_and_complete(shown: Page) -> None:
+    table = pd.read_csv(io.StringIO(shown.csv), dtype={"seeds": str})
     assert list(table.columns) == FIELDS
     assert len(table) == 7 * (9 + 4 + 1)
     line = table.query("row == 'fedavg' and column == 'mrpc' and score == 'test/f1'").iloc[0]
-    assert line["status"] == "run"
-    assert line["ours"] == pytest.approx(71)
-    assert line["seeds"] == "0 1"
+    assert (line["status"], line["ours"], line["seeds"]) == ("run", pytest.approx(71), "0 1")
     assert line["published"] == 76.65
     assert pd.isna(line["difference"])
     assert (line["n_test"], line["rounds"], line["round_bytes"]) == (63, 2, 1_030_000_000)
@@ -102,3 +147,110 @@ def test_csv_is_long_and_complete(two_tasks: Comparison) -> None:
     assert missing[["ours", "up_bytes", "n_test"]].isna().all(axis=None)
     average = table.query("row == 'fedavg' and column == 'average'").iloc[0]
     assert (average["published"], average["status"]) == (72.25, "not run")
+
+
+# ---- files ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_report_is_seven_files_written_twice_alike(shown: Page, tmp_path: Path) -> None:
+    names = ["table.md", "table.tex", "notes.tex", "table.csv", "plot.png", "plot.svg", "plot.pdf"]
+    first, second = write_report(shown, tmp_path / "a" / "deep"), write_report(shown, tmp_path / "b")
+    assert [path.name for path in first] == names
+    assert sorted(path.name for path in (tmp_path / "b").iterdir()) == sorted(names)  # no temporary file stays
+    for one, other in zip(first, second, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+    assert "itemize" not in first[1].read_text()  # the table alone
+    assert r"\item {}Scale lite" in first[2].read_text()
+    assert first[4].read_bytes().startswith(b"\x89PNG")
+    svg = first[5].read_text()
+    assert "<svg" in svg
+    assert "<dc:date>" not in svg
+    assert ">MRPC, F1</" in svg  # text as text
+    assert first[6].read_bytes().startswith(b"%PDF")
+
+
+def test_the_readme_is_replaced_between_its_markers(shown: Page, tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(f"# Title\n\n{BEGIN}\nold\n{END}\n\nThe end.\n")
+    state = render_state([shown])
+    assert "### FedSplitBERT, Table III · scale lite: real data, MiniLM" in state
+    assert "8 of 63 cells run" in state
+    assert update_readme(readme, state) is True
+    assert readme.read_text() == f"# Title\n\n{BEGIN}\n{state}\n{END}\n\nThe end.\n"
+    assert update_readme(readme, state) is False
+    assert render_state([]) == "Nothing has been run yet."
+
+
+@pytest.mark.parametrize("content", ["no markers", f"{END} before {BEGIN}", f"{BEGIN}{END}{BEGIN}{END}"])
+def test_a_readme_without_its_markers_is_refused_and_kept(tmp_path: Path, content: str) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(content)
+    with pytest.raises(ReportError, match=r"README\.md: expected the markers .*reproduced:begin.*found \d and \d"):
+        update_readme(readme, "new")
+    assert readme.read_text() == content
+
+
+def test_reports_import_neither_torch_nor_pyplot() -> None:
+    code = (
+        "import sys, reports.pages.files, reports.pages.render, reports.views.scores; "
+        "assert not {'torch', 'matplotlib.pyplot'} & set(sys.modules)"
+    )
+    root = Path(__file__).resolve().parents[2]
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=root)
+
+
+# ---- values that follow from a paper's text ------------------------------------------------------------------------
+
+PUBLISHED = (
+    "table,row,column,score,value,derivation\n"
+    "Table III,fedsplitbert,mrpc,test/f1,80,\n"
+    "Table III,fedsplitbert,mrpc,test/accuracy,90,\n"
+    "Table III,fedavg,mrpc,test/f1,70,\n"
+    "Table III,fedavg,mrpc,test/accuracy,,{fedsplitbert} / 1.2\n"
+)
+
+
+@pytest.fixture
+def derived(table3: Benchmark, record_of: RecordOf, tmp_path: Path) -> Callable[[str], Page]:
+    """A page of two rows on MRPC; the reported accuracy of FedAvg is derived."""
+    path = tmp_path / "table3.csv"
+    path.write_text(PUBLISHED, encoding="utf-8")
+    column = replace(table3.columns[0], averaged=ACC)
+    table = replace(table3, published_csv=path, columns=(column,), average="")
+
+    def build(scale: str) -> Page:
+        records = [record_of(row, "mrpc", {F1: 0.70, ACC: 0.76}, scale=scale) for row in ("fedavg", "fedsplitbert")]
+        rows = [row for row in table.rows if row.id in ("fedavg", "fedsplitbert")]
+        return page(request_for(table, table.scale(scale), records, rows))
+
+    return build
+
+
+def test_derived_values_and_what_rests_on_them_are_marked(derived: Callable[[str], Page]) -> None:
+    fedavg, split = derived("paper").grids[0].groups
+    lines = {line.label: line.cells for line in fedavg.lines}
+    assert lines["reported"] == ("70.00/≈ 75.00",)
+    assert lines["difference"] == ("+0.00/≈ +1.00",)
+    assert lines["verdict"] == ("undecided/≈ undecided",)
+    assert DERIVED not in "".join(cell for line in split.lines for cell in line.cells)
+
+
+def test_every_format_shows_mark_and_note(derived: Callable[[str], Page]) -> None:
+    shown = derived("lite")
+    assert any(note.startswith("≈ derived") and "FedAvg = FedSplitBERT / 1.2" in note for note in shown.notes)
+    assert all("70.00/≈ 75.00" in text and "≈ derived" in text for text in (markdown(shown), _terminal(shown)))
+    assert r"/$\approx$ 75.00" in latex(shown)
+    lines = shown.frame().set_index(["row", "score"])["derivation"].to_dict()
+    assert (lines["fedavg", ACC], lines["fedavg", F1]) == ("{fedsplitbert} / 1.2", "")
+    figure = shown.figure
+    assert figure is not None
+    labels = [text.get_text() for text in figure().legends[0].get_texts()]
+    assert labels == ["reproduced", "reported", "derived from the paper's text"]
+
+
+def test_the_demo_scale_shows_no_derived_value(derived: Callable[[str], Page]) -> None:
+    assert DERIVED not in markdown(derived("demo"))
+
+
+def test_a_dash_stays_a_dash() -> None:
+    assert (marked("–", True), marked("1.00", True), marked("1.00", False)) == ("–", "≈ 1.00", "1.00")

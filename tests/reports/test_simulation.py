@@ -32,15 +32,10 @@ def simulated() -> dict[str, Any]:
 @pytest.mark.slow
 def test_wrong_verdicts_are_rare(simulated: dict[str, Any]) -> None:
     wrong = {name: max(wrong for wrong, _ in cells) for name, cells in simulated["rows"].items()}
+    # Names carry the spread between seeds, which is measured.
+    assert [name.partition(", sd")[0] for name in wrong] == [name.partition(", sd")[0] for name in RESULT["rows"]]
     assert {name: share for name, share in wrong.items() if share > chance(80, 3.5)} == {}
     assert np.mean(list(wrong.values())) <= LEVEL
-
-
-@pytest.mark.slow
-def test_more_seeds_decide_more(simulated: dict[str, Any]) -> None:
-    for name, cells in simulated["rows"].items():
-        if name.startswith("beyond a bound"):
-            assert cells[0][1] <= cells[-1][1] + 0.05, name
 
 
 def test_the_simulation_would_notice_a_rule_that_is_wrong() -> None:
@@ -83,11 +78,3 @@ def test_the_page_shows_the_table() -> None:
     block, end, _ = rest.partition(TOOL["END"])
     assert end
     assert block.strip() == TOOL["table"](RESULT)
-
-
-@pytest.mark.slow
-def test_the_table_is_of_these_statements(simulated: dict[str, Any]) -> None:
-    """Names carry the spread between seeds, which is measured."""
-    assert [name.partition(", sd")[0] for name in simulated["rows"]] == [
-        name.partition(", sd")[0] for name in RESULT["rows"]
-    ]

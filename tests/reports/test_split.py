@@ -12,8 +12,7 @@ from benchmarks.costs import Costing
 from benchmarks.dry_run.shapes import derive_for
 from benchmarks.fedbert.table2 import BENCHMARK as TABLE2
 from reports.evidence.records import request_for
-from reports.evidence.split import Split
-from reports.views.split import grids
+from reports.views.split import Split, grids
 
 TOKENS = 800
 ROW = {"model": "small", "batch": 8, "tokens": 100, "unsplit_tokens_per_second": 400} | {

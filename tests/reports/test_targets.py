@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.results import LedgerEntry, RoundRecord, RunResult
 from benchmarks.run_config import RunConfig, TrainConfig
-from reports import ReportError
 from reports.evidence.scores import best_by_seed, round_reaching
-from reports.evidence.targets import attempt
-from reports.evidence.traffic import Sent, bytes_until, gain_over, values_until
+from reports.evidence.targets import Sent, attempt, gain_over
+from reports.evidence.traffic import bytes_until, values_until
 
 ACC = "test/accuracy"
 CELL = RunConfig("lite", "mrpc", 1, "glue", "minilm", 3, {}, "fedavg", {}, TrainConfig(1, 5e-5, 16), 0)
@@ -44,14 +42,6 @@ def test_the_first_round_at_the_target_counts_even_if_later_ones_fall() -> None:
     assert [round_reaching(record, ACC, target) for target in (0.4, 0.84, 0.85, 0.91)] == [1, 2, 4, None]
 
 
-@given(SCORES, st.floats(0, 1), st.floats(0, 1))
-def test_a_higher_target_is_never_reached_earlier(scores: list[float | None], one: float, other: float) -> None:
-    low, high = (round_reaching(run(scores), ACC, target) for target in sorted((one, other)))
-    if high is not None:
-        assert low is not None
-        assert low <= high
-
-
 @given(SCORES, st.floats(0, 1))
 def test_a_censored_run_is_never_counted_as_reached(scores: list[float | None], target: float) -> None:
     found = attempt(run(scores), ACC, target)
@@ -65,12 +55,8 @@ def test_the_scale_free_target_is_each_seeds_best_round() -> None:
     records = [replace(run(scores), cell=replace(CELL, seed=seed)) for seed, scores in enumerate(ROUNDS)]
     assert best_by_seed(records, ACC) == {0: 0.9, 1: 0.8}
     assert best_by_seed([], ACC) == {}
-    assert [
-        round_reaching(record, ACC, best_by_seed([record], ACC)[seed]) for seed, record in enumerate(records[:2])
-    ] == [
-        1,
-        2,
-    ]
+    rounds = [round_reaching(one, ACC, best_by_seed([one], ACC)[seed]) for seed, one in enumerate(records[:2])]
+    assert rounds == [1, 2]
 
 
 def test_bytes_and_values_are_those_of_the_first_rounds_one_way() -> None:
@@ -78,12 +64,6 @@ def test_bytes_and_values_are_those_of_the_first_rounds_one_way() -> None:
     assert [bytes_until(record, rounds) for rounds in (0, 1, 2, 3)] == [0, 4, 24, 124]
     assert [values_until(record, rounds) for rounds in (0, 1, 2, 3)] == [0, 1, 6, 56]  # no set-up
     assert bytes_until(record, 2, ("down",)) == values_until(record, 2, ("down",)) == 2
-
-
-def test_a_ledger_that_disagrees_with_the_rounds_is_an_error() -> None:
-    record = run([0.1, 0.2])
-    with pytest.raises(ReportError, match="found 80 in its ledger and 81 in its rounds"):
-        bytes_until(replace(record, rounds=(replace(record.rounds[0], up_bytes=41), record.rounds[1])), 1)
 
 
 COUNTS = st.integers(1, 10**12)
