@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from benchmarks.cli.main import main
-from benchmarks.fedsplitbert.setup import LABEL_SHARES_3, LAYERS_IN_PRINT, ROUNDS, UNITS
+from benchmarks.fedsplitbert.paper import LABEL_SHARES_3, LAYERS_IN_PRINT, ROUNDS, UNITS
 from benchmarks.publication import SCALES
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.run_config import RunConfig

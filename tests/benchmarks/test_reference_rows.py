@@ -14,7 +14,7 @@ import pytest
 from benchmarks.cli.main import main
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.executors import run_cells
-from benchmarks.fedsplitbert.setup import PERSONALISED, REFERENCES
+from benchmarks.fedsplitbert.paper import PERSONALISED, REFERENCES
 from benchmarks.predictions import read_predictions
 from benchmarks.registry import benchmark
 from benchmarks.results import RunResult
