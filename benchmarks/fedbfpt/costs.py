@@ -1,4 +1,4 @@
-"""FedBFPT's formula of a client's computation (section 4.1), and how its tables show what a client costs."""
+"""FedBFPT's formula of a client's computation (section 4.1), and how its tables show a client's costs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ COSTING = Costing(
     baseline="bert-fl",
     forms={
         "mb trained": WorkForm(
-            "(mf + mb)·S²·H² of section 4.1, mf layers that run, mb those whose weights are trained (1 for FEDBFPT); "
-            "the output layer is left out",
+            "(mf + mb)·S²·H² of section 4.1 without the output layer: mf layers run, the weights of mb are trained "
+            "(1 for FEDBFPT)",
             as_the_paper_counts,
         ),
         "mb crossed": WorkForm(
-            "the same with what runs: a gradient goes through the trained layer and all above it, mean over rounds",
+            "the same with mb the layers that gradients go through: the trained one and all above it, mean over rounds",
             as_gradients_run,
         ),
     },
