@@ -1,4 +1,4 @@
-"""FedBERT's equations of communication cost (Table 2), with what it leaves out: averaging and hand-overs."""
+"""FedBERT's equations of communication cost (Table 2), completed by the averaging and handing on that it leaves out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def crossing(t: SplitTerms) -> Parts:
 
 
 def _averaging(of: Callable[[SplitTerms], float]) -> Callable[[SplitTerms], Parts]:
-    """4pL, and what is averaged down and up in every round."""
+    """4pL, and the averaged parameters down and up in every round."""
     return lambda t: {**crossing(t), "parameters": 2 * t.rounds * t.N * of(t)}
 
 
