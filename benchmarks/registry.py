@@ -51,9 +51,7 @@ def include(folder: Path) -> None:
             spec.loader.exec_module(loaded)
         except Exception as error:
             raise UserError(f"{module}: cannot be imported ({type(error).__name__}: {error}); mend it") from error
-        for found in _defined(loaded):
-            if not isinstance(found, Benchmark):
-                raise UserError(f"{module}: expected BENCHMARK to be a Benchmark, found {type(found).__name__}")
+        for found in _defined(loaded, module):
             if found.id in benchmark_ids() and _FILES.get(found.id) != module.resolve():
                 raise UserError(f"{module}: the id {found.id} is taken; give its BENCHMARK another one")
             _INCLUDED[found.id], _FILES[found.id] = found, module.resolve()
@@ -74,7 +72,7 @@ def _of_paper(folder: Path) -> dict[str, Benchmark]:
     benchmarks: dict[str, Benchmark] = {}
     for module in sorted(folder.glob("*.py")):
         if _defines(module):
-            for found in _defined(importlib.import_module(f"benchmarks.{folder.name}.{module.stem}")):
+            for found in _defined(importlib.import_module(f"benchmarks.{folder.name}.{module.stem}"), module):
                 if not found.id.startswith(f"{folder.name}-"):
                     raise UserError(f"{module}: expected an id that begins with {folder.name}-, found {found.id}")
                 benchmarks[found.id] = found
@@ -86,10 +84,14 @@ def _defines(module: Path) -> bool:
     return _DEFINITION.search(module.read_text(encoding="utf-8")) is not None
 
 
-def _defined(module: ModuleType) -> tuple[Benchmark, ...]:
-    """The benchmarks that a module defines, one as BENCHMARK or several as BENCHMARKS."""
+def _defined(module: ModuleType, file: Path) -> tuple[Benchmark, ...]:
+    """The benchmarks that a module defines, one as BENCHMARK or several as BENCHMARKS; UserError if one is not one."""
     one = (module.BENCHMARK,) if hasattr(module, "BENCHMARK") else ()
-    return (*one, *getattr(module, "BENCHMARKS", ()))
+    benchmarks = (*one, *getattr(module, "BENCHMARKS", ()))
+    for found in benchmarks:
+        if not isinstance(found, Benchmark):
+            raise UserError(f"{file}: expected BENCHMARK to be a Benchmark, found {type(found).__name__}")
+    return benchmarks
 
 
 def folder_of(paper_id: str) -> Path:

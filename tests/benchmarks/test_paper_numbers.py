@@ -16,8 +16,8 @@ from benchmarks.encoders.backbones import KNOWN
 from benchmarks.errors import DependsOnTextsError
 from benchmarks.experiment import Benchmark
 from benchmarks.fedbert import equations, finetuning
-from benchmarks.fedbert.setup import UPDATES_AN_EPOCH
-from benchmarks.fedbfpt.setup import SKEWED_SHARES
+from benchmarks.fedbert.paper import UPDATES_AN_EPOCH
+from benchmarks.fedbfpt.paper import SKEWED_SHARES
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig
 from benchmarks.running.federation import build_clients, load_inputs

@@ -21,7 +21,7 @@ from benchmarks.cli.main import main
 from benchmarks.cli.select import selection
 from benchmarks.errors import UserError
 from benchmarks.experiment import Column
-from benchmarks.fedsplitbert import table3
+from benchmarks.fedsplitbert import tables
 from benchmarks.measures import metric
 from benchmarks.registry import columns_of, rows_of, scale_of
 from benchmarks.results import RunResult, read_results
@@ -37,7 +37,7 @@ from benchmarks.sweeps.trials import run_trials
 from benchmarks.sweeps.tuning import Range, Space, read_sweep
 from fedsim.locks import TakenError
 
-TABLE = table3.BENCHMARK
+TABLE = tables.TABLE3
 DEMO, LITE, PAPER = (scale_of(TABLE, name) for name in ("demo", "lite", "paper"))
 (MRPC,) = columns_of(TABLE, ["mrpc"])
 FEDAVG, FEDPROX, FEDADAM, SPLIT = rows_of(TABLE, ["fedavg", "fedprox", "fedadam", "fedsplitbert"])
