@@ -149,12 +149,8 @@ TABLE2 = another(
 
 # ---- Figures 3 and 4: curves -------------------------------------------------------------------------------------
 
-_CURVES = (
-    *_shared("client-size", "subset", "rounds", "embeddings", "tuning", "padding", "stsb", "pooler"),
-    *deviations("""
-- critical-layer: The figure states no c; here c = 6 of 12, as in the text on the tables. A smaller encoder keeps the
-  share of its depth (lite: 3 of 6; demo: 2 of 4).
-"""),
+_CURVES = _shared(
+    "client-size", "subset", "rounds", "embeddings", "critical-layer", "tuning", "padding", "stsb", "pooler"
 )
 FIGURE3 = another(
     TABLE3,
@@ -231,10 +227,10 @@ FIGURE5 = replace(
 
 TARGETS = {"rte": 64, "mrpc": 84, "wnli": 47, "qnli": 90}  # percent, from the figure's caption
 _TARGETS = (
-    *_shared("client-size", "subset", "rounds", "embeddings", "tuning", "miniature", "padding", "pooler"),
+    *_shared(
+        "client-size", "subset", "rounds", "embeddings", "critical-layer", "tuning", "miniature", "padding", "pooler"
+    ),
     *deviations("""
-- critical-layer: FedSplitBERT with c = 6 of 12. A smaller encoder keeps the share of its depth (3 of 6 layers; demo: 2
-  of 4). At the lite scale it is Table III's row, whose c is chosen on validation data; + qat has c = 6.
 - first-round: The paper does not say whether a target counts as reached in the first round that reaches it, or has to
   stay reached. Here the first round counts; later scores may fall below the target.
 - direction: Bytes are the uplink alone, summed over clients, as the text says of Figure 6. Table VI's caption names
