@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from itertools import pairwise, product
+from string import ascii_lowercase
 from typing import Literal, TypeAlias
 
 P_VALUE = "t_test/p_value"  # the score under which a p-value is published
@@ -34,8 +34,8 @@ class Printed:
 class Target:
     """A score to reach.
 
-    percent: task -> the paper's target, in its metric's unit. It counts only at the paper's scale; elsewhere the target
-    is, for each seed, a baseline's best score after any round. A target that the local majority reaches shows nothing.
+    percent: task -> the paper's target, which counts at its scale; elsewhere the target is, for each seed, a baseline's
+    best score after any round. A target that the local majority reaches shows nothing.
     baselines: a limit in bytes is scaled by a round of the first one.
     only_printed: whether only the paper's own target counts.
     """
@@ -50,9 +50,8 @@ class Target:
 class Better:
     """Every row is better than every rival on every task and score, in the round that counts.
 
-    by: the least gain, in the metric's unit, or in percent of the rival if `relative`; 0 is any gain, and a negative
-    value the largest loss that is allowed.
-    most: the largest gain ("a little").
+    by, most: the least and the largest gain ("a little"), in the metric's unit, or in percent of the rival if
+    `relative`; 0 is any gain, and a negative `by` the largest loss.
     tasks, scores: () for all that both tables have. some: one comparison is enough ("sometimes").
     measure: "score", training "loss" (lower is better), or "rounds" until the target (fewer are better).
     target: for "rounds"; None for a rival's best score after any round.
@@ -164,8 +163,7 @@ class CostShare:
     """Every row costs from `least` to `most` percent of what every rival costs.
 
     of: "bytes" of a round in the directions of the paper's convention, or "flops" of training on a text, both by the
-    shapes of the paper's encoder; "seconds" of a round's training, which records show without a verdict, because other
-    work ran at the same time.
+    shapes of the paper's encoder; or "seconds" of a round's training, which records show without a verdict.
     places: decimals to which the paper rounds the share; None for an exact bound.
     costs: where the paper has that cost.
     """
@@ -259,10 +257,7 @@ class Claim:
     @property
     def number(self) -> int:
         """The number of the sentence."""
-        digits = re.match(r"\d+", self.id)
-        if digits is None:
-            raise ValueError(f"claim {self.id!r}: expected an id that begins with a number")
-        return int(digits[0])
+        return int(self.id.rstrip(ascii_lowercase))
 
     @property
     def benchmarks(self) -> frozenset[str]:

@@ -354,3 +354,8 @@ def another(table: Benchmark, name: str, place: str, title: str, **fields: Any) 
     """Another table of the same paper, with these fields; its published numbers are in published/<name>.csv."""
     file = table.published_csv.with_name(f"{name}.csv")
     return replace(table, id=f"{table.paper.id}-{name}", place=place, title=title, published_csv=file, **fields)
+
+
+def with_lite(scales: Iterable[Scale], ids: Iterable[str] = SCALES, **fields: Any) -> tuple[Scale, ...]:
+    """The scales of these ids, where the lite one has other fields."""
+    return tuple(replace(scale, **fields) if scale.id == "lite" else scale for scale in scales if scale.id in ids)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -113,11 +113,6 @@ def miniature(task: str, name: str) -> Search:
     )
 
 
-def searched(scales: tuple[Scale, ...], search: Search) -> tuple[Scale, ...]:
-    """A table's scales, with this search at the lite scale."""
-    return tuple(replace(scale, search=search) if scale.id == "lite" else scale for scale in scales)
-
-
 def epochs_of(row: Row, budget: Budget) -> tuple[int, int]:
     """Rounds, and epochs a round, of a training mode; in Head-Emd Share each client has its own rounds, in turn."""
     if row.algorithm == "fedbert_sequential":
@@ -210,30 +205,29 @@ MODES = (CENTRAL, FEDAVG, SHARE, EMDAVG, HEAVG, PARALLEL_FEDAVG, SINGLE)  # Tabl
 UNPRINTED = (EMDAVG_OWN, HEAVG_OWN, DILOCO)
 
 
+def _by_scale(of: Callable[[Budget], int]) -> ByScale:
+    """A number that follows from RoBERTa's budget at each scale."""
+    demo, lite, at_paper = (of(BUDGETS[WIKITEXT.task][scale]) for scale in ("demo", "lite", "paper"))
+    return ByScale({"demo": demo, "lite": lite}, at_paper)
+
+
 def _clients(row: Row, clients: int) -> Row:
     """A row with this number of clients, not the paper's ten, on the same corpus; smaller scales keep the share."""
-    smaller = {scale: BUDGETS[WIKITEXT.task][scale].clients * clients // 10 for scale in ("demo", "lite")}
-    shown = f"{row.name}, {clients} clients"
-    return row.changed({"clients": ByScale(smaller, clients)}, id=f"{row.id}-{clients}", name=shown, tuned_as=row.id)
+    changes = {"clients": _by_scale(lambda budget: budget.clients * clients // 10)}
+    return row.changed(changes, id=f"{row.id}-{clients}", name=f"{row.name}, {clients} clients", tuned_as=row.id)
 
 
-def _period(row: Row, epochs: int) -> Row:
-    """A row averaged after each such number of the paper's epochs; smaller scales keep the share of their epochs."""
-    times = epochs // BUDGETS[WIKITEXT.task]["paper"].period
-    rounds, periods = (
-        {scale: of(budget) for scale, budget in BUDGETS[WIKITEXT.task].items()}
-        for of in (lambda budget: budget.rounds // times, lambda budget: times * budget.period)
-    )
+def _half_as_often(row: Row) -> Row:
+    """A row averaged half as often, which at the paper's scale is every 100 epochs."""
     changes = {
-        "training.rounds": ByScale(rounds, rounds.pop("paper")),
-        "training.local_epochs": ByScale(periods, periods.pop("paper")),
+        "training.rounds": _by_scale(lambda budget: budget.rounds // 2),
+        "training.local_epochs": _by_scale(lambda budget: budget.period * 2),
     }
-    shown = f"{row.name}, every {epochs} epochs"
-    return row.changed(changes, id=f"{row.id}-every-{epochs}", name=shown, tuned_as=row.id)
+    return row.changed(changes, id=f"{row.id}-every-100", name=f"{row.name}, every 100 epochs", tuned_as=row.id)
 
 
 CLIENTS = tuple(_clients(row, clients) for row in (FEDAVG, EMDAVG) for clients in (5, 20))
-PERIODS = tuple(_period(row, 100) for row in (FEDAVG, EMDAVG))
+PERIODS = (_half_as_often(FEDAVG), _half_as_often(EMDAVG))
 
 # ---- deviations --------------------------------------------------------------------------------------------------
 
@@ -241,28 +235,26 @@ _RATES, _CAUSAL_RATES = (", ".join(f"{rate:g}" for rate in RATES[column.task]) f
 DEVIATIONS = deviations(f"""
 - corpus (lite): WikiText-103 is not available at this scale. A random {100 * LITE_SHARES[WIKITEXT.task]:.0f} % (GPT-2:
   {100 * LITE_SHARES[CAUSAL.task]:.0f} %) of the articles of a Wikipedia text (the data directory's WikiText, or
-  corpora/wikipedia), 1 to 2 MB, with a BPE vocabulary of {MINI_WORDS} made from such text. All rows and seeds have the
-  same articles and the same partition. After each round a random {100 * LITE_SCORED:.0f} % of the held-out articles,
-  the same for all, is scored.
+  corpora/wikipedia), 1 to 2 MB, with a BPE vocabulary of {MINI_WORDS} made from such text. All rows and seeds share
+  the articles and the partition. After each round a random {100 * LITE_SCORED:.0f} % of the held-out articles, the
+  same for all, is scored.
 - partition: Articles are shared equally, at random, in one partition for all seeds. The paper says equally, but not in
   what units.
 - blocks (paper): Each client's articles are concatenated and cut into full blocks, without padding and without next
   sentence (section 2.1: RoBERTa). The paper states no length: here 512 tokens, as in fairseq's recipe for this corpus.
 - blocks (demo, lite): Each client's articles are concatenated and cut into full blocks of 128 tokens (demo: 32),
   without padding and without next sentence (section 2.1: RoBERTa).
-- masking: 15 % of a batch's tokens, drawn anew for each batch: 80 % become the mask, 10 % another token (section 2.1).
+- masking: 15 % of a batch's tokens, drawn for each batch: 80 % become the mask, 10 % another token (section 2.1).
 - split: In EmdAvg and Head-Emd Avg one transformer on the server is updated by every client's batches, as section 3.4
   says. Section 3.3.1 and the apparent release keep one for each client and never average it: these are the rows with
-  own transformers, in which the first client's model counts. Parallel FedAvg (Algorithm 2, which averages all) has one
-  for each client by either reading.
+  own transformers, in which the first client's model counts. Parallel FedAvg has one for each client.
 - crossing: Attention masks are sent to the server and counted apart. Labels stay with the client, which has the head.
   Table 2 counts neither.
 - tied-head: The head's decoder is tied to the client's word embeddings, as in RoBERTa and GPT-2. Both are averaged and
   counted once. So EmdAvg averages all of the head but its transform, norm and bias.
 - share: Head-Emd Share is one pass: a client trains its whole budget, then hands embeddings and head to the next one
   through the server. The schedule runs over all turns; moments stay with each client (the release hands them on too:
-  option handed_on = optimizer). Section 5.1's run ended midway, when its learning rate had decayed to 0; here the
-  schedule is as long as the run, and every client trains.
+  option handed_on = optimizer). Section 5.1's learning rate reached 0 midway; here the schedule is as long as the run.
 - central (paper): 125 000 updates of 256 blocks (GPT-2: 50 000) are 139 (55.6) epochs of WikiText-103,
   {UPDATES_AN_EPOCH} updates each by its 118 million tokens of GPT-2's BPE: 14 rounds of 10 (11 of 5) epochs. A
   client's 500 (20) epochs are 45 000 (3 600) updates.
@@ -277,7 +269,6 @@ DEVIATIONS = deviations(f"""
   clients' training text on a partition that no table uses, with one epoch a round (GPT-2: the best after a quarter of
   a run continues; Table 4: 5e-4). Rows with own transformers, other clients or other periods use their mode's rate,
   Head-Emd Avg EmdAvg's, Parallel FedAvg FedAvg's. Batches of 8, gradients cut at norm 1, only weights decay.
-- dropout (lite, paper): Dropout 0.1 (Table 4).
 - precision (lite, paper): Matrix products use bf16 where the device supports it. The paper does not say; each record
   names its precision.
 """)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.costs import Costing
-from benchmarks.experiment import Benchmark, Row, Stage, another
+from benchmarks.experiment import Benchmark, Row, Stage, another, with_lite
 from benchmarks.fedbert import equations, finetuning, paper
 from benchmarks.fedbert.paper import BEFORE, EMDAVG, FEDAVG, HEAVG, PARALLEL_FEDAVG, UNIGRAM, WIKITEXT
 from benchmarks.publication import View, Yardstick, deviations
@@ -29,7 +29,7 @@ PRETRAINING = Benchmark(
         *(replace(row, printed=False) for row in (*paper.MODES, *paper.UNPRINTED, *paper.CLIENTS, *paper.PERIODS)),
     ),
     columns=(WIKITEXT,),
-    scales=paper.searched(paper.SMALL, paper.miniature(WIKITEXT.task, "lite")),
+    scales=with_lite(paper.SMALL, search=paper.miniature(WIKITEXT.task, "lite")),
     base=paper.base_cell,
     published_csv=Path(__file__).parent / "published" / "pretraining.csv",
     deviations=paper.DEVIATIONS,
@@ -84,7 +84,7 @@ TABLE8 = another(
     "Perplexity of GPT-2 pre-trained in six training modes, 5 clients",
     rows=(*(BEFORE, UNIGRAM), *_without_parallel_fedavg(paper.MODES), *paper.UNPRINTED),
     columns=(paper.CAUSAL,),
-    scales=paper.searched(paper.GPT2, paper.miniature(paper.CAUSAL.task, "lite-causal")),
+    scales=with_lite(paper.GPT2, search=paper.miniature(paper.CAUSAL.task, "lite-causal")),
     deviations=(
         *paper.DEVIATIONS,
         *deviations("""

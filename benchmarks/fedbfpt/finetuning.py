@@ -104,7 +104,7 @@ DEVIATIONS = (
   says, the same for all seeds. The paper does not say which ones.
 - seeds: Every row starts from further pre-training with seed 0; seeds are those of fine-tuning, as in the paper's
   t-test (ten there; its tables have only seed 40, here 0, 1, …). So ± does not cover further pre-training. Where its
-  weights were lost, it was trained again on another machine: a note names the rows whose seeds start from both.
+  weights were lost, it was repeated on another machine; a note names such rows.
 - looks (lite): The committed records on SciERC were judged with three seeds and again with six. Repeated looks at the
   data inflate the error rate (docs/statistics.md).
 - schedule (paper): AdamW throughout, its rate × {DECAY} after every epoch, as in the authors' code. Rates and batch

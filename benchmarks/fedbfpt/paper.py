@@ -184,16 +184,16 @@ METHODS = (BERT_C, BERT_FL, *SMALLER, FEDBFPT, *ABLATIONS, FOUR, EIGHT, SKEWED)
 
 _SHARES = ", ".join(f"{100 * LITE_SHARE[column.task]:.0f} % of {column.name.lower()}" for column in CORPORA)
 DEVIATIONS = deviations(f"""
-- corpora (lite): A random part of each domain's passages, so that every method runs on CPUs: {_SHARES}. S2ORC was not
-  available for the committed records. They use other texts: biology is literature of MTL-Bioinformatics-2016, computer
-  science abstracts of the ACL Anthology, medicine PubMedQA and others.
+- corpora (lite): A random part of each domain's passages, so that every method runs on CPUs: {_SHARES}. The committed
+  records have other texts than S2ORC, which was not available: MTL-Bioinformatics-2016, abstracts of the ACL
+  Anthology, and PubMedQA and others.
 - corpora (paper): The paper does not say which passages of S2ORC it uses. Here those of each domain's field of study
-  that the data directory or the hub has. Each record keeps their digest, and its partition their number.
+  that the data directory or the hub has.
 - rounds: The paper does not state I. Here five rounds of one local epoch, as in the authors' code: three for layer 0,
   one each for layers 1 and 2. AdamW is fresh in every round.
-- draw: Deeper layers are drawn anew for each client and round, with replacement, and sorted, as the text says. The
-  authors' code reseeds its generator, so that clients and rounds with the same trained layer share the drawn layers,
-  the masks and the order of examples. Option draw = official shares only the drawn layers.
+- draw: Deeper layers are drawn anew for each client and round, with replacement, and sorted, as the text says. In the
+  authors' code clients and rounds with the same trained layer share drawn layers, masks and the order of examples.
+  Option draw = official shares the layers.
 - weights: Clients weigh equally, as in equation 1. With skewed datasets they weigh by size, as section 5.4 says,
   although the authors' code does not.
 - output-layer: The trained output layer is the masked-LM head's transform, norm and bias. The decoder's weight is tied
@@ -202,8 +202,8 @@ DEVIATIONS = deviations(f"""
 - baselines: BERT-C and BERT-FL train all parameters, including the embeddings: BERT-FL's published 417.83 MB are the
   whole model.
 - smaller (paper): DistilBERT and the two TinyBERTs are further pre-trained like BERT-FL, from their own published
-  checkpoints. The text does not say how. The authors' code loads DistilBERT through a configuration of twelve BERT
-  layers (its published cost is 100.31 % of BERT's) and links rerankers as TinyBERT.
+  checkpoints. The authors' code loads DistilBERT as twelve BERT layers (its published cost is 100.31 % of BERT's) and
+  links rerankers as TinyBERT.
 - smaller (demo, lite): DistilBERT and the two TinyBERTs are left out, because their checkpoints are not available.
 - backbone (lite): all-MiniLM-L6-v2 has no masked-LM head. It was first trained with one on general text
   (fedbfpt-general), its embeddings and layers too, so that every row starts from a masked language model.
@@ -216,7 +216,7 @@ DEVIATIONS = deviations(f"""
 - blocks (lite, paper): Passages are tokenised whole and cut into blocks of 128 tokens. The authors' code has sentences
   of abstracts and bodies, cut at 128 tokens (fedbfpt-sentences).
 - masking: 15 % of a batch's tokens are masked (80 % as [MASK], 10 % as another token), as in BERT. No next sentence.
-  AdamW with weight decay 0.01 and a constant rate, of which the paper says nothing.
+  AdamW has weight decay 0.01 and a constant rate.
 - held-out (lite, paper): {100 * HELD_OUT:.0f} % of each client's passages are held out and scored. The paper measures
   no perplexity.
 - precision (lite, paper): Matrix products use bf16 where the device supports it. The paper does not say; each record

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.experiment import Benchmark, Column, Row, Scale, Stage, another
+from benchmarks.experiment import Benchmark, Column, Row, Scale, Stage, another, with_lite
 from benchmarks.fedbfpt import finetuning, paper
 from benchmarks.fedbfpt.costs import COSTING
 from benchmarks.fedbfpt.finetuning import ABLATIONS, DEPTHS, FEDBFPT, JNLPBA, MEDICINE, SCIERC
@@ -23,7 +23,7 @@ PRETRAINING = Benchmark(
     title="Perplexity of held-out passages after further pre-training, 6 clients, three domains; no table of the paper",
     rows=(BEFORE, *(replace(row, printed=False) for row in paper.METHODS)),
     columns=CORPORA,
-    scales=tuple(replace(scale, search=paper.MINIATURE) if scale.id == "lite" else scale for scale in SCALES),
+    scales=with_lite(SCALES, search=paper.MINIATURE),
     base=paper.base_cell,
     published_csv=Path(__file__).parent / "published" / "pretraining.csv",
     deviations=DEVIATIONS,
@@ -136,12 +136,11 @@ GENERAL = another(
     "Masked language modelling of general text, in one place: the lite scale's encoder; no table of the paper",
     rows=(Row("general", "Pre-training", {"algorithm": "central", **paper.GLOBAL}, printed=False),),
     columns=(Column("corpus-wikipedia", "Wikipedia", ("test/perplexity",), "test/perplexity"),),
-    scales=tuple(
-        replace(scale, backbone="all-MiniLM-L6-v2", material="real data, all-MiniLM-L6-v2 with a fresh masked-LM head")
-        if scale.id == "lite"
-        else scale
-        for scale in SCALES
-        if scale.id != "paper"
+    scales=with_lite(
+        SCALES,
+        ids=("demo", "lite"),
+        backbone="all-MiniLM-L6-v2",
+        material="real data, all-MiniLM-L6-v2 with a fresh masked-LM head",
     ),
     base=_general,
     deviations=deviations(f"""

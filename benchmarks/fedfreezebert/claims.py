@@ -9,8 +9,7 @@ from typing import Any
 
 from benchmarks.claims import At, AverageBetter, Better, Cheaper, Claim, Relation, Similar, hides_texts
 
-_table3 = partial(At, "fedfreezebert-table3")
-_table4 = partial(At, "fedfreezebert-table4")
+_table3, _table4 = partial(At, "fedfreezebert-table3"), partial(At, "fedfreezebert-table4")
 _inverted = partial(At, "fedfreezebert-inversion")
 _layers = partial(At, "fedsplitbert-table4")
 _REIMPLEMENTED = At("fedfreezebert-table2", "fedsplitbert-c8", printed="reimplementation")

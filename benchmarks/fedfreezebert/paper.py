@@ -98,13 +98,7 @@ DATA_SEED = 0  # one partition for all training seeds, as the paper's small devi
 
 # Section "Experimental setup"; the paper tuned central training's rate and does not state it.
 FROZEN_RATE = 5e-4
-LEARNING_RATES = {
-    "central": 1e-5,
-    "fedavg": 1e-6,
-    "fedsplitbert": 1e-5,
-    "fedfreezebert": FROZEN_RATE,
-    "fedfreezebert_central": FROZEN_RATE,
-}
+LEARNING_RATES = {"fedavg": 1e-6, "fedfreezebert": FROZEN_RATE, "fedfreezebert_central": FROZEN_RATE}  # others: 1e-5
 
 
 def training_of(algorithm: str, scale: Scale) -> TrainConfig:
@@ -160,8 +154,7 @@ DEVIATIONS = deviations(f"""
   labels with α = 1 for each client; as in its library, no client gets more than a fifth of all tweets, or fewer than
   ten.
 - one-partition: One partition (data seed {DATA_SEED}) for all training seeds, since the paper's deviations of 0.12 and
-  0.17 over five runs leave no room for others. Conclusions hold for this partition. --set data_seed=null draws one for
-  each seed.
+  0.17 over five runs leave no room for others. --set data_seed=null draws one for each seed.
 - english (lite, literal): The paper has no SST-2 column. {ENGLISH_EXAMPLES} of SST-2's 67 349 training phrases, drawn
   once, are shared out in the same way. GLUE's development set is the central test set. The encoder is all-MiniLM-L6-v2
   (6 layers).
@@ -175,8 +168,7 @@ DEVIATIONS = deviations(f"""
   {fedsplitbert.RATES[-1]:g} where the encoder is trained; over a frozen one {HEAD_RATES["average"][0]:g} to
   {HEAD_RATES["average"][-1]:g} for one linear layer and {HEAD_RATES["psum"][0]:g} to {HEAD_RATES["psum"][-1]:g} for
   four BERT layers. A tenth of the steps warm up, gradients are clipped to norm 1. Scores are from the round that is
-  best on a tenth of each client's training examples, which is held out for this; centralised training's rounds are its
-  epochs.
+  best on a held-out tenth of each client's training examples.
 - optimiser (literal, paper): "Adam Optimizer" is AdamW without weight decay. The rate is constant, without warm-up and
   clipping, of which the paper says nothing.
 - optimiser-lite (lite): "Adam Optimizer" is AdamW without weight decay, constant after its warm-up.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-from benchmarks.experiment import Column, Row, Scale, another, run_of
+from benchmarks.experiment import Column, Row, Scale, another, run_of, with_lite
 from benchmarks.fedfreezebert.tables import TABLE1
 from benchmarks.publication import View, deviations
 from benchmarks.run_config import RunConfig, TrainConfig
@@ -45,12 +44,8 @@ BENCHMARK = another(
         ),
     ),
     columns=(MASKED_TOKENS,),
-    scales=tuple(
-        replace(scale, backbone="arabic-mini-fresh", material="real data, a fresh 4-layer encoder")
-        if scale.id == "lite"
-        else scale
-        for scale in TABLE1.scales
-        if scale.id in ("demo", "lite")
+    scales=with_lite(
+        TABLE1.scales, ("demo", "lite"), backbone="arabic-mini-fresh", material="real data, a fresh 4-layer encoder"
     ),
     base=_base,
     deviations=deviations(f"""

@@ -22,9 +22,7 @@ from benchmarks.claims import (
     rising,
 )
 
-_table3 = partial(At, "fedsplitbert-table3")
-_table4 = partial(At, "fedsplitbert-table4")
-_table5 = partial(At, "fedsplitbert-table5")
+_table3, _table4, _table5 = (partial(At, f"fedsplitbert-table{number}") for number in (3, 4, 5))
 _iid = partial(At, "fedsplitbert-iid")
 
 _BASELINES = ("fedavg", "fedprox", "fedadam")

@@ -20,7 +20,8 @@ _LAYERS = tuple(
 _FP16 = _LAYERS[1].changed({"codec": "fp16"}, id="c6-fp16", name="c = 6, fp16", tuned_as="c6")
 EVEN = replace(studies.EVEN, tuned_as="")
 # Unlike Table IV's rows, each fixed c has its own rate: a rate that was tuned together with another c favours that c.
-GRIDS = {id: {"training.learning_rate": paper.RATES} for id in (EVEN.id, *(row.id for row in _LAYERS))}
+_GRIDS = {id: {"training.learning_rate": paper.RATES} for id in (EVEN.id, *(row.id for row in _LAYERS))}
+_SEARCH = replace(paper.MINIATURE, grids={**paper.MINIATURE.grids, **_GRIDS})
 
 
 def _base(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
@@ -40,11 +41,7 @@ BENCHMARK = replace(
         *(EVEN, paper.FEDPER, paper.FEDAVG_FINETUNED, *_LAYERS, _FP16),
     ),
     columns=tuple(column for column in TABLE3.columns if column.task in TASKS),
-    scales=tuple(
-        replace(scale, search=replace(paper.MINIATURE, grids={**paper.MINIATURE.grids, **GRIDS}))
-        for scale in paper.SCALES
-        if scale.id in ("demo", "lite")
-    ),
+    scales=tuple(replace(scale, search=_SEARCH) for scale in paper.SCALES if scale.id in ("demo", "lite")),
     base=_base,
     tuned={},
     gate=TABLE3,
