@@ -333,20 +333,21 @@ def with_settings(benchmark: Benchmark, assignments: Sequence[str]) -> Benchmark
     return replace(benchmark, overrides=(*benchmark.overrides, *changes), scales=scales)
 
 
-def run_of(row: Row, column: Column, scale: Scale, seed: int, training: TrainConfig, **fields: Any) -> RunConfig:
-    """A run before its row's changes: one client, which trains on all examples, but for these fields."""
-    defaults = {"clients": 1, "partition": {"scheme": "equal"}, "test_share": 0.0}
+def run_of(row: Row, column: Column, scale: Scale, seed: int, training: TrainConfig) -> RunConfig:
+    """A run before its row's changes, in which one client trains on all examples."""
     return RunConfig(
         scale=scale.id,
         task=column.task,
         task_version=1,
         source=scale.source,
         backbone=row.backbone or scale.backbone,
+        clients=1,
+        partition={"scheme": "equal"},
         algorithm=row.algorithm,
         options={},
         training=training,
         seed=seed,
-        **{**defaults, **fields},
+        test_share=0.0,
     )
 
 

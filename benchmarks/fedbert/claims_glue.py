@@ -11,10 +11,8 @@ from benchmarks.claims import At, Better, Claim, Relation, Similar
 _table6, _table7, _table8 = (partial(At, f"fedbert-table{number}") for number in (6, 7, 8))
 figure8, pretraining = partial(At, "fedbert-figure8"), partial(At, "fedbert-pretraining")
 
-_SAME = 1.0  # points
-SLIGHTLY = 2.0
+_SAME, SLIGHTLY, _AROUND_5 = 1.0, 2.0, 5.5  # points
 _ABOUT_1 = (0.5, 1.5)
-_AROUND_5 = 5.5
 RTE, MRPC, STSB = ("rte-central",), ("mrpc-central",), ("stsb-central",)
 QNLI, QQP, SST2, MNLI = ("qnli-central",), ("qqp-central",), ("sst2-whole-central",), ("mnli-central",)
 FIVE = (*MNLI, *QNLI, *QQP, *STSB, *SST2)
@@ -27,22 +25,17 @@ TABLE_6_ALONE = "Table 6 alone"
 
 
 def above(
-    rows: tuple[str, ...], rivals: tuple[str, ...], tasks: tuple[str, ...] = (), small: bool = True, base: bool = True,
-    by: float = 0.0, most: float = math.inf, scores: tuple[str, ...] = (),
-) -> tuple[Better, ...]:  # fmt: skip
+    rows: tuple[str, ...],
+    rivals: tuple[str, ...],
+    tasks: tuple[str, ...] = (),
+    small: bool = True,
+    base: bool = True,
+    **bounds: Any,
+) -> tuple[Better, ...]:
     """Rows above rivals in Table 6 (small) and Table 7 (base), which has no Parallel FedAvg."""
     tables = [(_table6, ())] * small + [(_table7, ("parallel-fedavg",))] * base
-    return tuple(
-        Better(
-            tuple(at(row) for row in rows if row not in absent),
-            tuple(at(row) for row in rivals if row not in absent),
-            by=by,
-            most=most,
-            tasks=tasks,
-            scores=scores,
-        )
-        for at, absent in tables
-    )
+    sides = (([at(row) for row in rows if row not in absent] for rows in (rows, rivals)) for at, absent in tables)
+    return tuple(Better(tuple(better), tuple(worse), tasks=tasks, **bounds) for better, worse in sides)
 
 
 def _above_all(*args: Any, **options: Any) -> tuple[Better, ...]:

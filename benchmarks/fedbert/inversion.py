@@ -31,7 +31,7 @@ def _inverter(id: str, sent: str, note: str) -> Row:
 def _base(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """An attack on clients that share the texts equally; the held-out texts are GLUE's development set."""
     training = replace(attack_training(scale), weight_decay=0.0)
-    return run_of(row, column, scale, seed, training, clients=CLIENTS, data_seed=0)
+    return replace(run_of(row, column, scale, seed, training), clients=CLIENTS, data_seed=0)
 
 
 BENCHMARK = Benchmark(
@@ -66,8 +66,8 @@ BENCHMARK = Benchmark(
   3), with its mask: word, position and type embeddings added and normalised, which depend only on that position's
   token. The head's gradients, which the server sees too, are not attacked.
 - attacker: The server follows the protocol and is curious. Nearest neighbour: it has the embedding layer, because it
-  initialises it, and averages it or hands it on. Inverter: it has the word embeddings and learns from {PUBLIC} public
-  texts of the clients' kind, here some of their training texts; it does not know positions, types and the norm.
+  initialises it, and averages it or hands it on. Inverter: it has only the word embeddings, and learns from {PUBLIC}
+  public texts of the clients' kind, here some of their training texts.
 - dropout: Activations are those of evaluation, except in the row with dropout. In training a tenth of their values
   (Table 4) is zero, drawn anew each time that a text is sent, once an epoch.
 - weights (lite, paper): Embeddings are a pre-trained encoder's. FedBERT starts with random ones and trains them.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -138,12 +138,8 @@ def training_of(row: Row, task: str, scale: Scale) -> TrainConfig:
 def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """Pre-training on articles that are shared equally, before the row's changes."""
     is_lite = scale.id == "lite"
-    return run_of(
-        row,
-        column,
-        scale,
-        seed,
-        training_of(row, column.task, scale),
+    return replace(
+        run_of(row, column, scale, seed, training_of(row, column.task, scale)),
         clients=BUDGETS[column.task][scale.id].clients,
         partition={"scheme": "equal"} | ({"share": LITE_SHARES[column.task]} if is_lite else {}),
         head="causal-lm" if column.task == CAUSAL.task else "masked-lm",
@@ -245,30 +241,30 @@ DEVIATIONS = deviations(f"""
 - blocks (demo, lite): Each client's articles are concatenated and cut into full blocks of 128 tokens (demo: 32),
   without padding and without next sentence (section 2.1: RoBERTa).
 - masking: 15 % of a batch's tokens, drawn for each batch: 80 % become the mask, 10 % another token (section 2.1).
-- split: In EmdAvg and Head-Emd Avg one transformer on the server is updated by every client's batches, as section 3.4
-  says. Section 3.3.1 and the apparent release keep one for each client and never average it: these are the rows with
-  own transformers, in which the first client's model counts. Parallel FedAvg has one for each client.
-- crossing: Attention masks are sent to the server and counted apart. Labels stay with the client, which has the head.
-  Table 2 counts neither.
-- tied-head: The head's decoder is tied to the client's word embeddings, as in RoBERTa and GPT-2. Both are averaged and
-  counted once. So EmdAvg averages all of the head but its transform, norm and bias.
+- split: In EmdAvg and Head-Emd Avg every client's batches update one transformer on the server, as section 3.4 says.
+  Section 3.3.1 and the apparent release keep one for each client and never average it: these are the rows with own
+  transformers, in which the first client's model counts. Parallel FedAvg has one for each client.
+- crossing: Attention masks are sent to the server and counted apart; labels stay with the client. Table 2 counts
+  neither.
+- tied-head: The head's decoder is tied to the client's word embeddings, and both are averaged and counted once. So
+  EmdAvg averages all of the head but its transform, norm and bias.
 - share: Head-Emd Share is one pass: a client trains its whole budget, then hands embeddings and head to the next one
-  through the server. The schedule runs over all turns; moments stay with each client (the release hands them on too:
-  option handed_on = optimizer). Section 5.1's learning rate reached 0 midway; here the schedule is as long as the run.
+  through the server. Moments stay with each client (option handed_on = optimizer: as in the release). Section 5.1's
+  learning rate reached 0 midway; here one schedule runs over all turns.
 - central (paper): 125 000 updates of 256 blocks (GPT-2: 50 000) are 139 (55.6) epochs of WikiText-103,
   {UPDATES_AN_EPOCH} updates each by its 118 million tokens of GPT-2's BPE: 14 rounds of 10 (11 of 5) epochs. A
   client's 500 (20) epochs are 45 000 (3 600) updates.
 - budget (demo, lite): As many epochs for all: centralised pre-training, each client in turn or at the same time, and
   Single Client see a text 8 times (demo: 4), averaged after each 2 (1); the paper's see it 139 and 500 times.
-- schedule: Warm-up is 8 % of each run's own updates, and the rate reaches 0 at its end (Table 4: 10 000 of 125 000,
+- schedule: Warm-up is 8 % of each run's updates and the rate reaches 0 at its end (Table 4: 10 000 of 125 000,
   whatever the mode). Polynomial decay of power 1. Optimiser and schedule continue over rounds.
 - checkpoint: Every row's last state counts and is fine-tuned. The paper uses the best checkpoint of Centralized and
   Head-Emd Share and the last average of the others. Perplexities are those of the round that is best on validation
   text, where there is such a text.
-- tuning (lite): One rate for a mode, of {_RATES} (GPT-2: {_CAUSAL_RATES}), by the perplexity of a fifth of the
-  clients' training text on a partition that no table uses, with one epoch a round (GPT-2: the best after a quarter of
-  a run continues; Table 4: 5e-4). Rows with own transformers, other clients or other periods use their mode's rate,
-  Head-Emd Avg EmdAvg's, Parallel FedAvg FedAvg's. Batches of 8, gradients cut at norm 1, only weights decay.
+- tuning (lite): One rate for a mode, of {_RATES} (GPT-2: {_CAUSAL_RATES}; Table 4: 5e-4), by the perplexity of a fifth
+  of the clients' training text on a partition that no table uses, with one epoch a round (GPT-2: the best after a
+  quarter of a run continues). Variants use their mode's rate, Head-Emd Avg EmdAvg's, Parallel FedAvg FedAvg's. Batches
+  of 8, gradients cut at norm 1, only weights decay.
 - precision (lite, paper): Matrix products use bf16 where the device supports it. The paper does not say; each record
   names its precision.
 """)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -88,12 +89,8 @@ def training_of(scale: Scale) -> TrainConfig:
 
 def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
     """Further pre-training on a domain's corpus, which six clients share equally (section 5.1)."""
-    return run_of(
-        row,
-        column,
-        scale,
-        seed,
-        training_of(scale),
+    return replace(
+        run_of(row, column, scale, seed, training_of(scale)),
         clients=CLIENTS,
         partition={"scheme": "equal"} | ({"share": LITE_SHARE[column.task]} if scale.id == "lite" else {}),
         test_share=0.2 if scale.id == "demo" else HELD_OUT,
@@ -194,8 +191,8 @@ DEVIATIONS = deviations(f"""
 - draw: Deeper layers are drawn anew for each client and round, with replacement, and sorted, as the text says. In the
   authors' code clients and rounds with the same trained layer share drawn layers, masks and the order of examples.
   Option draw = official shares the layers.
-- weights: Clients weigh equally, as in equation 1. With skewed datasets they weigh by size, as section 5.4 says,
-  although the authors' code does not.
+- weights: Clients weigh equally, as in equation 1; with skewed datasets by size, as section 5.4 says, although the
+  authors' code does not.
 - output-layer: The trained output layer is the masked-LM head's transform, norm and bias. The decoder's weight is tied
   to the word embeddings, which stay frozen: it is neither trained nor sent.
 - all: FEDBFPT-ALL trains the embeddings too: its published 255.57 MB are a whole model of six layers.
@@ -206,12 +203,12 @@ DEVIATIONS = deviations(f"""
   links rerankers as TinyBERT.
 - smaller (demo, lite): DistilBERT and the two TinyBERTs are left out, because their checkpoints are not available.
 - backbone (lite): all-MiniLM-L6-v2 has no masked-LM head. It was first trained with one on general text
-  (fedbfpt-general), its embeddings and layers too, so that every row starts from a masked language model.
+  (fedbfpt-general), so that every row starts from a masked language model.
 - layers (demo, lite): Local models of 4, 6 and 8 of 12 layers keep the share of a smaller encoder's depth (lite: 2, 3
   and 4 of 6; demo: 1, 2 and 3 of 4). The schedule counts the encoder's own layers from 0.
-- tuning (lite): Not the paper's rate, which is for another encoder and 256 sentences a batch. {RATES[0]:g} to
+- tuning (lite): Not the paper's rate, which is for another encoder and 256 sentences a batch, but {RATES[0]:g} to
   {RATES[-1]:g}, chosen for each method and domain by the perplexity of validation passages of a seed that no table
-  uses. FEDBFPT's variants use its rate, FEDBFPT-ALL has its own. Batches of 32, gradients cut at norm 1, only weights
+  uses. FEDBFPT's variants use its rate, except FEDBFPT-ALL. Batches of 32, gradients cut at norm 1, only weights
   decay.
 - blocks (lite, paper): Passages are tokenised whole and cut into blocks of 128 tokens. The authors' code has sentences
   of abstracts and bodies, cut at 128 tokens (fedbfpt-sentences).

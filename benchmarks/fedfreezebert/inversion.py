@@ -75,14 +75,14 @@ BENCHMARK = another(
         *deviations(f"""
 - claim: C-FedFreezeBERT's privacy rests on the sentence "having BERT contextual embeddings for a sentence, one cannot
   get back the original sentence". The paper does not measure it; this study does.
-- attacker: The server follows the protocol and is curious. It has the pre-trained encoder, as every participant does,
-  and {PUBLIC} public texts of the clients' kind, here some of their training tweets. On these it trains an inverter:
-  layer norm on each hidden state, two linear layers, and a product with the encoder's word embeddings. It then reads
-  features of the official test tweets, which it does not have, as clients would send them.
+- attacker: The server follows the protocol and is curious. It has the pre-trained encoder and {PUBLIC} public texts of
+  the clients' kind, here some of their training tweets. On these it trains an inverter: layer norm on each hidden
+  state, two linear layers, and a product with the encoder's word embeddings. It then reads features of the official
+  test tweets, which it does not have.
 - counted: The share of all tokens that are recovered at their positions, and of all tweets whose tokens are all right.
   [CLS] and [SEP] are known and [UNK] is not a word, so they are left out.
 - lower-bound: The result is a lower bound of what features give away: the inverter is small, reads each position alone
-  and knows no language. A low recovery would not show that a text is safe.
+  and knows no language.
 - ordinary: The ordinary aggregator is left out. It sends only [CLS], no state for each token; the study says nothing
   of its privacy.
 - sent: Features are computed in fp32 on every machine and rounded where they are sent as fp16. The attack itself sends

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from benchmarks.experiment import Column, Row, Scale, another, run_of, with_lite
@@ -24,9 +25,9 @@ def encoder_run(
     common = {"schedule": "linear", "warmup": 0.1, "clip_norm": 1.0, "optimizer": "kept", **training}
     if scale.id == "demo":
         demo = TrainConfig(rounds, 5e-3, batch_size=16, max_length=32, precision="fp32", **common)
-        return run_of(row, column, scale, seed, demo, test_share=0.2, head="masked-lm")
+        return replace(run_of(row, column, scale, seed, demo), test_share=0.2, head="masked-lm")
     budget = TrainConfig(rounds, rate, batch_size=32, **common)
-    return run_of(row, column, scale, seed, budget, test_share=held_out, head="masked-lm")
+    return replace(run_of(row, column, scale, seed, budget), test_share=held_out, head="masked-lm")
 
 
 def _base(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
