@@ -24,28 +24,26 @@ PAPER = Paper(
     directions=("up", "down"),
 )
 
-_GENERATED = "generated data, random 4-layer encoder; shows the machinery only"
-_MINIATURE = "real text, {} of 4 layers drawn here, pre-trained on under 2 MB"
 
-
-def scales_of(demo: str, lite: str, lite_name: str, paper: str, paper_name: str) -> tuple[Scale, ...]:
-    """The three scales of a table, by its encoders' ids and names."""
+def scales_of(demo: str, lite: str, paper: str, paper_name: str) -> tuple[Scale, ...]:
+    """The three scales of a table, by its encoders' ids and the name of the paper's encoder."""
+    trained = "initialised here, pre-trained on"
     return (
-        Scale("demo", demo, 4, "generated", _GENERATED),
-        Scale("lite", lite, 4, "english", _MINIATURE.format(lite_name)),
-        Scale("paper", paper, 12, "english", f"real text, {paper_name}, drawn here, pre-trained on WikiText-103"),
+        Scale("demo", demo, 4, "generated", "generated data, random 4-layer encoder; shows the machinery only"),
+        Scale("lite", lite, 4, "english", f"real text, a 4-layer RoBERTa (Table 8: GPT-2) {trained} under 2 MB"),
+        Scale("paper", paper, 12, "english", f"real text, {paper_name}, {trained} WikiText-103"),
     )
 
 
-SMALL = scales_of("tiny", "roberta-mini-fresh", "a RoBERTa", "roberta-small-fresh", "RoBERTa-small (22.6M)")
-BASE = scales_of("tiny", "roberta-mini-fresh", "a RoBERTa", "roberta-base-fresh", "RoBERTa-base (124.7M)")
-GPT2 = scales_of("tiny-gpt2-fresh", "gpt2-mini-fresh", "a GPT-2", "gpt2-fresh", "GPT-2 (124.4M)")
+SMALL = scales_of("tiny", "roberta-mini-fresh", "roberta-small-fresh", "RoBERTa-small (22.6M)")
+BASE = scales_of("tiny", "roberta-mini-fresh", "roberta-base-fresh", "RoBERTa-base (124.7M)")
+GPT2 = scales_of("tiny-gpt2-fresh", "gpt2-mini-fresh", "gpt2-fresh", "GPT-2 (124.4M)")
 
 # ---- corpus ------------------------------------------------------------------------------------------------------
 
 _PERPLEXITY = ("test/perplexity",)
-WIKITEXT = Column("wikitext", "WikiText", _PERPLEXITY, *_PERPLEXITY)
-CAUSAL = Column("wikitext-causal", "WikiText", _PERPLEXITY, *_PERPLEXITY)
+WIKITEXT = Column("wikitext", "Wikipedia text", _PERPLEXITY, *_PERPLEXITY)
+CAUSAL = Column("wikitext-causal", "Wikipedia text", _PERPLEXITY, *_PERPLEXITY)
 # Of the available articles: 2 MB, and 1.4 for GPT-2, which learns from every token.
 LITE_SHARES: Mapping[str, float] = {WIKITEXT.task: 0.03, CAUSAL.task: 0.02}
 LITE_SCORED = 0.1  # of the held-out articles: about 50 000 tokens, after every round
@@ -227,6 +225,12 @@ PERIODS = (_half_as_often(FEDAVG), _half_as_often(EMDAVG))
 
 # ---- deviations --------------------------------------------------------------------------------------------------
 
+
+def _epochs(column: Column, scale: str) -> str:
+    budget = BUDGETS[column.task][scale]
+    return f"{budget.rounds * budget.period} averaged after each {budget.period}"
+
+
 _RATES, _CAUSAL_RATES = (", ".join(f"{rate:g}" for rate in RATES[column.task]) for column in (WIKITEXT, CAUSAL))
 DEVIATIONS = deviations(f"""
 - corpus (lite): WikiText-103 is not available at this scale. A random {100 * LITE_SHARES[WIKITEXT.task]:.0f} % (GPT-2:
@@ -254,8 +258,10 @@ DEVIATIONS = deviations(f"""
 - central (paper): 125 000 updates of 256 blocks (GPT-2: 50 000) are 139 (55.6) epochs of WikiText-103,
   {UPDATES_AN_EPOCH} updates each by its 118 million tokens of GPT-2's BPE: 14 rounds of 10 (11 of 5) epochs. A
   client's 500 (20) epochs are 45 000 (3 600) updates.
-- budget (demo, lite): As many epochs for all: centralised pre-training, each client in turn or at the same time, and
-  Single Client see a text 8 times (demo: 4), averaged after each 2 (1); the paper's see it 139 and 500 times.
+- budget (demo, lite): Centralised pre-training, each client in turn or at the same time, and Single Client have the
+  same number of epochs: {_epochs(WIKITEXT, "lite")} (GPT-2: {_epochs(CAUSAL, "lite")}; demo:
+  {_epochs(WIKITEXT, "demo")}). The paper's have {_epochs(WIKITEXT, "paper")} (GPT-2: {_epochs(CAUSAL, "paper")}), and
+  139 (55.6) centralised.
 - schedule: Warm-up is 8 % of each run's updates and the rate reaches 0 at its end (Table 4: 10 000 of 125 000,
   whatever the mode). Polynomial decay of power 1. Optimiser and schedule continue over rounds.
 - checkpoint: Every row's last state counts and is fine-tuned. The paper uses the best checkpoint of Centralized and

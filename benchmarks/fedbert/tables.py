@@ -81,7 +81,7 @@ TABLE8 = another(
     PRETRAINING,
     "table8",
     "Table 8",
-    "Perplexity of GPT-2 pre-trained in six training modes, 5 clients",
+    "Perplexity after causal pre-training in six modes (in the paper GPT-2, 5 clients)",
     rows=(*(BEFORE, UNIGRAM), *_without_parallel_fedavg(paper.MODES), *paper.UNPRINTED),
     columns=(paper.CAUSAL,),
     scales=with_lite(paper.GPT2, search=paper.miniature(paper.CAUSAL.task, "lite-causal")),
@@ -103,7 +103,7 @@ TABLE6 = Benchmark(
     id="fedbert-table6",
     paper=paper.PAPER,
     place="Table 6",
-    title="RoBERTa-small pre-trained in seven training modes, 10 clients, on GLUE's development sets",
+    title="GLUE's development sets after pre-training in seven modes (in the paper RoBERTa-small, 10 clients)",
     rows=(*finetuning.REFERENCES, *finetuning.MODES, *finetuning.UNPRINTED),
     columns=finetuning.COLUMNS,
     scales=paper.SMALL,
@@ -118,7 +118,7 @@ TABLE7 = another(
     TABLE6,
     "table7",
     "Table 7",
-    "RoBERTa-base pre-trained in six training modes, 10 clients, on GLUE's development sets",
+    "GLUE's development sets after pre-training in six modes (in the paper RoBERTa-base, 10 clients)",
     rows=_without_parallel_fedavg(TABLE6.rows),
     scales=paper.BASE,
     deviations=(
@@ -134,7 +134,7 @@ FIGURE8 = another(
     TABLE6,
     "figure8",
     "Figure 8",
-    "FedAvg and EmdAvg with 5, 10 and 20 clients, RoBERTa-small",
+    "FedAvg and EmdAvg with fewer and more clients (in the paper RoBERTa-small with 5, 10 and 20)",
     rows=(finetuning.CENTRAL, *(row for rows in zip(_FIVE, _AVERAGED, _TWENTY, strict=True) for row in rows)),
     deviations=(
         *TABLE6.deviations,
@@ -149,15 +149,15 @@ FIGURE9 = another(
     TABLE6,
     "figure9",
     "Figure 9",
-    "FedAvg and EmdAvg with an averaging period of 50 and of 100 epochs, RoBERTa-small",
+    "FedAvg and EmdAvg with two averaging periods (in the paper RoBERTa-small with 50 and 100 epochs)",
     rows=tuple(row for rows in zip(_AVERAGED, finetuning.PERIODS, strict=True) for row in rows),
     deviations=(
         *TABLE6.deviations,
         *deviations("""
 - figure: Published are the six numbers that section 5.4 states. FedAvg's on RTE and STS-B are those of Table 6's
   Parallel FedAvg, and EmdAvg's on RTE is in no table.
-- period (demo): Averaged after 3 and 6 of 12 epochs.
-- period (lite): Averaged after 1 and 2 of 4 epochs.
+- period (demo): Averaged after each 1 and each 2 of 4 epochs.
+- period (lite): Averaged after each 3 and each 6 of 12 epochs.
 """),
     ),
     gate=TABLE6,
