@@ -48,8 +48,8 @@ def _above_single(*rivals: str, most: float, relative: bool = False) -> Better:
 
 def _cheaper(rows: tuple[str, ...], than: tuple[str, ...], factor: float, most: float = math.inf) -> Cheaper:
     """Modes send fewer bytes than others in a whole run of pre-training."""
-    places = (tuple(map(pretraining, modes)) for modes in (rows, than))
-    return Cheaper(*places, factor, _CORPUS, most=most, whole_run=True)
+    cheap, dear = tuple(map(pretraining, rows)), tuple(map(pretraining, than))
+    return Cheaper(cheap, dear, factor, _CORPUS, most=most, whole_run=True)
 
 
 def _client_flops(most: float) -> CostShare:
