@@ -1,21 +1,21 @@
-"""Claims as data: sentences of a paper, and the relations between cells that they assert. Imports nothing heavy."""
+"""Claims as data: sentences of a paper, and the relations between runs that they assert."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from itertools import pairwise, product
+from string import ascii_lowercase
 from typing import Literal, TypeAlias
 
-P_VALUE = "t_test/p_value"  # the score as which a p-value is published
-MAJORITY = "local-majority"  # the row, of any table, that answers each client's most frequent label and sends nothing
+P_VALUE = "t_test/p_value"  # the score under which a p-value is published
+MAJORITY = "local-majority"  # the row, of any table, that answers each client's most frequent label
 
 
 @dataclass(frozen=True)
 class At:
-    """A row of a benchmark; printed: the row under which the paper prints it, where that is another one."""
+    """A row of a benchmark; printed: the published row, if that is another one."""
 
     benchmark: str
     row: str
@@ -24,7 +24,7 @@ class At:
 
 @dataclass(frozen=True)
 class Printed:
-    """A printed column that holds no score, such as costs in the paper's unit: "Table VI", "cost_gb"."""
+    """A published column without scores, such as costs in the paper's unit: "Table VI", "cost_gb"."""
 
     table: str
     column: str
@@ -32,13 +32,12 @@ class Printed:
 
 @dataclass(frozen=True)
 class Target:
-    """A score to be reached.
+    """A score to reach.
 
-    percent: task -> the target that the paper names, in its metric's unit, for the paper's scale. With another encoder
-    it means nothing: elsewhere the target is, seed by seed, the best that one of the baselines scores after any round.
-    Where the local majority scores as much, at any scale, the target says nothing.
-    baselines: the first is the one by whose round a limit in bytes is scaled.
-    only_printed: no other target may stand in for the paper's, as any scale has one that all methods reach.
+    percent: task -> the paper's target, which counts at its scale; elsewhere the target is, for each seed, a baseline's
+    best score after any round. A target that the local majority reaches shows nothing.
+    baselines: a limit in bytes is scaled by a round of the first one.
+    only_printed: whether only the paper's own target counts.
     """
 
     percent: Mapping[str, float]
@@ -51,13 +50,12 @@ class Target:
 class Better:
     """Every row is better than every rival on every task and score, in the round that counts.
 
-    by: least gain that counts, in the metric's unit (or percent of the rival where `relative`); 0: any above 0; below
-    0: no more than so much worse.
-    most: the largest one that counts ("a little").
-    tasks, scores: () means all that both tables print. some: one case is enough ("sometimes").
-    measure: "score"; "loss", the training loss, lower is better; "rounds" until the target, fewer is better.
-    target: of "rounds"; without one, the best that a rival scores after any round.
-    over_failed: whether a rival counts that has learned nothing, as its failing is what is claimed.
+    by, most: the least and the largest gain ("a little"), in the metric's unit, or in percent of the rival if
+    `relative`; 0 is any gain, and a negative `by` the largest loss.
+    tasks, scores: () for all that both tables have. some: one comparison is enough ("sometimes").
+    measure: "score", training "loss" (lower is better), or "rounds" until the target (fewer are better).
+    target: for "rounds"; None for a rival's best score after any round.
+    over_failed: whether a rival counts that has learned nothing, because the claim is that it fails.
     """
 
     rows: tuple[At, ...]
@@ -75,11 +73,10 @@ class Better:
 
 @dataclass(frozen=True)
 class AverageBetter:
-    """A table's average is better by at least `by` points, at most `most`, than every rival's.
+    """A table's average is better than every rival's by at least `by` and at most `most` points.
 
-    Of several rows the mean is meant, table by table, and of several tables the mean of these.
-    A row's rivals are those of its own table, or all where none is of it.
-    over_failed: as in Better.
+    Several rows stand for their mean in each table, several tables for the mean of these. A row's rivals are those of
+    its own table, or all if it has none. over_failed: as in Better.
     """
 
     rows: tuple[At, ...]
@@ -89,15 +86,15 @@ class AverageBetter:
     over_failed: bool = False
 
     def choices(self) -> Iterator[Mapping[str, At]]:
-        """Every choice of one rival for each table (its benchmark's id): the best one of each is among them."""
+        """Every choice of one rival for each table (benchmark id), among them the best one of each."""
         tables = tuple(dict.fromkeys(row.benchmark for row in self.rows))
-        own = {name: tuple(at for at in self.than if at.benchmark == name) or self.than for name in tables}
-        return (dict(zip(tables, chosen, strict=True)) for chosen in product(*own.values()))
+        rivals = [tuple(at for at in self.than if at.benchmark == name) or self.than for name in tables]
+        return (dict(zip(tables, chosen, strict=True)) for chosen in product(*rivals))
 
 
 @dataclass(frozen=True)
 class Similar:
-    """A row scores as another does on every task and score, within so many points (percent of it where `relative`)."""
+    """A row is within some points of another on every task and score, or within some percent of it if `relative`."""
 
     row: At
     other: At
@@ -109,10 +106,10 @@ class Similar:
 
 @dataclass(frozen=True)
 class NotTold:
-    """A two-sided t test over seeds does not tell a row's scores from another's: its p is above a level.
+    """A two-sided t test over seeds does not distinguish two rows: its p is above a level.
 
-    A paper may assert that much, and it is no evidence that they are equal, so records show p and decide nothing.
-    printed: the table under which the paper's own p-values are published, at the row and the task as P_VALUE.
+    This is not evidence that they are equal, so records show p without a verdict.
+    printed: the table under which the paper's p-values are published, with the score P_VALUE.
     """
 
     row: At
@@ -125,10 +122,10 @@ class NotTold:
 
 @dataclass(frozen=True)
 class Reaches:
-    """Every row reaches the target on every task: within so many rounds, below so many uploaded bytes, or at all.
+    """Every row reaches the target on every task: within some rounds, below some uploaded bytes, or at all.
 
-    Bytes are the paper's at its scale; elsewhere the same share of a round of the target's first baseline, by `sizes`.
-    costs: where the paper prints the bytes until the target; sizes: where it prints those of a round.
+    With another encoder the limit in bytes is the same share of a round of the target's first baseline, by `sizes`.
+    costs, sizes: the published bytes until the target, and of a round.
     """
 
     rows: tuple[At, ...]
@@ -143,11 +140,11 @@ class Reaches:
 class Cheaper:
     """Every row sends `factor` times fewer bytes than every rival: in a round, or until it reaches a target (uploads).
 
-    most: the largest factor that counts ("not by a great factor").
-    whole_run: in all rounds, not in one. Bytes of rounds and runs are those of the paper's own encoder, whose shapes
-    give them at every scale, in the directions of the paper's convention.
-    places: decimals to which the paper rounds the ratio; None: it has to be reached exactly.
-    costs: where the paper prints those bytes.
+    most: the largest factor ("not by a great factor").
+    whole_run: in all rounds, not in one. Bytes of rounds and runs follow from the shapes of the paper's encoder at
+    every scale, in the directions of the paper's convention.
+    places: decimals to which the paper rounds the ratio; None for an exact bound.
+    costs: where the paper has those bytes.
     """
 
     rows: tuple[At, ...]
@@ -165,11 +162,10 @@ class Cheaper:
 class CostShare:
     """Every row costs from `least` to `most` percent of what every rival costs.
 
-    of: "bytes" of a round in the directions of the paper's convention, or "flops" of training on a text, both with the
-    paper's own encoder, by its shapes; "seconds" of a round's training, which records show and which decide nothing,
-    as they were timed beside other work.
-    places: decimals to which the paper rounds the share; None: it is taken exactly.
-    costs: where the paper prints the cost of which it is a share.
+    of: "bytes" of a round in the directions of the paper's convention, or "flops" of training on a text, both by the
+    shapes of the paper's encoder; or "seconds" of a round's training, which records show without a verdict.
+    places: decimals to which the paper rounds the share; None for an exact bound.
+    costs: where the paper has that cost.
     """
 
     rows: tuple[At, ...]
@@ -184,9 +180,9 @@ class CostShare:
 
 @dataclass(frozen=True)
 class Sends:
-    """So many rounds of every row send from `least` to `most` bytes, with the paper's own encoder, by its shapes.
+    """Some rounds of every row send from `least` to `most` bytes, by the shapes of the paper's encoder.
 
-    sizes: where the paper prints the bytes of a round.
+    sizes: where the paper has the bytes of a round.
     """
 
     rows: tuple[At, ...]
@@ -199,9 +195,9 @@ class Sends:
 
 @dataclass(frozen=True)
 class AtMost:
-    """A score of no row is above so many percent (or a plain number, by its metric's unit), in the round that counts.
+    """A score of no row is above some percent (or a number, by its metric's unit), in the round that counts.
 
-    beside: a score that is shown with it and decides nothing.
+    beside: a score that is shown too and has no part in the verdict.
     """
 
     rows: tuple[At, ...]
@@ -213,7 +209,7 @@ class AtMost:
 
 @dataclass(frozen=True)
 class Same:
-    """Two rows are the same run on every task: all scores and losses of every round, and all bytes."""
+    """Two rows are the same run on every task: the scores and losses of every round, and all bytes."""
 
     row: At
     other: At
@@ -224,7 +220,7 @@ Relation: TypeAlias = Better | AverageBetter | Similar | NotTold | Reaches | Che
 
 
 def rows_named(relation: Relation) -> Iterator[At]:
-    """Every row that a relation names, with its target's baselines."""
+    """Every row that a relation names, including its target's baselines."""
     for entry in (getattr(relation, each.name) for each in fields(relation)):
         for value in entry if isinstance(entry, tuple) else (entry,):
             if isinstance(value, At):
@@ -235,19 +231,19 @@ def rows_named(relation: Relation) -> Iterator[At]:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of a paper, or a part of one, and what it asserts: all of its relations.
+    """A sentence of a paper, or a part of one, and the relations that it asserts.
 
-    is_source: published values were derived from its own words. They prove nothing of it and are left out in print.
-    otherwise: other readings of its words, by name: judged and shown beside it, and deciding nothing.
+    is_source: whether published values were derived from the sentence; they cannot confirm it and are left out.
+    otherwise: other readings by name, which are judged and shown too but do not decide the verdict.
     caveats: scale -> what a reader of the verdict has to know there.
-    headline: whether the first page tells its verdict, once there is one.
+    headline: whether the first page shows its verdict.
     """
 
     id: str  # "1a": its number, and a letter where one sentence asserts several things
     quotation: str  # literal, short
     place: str  # "section IV-C"
     relations: tuple[Relation, ...]
-    reading: str = field(kw_only=True, default="")  # how its words became numbers
+    reading: str = field(kw_only=True, default="")  # how its words are read as numbers
     is_source: bool = field(kw_only=True, default=False)
     otherwise: Mapping[str, tuple[Relation, ...]] = field(kw_only=True, default_factory=dict)
     caveats: Mapping[str, str] = field(kw_only=True, default_factory=dict)
@@ -255,23 +251,25 @@ class Claim:
 
     @property
     def every_relation(self) -> tuple[Relation, ...]:
-        """Those that it asserts, and those of other readings."""
+        """The relations of all readings."""
         return (*self.relations, *(relation for other in self.otherwise.values() for relation in other))
 
     @property
     def number(self) -> int:
         """The number of the sentence."""
-        found = re.match(r"\d+", self.id)
-        if found is None:
-            raise ValueError(f"claim {self.id!r}: expected an id that begins with a number")
-        return int(found[0])
+        return int(self.id.rstrip(ascii_lowercase))
 
     @property
     def benchmarks(self) -> frozenset[str]:
-        """The ids of the benchmarks that it speaks of, which may be another paper's."""
+        """The ids of its benchmarks, which may be another paper's."""
         return frozenset(at.benchmark for relation in self.every_relation for at in rows_named(relation))
 
 
 def rising(rows: tuple[At, ...], tasks: tuple[str, ...] = (), scores: tuple[str, ...] = ()) -> tuple[Better, ...]:
     """Each row is better than the one before it."""
     return tuple(Better((high,), (low,), tasks=tasks, scores=scores) for low, high in pairwise(rows))
+
+
+def hides_texts(attacks: Iterable[At]) -> AtMost:
+    """No attack recovers more than 1 % of texts whole."""
+    return AtMost(tuple(attacks), "test/text_recovery", percent=1.0, beside="test/token_recovery")

@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.costs import ClosedForm, Costing
 from benchmarks.overrides import ByScale, ByTask, LayerUnit, expanded, options_in, read_assignment, with_changes
 from benchmarks.publication import LEARNING, PLAIN_SCORES, SCALES, Deviation, Elsewhere, Paper, View, Yardstick
-from benchmarks.run_config import JSON, RunConfig
+from benchmarks.run_config import JSON, RunConfig, TrainConfig
 from benchmarks.sweeps.tuning import Grid, Search
 
 
@@ -331,3 +331,32 @@ def with_settings(benchmark: Benchmark, assignments: Sequence[str]) -> Benchmark
 
     scales = tuple(replace(scale, changes=(*scale.changes, f"changed: {label(scale)}")) for scale in benchmark.scales)
     return replace(benchmark, overrides=(*benchmark.overrides, *changes), scales=scales)
+
+
+def run_of(row: Row, column: Column, scale: Scale, seed: int, training: TrainConfig) -> RunConfig:
+    """A run before its row's changes, in which one client trains on all examples."""
+    return RunConfig(
+        scale=scale.id,
+        task=column.task,
+        task_version=1,
+        source=scale.source,
+        backbone=row.backbone or scale.backbone,
+        clients=1,
+        partition={"scheme": "equal"},
+        algorithm=row.algorithm,
+        options={},
+        training=training,
+        seed=seed,
+        test_share=0.0,
+    )
+
+
+def another(table: Benchmark, name: str, place: str, title: str, **fields: Any) -> Benchmark:
+    """Another table of the same paper, with these fields; its published numbers are in published/<name>.csv."""
+    file = table.published_csv.with_name(f"{name}.csv")
+    return replace(table, id=f"{table.paper.id}-{name}", place=place, title=title, published_csv=file, **fields)
+
+
+def with_lite(scales: Iterable[Scale], ids: Iterable[str] = SCALES, **fields: Any) -> tuple[Scale, ...]:
+    """The scales of these ids, where the lite one has other fields."""
+    return tuple(replace(scale, **fields) if scale.id == "lite" else scale for scale in scales if scale.id in ids)

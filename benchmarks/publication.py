@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -53,6 +54,20 @@ class Deviation:
     id: str
     text: str
     scales: tuple[str, ...] = SCALES
+
+
+def deviations(text: str) -> tuple[Deviation, ...]:
+    """Deviations that are written as a list.
+
+    Args:
+        text: an entry is "- id: its text" at every scale, or "- id (lite, paper): its text" at some; a text may have
+            several lines.
+    """
+    entries = re.findall(r"^- ([\w-]+)(?: \(([\w, ]+)\))?: (.*?)(?=^- |\Z)", text, re.M | re.S)
+    return tuple(
+        Deviation(name, " ".join(words.split()), tuple(scales.split(", ")) if scales else SCALES)
+        for name, scales, words in entries
+    )
 
 
 @dataclass(frozen=True)

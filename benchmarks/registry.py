@@ -1,15 +1,16 @@
-"""Every benchmark: a module of a paper's folder that defines BENCHMARK. Adding a table is adding a file."""
+"""Every benchmark: those that modules of a paper's folder define as BENCHMARK or BENCHMARKS, and a user's own."""
 
 from __future__ import annotations
 
-import ast
 import difflib
 import importlib
 import importlib.util
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import TypeVar
 
 from benchmarks.claims import Claim
@@ -19,26 +20,28 @@ from benchmarks.experiment import Benchmark, Column, Row, Scale
 
 T = TypeVar("T")
 _ROOT = Path(__file__).parent
+_DEFINITION = re.compile(r"^BENCHMARKS?\b[^=\n]*=", re.M)
 _INCLUDED: dict[str, Benchmark] = {}  # a user's own, by id
 _FILES: dict[str, Path] = {}  # in which they stand
 
 
 def benchmark_ids() -> list[str]:
-    """All ids, "<paper>-<module>", of the modules that define BENCHMARK, none imported; and what was included."""
-    own = (f"{module.parent.name}-{module.stem}" for module in _ROOT.glob("*/*.py") if _defines(module, "BENCHMARK"))
-    return sorted({*own, *_INCLUDED})
+    """The ids of all benchmarks, sorted."""
+    folders = sorted({module.parent for module in _ROOT.glob("*/*.py") if _defines(module)})
+    return sorted({*_INCLUDED, *(found for folder in folders for found in _of_paper(folder))})
 
 
 def include(folder: Path) -> None:
-    """Make the tables of a user's folder known, each by the id of its BENCHMARK, whatever its file is called.
+    """Add the benchmarks that modules of a user's folder define.
 
-    UserError where the folder holds none, where a module cannot be imported, and where an id is taken.
+    Raises:
+        UserError: the folder has no such module, a module cannot be imported, or an id is taken.
     """
-    modules = [module for module in sorted(folder.glob("*.py")) if _defines(module, "BENCHMARK")]
+    modules = [module for module in sorted(folder.glob("*.py")) if _defines(module)]
     if not modules:
         raise UserError(f"--include {folder}: expected a folder of modules that define BENCHMARK, found none there")
     if str(folder.resolve()) not in sys.path:
-        sys.path.append(str(folder.resolve()))  # for modules that import others beside them
+        sys.path.append(str(folder.resolve()))  # so that the modules can import each other
     for module in modules:
         spec = importlib.util.spec_from_file_location(f"included_{module.stem}", module)
         assert spec is not None
@@ -48,40 +51,47 @@ def include(folder: Path) -> None:
             spec.loader.exec_module(loaded)
         except Exception as error:
             raise UserError(f"{module}: cannot be imported ({type(error).__name__}: {error}); mend it") from error
-        found = loaded.BENCHMARK
-        if not isinstance(found, Benchmark):
-            raise UserError(f"{module}: expected BENCHMARK to be a Benchmark, found {type(found).__name__}")
-        if found.id in benchmark_ids() and _FILES.get(found.id) != module.resolve():
-            raise UserError(f"{module}: the id {found.id} is taken; give its BENCHMARK another one")
-        _INCLUDED[found.id], _FILES[found.id] = found, module.resolve()
+        for found in _defined(loaded, module):
+            if found.id in benchmark_ids() and _FILES.get(found.id) != module.resolve():
+                raise UserError(f"{module}: the id {found.id} is taken; give its BENCHMARK another one")
+            _INCLUDED[found.id], _FILES[found.id] = found, module.resolve()
 
 
 def benchmark(benchmark_id: str) -> Benchmark:
-    """The benchmark of that id; UserError where there is none."""
+    """The benchmark of that id; UserError if there is none."""
     if benchmark_id in _INCLUDED:
         return _INCLUDED[benchmark_id]
-    paper, _, name = benchmark_id.partition("-")
-    module = _ROOT / paper / f"{name}.py"
-    if not (module.is_file() and _defines(module, "BENCHMARK")):
+    found = _of_paper(_ROOT / benchmark_id.partition("-")[0])
+    if benchmark_id not in found:
         raise UserError(_unknown("benchmark", benchmark_id, benchmark_ids()))
-    found: Benchmark = importlib.import_module(f"benchmarks.{paper}.{name}").BENCHMARK
-    if found.id != benchmark_id:
-        raise UserError(f"{paper}/{name}.py: expected a benchmark with the id {benchmark_id}, found {found.id}")
-    return found
+    return found[benchmark_id]
 
 
-def _defines(module: Path, name: str) -> bool:
-    """Whether a module assigns to that name at its top level."""
-    text = module.read_text(encoding="utf-8")
-    if f"\n{name}" not in f"\n{text}":  # most have no such line, and parsing takes its time
-        return False
-    assigned = [
-        target
-        for node in ast.parse(text).body
-        if isinstance(node, ast.Assign | ast.AnnAssign)
-        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-    ]
-    return any(isinstance(target, ast.Name) and target.id == name for target in assigned)
+def _of_paper(folder: Path) -> dict[str, Benchmark]:
+    """The benchmarks of a paper's folder, by id; UserError if an id does not begin with the folder's name."""
+    benchmarks: dict[str, Benchmark] = {}
+    for module in sorted(folder.glob("*.py")):
+        if _defines(module):
+            for found in _defined(importlib.import_module(f"benchmarks.{folder.name}.{module.stem}"), module):
+                if not found.id.startswith(f"{folder.name}-"):
+                    raise UserError(f"{module}: expected an id that begins with {folder.name}-, found {found.id}")
+                benchmarks[found.id] = found
+    return benchmarks
+
+
+def _defines(module: Path) -> bool:
+    """Whether a module may define benchmarks, by its text."""
+    return _DEFINITION.search(module.read_text(encoding="utf-8")) is not None
+
+
+def _defined(module: ModuleType, file: Path) -> tuple[Benchmark, ...]:
+    """The benchmarks that a module defines, one as BENCHMARK or several as BENCHMARKS; UserError if one is not one."""
+    one = (module.BENCHMARK,) if hasattr(module, "BENCHMARK") else ()
+    benchmarks = (*one, *getattr(module, "BENCHMARKS", ()))
+    for found in benchmarks:
+        if not isinstance(found, Benchmark):
+            raise UserError(f"{file}: expected BENCHMARK to be a Benchmark, found {type(found).__name__}")
+    return benchmarks
 
 
 def folder_of(paper_id: str) -> Path:

@@ -11,25 +11,23 @@ _table3 = partial(At, "fedbfpt-table3")
 _skew = partial(At, "fedbfpt-table6")
 _pretraining = partial(At, "fedbfpt-pretraining")  # the cells whose costs Tables 2, 4 and 5 print, and every row
 
-_COMPARABLE = 2.0  # points
-_A_LITTLE = 2.0
-_CRUCIAL = 1.0
-_NOT_MUCH = 1.0
+_COMPARABLE, _A_LITTLE, _CRUCIAL, _NOT_MUCH = 2.0, 2.0, 1.0, 1.0  # points
 _SIGNIFICANT = 110.0  # percent: a tenth more
 _OURS, _FL, _CENTRAL, _BERT = map(_table3, ("fedbfpt", "bert-fl", "bert-c", "bert"))
+_PRETRAINED = ("bert-c", "bert-fl", "fedbfpt")
 _LIGHT = ("distilbert", "tinybert-6", "tinybert-4")
 _SAMPLING = ("fedbfpt-no-m", "fedbfpt-no-s")
-_PARTS = ("fedbfpt-no-pl", *_SAMPLING)  # in all three domains
-_SUCCESSIVE = "fedbfpt-no-sp"  # printed for computer science alone
-_DEEPEST = "fedbfpt-deepest"  # printed nowhere
+_PARTS = ("fedbfpt-no-pl", *_SAMPLING)  # published in all three domains
+_SUCCESSIVE = "fedbfpt-no-sp"  # published only for computer science
+_DEEPEST = "fedbfpt-deepest"  # not published
 _BIOLOGY, _SCIENCE, _MEDICINE = "fedbfpt-appendix1", "fedbfpt-table4", "fedbfpt-appendix2"  # the ablations
 _ABLATIONS = (_SCIENCE, _BIOLOGY, _MEDICINE)
 _DEPTHS = ("fedbfpt-table5", "fedbfpt-appendix3", "fedbfpt-appendix4")
 _CORPUS = ("corpus-computer-science",)  # that of Tables 4 and 5: a share of a cost is the same in each domain
 _COLUMNS = {"flops": "computation_seconds", "bytes": "communication_mb"}
 _BY_SHAPES = (
-    "In print the seconds and megabytes of Tables 2, 4 and 5; ours FLOPs and bytes of a client's training with "
-    "the paper's encoder, texts at full length."
+    "Published are seconds and megabytes (Tables 2, 4 and 5), ours FLOPs and bytes of a client's training with the "
+    "paper's encoder, texts at full length."
 )
 
 
@@ -54,8 +52,13 @@ def _order(tables: tuple[str, ...], *rows: str) -> tuple[Relation, ...]:
     return tuple(step for table in tables for step in rising(tuple(At(table, row) for row in rows)))
 
 
+def _same_perplexity(row: str, other: str) -> tuple[Similar, ...]:
+    """Perplexity within 2 percent of another row's."""
+    return (Similar(_pretraining(row), _pretraining(other), within=2.0, relative=True),)
+
+
 def _perplexity(row: str, *rivals: str) -> tuple[Better, ...]:
-    """Lower perplexity of held-out passages, in all three domains; the paper measures none."""
+    """Lower perplexity of held-out passages in all three domains, which the paper does not measure."""
     return (Better((_pretraining(row),), tuple(map(_pretraining, rivals))),)
 
 
@@ -65,15 +68,13 @@ CLAIMS = (
         "FEDBFPT achieves performance levels comparable to traditional FL methods",
         "Abstract; sections 1, 5.2 and 6",
         (Similar(_OURS, _FL, within=_COMPARABLE),),
-        reading=f"comparable is within {_COMPARABLE:g} points of BERT-FL, above or below, on every task; no margin is "
-        "stated. In print BERT without further pre-training is within 1.1 points of BERT-FL, too.",
+        reading=f"comparable is within {_COMPARABLE:g} points of BERT-FL on every task; the paper states no margin. "
+        "Its BERT without further pre-training is within 1.1 points of BERT-FL, too.",
         otherwise={
             "within 1 point": (Similar(_OURS, _FL, within=1.0),),
             "within 2 % of BERT-FL's score": (Similar(_OURS, _FL, within=2.0, relative=True),),
             "no more than 1 point below": (Better((_OURS,), (_FL,), by=-1.0),),
-            "perplexity within 2 % of BERT-FL's": (
-                Similar(_pretraining("fedbfpt"), _pretraining("bert-fl"), within=2.0, relative=True),
-            ),
+            "perplexity within 2 % of BERT-FL's": _same_perplexity("fedbfpt", "bert-fl"),
         },
         headline=True,
     ),
@@ -82,12 +83,10 @@ CLAIMS = (
         "even approaching the performance of centralized training models",
         "Abstract; section 1",
         (Better((_OURS,), (_CENTRAL,), by=-_COMPARABLE),),
-        reading=f"no more than {_COMPARABLE:g} points below BERT-C on every task; no number is stated.",
+        reading=f"no more than {_COMPARABLE:g} points below BERT-C on every task; the paper states no number.",
         otherwise={
             "no more than 1 point below": (Better((_OURS,), (_CENTRAL,), by=-1.0),),
-            "perplexity within 2 % of BERT-C's": (
-                Similar(_pretraining("fedbfpt"), _pretraining("bert-c"), within=2.0, relative=True),
-            ),
+            "perplexity within 2 % of BERT-C's": _same_perplexity("fedbfpt", "bert-c"),
         },
     ),
     Claim(
@@ -95,7 +94,7 @@ CLAIMS = (
         "Can such a method achieve the accuracy of traditional FL or even centralized training?",
         "section 1, answered “Yes.”",
         (Better((_OURS,), (_FL, _CENTRAL)),),
-        reading="to achieve it is to be above BERT-FL and BERT-C on every task; no two printed scores are equal.",
+        reading="above BERT-FL and BERT-C on every task; no two published scores are equal.",
         otherwise={"BERT-FL alone": (Better((_OURS,), (_FL,)),), "perplexity": _perplexity("fedbfpt", "bert-fl")},
     ),
     Claim(
@@ -103,15 +102,15 @@ CLAIMS = (
         "all pass the t-test, showing that the two methods are comparable",
         "footnote 3",
         (NotTold(_OURS, _FL, above=0.05, printed="Text"),),
-        reading="passing is p > 0.05, as the printed p-values do. It shows no equality: two methods that differ pass, "
-        "too, with few enough seeds. So in our records p is shown and not judged; what could show it is 1a.",
+        reading="passing is p > 0.05, as the published p-values are. With few seeds different methods pass too, so our "
+        "records show p without a verdict; 1a could show that the methods are comparable.",
     ),
     Claim(
         "2a",
         "only using 46.70% of the computational cost",
         "section 5.2; Abstract; section 1",
         (_cost("fedbfpt", "bert-fl", of="flops", most=46.7, places=2),),
-        reading=f"46.70 % of BERT-FL's or less, rounded to two decimals. {_BY_SHAPES}",
+        reading=f"at most 46.70 % of BERT-FL's, rounded to two decimals. {_BY_SHAPES}",
         otherwise={
             "46.70 %, no less": (_cost("fedbfpt", "bert-fl", of="flops", least=46.7, most=46.7, places=2),),
             "time, as the paper measures": (_cost("fedbfpt", "bert-fl", of="seconds", most=46.7, places=2),),
@@ -133,7 +132,7 @@ CLAIMS = (
             _cost("fedbfpt", "bert-fl", of=of, least=100 - percent, most=100 - percent, places=2)
             for of, percent in (("flops", 46.7), ("bytes", 7.04))
         ),
-        reading="as it is written: reduced by these shares, to 53.30 % and 92.96 %. Sections 1 and 5.2 say to these.",
+        reading="literally: reduced by these shares, to 53.30 % and 92.96 %. Sections 1 and 5.2 say to these shares.",
     ),
     Claim(
         "3a",
@@ -141,14 +140,14 @@ CLAIMS = (
         "section 5.2",
         (Better((_OURS,), tuple(map(_table3, _LIGHT))),),
         reading="above DistilBERT, TinyBERT-6 and TinyBERT-4 on every task.",
-        caveats={"lite": "no checkpoint of the three is at hand"},
+        caveats={"lite": "their checkpoints are not available"},
     ),
     Claim(
         "3b",
         "and requires fewer resources",
         "section 5.2",
         _costs("fedbfpt", *_LIGHT, most=100.0),
-        reading=f"no more computation, and no more communication, than each of the three. {_BY_SHAPES}",
+        reading=f"no more computation and communication than each of the three. {_BY_SHAPES}",
         otherwise={
             "computation alone": (_cost("fedbfpt", *_LIGHT, of="flops", most=100.0),),
             "communication alone": (_cost("fedbfpt", *_LIGHT, of="bytes", most=100.0),),
@@ -172,9 +171,7 @@ CLAIMS = (
             "BERT-FL alone": (Better((_FL,), (_BERT,)),),
             "FEDBFPT alone": (Better((_OURS,), (_BERT,)),),
             "somewhere (“can yield”)": (Better((_CENTRAL, _FL, _OURS), (_BERT,), some=True),),
-            "perplexity": (
-                Better(tuple(map(_pretraining, ("bert-c", "bert-fl", "fedbfpt"))), (_pretraining("before"),)),
-            ),
+            "perplexity": (Better(tuple(map(_pretraining, _PRETRAINED)), (_pretraining("before"),)),),
         },
     ),
     Claim(
@@ -182,8 +179,8 @@ CLAIMS = (
         "All these contribute to the decent model performance of FEDBFPT with limited resources",
         "section 5.2",
         (*_above(_ABLATIONS, *_PARTS), *_above((_SCIENCE,), _SUCCESSIVE)),
-        reading=r"FEDBFPT above itself without each part: \PL, \M and \S in each domain, \SP in computer science, "
-        "where alone it is printed.",
+        reading=r"FEDBFPT above itself without \PL, \M and \S in each domain, and \SP in computer science, the only "
+        "domain in which it is published.",
         otherwise={
             r"with \SP in each domain": _above(_ABLATIONS, *_PARTS, _SUCCESSIVE),
             "perplexity": _perplexity("fedbfpt", *_PARTS, _SUCCESSIVE),
@@ -194,15 +191,15 @@ CLAIMS = (
         "efficiently complete further pre-training with a minimal amount of resources",
         "section 5.3",
         _costs("fedbfpt", "fedbfpt-all", *_PARTS, _SUCCESSIVE, table="Table 4", most=100.0),
-        reading=f"no row of Table 4 costs less; four cost the same in print. {_BY_SHAPES}",
+        reading=f"no row of Table 4 costs less; four published costs are equal. {_BY_SHAPES}",
     ),
     Claim(
         "5c",
         "sampling and mapping deeper T-layers on each iteration are crucial for achieving good performance",
         "section 5.3",
         _above(_ABLATIONS, *_SAMPLING, by=_CRUCIAL),
-        reading=rf"crucial is {_CRUCIAL:g} point or more above \M, which maps no deeper layer, and \S, which does not "
-        "draw anew in each iteration, in each domain; no number is stated.",
+        reading=rf"crucial is at least {_CRUCIAL:g} point above \M, which maps no deeper layer, and \S, which does not "
+        "draw in each iteration, in each domain; the paper states no number.",
         otherwise={
             "Table 4 alone": _above((_SCIENCE,), *_SAMPLING, by=_CRUCIAL),
             r"\S is the worst of all": tuple(
@@ -219,10 +216,9 @@ CLAIMS = (
         "5d",
         "achieves the least computational and communication cost",
         "appendix, section 1.2",
-        tuple(
-            share
-            for table in ("Appendix Table 1", "Appendix Table 2")
-            for share in _costs("fedbfpt", "fedbfpt-all", *_PARTS, table=table, most=100.0)
+        (
+            *_costs("fedbfpt", "fedbfpt-all", *_PARTS, table="Appendix Table 1", most=100.0),
+            *_costs("fedbfpt", "fedbfpt-all", *_PARTS, table="Appendix Table 2", most=100.0),
         ),
         reading=f"no row of these tables costs less. {_BY_SHAPES}",
     ),
@@ -231,14 +227,14 @@ CLAIMS = (
         "as well as the highest accuracy",
         "appendix, section 1.2",
         _above((_BIOLOGY, _MEDICINE), "fedbfpt-all", *_PARTS),
-        reading="above every other row that tables 1 and 2 of the appendix print; in biology it is F1.",
+        reading="above every other published row of tables 1 and 2 of the appendix; in biology by F1.",
     ),
     Claim(
         "5f",
         "These results are consistent with what we have presented in Section 5.3",
         "appendix, section 1.2",
         _order((_BIOLOGY, _MEDICINE), "fedbfpt-no-s", "fedbfpt-no-m", "fedbfpt-all", "fedbfpt-no-pl", "fedbfpt"),
-        reading=r"consistent is in the order of Table 4: \S, \M, ALL, \PL, FEDBFPT, from the lowest to the highest.",
+        reading=r"consistent is Table 4's order from the lowest to the highest: \S, \M, ALL, \PL, FEDBFPT.",
         otherwise={"FEDBFPT is the best": _above((_BIOLOGY, _MEDICINE), "fedbfpt-all", *_PARTS)},
     ),
     Claim(
@@ -256,16 +252,13 @@ CLAIMS = (
         "but increase the client’s computational and communication cost significantly",
         "footnote 1",
         _costs("fedbfpt-all", "fedbfpt", table="Table 4", least=_SIGNIFICANT),
-        reading=f"FEDBFPT-ALL costs a tenth more than FEDBFPT, or more. {_BY_SHAPES}",
+        reading=f"FEDBFPT-ALL costs at least a tenth more than FEDBFPT. {_BY_SHAPES}",
     ),
     Claim(
         "6a",
         "the value of 6 we chose effectively balances the trade-off between overhead and performance",
         "section 5.4; appendix, section 1.3",
-        (
-            *_above(_DEPTHS, "fedbfpt-4", "fedbfpt-8"),
-            *_costs("fedbfpt", "fedbfpt-8", table="Table 5", most=100.0),
-        ),
+        (*_above(_DEPTHS, "fedbfpt-4", "fedbfpt-8"), *_costs("fedbfpt", "fedbfpt-8", table="Table 5", most=100.0)),
         reading=f"local models of 6 layers score above those of 4 and 8 and cost no more than those of 8. {_BY_SHAPES}",
         otherwise={
             "no more than 1 point below depth 8, above depth 4": (
@@ -297,7 +290,7 @@ CLAIMS = (
         "as well as the final performance of the global model",
         "section 3.1, of a smaller m_k^L",
         _order(_DEPTHS, "fedbfpt-4", "fedbfpt", "fedbfpt-8"),
-        reading="the smaller the local depth, the lower the score: 4 below 6 below 8, in each domain; not so 6a.",
+        reading="a smaller local depth scores lower: 4 below 6 below 8 in each domain; 6a contradicts it.",
     ),
     Claim(
         "6e",
@@ -314,14 +307,11 @@ CLAIMS = (
         "the uneven distribution may result in some loss of model performance, our method still performs well",
         "section 5.4",
         (Better((_skew("fedbfpt-skewed"),), (_skew("fedbfpt"),), by=-_A_LITTLE),),
-        reading=f"skewed sizes cost no more than {_A_LITTLE:g} points on any task. Whether the sum of the parts is "
-        "unchanged is in the audit.",
+        reading=f"skewed sizes cost at most {_A_LITTLE:g} points on any task. The audit checks the sum of the parts.",
         otherwise={
             "no more than 1 point": (Better((_skew("fedbfpt-skewed"),), (_skew("fedbfpt"),), by=-1.0),),
             "some loss, and a little": (Better((_skew("fedbfpt"),), (_skew("fedbfpt-skewed"),), most=_A_LITTLE),),
-            "perplexity within 2 %": (
-                Similar(_pretraining("fedbfpt-skewed"), _pretraining("fedbfpt"), within=2.0, relative=True),
-            ),
+            "perplexity within 2 %": _same_perplexity("fedbfpt-skewed", "fedbfpt"),
         },
     ),
     Claim(
@@ -329,16 +319,14 @@ CLAIMS = (
         "focusing more on the shallow layers during the further pre-training phase",
         "section 5.4, where it “is effective”; Abstract: they “are crucial in the pre-training stage”",
         _above((_SCIENCE,), _SUCCESSIVE),
-        reading=r"more rounds for shallower layers (FEDBFPT) against a round for each (\SP). Nothing printed compares "
-        "a deeper layer alone with a shallow one; a row of ours does.",
+        reading=r"more rounds for shallower layers (FEDBFPT) against one round for each (\SP). The paper compares no "
+        "deep layer alone with a shallow one; a row of ours does.",
         otherwise={
             "in each domain": _above(_ABLATIONS, _SUCCESSIVE),
-            r"the shallowest alone (\PL) above a round for each": tuple(
-                Better((At(table, "fedbfpt-no-pl"),), (At(table, _SUCCESSIVE),)) for table in _ABLATIONS
-            ),
+            r"the shallowest alone (\PL) above a round for each": _order(_ABLATIONS, _SUCCESSIVE, "fedbfpt-no-pl"),
             "perplexity": _perplexity("fedbfpt", _SUCCESSIVE),
-            r"the shallowest alone (\PL) above the local model's deepest": tuple(
-                Better((At(table, "fedbfpt-no-pl"),), (At(table, _DEEPEST),)) for table in _ABLATIONS
+            r"the shallowest alone (\PL) above the local model's deepest": _order(
+                _ABLATIONS, _DEEPEST, "fedbfpt-no-pl"
             ),
             "the same by perplexity": _perplexity("fedbfpt-no-pl", _DEEPEST),
         },

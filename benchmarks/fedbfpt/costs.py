@@ -1,4 +1,4 @@
-"""FedBFPT's formula of a client's computation (section 4.1), and how its tables show what a client costs."""
+"""FedBFPT's formula of a client's computation (section 4.1), and how its tables show a client's costs."""
 
 from __future__ import annotations
 
@@ -11,27 +11,17 @@ def _work(costs: ClientCosts, backward: float) -> float:
     return (costs.forward + backward) * costs.length**2 * costs.width**2
 
 
-def as_the_paper_counts(costs: ClientCosts) -> float:
-    """(mf + mb)·S²·H², mb the layers whose weights are trained: m^L + 1 for FEDBFPT, 2·12 for BERT-FL."""
-    return _work(costs, costs.trained)
-
-
-def as_gradients_run(costs: ClientCosts) -> float:
-    """The same with mb the layers that gradients go through: all from the trained one upwards."""
-    return _work(costs, costs.backward)
-
-
 COSTING = Costing(
     baseline="bert-fl",
     forms={
         "mb trained": WorkForm(
-            "(mf + mb)·S²·H² of section 4.1, mf layers that run, mb those whose weights are trained (1 for FEDBFPT); "
-            "the output layer is left out",
-            as_the_paper_counts,
+            "(mf + mb)·S²·H² of section 4.1 without the output layer: mf layers run, the weights of mb are trained "
+            "(1 for FEDBFPT)",
+            lambda costs: _work(costs, costs.trained),
         ),
         "mb crossed": WorkForm(
-            "the same with what runs: a gradient goes through the trained layer and all above it, mean over rounds",
-            as_gradients_run,
+            "the same with mb the layers that gradients go through: the trained one and all above it, mean over rounds",
+            lambda costs: _work(costs, costs.backward),
         ),
     },
     timed=Path(__file__).parents[1] / "performance" / "measured" / "epyc" / "fedbfpt.json",

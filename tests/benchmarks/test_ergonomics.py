@@ -23,9 +23,9 @@ from benchmarks.tasks import task
 ROOT = Path(__file__).resolve().parents[2]
 OWN = """from dataclasses import replace
 
-from benchmarks.fedsplitbert import table1
+from benchmarks.fedsplitbert import tables
 
-BENCHMARK = replace(table1.BENCHMARK, id="{id}", place="Mine", columns=table1.BENCHMARK.columns[:1])
+BENCHMARK = replace(tables.TABLE1, id="{id}", place="Mine", columns=tables.TABLE1.columns[:1])
 """
 
 

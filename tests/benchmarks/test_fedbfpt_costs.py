@@ -1,8 +1,7 @@
-"""FedBFPT's costs by shapes: saved and raw sizes, layers at work, FLOPs by hand, what a client holds."""
+"""FedBFPT's costs by shapes: sizes saved and sent, FLOPs by hand, the paper's formula, what a client holds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 
 import pytest
@@ -13,14 +12,16 @@ from hypothesis import strategies as st
 from benchmarks.costs import ClientCosts
 from benchmarks.dry_run.client_costs import FlopMeter, batch_of_one, kept_bytes
 from benchmarks.dry_run.rounds import wire_plan
-from benchmarks.dry_run.saved_size import library_name, saved_bytes
+from benchmarks.dry_run.saved_size import saved_bytes
 from benchmarks.dry_run.shapes import derive_client
-from benchmarks.encoders.backbones import architecture
 from benchmarks.fedbfpt.costs import COSTING
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig
 from fedsim.models.encoder import encoder_from_config
+from fedsim.models.model import Model
 from fedsim.models.sequence import with_head
+from fedsim.objectives import MaskedLM, Vocabulary
+from fedsim.precision import Precision
 from reports.evidence.published import read_published
 
 TABLE2, PRETRAINING = benchmark("fedbfpt-table2"), benchmark("fedbfpt-pretraining")
@@ -46,28 +47,12 @@ def costs(row: str) -> ClientCosts:
 # ---- sizes on disk -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("row", "printed_mb", "within"),
-    [
-        ("bert-fl", 417.83, 0.005),
-        ("fedbfpt", 29.42, 0.005),
-        ("tinybert-6", 255.57, 0.005),
-        ("tinybert-4", 54.88, 0.005),
-        ("fedbfpt-all", 255.57, 0.005),
-        ("distilbert", 255.55, 0.02),
-    ],
-)
-def test_the_printed_megabytes_are_those_of_a_saved_file(row: str, printed_mb: float, within: float) -> None:
+@pytest.mark.slow
+def test_the_published_megabytes_are_those_of_a_saved_file() -> None:
     known = {entry.row: entry.value for entry in read_published(TABLE2.published_csv) if entry.column.endswith("_mb")}
-    assert known.get(row, printed_mb) == printed_mb
-    assert abs(costs(row).saved_bytes / MEBIBYTE - printed_mb) <= within
-
-
-@pytest.mark.parametrize(("row", "raw_mb"), [("bert-fl", "417.76"), ("fedbfpt", "29.41"), ("tinybert-4", "54.86")])
-def test_what_crosses_the_wire_is_smaller_than_the_file(row: str, raw_mb: str) -> None:
-    found = costs(row)
-    assert f"{found.up_bytes / MEBIBYTE:.2f}" == raw_mb
-    assert 0 < found.saved_bytes - found.up_bytes < 2**17  # names and alignment
+    known["fedbfpt-all"] = 255.57  # Table 4
+    for row in ("bert-fl", "fedbfpt", "tinybert-6", "tinybert-4", "fedbfpt-all", "distilbert"):
+        assert abs(costs(row).saved_bytes / MEBIBYTE - known[row]) <= (0.02 if row == "distilbert" else 0.005)
 
 
 def test_a_layer_and_the_output_layer_go_up_and_what_was_merged_comes_down() -> None:
@@ -75,26 +60,11 @@ def test_a_layer_and_the_output_layer_go_up_and_what_was_merged_comes_down() -> 
     layer = 4 * (H * H + H) + 2 * H * INNER + INNER + H + 2 * 2 * H
     output = H * H + H + 2 * H + V  # transform, norm, decoder bias; its weight is the frozen embeddings
     assert found.up_bytes == 4 * (layer + output)
+    assert 0 < found.saved_bytes - found.up_bytes < 2**17  # names and alignment
     assert found.setup_bytes == costs("bert-fl").setup_bytes == costs("bert-fl").up_bytes
     plan = wire_plan(cell_of("fedbfpt"))
     assert [sent.down_bytes for sent in plan.rounds] == [0, *[6 * found.up_bytes] * 4]
     assert found.down_bytes == pytest.approx(4 / 5 * found.up_bytes)
-
-
-@pytest.mark.parametrize(
-    ("backbone", "family"), [("bert-base-uncased", "bert"), ("distilbert-base-uncased", "distilbert")]
-)
-def test_names_are_the_librarys(backbone: str, family: str) -> None:
-    from transformers import AutoConfig, AutoModelForMaskedLM
-
-    config = {**architecture(backbone), "num_hidden_layers": 2}
-    with torch.device("meta"):
-        ours = with_head(encoder_from_config(config), V, 0, head="masked-lm")
-        values = dict(config)
-        theirs = AutoModelForMaskedLM.from_config(AutoConfig.for_model(values.pop("model_type"), **values))
-    mine = {library_name(name, family): tensor.shape for name, tensor in ours.named_parameters()}
-    assert mine == {name: tensor.shape for name, tensor in theirs.named_parameters()}
-    assert len(mine) < len(theirs.state_dict())  # the tied decoder, which must not be counted twice
 
 
 @given(shapes=st.lists(st.lists(st.integers(1, 9), max_size=3), min_size=1, max_size=5))
@@ -148,9 +118,6 @@ def test_the_papers_formula_and_what_runs(
     assert (of_print, of_run) == (pytest.approx(printed_form), pytest.approx(run_form))
 
 
-# ---- memory ------------------------------------------------------------------------------------------------------
-
-
 def test_what_a_client_holds() -> None:
     whole, own = costs("bert-fl"), costs("fedbfpt")
     assert whole.parameters_bytes == whole.gradients_bytes == whole.moments_bytes / 2 == whole.up_bytes
@@ -159,18 +126,8 @@ def test_what_a_client_holds() -> None:
     assert own.held_bytes == sum((own.parameters_bytes, own.gradients_bytes, own.moments_bytes, own.activations_bytes))
 
 
-def test_activations_of_a_layer_by_hand(tiny_activations: Callable[[tuple[int, ...]], int]) -> None:
-    """A frozen layer below all that is trained keeps nothing; one above keeps no inputs of its matrices."""
-    top, both, bottom = tiny_activations((1,)), tiny_activations((0, 1)), tiny_activations((0,))
-    assert top < bottom < both
-
-
-@pytest.fixture
-def tiny_activations() -> Callable[[tuple[int, ...]], int]:
-    from fedsim.models.model import Model
-    from fedsim.objectives import MaskedLM, Vocabulary
-    from fedsim.precision import Precision
-
+def test_activations_of_a_layer_by_hand() -> None:
+    """A frozen layer below the trained one keeps nothing; one above it keeps no inputs of its matrices."""
     config = {
         "model_type": "bert", "vocab_size": 90, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
         "intermediate_size": 64, "max_position_embeddings": 16,
@@ -179,11 +136,11 @@ def tiny_activations() -> Callable[[tuple[int, ...]], int]:
         network = with_head(encoder_from_config(config), 90, 0, head="masked-lm")
     model = Model(network, Precision(torch.device("meta"), "fp32"), MaskedLM(90, Vocabulary(90, mask_id=4)))
 
-    def kept(layers: tuple[int, ...]) -> int:
+    def kept(*layers: int) -> int:
         meter = FlopMeter()
         with meter:
             meter.values.asked = 2
             trained = frozenset().union(*(model.groups.layers[layer] for layer in layers))
             return kept_bytes(model, trained, batch_of_one(8, model.objective))
 
-    return kept
+    assert kept(1) < kept(0) < kept(0, 1)

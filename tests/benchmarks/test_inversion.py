@@ -1,8 +1,7 @@
-"""The study of what embeddings give away: its answers, its cells, and its demo through the runner."""
+"""The two studies of what embeddings give away: expected tokens, attacked runs, and demos through the runner."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,28 +11,35 @@ import pytest
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.encoders.backbones import build_tokenizer, locate
 from benchmarks.encoders.encoding import encode
+from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark, scale_of
 from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig
-from benchmarks.running.federation import build_clients, load_inputs
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
 from benchmarks.tasks import Examples, task
 from benchmarks.tasks.words import NOUNS
 from fedsim.data import IGNORED, Subset
 from reports.evidence.published import read_published
-from reports.evidence.records import request_for
-from reports.views import page
 
-STUDY, TABLE = benchmark("fedfreezebert-inversion"), benchmark("fedfreezebert-table3")
-Records = dict[str, RunResult]
+FEATURES, ACTIVATIONS = benchmark("fedfreezebert-inversion"), benchmark("fedbert-inversion")
+Results = dict[str, RunResult]
 
 
-def cells(scale: str) -> dict[str, RunConfig]:
-    return {row.id: cell for row, _, cell in STUDY.cells(scale_of(STUDY, scale), [0])}
+def runs(study: Benchmark, scale: str) -> dict[str, RunConfig]:
+    return {row.id: run for row, _, run in study.cells(scale_of(study, scale), [0])}
 
 
-# ---- answers ---------------------------------------------------------------------------------------------------
+def run_all(study: Benchmark, folder: Path) -> Results:
+    options = RunOptions(results_dir=folder, device="cpu")
+    return {name: run_cell(run, options, lambda _: None) for name, run in runs(study, "demo").items()}
+
+
+def recovered(results: Results, what: str) -> dict[str, float]:
+    return {name: result.score(f"test/{what}_recovery") or 0.0 for name, result in results.items()}
+
+
+# ---- expected tokens ---------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -60,94 +66,69 @@ def test_what_is_cut_off_is_not_asked_for(tokenizer: Any) -> None:
     assert (asked != IGNORED).sum() == 8
 
 
-def test_clients_have_the_same_examples_as_for_sentiment() -> None:
-    cell, settings = cells("demo")["last"], RunOptions()
-    for one in (cell, replace(cell, holdout="validation")):  # a validation part is drawn by class, not by token
-        other = replace(one, task="arsarcasm")
-        ours, report = build_clients(one, load_inputs(one, settings), settings)
-        theirs, expected = build_clients(other, load_inputs(other, settings), settings)
-        assert report == expected
-        for mine, its in zip(ours, theirs, strict=True):
-            assert mine.train.indices.tolist() == its.train.indices.tolist()
-            assert mine.evaluation["test"].indices.tolist() == its.evaluation["test"].indices.tolist()
-            assert mine.train.references.ndim == 2
+# ---- definitions -------------------------------------------------------------------------------------------------
 
 
-# ---- the definition --------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("study", [FEATURES, ACTIVATIONS], ids=lambda study: study.id)
+def test_no_row_is_published_and_attacks_send_nothing(study: Benchmark) -> None:
+    assert all(row.note and not row.printed for row in study.rows)
+    assert read_published(study.published_csv) == ()
+    assert set(study.columns[0].scores) == {f"test/{metric}" for metric in task(study.columns[0].task).metrics}
+    for scale in ("demo", "lite", "paper"):
+        found = runs(study, scale).values()
+        assert len({run.spec_id for run in found}) == len(study.rows)
+        inverters = [run for run in found if run.algorithm == "inversion"]
+        # Every inverter sees the same number of texts in all.
+        assert len({run.training.local_epochs * run.options["public_texts"] for run in inverters}) == 1
+        assert study is FEATURES or all(run.options["layer"] == 0 for run in inverters)
+        for run in found:
+            assert run.training.precision == "fp32"
+            plan = wire_plan(run)
+            assert (plan.up_bytes, plan.down_bytes, plan.setup_bytes) == (0, 0, 0)
 
 
-def test_no_row_claims_to_be_printed_and_each_says_what_it_is() -> None:
-    assert not any(row.printed for row in STUDY.rows)
-    assert all(row.note for row in STUDY.rows)
-    assert read_published(STUDY.published_csv) == ()
-    assert set(STUDY.columns[0].scores) == {f"test/{metric}" for metric in task("arsarcasm-texts").metrics}
-
-
-@pytest.mark.parametrize("scale", ["demo", "lite", "paper"])
-def test_the_attack_is_on_the_federation_of_table_3(scale: str) -> None:
-    victims = TABLE.cells(scale_of(TABLE, scale), [0])
-    attacked = {cell.head: cell for row, _, cell in victims if row.algorithm == "fedfreezebert_central"}
-    for cell in cells(scale).values():
-        assert len({one.spec_id for one in cells(scale).values()}) == len(STUDY.rows)
-        if cell.algorithm != "inversion":
-            continue
-        victim = attacked[cell.head]
-        for name in ("source", "backbone", "clients", "partition", "test_share", "codec"):
-            assert getattr(cell, name) == getattr(victim, name)
-        assert cell.training.max_length == victim.training.max_length
-
-
-@pytest.mark.parametrize("scale", ["demo", "lite", "paper"])
-def test_every_inverter_sees_as_many_texts_in_all(scale: str) -> None:
-    seen = {
-        cell.training.local_epochs * cell.options["public_texts"]
-        for cell in cells(scale).values()
-        if cell.algorithm == "inversion"
-    }
-    assert len(seen) == 1
-
-
-def test_nothing_is_foretold_to_be_sent() -> None:
-    for cell in cells("paper").values():
-        plan = wire_plan(cell)
-        assert (plan.up_bytes, plan.down_bytes, plan.setup_bytes) == (0, 0, 0)
-
-
-# ---- the demo --------------------------------------------------------------------------------------------------
+# ---- the demos ---------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory: pytest.TempPathFactory) -> Records:
-    settings = RunOptions(results_dir=tmp_path_factory.mktemp("results"), device="cpu")
-    return {name: run_cell(cell, settings, lambda _: None) for name, cell in cells("demo").items()}
+def features(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return run_all(FEATURES, tmp_path_factory.mktemp("features"))
 
 
-def test_the_demo_recovers_texts_that_no_majority_does(records: Records) -> None:
-    tokens = {name: record.score("test/token_recovery") or 0.0 for name, record in records.items()}
+@pytest.fixture(scope="module")
+def activations(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return run_all(ACTIVATIONS, tmp_path_factory.mktemp("activations"))
+
+
+@pytest.mark.slow
+def test_features_give_texts_away_that_no_majority_recovers(features: Results) -> None:
+    tokens, texts = recovered(features, "token"), recovered(features, "text")
     assert tokens["token-majority"] < tokens["last-few"] < tokens["last"] < tokens["last-four"]
     assert tokens["last-four-fp16"] == pytest.approx(tokens["last-four"], abs=0.01)
-    assert records["token-majority"].score("test/text_recovery") == 0
-    assert (records["last-four"].score("test/text_recovery") or 0.0) > 0.5
+    assert texts["token-majority"] == 0
+    assert texts["last-four"] > 0.5
 
 
-def test_records_hold_a_loss_an_error_and_no_bytes(records: Records) -> None:
-    for name, record in records.items():
-        (only,) = record.rounds
-        assert (only.up_bytes, only.down_bytes, record.setup_bytes) == (0, 0, 0)
-        assert (only.train_loss is None) == (name == "token-majority")
-        assert set(record.sampling_errors["test"]) == {"token_recovery", "text_recovery"}
-        assert all(error is not None for error in record.sampling_errors["test"].values())
+@pytest.mark.slow
+def test_activations_give_every_text_away(activations: Results) -> None:
+    tokens = recovered(activations, "token")
+    assert tokens["token-majority"] < 0.2
+    assert tokens["nearest"] == tokens["nearest-fp16"] == recovered(activations, "text")["nearest"] == 1.0
+    assert min(tokens["nearest-dropout"], tokens["inverter"], tokens["inverter-fp16"]) > 0.9
 
 
-def test_the_page_shows_every_row_and_says_who_attacks(records: Records) -> None:
-    shown = page(request_for(STUDY, scale_of(STUDY, "demo"), list(records.values())))
-    assert shown.run == shown.cells == len(STUDY.rows)
-    notes = " ".join(shown.notes)
-    assert "one cannot get back the original sentence" in notes
-    assert "lower bound" in notes
-    assert "A tenth of the public texts: 200 and 20." in notes
+@pytest.mark.slow
+def test_records_hold_errors_no_bytes_and_a_loss_of_what_is_trained(features: Results, activations: Results) -> None:
+    for result in (*features.values(), *activations.values()):
+        (only,) = result.rounds
+        assert (only.up_bytes, only.down_bytes, result.setup_bytes) == (0, 0, 0)
+        assert (only.train_loss is None) == (result.cell.algorithm != "inversion")
+        assert set(result.sampling_errors["test"]) == {"token_recovery", "text_recovery"}
+        assert all(error is not None for error in result.sampling_errors["test"].values())
 
 
-def test_a_second_worker_or_machine_gets_the_same_record(records: Records, tmp_path: Path) -> None:
-    again = run_cell(cells("demo")["last-four-fp16"], RunOptions(results_dir=tmp_path, device="cpu"), lambda _: None)
-    assert again.outcome == records["last-four-fp16"].outcome
+@pytest.mark.slow
+def test_a_repeated_run_gives_the_same_result(features: Results, activations: Results, tmp_path: Path) -> None:
+    options = RunOptions(results_dir=tmp_path, device="cpu")
+    for first in (features["last-four-fp16"], activations["nearest-dropout"]):
+        assert run_cell(first.cell, options, lambda _: None).outcome == first.outcome

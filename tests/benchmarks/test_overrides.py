@@ -14,7 +14,7 @@ import pytest
 from benchmarks.cli.main import main
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row, Scale, with_settings
-from benchmarks.fedsplitbert.setup import FEDAVG, FEDSPLITBERT, LAYERS_IN_PRINT
+from benchmarks.fedsplitbert.paper import FEDAVG, FEDSPLITBERT, LAYERS_IN_PRINT
 from benchmarks.overrides import ByScale, LayerUnit, field_value, options_in
 from benchmarks.registry import benchmark, benchmark_ids, with_backbone
 from benchmarks.results import read_results

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.cli.main import main
 from benchmarks.dry_run.rounds import wire_plan
-from benchmarks.fedsplitbert.setup import LABEL_SHARES_3
+from benchmarks.fedsplitbert.paper import LABEL_SHARES_3
 from benchmarks.results import RunResult, read_results
 from benchmarks.running.sharing import VALIDATION_SHARE
 from benchmarks.tasks import DataSource, task

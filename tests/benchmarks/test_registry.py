@@ -17,15 +17,15 @@ from benchmarks.errors import UserError
 ODD = '''"""A study: BENCHMARK = something is in the text alone."""
 from dataclasses import replace
 
-from benchmarks.fedsplitbert import table3
+from benchmarks.fedsplitbert import tables
 
-BENCHMARK{annotation} = replace(table3.BENCHMARK, id="{id}", place="A study")
+BENCHMARK{annotation} = replace(tables.TABLE3, id="{id}", place="A study")
 '''
 NONE = {
     "claims": "CLAIMS = ()\n",
-    "mentions": '"""\nBENCHMARK = 1\n"""\n# BENCHMARK = 2\nif True:\n    BENCHMARK = 3\n',
+    "mentions": "# BENCHMARK = 1\n",
     "similar": "BENCHMARKS = ()\nBENCHMARK_ID = 1\n",
-    "imports": "from benchmarks.fedsplitbert.table3 import BENCHMARK\n",
+    "imports": "from benchmarks.fedsplitbert.tables import TABLE3 as BENCHMARK\n",
 }
 
 
@@ -78,9 +78,9 @@ def test_the_list_loads_nothing_heavy() -> None:
     assert process.stderr.strip() == ""
 
 
-def test_a_benchmark_under_another_id_is_refused(paper: Path) -> None:
-    (paper / "mine.py").write_text(ODD.format(id="oddpaper-yours", annotation=""), encoding="utf-8")
-    with pytest.raises(UserError, match=r"mine\.py: expected a benchmark with the id oddpaper-mine, found oddpaper-yo"):
+def test_an_id_of_another_paper_is_refused(paper: Path) -> None:
+    (paper / "mine.py").write_text(ODD.format(id="yours-mine", annotation=""), encoding="utf-8")
+    with pytest.raises(UserError, match=r"mine\.py: expected an id that begins with oddpaper-, found yours-mine"):
         registry.benchmark("oddpaper-mine")
 
 

@@ -16,7 +16,7 @@ from optuna.samplers import GridSampler
 
 from benchmarks.errors import UserError
 from benchmarks.experiment import Column
-from benchmarks.fedsplitbert import table3
+from benchmarks.fedsplitbert import tables
 from benchmarks.measures import metric
 from benchmarks.registry import columns_of, rows_of, scale_of
 from benchmarks.run_config import RunConfig
@@ -31,7 +31,7 @@ from benchmarks.sweeps.trials import run_trials
 from benchmarks.sweeps.tuning import Range, Space, read_sweep
 from fedsim.locks import TakenError
 
-TABLE = table3.BENCHMARK
+TABLE = tables.TABLE3
 DEMO, LITE, PAPER = (scale_of(TABLE, name) for name in ("demo", "lite", "paper"))
 (MRPC,) = columns_of(TABLE, ["mrpc"])
 FEDAVG, FEDPROX, FEDADAM, SPLIT = rows_of(TABLE, ["fedavg", "fedprox", "fedadam", "fedsplitbert"])

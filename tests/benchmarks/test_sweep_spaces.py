@@ -10,7 +10,7 @@ import pytest
 from benchmarks.cli.main import main
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row
-from benchmarks.fedsplitbert import figure6, setup, table3, table4
+from benchmarks.fedsplitbert import paper, tables
 from benchmarks.overrides import field_value
 from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of
 from benchmarks.run_config import JSON, RunConfig
@@ -21,7 +21,7 @@ from benchmarks.sweeps.space import LAYER, LAYERS, RATE, planned, read_space, sp
 from benchmarks.sweeps.tuning import Range, Values
 from fedsim.algorithms import algorithm_names, trains
 
-TABLE = table3.BENCHMARK
+TABLE = tables.TABLE3
 (MRPC,) = columns_of(TABLE, ["mrpc"])
 FEDPROX, FEDADAM, SPLIT = rows_of(TABLE, ["fedprox", "fedadam", "fedsplitbert"])
 
@@ -125,13 +125,13 @@ def test_every_table_with_training_has_something_to_tune_at_every_scale(benchmar
 
 
 def test_defaults_are_layers_and_steps_around_the_definitions_rate() -> None:
-    entries = tried(figure6.BENCHMARK, "demo")
+    entries = tried(tables.FIGURE6, "demo")
     rates = [5e-4, 1e-3, 2e-3, 4e-3, 8e-3]
     assert entries["fedavg"] == {RATE: rates}
     assert entries["fedsplitbert"] == {LAYER: list(LAYERS), RATE: rates}
     assert "fedsplitbert-qat" not in entries  # takes over FedSplitBERT's
-    assert tried(table4.BENCHMARK, "demo")["c8"] == {RATE: rates}  # its layer is what makes the row
-    assert tried(TABLE, "paper")["fedsplitbert"] == setup.AS_THE_PAPER.grids["fedsplitbert"]
+    assert tried(tables.TABLE4, "demo")["c8"] == {RATE: rates}  # its layer is what makes the row
+    assert tried(TABLE, "paper")["fedsplitbert"] == paper.AS_THE_PAPER.grids["fedsplitbert"]
 
 
 # ---- cells of trials -----------------------------------------------------------------------------------------------

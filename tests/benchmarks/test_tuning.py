@@ -15,14 +15,14 @@ from benchmarks.cli.main import main
 from benchmarks.cli.select import selection
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Scale, with_settings
-from benchmarks.fedsplitbert import setup, table3, table4
+from benchmarks.fedsplitbert import paper, tables
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
 from benchmarks.results import read_results
 from benchmarks.run_config import JSON
 from benchmarks.sweeps.plan import Tuning
 from benchmarks.sweeps.tuning import Search, best_values, read_sweep
 
-TABLE = table3.BENCHMARK
+TABLE = tables.TABLE3
 (MRPC,) = columns_of(TABLE, ["mrpc"])
 FEDAVG, FP16, SPLIT, QAT = rows_of(TABLE, ["fedavg", "fedavg-fp16", "fedsplitbert", "fedsplitbert-qat"])
 LAYER, RATE = "options.critical_layer", "training.learning_rate"
@@ -52,7 +52,7 @@ def test_a_row_takes_its_choice_and_gives_way_to_the_user_and_to_a_rows_changes(
     changed = with_settings(table, [f"{RATE}=0.5"]).cell(SPLIT, MRPC, demo, 0)
     assert (changed.training.learning_rate, changed.options["critical_layer"]) == (0.5, 3)
     assert table.cell(FEDAVG, MRPC, demo, 0) == TABLE.cell(FEDAVG, MRPC, demo, 0)  # nothing was chosen for it
-    (c4,) = rows_of(table4.BENCHMARK, ["c4"])
+    (c4,) = rows_of(tables.TABLE4, ["c4"])
     cell = table.cell(c4, MRPC, demo, 0)
     assert (cell.training.learning_rate, cell.options["critical_layer"]) == (3e-3, 1)
     quantised = table.cell(QAT, MRPC, demo, 0)
@@ -60,13 +60,13 @@ def test_a_row_takes_its_choice_and_gives_way_to_the_user_and_to_a_rows_changes(
 
 
 def test_every_row_that_trains_is_tuned_with_the_same_budget_on_other_seeds() -> None:
-    search = setup.MINIATURE
-    for table in (TABLE, table4.BENCHMARK):
+    search = paper.MINIATURE
+    for table in (TABLE, tables.TABLE4):
         trained = [row for row in table.rows if row.algorithm in ("fedavg", "fedsplitbert")]
         assert {row.tuned_as or row.id for row in trained} <= set(search.grids)
     assert search.trials is not None
     for grid in search.grids.values():
-        assert grid[RATE] == setup.RATES
+        assert grid[RATE] == paper.RATES
         assert math.prod(map(len, grid.values())) >= search.trials
     assert not set(search.seeds) & set(range(100))
 
@@ -113,7 +113,7 @@ def test_adopted_choices_come_from_data_of_their_own_and_are_read_by_definitions
     assert "--adopt: fedsplitbert-table3 reads no choices at the scale demo" in capsys.readouterr().err
     search = Search({"fedavg": {RATE: (1e-4, 1e-3, 2e-3)}}, 1, seeds=(77,), chosen=tmp_path / "chosen.json")
     table, demo = searched(search)
-    monkeypatch.setattr(table3, "BENCHMARK", table)
+    monkeypatch.setattr(tables, "BENCHMARKS", (table,))
     assert sweep(tmp_path, "--seeds", "3") == 0
     assert "this sweep uses seeds that no table uses (77)" in capsys.readouterr().err
     assert not (tmp_path / "chosen.json").exists()

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.costs import Costing
 from benchmarks.dry_run.shapes import derive_for
-from benchmarks.fedbert.table2 import BENCHMARK as TABLE2
+from benchmarks.fedbert.tables import TABLE2
 from reports.evidence.records import request_for
 from reports.views.split import Split, grids
 

@@ -1,0 +1,166 @@
+"""FedBERT's tables and figures, and the pre-training from which its downstream runs start."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.costs import Costing
+from benchmarks.experiment import Benchmark, Row, Stage, another, with_lite
+from benchmarks.fedbert import equations, finetuning, paper
+from benchmarks.fedbert.paper import BEFORE, EMDAVG, FEDAVG, HEAVG, PARALLEL_FEDAVG, UNIGRAM, WIKITEXT
+from benchmarks.publication import View, Yardstick, deviations
+
+
+def _without_parallel_fedavg(rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    """The rows, with Parallel FedAvg marked as one that the paper does not print."""
+    return tuple(replace(row, printed=False) if row.id == PARALLEL_FEDAVG.id else row for row in rows)
+
+
+# ---- pre-training ------------------------------------------------------------------------------------------------
+
+PRETRAINING = Benchmark(
+    id="fedbert-pretraining",
+    paper=paper.PAPER,
+    place="pre-training",
+    title="Perplexity of masked tokens of held-out text after pre-training of RoBERTa; no table of the paper",
+    rows=(
+        *(BEFORE, UNIGRAM),
+        *(replace(row, printed=False) for row in (*paper.MODES, *paper.UNPRINTED, *paper.CLIENTS, *paper.PERIODS)),
+    ),
+    columns=(WIKITEXT,),
+    scales=with_lite(paper.SMALL, search=paper.miniature(WIKITEXT.task, "lite")),
+    base=paper.base_cell,
+    published_csv=Path(__file__).parent / "published" / "pretraining.csv",
+    deviations=paper.DEVIATIONS,
+    keeps_weights=True,
+    average="",
+    yardstick=Yardstick(
+        row="central",
+        name="centralised pre-training",
+        rivals={UNIGRAM.id: "unigram"},
+        learns="centralised pre-training learns more than how often each token stands",
+        fails="centralised pre-training learns no more than how often each token stands",
+    ),
+)
+
+TABLE2 = another(
+    PRETRAINING,
+    "table2",
+    "Table 2",
+    "Communication and computation of one client's epoch, federated and split, by closed form and measured",
+    rows=(FEDAVG, paper.SHARE, EMDAVG, HEAVG, PARALLEL_FEDAVG, paper.EMDAVG_OWN, paper.HEAVG_OWN),
+    deviations=(
+        *deviations("""
+- rows: Table 2 has equations of FedAvg, parallel FSL (here EmdAvg, Head-Emd Avg and Parallel FedAvg) and sequential
+  FSL (Head-Emd Share), and no number.
+- equations: 4pL leaves out the averaged or handed-on parameters, and masks. 2|W| is for an epoch, while FedAvg sends
+  it once in an averaging period of many epochs, and N times as much at the server.
+"""),
+        *(entry for entry in PRETRAINING.deviations if entry.id not in ("tuning", "masking", "checkpoint")),
+    ),
+    view=View(
+        "split",
+        {
+            "baseline": FEDAVG.id,
+            "blocks": 256 * paper.UPDATES_AN_EPOCH,  # of WikiText-103, of 512 tokens
+            "encoders": {"RoBERTa-small": "roberta-small-fresh", "RoBERTa-base": "roberta-base-fresh"},
+        },
+    ),
+    closed_forms={
+        FEDAVG.id: equations.FEDAVG,
+        paper.SHARE.id: equations.SHARE,
+        **dict.fromkeys((EMDAVG.id, paper.EMDAVG_OWN.id), equations.EMDAVG),
+        **dict.fromkeys((HEAVG.id, paper.HEAVG_OWN.id, PARALLEL_FEDAVG.id), equations.HEAVG),
+    },
+    costing=Costing(FEDAVG.id, {}, Path(__file__).parents[1] / "performance" / "measured" / "epyc" / "split.json"),
+    gate=PRETRAINING,
+)
+
+TABLE8 = another(
+    PRETRAINING,
+    "table8",
+    "Table 8",
+    "Perplexity after causal pre-training in six modes (in the paper GPT-2, 5 clients)",
+    rows=(*(BEFORE, UNIGRAM), *_without_parallel_fedavg(paper.MODES), *paper.UNPRINTED),
+    columns=(paper.CAUSAL,),
+    scales=with_lite(paper.GPT2, search=paper.miniature(paper.CAUSAL.task, "lite-causal")),
+    deviations=(
+        *paper.DEVIATIONS,
+        *deviations("""
+- tied: GPT-2's head is its word embeddings and has no parameters of its own. EmdAvg and Head-Emd Avg are one algorithm
+  here, and so are their two rows with own transformers.
+- perplexity (lite, paper): Of tokens of GPT-2's BPE, each block by itself from its first token. The paper does not say
+  whether it is a word's or a token's, nor how much text before a block is shown.
+"""),
+    ),
+    keeps_weights=False,
+)
+
+# ---- fine-tuning -------------------------------------------------------------------------------------------------
+
+TABLE6 = Benchmark(
+    id="fedbert-table6",
+    paper=paper.PAPER,
+    place="Table 6",
+    title="GLUE's development sets after pre-training in seven modes (in the paper RoBERTa-small, 10 clients)",
+    rows=(*finetuning.REFERENCES, *finetuning.MODES, *finetuning.UNPRINTED),
+    columns=finetuning.COLUMNS,
+    scales=paper.SMALL,
+    base=finetuning.base_cell,
+    published_csv=Path(__file__).parent / "published" / "table6.csv",
+    deviations=finetuning.DEVIATIONS,
+    average="",
+    yardstick=finetuning.GAIN,
+    stage=Stage(PRETRAINING, {column.task: WIKITEXT.task for column in finetuning.COLUMNS}, seed=0),
+)
+TABLE7 = another(
+    TABLE6,
+    "table7",
+    "Table 7",
+    "GLUE's development sets after pre-training in six modes (in the paper RoBERTa-base, 10 clients)",
+    rows=_without_parallel_fedavg(TABLE6.rows),
+    scales=paper.BASE,
+    deviations=(
+        *TABLE6.deviations,
+        *deviations("""
+- size (demo, lite): One small encoder replaces both sizes, so the runs are those of Table 6.
+"""),
+    ),
+)
+_FIVE, _TWENTY = finetuning.CLIENTS[::2], finetuning.CLIENTS[1::2]
+_AVERAGED = (finetuning.FEDAVG, finetuning.EMDAVG)
+FIGURE8 = another(
+    TABLE6,
+    "figure8",
+    "Figure 8",
+    "FedAvg and EmdAvg with fewer and more clients (in the paper RoBERTa-small with 5, 10 and 20)",
+    rows=(finetuning.CENTRAL, *(row for rows in zip(_FIVE, _AVERAGED, _TWENTY, strict=True) for row in rows)),
+    deviations=(
+        *TABLE6.deviations,
+        *deviations("""
+- figure: The text has no number of this figure, and does not say which RoBERTa it shows: here the small one.
+- clients (demo, lite): 2, 4 and 8 clients replace 5, 10 and 20.
+"""),
+    ),
+    gate=TABLE6,
+)
+FIGURE9 = another(
+    TABLE6,
+    "figure9",
+    "Figure 9",
+    "FedAvg and EmdAvg with two averaging periods (in the paper RoBERTa-small with 50 and 100 epochs)",
+    rows=tuple(row for rows in zip(_AVERAGED, finetuning.PERIODS, strict=True) for row in rows),
+    deviations=(
+        *TABLE6.deviations,
+        *deviations("""
+- figure: Published are the six numbers that section 5.4 states. FedAvg's on RTE and STS-B are those of Table 6's
+  Parallel FedAvg, and EmdAvg's on RTE is in no table.
+- period (demo): Averaged after each 1 and each 2 of 4 epochs.
+- period (lite): Averaged after each 3 and each 6 of 12 epochs.
+"""),
+    ),
+    gate=TABLE6,
+)
+
+BENCHMARKS = (PRETRAINING, TABLE2, TABLE6, TABLE7, TABLE8, FIGURE8, FIGURE9)

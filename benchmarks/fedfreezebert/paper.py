@@ -1,0 +1,180 @@
+"""FedFreezeBERT: its clients, methods, budgets and scales, and where the reproduction differs from the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.experiment import Column, Row, Scale, run_of
+from benchmarks.fedsplitbert import paper as fedsplitbert
+from benchmarks.publication import LEARNING, Paper, deviations
+from benchmarks.run_config import JSON, RunConfig, TrainConfig
+from benchmarks.sweeps.tuning import Grid, Search
+
+PAPER = Paper(
+    id="fedfreezebert",
+    name="FedFreezeBERT",
+    citation="Omar Galal, Ahmed H. Abdel-Gawad, Mona Farouk: Federated Freeze BERT for text classification. Journal of "
+    "Big Data 11, 28 (2024)",
+    bytes_convention="both directions, summed over clients, GB = 1024 MB of 10^6 bytes",
+    gigabyte=1024 * 10**6,
+    directions=("up", "down"),
+    units=fedsplitbert.UNITS,
+)
+
+GLOBAL = {"options.embeddings": "global"}
+METHODS = (
+    Row("central", "Centralised training", {"algorithm": "central", **GLOBAL}),
+    Row("fedavg", "FedAvg", {"algorithm": "fedavg", **GLOBAL}),
+    Row("fedprox", "FedProx", {"algorithm": "fedavg", **GLOBAL, "options.proximal": 0.05}),
+    Row("fedsplitbert", "FedSplitBERT", {"algorithm": "fedsplitbert", "options.critical_layer": 8, **GLOBAL}),
+    Row("d-fedavg", "D-FedFreezeBERT, FedAvg", {"algorithm": "fedfreezebert"}),
+    Row("d-fedprox", "D-FedFreezeBERT, FedProx", {"algorithm": "fedfreezebert", "options.proximal": 0.05}),
+    Row("c", "C-FedFreezeBERT", {"algorithm": "fedfreezebert_central"}),
+)
+HEADS = {"ordinary": "ordinary", "average": "average", "psum": "P-SUM", "hsum": "H-SUM"}
+# A head uses the rates of another one of its kind: a linear layer (ordinary, average), or four BERT layers.
+TUNED_HEADS = {"ordinary": "average", "hsum": "psum"}
+
+
+def with_head(row: Row, head: str) -> Row:
+    """The row of a method with an aggregation architecture, a key of HEADS."""
+    tuned_as = f"{row.id}-{TUNED_HEADS[head]}" if head in TUNED_HEADS else ""
+    return row.changed({"head": head}, id=f"{row.id}-{head}", name=f"{row.name} · {HEADS[head]}", tuned_as=tuned_as)
+
+
+# The lite scale: the same number of trials for each method, on data that no table uses. Rates are even steps of the
+# logarithm, higher ones over a frozen encoder; the paper explored 9e-4 to 1e-6.
+HEAD_RATES: Mapping[str, tuple[float, ...]] = {
+    "average": (5e-4, 1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2, 3.2e-2, 6.4e-2),
+    "psum": (2e-5, 4e-5, 8e-5, 1.6e-4, 3.2e-4, 5e-4, 1e-3, 2e-3),
+}
+
+
+def _grid(method: str, head: str) -> Grid:
+    """The settings to tune: the rate, and the epochs of C-FedFreezeBERT, whose one round leaves no round to choose."""
+    is_frozen = method in ("d-fedavg", "d-fedprox", "c")
+    rate: Grid = {"training.learning_rate": HEAD_RATES[head] if is_frozen else fedsplitbert.RATES}
+    return {**rate, "training.local_epochs": (3, 5)} if method == "c" else rate
+
+
+MINIATURE = Search(
+    {f"{row.id}-{head}": _grid(row.id, head) for row in METHODS for head in HEAD_RATES},
+    trials=8,
+    rungs=(2,),
+    seeds=(1000,),
+    chosen=Path(__file__).parent / "tuned" / "lite.json",
+)
+
+_ARABIC = ("arabic-mini", 4, "arsarcasm", "real data, an encoder pre-trained here on the training tweets (4 layers)")
+SCALES = (
+    Scale("demo", "tiny", 4, "generated", "generated data, random 4-layer encoder; shows the machinery only"),
+    Scale("lite", *_ARABIC, search=MINIATURE),
+    Scale("literal", *_ARABIC[:-1], f"{_ARABIC[-1]}, the paper's settings, not tuned for it"),
+    Scale("paper", "MARBERT", 12, "arsarcasm", "real data, MARBERT"),
+)
+
+SENTIMENT = Column("arsarcasm", "ArSarcasm-v2", ("test/f1_pn", "test/accuracy"), "test/f1_pn")
+# Its encoder is worth freezing, which the small Arabic one may not be.
+_MINILM = next(scale for scale in fedsplitbert.SCALES if scale.id == "lite")
+_ON_MINILM = {name: getattr(_MINILM, name) for name in ("backbone", "depth", "source", "material")}
+_ENGLISH_SCALES = ("lite", "literal")
+ENGLISH = Column(
+    "sst2-central",
+    "SST-2",
+    ("test/accuracy", "test/f1"),
+    "test/accuracy",
+    scales=_ENGLISH_SCALES,
+    own={scale.id: replace(scale, **_ON_MINILM) for scale in SCALES if scale.id in _ENGLISH_SCALES},
+)
+ENGLISH_EXAMPLES = 3000  # as the task has them (benchmarks.tasks.glue)
+
+CLIENTS = 5
+ROUNDS = 5  # of one epoch each
+# As in FedNLP's library: no client gets more than a fifth of all examples, or fewer than ten.
+PARTITION: Mapping[str, JSON] = {"scheme": "dirichlet", "alpha": 1.0, "capped": True, "min_size": 10}
+DATA_SEED = 0  # one partition for all training seeds, as the paper's small deviations over five runs suggest
+
+# Section "Experimental setup"; the paper tuned central training's rate and does not state it.
+FROZEN_RATE = 5e-4
+LEARNING_RATES = {"fedavg": 1e-6, "fedfreezebert": FROZEN_RATE, "fedfreezebert_central": FROZEN_RATE}  # others: 1e-5
+
+
+def training_of(algorithm: str, scale: Scale) -> TrainConfig:
+    """Five epochs of batches of 16 with Adam (AdamW without weight decay), each epoch a round or all in one.
+
+    At the lite scale rates are tuned, and central training has a round for each epoch, so that a round can be chosen.
+    """
+    is_lite = scale.id == "lite"
+    in_one_round = ("fedfreezebert_central",) if is_lite else ("central", "fedfreezebert_central")
+    rounds, epochs = (1, ROUNDS) if algorithm in in_one_round else (ROUNDS, 1)
+    training = TrainConfig(rounds, 2e-3, batch_size=16, local_epochs=epochs, weight_decay=0.0)
+    if scale.id == "demo":
+        return replace(training, max_length=32, precision="fp32")
+    if is_lite:
+        tuned = replace(training, learning_rate=1e-4, warmup=0.1, clip_norm=1.0)
+        return replace(tuned, optimizer="kept") if algorithm == "central" else tuned
+    return replace(training, learning_rate=LEARNING_RATES.get(algorithm, 1e-5))
+
+
+REFERENCES = (fedsplitbert.OVERALL_MAJORITY, fedsplitbert.LOCAL_MAJORITY, fedsplitbert.LINEAR)
+_UNTRAINED = {"arabic-mini": "arabic-mini-fresh"}  # for the references, which read no weights
+
+
+def base_cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
+    """A run with five clients, before its row's changes; the official test set is central."""
+    run = replace(
+        run_of(row, column, scale, seed, training_of(row.algorithm, scale)),
+        clients=CLIENTS,
+        partition=PARTITION,
+        validation_share=0.1 if scale.id == "lite" else 0.0,
+        data_seed=DATA_SEED,
+    )
+    return replace(run, backbone=_UNTRAINED.get(run.backbone, run.backbone)) if row in REFERENCES else run
+
+
+# Central training with mean pooling, usual for encoders of sentences, shows whether an encoder learns the task.
+YARDSTICK = replace(LEARNING, row="central-average", name="centralised training")
+FEDAVG_AT_FROZEN_RATE = with_head(METHODS[1], "ordinary").changed(
+    {"training.learning_rate": FROZEN_RATE},
+    id="fedavg-ordinary-frozen-rate",
+    name=f"FedAvg · ordinary, at {FROZEN_RATE:g}",
+    printed=False,
+    note="FedAvg at the rate that the paper gives its frozen methods (at lite these have tuned ones): shows whether "
+    "their gain is due to the method or to the rate",
+)
+
+DEVIATIONS = deviations(f"""
+- partition: The tweets are distributed "as described in" FedNLP, without a number. Here a Dirichlet distribution over
+  labels with α = 1 for each client; as in its library, no client gets more than a fifth of all tweets, or fewer than
+  ten.
+- one-partition: One partition (data seed {DATA_SEED}) for all training seeds, since the paper's deviations of 0.12 and
+  0.17 over five runs leave no room for others. --set data_seed=null draws one for each seed.
+- english (lite, literal): The paper has no SST-2 column. {ENGLISH_EXAMPLES} of SST-2's 67 349 training phrases, drawn
+  once, are shared in the same way and tested on GLUE's development set, with all-MiniLM-L6-v2 (6 layers).
+- learning-rate (literal, paper): The paper does not state centralised training's tuned rate: here FedSplitBERT's,
+  1e-5.
+- miniature (lite): Each method has {MINIATURE.trials} trials of its learning rate (and C-FedFreezeBERT of 3 or 5
+  epochs, as it has no round to choose), with the average aggregator and with P-SUM, on validation data of a partition
+  and seed that no table uses. After {MINIATURE.rungs[0]} rounds the best quarter, and what ties with it, continues
+  (benchmarks/fedfreezebert/tuned/lite.json). The ordinary aggregator uses the average's settings, H-SUM those of
+  P-SUM. FedProx's weight 0.05 and FedSplitBERT's c = 8 of 12 are the paper's. Rates are {fedsplitbert.RATES[0]:g} to
+  {fedsplitbert.RATES[-1]:g} where the encoder is trained; over a frozen one {HEAD_RATES["average"][0]:g} to
+  {HEAD_RATES["average"][-1]:g} for one linear layer and {HEAD_RATES["psum"][0]:g} to {HEAD_RATES["psum"][-1]:g} for
+  four BERT layers. A tenth of the steps warm up, gradients are clipped to norm 1. Scores are from the round that is
+  best on a held-out tenth of each client's training examples.
+- optimiser (literal, paper): "Adam Optimizer" is AdamW without weight decay. The rate is constant, without warm-up and
+  clipping, of which the paper says nothing.
+- optimiser-lite (lite): "Adam Optimizer" is AdamW without weight decay, constant after its warm-up.
+- precision (lite, literal, paper): Matrix products use bf16 where the device supports it. The paper does not say; each
+  record names its precision.
+- ordinary: The ordinary aggregator is [CLS] and one linear layer, as the text says, without BERT's pooler. Like every
+  head it starts fresh.
+- personal: FedSplitBERT leaves every client its own model. Its score is the mean of their scores on the central test
+  set.
+- layers (demo, lite, literal): A smaller encoder keeps the share of its depth for c = 8 of 12 (3 of 4, 4 of 6).
+- backbone (lite, literal): The small Arabic encoder was pre-trained by masked language modelling on the training
+  tweets of all clients together (python -m benchmarks pretrain arabic-mini). It has seen the texts, but no labels and
+  no test tweets.
+""")
