@@ -6,15 +6,17 @@ Cutting the graph where it crosses the wire, and sending gradients back by hand,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from fedsim.algorithms import Workload
 from fedsim.data import Batch, Client
-from fedsim.models.crossing import crossing
-from fedsim.models.groups import ParameterGroups
+from fedsim.errors import FederationError
+from fedsim.models.groups import LAYER, ParameterGroups
+from fedsim.models.model import Model
 from fedsim.rng import TorchStream
 from fedsim.server import Moments
 from fedsim.training import Losses, Optimizer
@@ -70,7 +72,7 @@ def together(first: Moments, second: Moments) -> Moments:
     return {kind: {**first.get(kind, {}), **second.get(kind, {})} for kind in first.keys() | second.keys()}
 
 
-class ClientUpdate:
+class SplitUpdate:
     """One client's local epochs with the server: ClientUpdate of FedBERT's Algorithms 2 and 3, a batch at a time."""
 
     def __init__(self, setting: Workload, channel: Channel, client: Client, number: int, own: Side, server: Side):
@@ -136,15 +138,48 @@ class ClientUpdate:
         )
 
 
-def in_turn(turns: Iterable[ClientUpdate]) -> None:
+def in_turn(turns: Iterable[SplitUpdate]) -> None:
     """One client after the other (Algorithm 3)."""
     for turn in turns:
         for _ in turn:
             pass
 
 
-def side_by_side(turns: Iterable[ClientUpdate]) -> None:
+def side_by_side(turns: Iterable[SplitUpdate]) -> None:
     """A batch of each client, then the next of each, until all are through."""
     waiting = [iter(turn) for turn in turns]
     while waiting:
         waiting = [turn for turn in waiting if next(turn, waiting) is None]
+
+
+@contextmanager
+def crossing(model: Model, layer: int, through: Callable[[Tensor], Tensor]) -> Iterator[None]:
+    """Hand the hidden states [B, S, D] that leave a layer to a function, and what it returns to the next layer.
+
+    layer: 0 of the embeddings, then the encoder's from 1; the last one's states go to the head. through: given states
+    with their graph; one that returns a detached copy cuts the graph there, and whoever cut it carries the gradient
+    back by hand (split learning, Gupta and Raskar 2018). Several crossings may be open at once.
+    FederationError where there is no such layer, or where the head reads a layer below it past the crossing.
+    """
+    layers, head = encoder_layers(model), model.network.head
+    if not 0 <= layer <= len(layers):
+        raise FederationError(f"crossing: expected a layer from 0 to {len(layers)}, found {layer}")
+    if head.states > 1 and layer > len(layers) - head.states:
+        raise FederationError(
+            f"crossing behind layer {layer}: the head {type(head).__name__} reads the last {head.states} of "
+            f"{len(layers)} layers; cross behind a lower layer, or choose a head that reads the last one alone"
+        )
+    if layer < len(layers):
+        hook = layers[layer].register_forward_pre_hook(lambda _, inputs: (through(inputs[0]), *inputs[1:]))
+    else:
+        hook = head.register_forward_pre_hook(lambda _, inputs: ((through(inputs[0][0]),), *inputs[1:]))
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def encoder_layers(model: Model) -> list[nn.Module]:
+    """The encoder's layers from the bottom."""
+    names = [(f".{name}.", module) for name, module in model.network.encoder.named_modules()]
+    return [module for name, module in names if (match := LAYER.search(name)) and match.end() == len(name)]

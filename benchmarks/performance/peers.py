@@ -101,7 +101,7 @@ def write_job(folder: Path, setting: Workload, clients: Sequence[Client], rounds
             f"{number}/{name}": value for number, batch in batches for name, value in batch.items()
         }
         np.savez(folder / f"client-{client.id}.npz", **arrays)
-    job = {"rounds": rounds, "clients": len(clients), "cpus": torch.get_num_threads()}
+    job: dict[str, float] = {"rounds": rounds, "clients": len(clients), "cpus": torch.get_num_threads()}
     job |= {"learning_rate": training.config.learning_rate}
     path = folder / "job.json"
     path.write_text(json.dumps(job), encoding="utf-8")

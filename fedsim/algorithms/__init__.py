@@ -5,25 +5,24 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from fedsim.client_updates import MapClients
-from fedsim.data import Subset
-from fedsim.engine import FederatedAlgorithm, FederationState, drawn_places
+from fedsim.data import Client, Subset
+from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics, drawn_places
 from fedsim.errors import FederationError
 from fedsim.feature_cache import FeatureCache
-from fedsim.models.model import Model
-from fedsim.models.shallower import shallower
+from fedsim.models.model import Model, shallower
 from fedsim.objectives import Objective
 from fedsim.plan import ClientId, ExchangePlan
-from fedsim.store import same_device
+from fedsim.store import ClientStore, same_device
 from fedsim.training import LocalTraining
-from fedsim.wire import Params
+from fedsim.wire import Channel, Params
 
 
 @dataclass(frozen=True)
@@ -89,6 +88,24 @@ class Workload:
     def by_features(self, subset: Subset) -> Subset:
         """The subset with the hidden states of the encoder, as it now is, in place of token ids; computed once."""
         return self.features.subset(self.model, subset, self.evaluation_batch_size, self.training.width)
+
+
+def silent_start(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
+    """The state before the first round of a method that sends nothing in advance."""
+    return FederationState(round=0, shared={}, moments={}, clients=store)
+
+
+def idle_round(
+    state: FederationState, cohort: Sequence[Client], channel: Channel
+) -> tuple[FederationState, RoundMetrics]:
+    """A round in which nothing is trained and nothing is sent."""
+    return replace(state, round=state.round + 1), RoundMetrics((), None)
+
+
+def require_choice(option: str, value: str, choices: Sequence[str]) -> None:
+    """Raise FederationError unless the value of an option is one of its choices."""
+    if value not in choices:
+        raise FederationError(f"{option}: expected one of {', '.join(choices)}, found {value!r}")
 
 
 def algorithm_names() -> list[str]:

@@ -9,14 +9,14 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from fedsim.algorithms import Workload
+from fedsim.algorithms import Workload, require_choice
 from fedsim.algorithms.averaging import flat_moments, moments_in
 from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.errors import FederationError
 from fedsim.split import (
-    ClientUpdate,
     Side,
+    SplitUpdate,
     client_side,
     in_turn,
     kept_moments,
@@ -27,9 +27,6 @@ from fedsim.split import (
 )
 from fedsim.store import ClientStore, same_device
 from fedsim.wire import Channel, Params
-
-AVERAGED = ("embeddings", "head-embeddings", "all")
-TRANSFORMER = ("shared", "own")
 
 
 def fedbert_parallel(
@@ -43,9 +40,8 @@ def fedbert_parallel(
     "own", a copy on the server for each client (Algorithm 2, line 3): they are averaged with "all" (line 7), and else
     never, as in the authors' code, which goes on with one client's model: here the first's.
     """
-    for name, value, known in (("averaged", averaged, AVERAGED), ("transformer", transformer, TRANSFORMER)):
-        if value not in known:
-            raise FederationError(f"{name}: expected one of {', '.join(known)}, found {value!r}")
+    require_choice("averaged", averaged, ("embeddings", "head-embeddings", "all"))
+    require_choice("transformer", transformer, ("shared", "own"))
     if averaged == "all" and transformer == "shared":
         raise FederationError("averaged 'all': expected a transformer for each client, as 'own' gives, found 'shared'")
     method = _Parallel(setting, averaged, copies=transformer == "own")
@@ -113,14 +109,14 @@ class _Parallel:
 
     def _turn(
         self, state: FederationState, client: Client, channel: Channel, shared: Params, common: Side | None
-    ) -> ClientUpdate:
+    ) -> SplitUpdate:
         """A client's local epochs, from the averages and what is its own; common: the transformer of all."""
         received = channel.to_client(client.id, {name: shared[name] for name in self.sent})
         values, moments = self._model(state, client) | received, moments_in(state.clients.get(client.id))
         steps = self.setting.training.steps(client.train)
         own = self._side(values, self.at_client, state, steps, moments)
         server = common or self._side(values, self.at_server, state, steps, moments)
-        return ClientUpdate(self.setting, channel, client, state.round + 1, own, server)
+        return SplitUpdate(self.setting, channel, client, state.round + 1, own, server)
 
     def _side(
         self, values: Params, names: frozenset[str], state: FederationState, steps: int, moments: dict[str, Params]
@@ -129,12 +125,12 @@ class _Parallel:
         rounds = self.setting.training.config.rounds
         return side(self.setting, {name: values[name] for name in names}, moments, state.round * steps, rounds * steps)
 
-    def _given(self, turn: ClientUpdate, channel: Channel) -> Params:
+    def _given(self, turn: SplitUpdate, channel: Channel) -> Params:
         """What enters the averages of a client: what it uploads, and of its transformer what the server has already."""
         uploaded = channel.to_server(turn.client.id, {name: turn.own.values[name] for name in self.sent})
         return uploaded | (turn.server.values if self.averaged == "all" else {})
 
-    def _keep(self, turn: ClientUpdate, state: FederationState) -> None:
+    def _keep(self, turn: SplitUpdate, state: FederationState) -> None:
         """Keep what is the client's own, with the moments of what it trains and of its own transformer."""
         trained, moments = turn.own.values | turn.server.values, kept_moments(self.setting, turn.own)
         if self.copies:

@@ -8,19 +8,16 @@ from functools import cached_property
 
 import numpy as np
 
-from fedsim.algorithms import Workload
+from fedsim.algorithms import Workload, require_choice
 from fedsim.algorithms.averaging import flat_moments, moments_in
 from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.errors import FederationError
 from fedsim.plan import ClientId
 from fedsim.server import Moments
-from fedsim.split import ClientUpdate, client_side, in_turn, kept_moments, part, server_side, side, together
+from fedsim.split import SplitUpdate, client_side, in_turn, kept_moments, part, server_side, side, together
 from fedsim.store import ClientStore
 from fedsim.wire import Channel, Params
-
-TURNS = ("pass", "round")
-HANDED_ON = ("parameters", "optimizer")
 
 
 def fedbert_sequential(setting: Workload, turns: str = "pass", handed_on: str = "parameters") -> FederatedAlgorithm:
@@ -33,9 +30,8 @@ def fedbert_sequential(setting: Workload, turns: str = "pass", handed_on: str = 
     handed_on: W^E and W^H alone ("parameters"), with an optimiser at each client, or their moments, too ("optimizer"),
     as the authors' code does. The learning rate's schedule goes over all turns.
     """
-    for name, value, known in (("turns", turns, TURNS), ("handed_on", handed_on, HANDED_ON)):
-        if value not in known:
-            raise FederationError(f"{name}: expected one of {', '.join(known)}, found {value!r}")
+    require_choice("turns", turns, ("pass", "round"))
+    require_choice("handed_on", handed_on, ("parameters", "optimizer"))
     method = _Sequential(setting, turns_by_round(setting, turns), handed_on == "optimizer")
     server = setting.server_params
     return FederatedAlgorithm(
@@ -97,7 +93,7 @@ class _Sequential:
             if comes:
                 passed, kept = self._sent(channel.to_client, client.id, passed, kept)
             own = side(self.setting, passed, kept, server.optimizer.done, total)
-            turn = ClientUpdate(self.setting, channel, client, number, own, server)
+            turn = SplitUpdate(self.setting, channel, client, number, own, server)
             in_turn([turn])
             losses.append(turn.loss)
             passed, kept = own.values, kept_moments(self.setting, own)

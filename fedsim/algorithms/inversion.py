@@ -1,4 +1,4 @@
-"""Inversion: an attack, not a method of training. How much text can a server read off the states that it receives?
+"""An attack, not a method of training: how much text can a server read off the hidden states that it receives?
 
 C-FedFreezeBERT's server receives features, that of split learning the embeddings' outputs.
 """
@@ -10,34 +10,40 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from torch import Tensor, nn
+from torch.nn import functional
 
-from fedsim.algorithms import Workload
+from fedsim.algorithms import Workload, silent_start
 from fedsim.algorithms.central import pooled
 from fedsim.data import IGNORED, Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.errors import FederationError
-from fedsim.models.inverter import inverter
-from fedsim.models.model import Model
-from fedsim.models.shallower import shallower
-from fedsim.rng import SERVER, numpy_generator
+from fedsim.models.heads import Head, States
+from fedsim.models.model import Model, shallower
+from fedsim.models.sequence import SequenceModel
+from fedsim.objectives import TokenRecovery
+from fedsim.rng import SERVER, numpy_generator, torch_seeded
 from fedsim.store import ClientStore, same_device
 from fedsim.wire import Channel, codec_dtype
 
+# Shape suffixes: N tokens asked for, E width of word embeddings, V vocabulary.
+
 PUBLIC_TEXTS = 2000
+WIDENING = 4  # the inverter's inner layer in widths of a word embedding, as in BERT's feed-forward layers
 
 
 def inversion(
     setting: Workload, public_texts: int = PUBLIC_TEXTS, sent: str = "fp32", layer: int | None = None
 ) -> FederatedAlgorithm:
-    """A curious server, which has the pre-trained encoder as everyone has, learns to turn features back into tokens.
+    """A curious server, which has the pre-trained encoder like everyone, learns to turn features back into tokens.
 
-    Its one round trains an inverter for `local_epochs` epochs on the texts that it knows (`known_texts`) and their
-    features. `predict` inverts the features of texts that it does not know: what C-FedFreezeBERT's clients would send
-    for the same head, rounded to the element type `sent`. Which hidden states these are is the head's choice; one that
-    reads [CLS] alone sends no token a row of its own, and is refused. With a `layer` they are those that leave it
-    (0: the embeddings), which split learning sends.
+    Its one round trains an inverter for `local_epochs` epochs on known texts (`known_texts`) and their features.
+    `predict` inverts the features of other texts: what C-FedFreezeBERT's clients would send for the same head, rounded
+    to the element type `sent`. The head decides which hidden states these are; one that reads [CLS] alone sends no row
+    for each token, and is refused. With a `layer` they are those that leave it (0: the embeddings), as split learning
+    sends.
 
-    Nothing is sent, so nothing is counted: the method that is attacked has sent it all already.
+    The attack sends nothing, so nothing is counted: the attacked method has sent it all already.
     """
     dtype = codec_dtype(sent)
     setting = attacked(setting, layer)
@@ -46,7 +52,7 @@ def inversion(
     def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
         if not setting.model.network.head.tokens:
             raise FederationError("inversion: expected a head that reads every token, such as average or psum")
-        return FederationState(round=0, shared={}, moments={}, clients=store)
+        return silent_start(clients, channel, store)
 
     def round(
         state: FederationState, cohort: Sequence[Client], channel: Channel
@@ -71,9 +77,9 @@ def inversion(
 
 
 def attacked(setting: Workload, layer: int | None) -> Workload:
-    """The same with an encoder that ends behind a layer, so that features are what leaves it; None: all of it.
+    """The workload with an encoder that ends behind a layer, so that features are what leaves it; None: all of it.
 
-    layer: 0 of the embeddings, then the encoder's from 1. FederationError where there is none such.
+    layer: 0 for the embeddings, then the encoder's from 1. FederationError if there is no such layer.
     """
     if layer is None:
         return setting
@@ -92,9 +98,9 @@ def attacked(setting: Workload, layer: int | None) -> Workload:
 
 
 def known_texts(clients: Sequence[Client], public_texts: int, seed: int) -> Subset:
-    """Texts that the server has anyway, drawn from the clients' training parts (all of them where there are no more).
+    """Texts that the server has anyway, drawn from the clients' training parts; all of them if there are fewer.
 
-    What is scored is none of them.
+    None of them is scored.
     """
     if public_texts < 1:
         raise FederationError(f"public_texts: expected 1 or more, found {public_texts}")
@@ -107,3 +113,38 @@ def tokens_of(texts: Subset) -> np.ndarray:
     """The ids of all tokens that are asked for, end to end."""
     references = texts.references
     return references[references != IGNORED]
+
+
+class Readout(Head):
+    """Each token's hidden states to an estimate of its word embedding, [1, N, E]; no token sees another's.
+
+    dtype: the element type in which the states were sent; they are rounded to it.
+    """
+
+    tokens = True
+    answers_tokens = True
+
+    def __init__(self, states: int, hidden: int, embedding: int, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.dtype = dtype
+        self.norms = nn.ModuleList(nn.LayerNorm(hidden) for _ in range(states))
+        self.inner = nn.Linear(states * hidden, WIDENING * embedding)
+        self.outer = nn.Linear(WIDENING * embedding, embedding)
+
+    def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
+        received = [state.to(self.dtype).float() for state in states]
+        normed = [norm(state) for norm, state in zip(self.norms, received, strict=True)]
+        return self.outer(functional.gelu(self.inner(torch.cat(normed, dim=-1))))[asked_BS][None]
+
+
+def inverter(victim: Model, occurring: np.ndarray, dtype: torch.dtype, seed: int) -> Model:
+    """A model that recovers texts from features by the encoder's word embeddings; it leaves the encoder as it is.
+
+    victim: the model whose features are read. occurring: ids of the tokens in the training texts, ascending.
+    dtype: how features were sent.
+    """
+    words_VE = victim.parameters[victim.word_embeddings].detach()
+    with torch_seeded(seed, 0, SERVER, "inverter"):
+        readout = Readout(victim.network.head.states, victim.hidden, words_VE.shape[1], dtype)
+    objective = TokenRecovery(words_VE.shape[1], words_VE, torch.from_numpy(occurring).to(victim.device))
+    return Model(SequenceModel(victim.network.encoder, readout), victim.precision, objective)

@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedsim.algorithms import Workload
+from fedsim.algorithms import Workload, idle_round, silent_start
 from fedsim.algorithms.central import pooled
 from fedsim.data import Client, Subset, evaluation_batches
-from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
+from fedsim.engine import FederatedAlgorithm, FederationState
 from fedsim.rng import SERVER, numpy_generator
 from fedsim.store import ClientStore
 from fedsim.wire import Channel
 
 STRENGTHS = (0.03, 0.3, 3.0, 30.0)  # inverse L2 penalties that are tried
-HELD = 5  # of so many training examples one is held back to choose the strength by
-PARTS = (0, 1)  # segment ids of a pair's two texts
-Term = tuple[int, ...]
-
-
-class Text(NamedTuple):
-    """A text's token ids and the segment that each is in, int64 [S]."""
-
-    ids: np.ndarray
-    segments: np.ndarray
-
-
+HELD = 5  # one of so many training examples is held back, to choose the strength
+Gram = tuple[int, ...]
 TRAINS = False
 
 
@@ -36,87 +26,68 @@ def linear(setting: Workload) -> FederatedAlgorithm:
     """The reference that an encoder has to beat; like `central` it has all training examples, and nothing is sent.
 
     Features: TF-IDF (logarithmic term frequency, rows of length 1) of uni- and bigrams of token ids, each with its
-    segment, so that a pair's two texts differ; and of a pair, the share of each text's distinct uni- and bigrams that
-    the other has too. Tokens that begin or end every text are special ones and left out. By scikit-learn: logistic
+    segment, so that a pair's two texts differ; and for a pair, the share of each text's distinct uni- and bigrams that
+    the other has too. Tokens that begin or end every text are special ones and left out. Model: scikit-learn's logistic
     regression for classes, ridge regression for a score. The strength of its penalty is chosen on a fifth of the
-    training examples, drawn by the seed, by the correlation of answers and targets: the loss alone would take a model
-    that answers the majority where classes are of unequal size. Then all are learned from.
+    training examples, drawn by the seed, by the correlation of answers and targets: by the loss alone, a model that
+    answers the majority would win where classes are of unequal size. Then it is fitted on all of them.
 
-    It is fitted when it is first asked, from the examples and the seed alone, and is the same whenever that is.
+    It is fitted when it is first asked, from the examples and the seed alone, so a resumed run has the same model.
     """
-    own = _Linear(setting)
-    return FederatedAlgorithm(own.init, own.round, own.predict, personal=False)
+    everyone: list[Client] = []
+    models: list[_Model] = []  # none before it is first asked
 
+    def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
+        everyone[:] = clients
+        models.clear()
+        return silent_start(clients, channel, store)
 
-@dataclass
-class _Linear:
-    """The reference's parts."""
-
-    setting: Workload
-    clients: list[Client] = field(default_factory=list)
-    fitted: _Fitted | None = None
-
-    def init(self, clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
-        self.clients, self.fitted = list(clients), None
-        return FederationState(round=0, shared={}, moments={}, clients=store)
-
-    def round(
-        self, state: FederationState, cohort: Sequence[Client], channel: Channel
-    ) -> tuple[FederationState, RoundMetrics]:
-        return FederationState(state.round + 1, {}, {}, state.clients), RoundMetrics((), None)
-
-    def predict(self, state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
+    def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         if not len(subset):
-            return np.zeros(self.setting.objective.shape(subset), dtype=np.float32)
-        self.fitted = self.fitted or self._fit(pooled(self.clients))
-        return self.fitted.outputs(self.fitted.terms.features(texts_of(subset)))
+            return np.zeros(setting.objective.shape(subset), dtype=np.float32)
+        if not models:
+            models.append(_fit(setting, pooled(everyone)))
+        return models[0].outputs(models[0].terms.features(_texts_of(subset)))
 
-    def _fit(self, known: Subset) -> _Fitted:
-        objective = self.setting.objective
-        texts = texts_of(known)
-        terms = _Terms.of(texts)
-        features, targets = terms.features(texts), known.labels
-        order = numpy_generator(self.setting.training.seed, 0, SERVER, "linear").permutation(len(texts))
-        held, rest = np.split(order, [-(-len(order) // HELD)])
+    return FederatedAlgorithm(init, idle_round, predict, personal=False)
 
-        def fit(rows: np.ndarray, strength: float) -> _Fitted:
-            return _Fitted(terms, *objective.linear(features[rows], targets[rows], strength))
 
-        def score(strength: float) -> float:
-            answers = fit(rest, strength).outputs(features[held])
-            return correlation(*objective.for_metrics(answers, Subset(known.examples, known.indices[held])))
+class _Text(NamedTuple):
+    """A text's token ids and the segment of each, int64 [S]."""
 
-        chosen = max(STRENGTHS, key=score) if len(rest) else STRENGTHS[0]
-        return fit(np.arange(len(texts)), chosen)
+    ids: np.ndarray
+    segments: np.ndarray
 
 
 @dataclass(frozen=True)
 class _Terms:
-    """What texts are made of: special tokens, and a fitted vectorizer of the others' uni- and bigrams."""
+    """How texts become features: special tokens, and a fitted vectorizer of the others' uni- and bigrams."""
 
-    special: tuple[int, ...]
+    special: frozenset[int]
     vectorizer: Any
 
     @classmethod
-    def of(cls, texts: Sequence[Text]) -> _Terms:
+    def of(cls, texts: Sequence[_Text]) -> _Terms:
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         ends = ({int(text.ids[place]) for text in texts} for place in (0, -1))
-        special = tuple(found for ids in ends if len(ids) == 1 for found in ids)
-        terms = cls(special, TfidfVectorizer(analyzer=lambda text: _joined(grams(text, special)), sublinear_tf=True))
-        terms.vectorizer.fit(texts)
-        return terms
+        special = frozenset(token for ids in ends if len(ids) == 1 for token in ids)
 
-    def features(self, texts: Sequence[Text]) -> Any:
+        def analyze(text: _Text) -> list[Gram]:
+            return [(segment, *gram) for segment, grams in grams_of(text, special).items() for gram in grams]
+
+        return cls(special, TfidfVectorizer(analyzer=analyze, sublinear_tf=True).fit(texts))
+
+    def features(self, texts: Sequence[_Text]) -> Any:
         """A sparse matrix [n, F]: TF-IDF, then overlaps."""
         from scipy import sparse
 
-        overlaps = [overlap(grams(text, self.special)) for text in texts]
+        overlaps = [overlap(grams_of(text, self.special)) for text in texts]
         return sparse.hstack([self.vectorizer.transform(texts), sparse.csr_matrix(overlaps)], format="csr")
 
 
 @dataclass(frozen=True)
-class _Fitted:
+class _Model:
     """A linear model: weights [C, F], biases [C]."""
 
     terms: _Terms
@@ -128,54 +99,64 @@ class _Fitted:
         return np.asarray(features @ self.weights.T + self.biases, dtype=np.float32)
 
 
-def texts_of(subset: Subset) -> list[Text]:
+def _fit(setting: Workload, known: Subset) -> _Model:
+    objective, texts = setting.objective, _texts_of(known)
+    terms = _Terms.of(texts)
+    features, targets = terms.features(texts), known.labels
+    order = numpy_generator(setting.training.seed, 0, SERVER, "linear").permutation(len(texts))
+    held, rest = np.split(order, [-(-len(order) // HELD)])
+
+    def fit(rows: np.ndarray, strength: float) -> _Model:
+        return _Model(terms, *objective.linear(features[rows], targets[rows], strength))
+
+    def score(strength: float) -> float:
+        answers = fit(rest, strength).outputs(features[held])
+        return correlation(*objective.for_metrics(answers, Subset(known.examples, known.indices[held])))
+
+    chosen = max(STRENGTHS, key=score) if len(rest) else STRENGTHS[0]
+    return fit(np.arange(len(texts)), chosen)
+
+
+def _texts_of(subset: Subset) -> list[_Text]:
     """Every text of a subset, in its order."""
-    found: dict[int, Text] = {}
+    texts: dict[int, _Text] = {}
     for positions, batch in evaluation_batches(subset, batch_size=256, width=None):
         ids, segments, mask = (batch[name].numpy() for name in ("input_ids", "token_type_ids", "attention_mask"))
         for row, (position, length) in enumerate(zip(positions.tolist(), mask.sum(1).tolist(), strict=True)):
-            found[position] = Text(ids[row, :length], segments[row, :length])
-    return [found[position] for position in range(len(subset))]
+            texts[position] = _Text(ids[row, :length], segments[row, :length])
+    return [texts[position] for position in range(len(subset))]
 
 
-def grams(text: Text, special: Sequence[int]) -> dict[int, list[Term]]:
+def grams_of(text: _Text, special: frozenset[int]) -> dict[int, list[Gram]]:
     """Segment -> its uni- and bigrams, without special tokens and none across them."""
-    found: dict[int, list[Term]] = {}
+    grams: dict[int, list[Gram]] = {}
     before: tuple[int, int] | None = None  # segment and id of an ordinary token right before
     for token, segment in zip(text.ids.tolist(), text.segments.tolist(), strict=True):
         if token in special:
             before = None
             continue
-        terms = found.setdefault(segment, [])
-        terms.append((token,))
+        grams.setdefault(segment, []).append((token,))
         if before and before[0] == segment:
-            terms.append((before[1], token))
+            grams[segment].append((before[1], token))
         before = segment, token
-    return found
+    return grams
 
 
-def overlap(by_segment: dict[int, list[Term]]) -> list[float]:
-    """Shares of the distinct unigrams of a pair's first and second text that the other has, then of the bigrams."""
+def overlap(by_segment: dict[int, list[Gram]]) -> list[float]:
+    """Shares of the distinct unigrams of a pair's first and second text that the other has; then of the bigrams."""
     shares = []
     for length in (1, 2):
-        first, second = ({term for term in by_segment.get(part, ()) if len(term) == length} for part in PARTS)
-        shares += [len(first & second) / max(1, len(own)) for own in (first, second)]
+        first, second = ({gram for gram in by_segment.get(part, ()) if len(gram) == length} for part in (0, 1))
+        shares += [len(first & second) / max(1, len(grams)) for grams in (first, second)]
     return shares
 
 
 def correlation(predictions: np.ndarray, references: np.ndarray) -> float:
-    """Pearson's r of scores; of classes Matthews' correlation (Gorodkin 2004), the same of their indicators.
+    """Pearson's r of scores, Matthews' correlation of classes; 0 if one of the two is constant."""
+    from sklearn.metrics import matthews_corrcoef
 
-    0 where one of the two is constant: nothing is told apart.
-    """
-    both = [np.asarray(values, dtype=np.float64)[:, None] for values in (predictions, references)]
     if references.dtype.kind != "f":
-        classes = np.union1d(predictions, references)
-        both = [(values == classes).astype(np.float64) for values in both]
-    one, other = (values - values.mean(axis=0) for values in both)
-    map_clients = np.sqrt((one**2).sum() * (other**2).sum())
-    return float((one * other).sum() / map_clients) if map_clients > 0 else 0.0
-
-
-def _joined(by_segment: dict[int, list[Term]]) -> list[Term]:
-    return [(segment, *term) for segment, terms in by_segment.items() for term in terms]
+        return float(matthews_corrcoef(references, predictions))
+    if np.ptp(predictions) == 0 or np.ptp(references) == 0:
+        return 0.0
+    return float(np.corrcoef(predictions, references)[0, 1])

@@ -1,4 +1,4 @@
-"""Nearest neighbour: an attack on split learning. The server looks received embeddings up in the embedding layer."""
+"""An attack on split learning: the server looks up received embeddings in the embedding layer."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from fedsim.algorithms import Workload
+from fedsim.algorithms import Workload, idle_round, silent_start
 from fedsim.algorithms.inversion import attacked
 from fedsim.data import Client, Subset, evaluation_batches
-from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
+from fedsim.engine import FederatedAlgorithm, FederationState
 from fedsim.errors import FederationError
 from fedsim.models.model import Model
-from fedsim.objectives.tokens import ROWS
+from fedsim.objectives.kinds import ROWS
 from fedsim.rng import SERVER, torch_seeded
 from fedsim.store import ClientStore
 from fedsim.wire import Channel, codec_dtype
@@ -26,12 +26,12 @@ TRAINS = False
 
 
 def nearest_neighbour(setting: Workload, sent: str = "fp32", dropout: float = 0.0) -> FederatedAlgorithm:
-    """A curious server that has the embedding layer, since it initialised it or averages it, and nothing to learn.
+    """A curious server that has the embedding layer, since it initialised or averages it, and learns nothing.
 
-    What a client sends for each position depends on that position's token alone (FedBERT, section 3.3, the P_ef of
-    Algorithms 2 and 3): the answer is the token whose embedding there, type 0, is nearest, both
-    rounded to the element type `sent`. Of equally near ones the smallest id. Nothing is sent by the attack.
-    dropout: the share of the values that is zero in what is received, as in training, the others scaled up.
+    What a client sends for a position depends on that position's token alone (FedBERT, section 3.3, the P_ef of
+    Algorithms 2 and 3). The answer is the token whose embedding at that position, of type 0, is nearest, both rounded
+    to the element type `sent`; of equally near ones the smallest id. The attack sends nothing.
+    dropout: the share of the received values that is zero, as in training; the others are scaled up.
     """
     dtype = codec_dtype(sent)
     if not 0 <= dropout < 1:
@@ -41,36 +41,28 @@ def nearest_neighbour(setting: Workload, sent: str = "fp32", dropout: float = 0.
     def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
         if not setting.model.network.head.tokens:
             raise FederationError("nearest neighbour: expected a head that reads every token, such as average")
-        return FederationState(round=0, shared={}, moments={}, clients=store)
-
-    def round(
-        state: FederationState, cohort: Sequence[Client], channel: Channel
-    ) -> tuple[FederationState, RoundMetrics]:
-        return FederationState(state.round + 1, {}, {}, state.clients), RoundMetrics((), None)
+        return silent_start(clients, channel, store)
 
     def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
-        found = np.zeros_like(subset.references)
+        answers = np.zeros_like(subset.references)
         batches = evaluation_batches(setting.by_features(subset), setting.evaluation_batch_size, setting.training.width)
         for number, (positions, batch) in enumerate(batches):
             with torch_seeded(setting.training.seed, number, SERVER, "dropout"):
                 sent_BSD = functional.dropout(batch["features"][0].float(), dropout)
             received_BSD = sent_BSD.to(dtype).float()
-            ids_BS = (
-                nearest_words(setting.model, received_BSD.to(setting.model.device), dtype)
-                .cpu()
-                .numpy()[:, : found.shape[1]]
-            )
-            found[positions, : ids_BS.shape[1]] = ids_BS
-        return found
+            ids_BS = nearest_words(setting.model, received_BSD.to(setting.model.device), dtype).cpu().numpy()
+            width = min(ids_BS.shape[1], answers.shape[1])
+            answers[positions, :width] = ids_BS[:, :width]
+        return answers
 
-    return FederatedAlgorithm(init, round, predict, personal=False)
+    return FederatedAlgorithm(init, idle_round, predict, personal=False)
 
 
 @torch.inference_mode()
 def nearest_words(model: Model, received_BSD: Tensor, dtype: torch.dtype) -> Tensor:
-    """Of each position of each text, the id of the word that a model without layers maps nearest to what came: [B, S].
+    """For each position of each text, the id of the word that a model without layers maps nearest: int64 [B, S].
 
-    |e - x|² is least where e x - |e|²/2 is largest; words are compared ROWS at a time.
+    |e - x|² is smallest where e x - |e|²/2 is largest; words are compared ROWS at a time.
     """
     model.network.eval()
     length = received_BSD.shape[1]

@@ -1,4 +1,4 @@
-"""The token majority: every position is answered with the most frequent token. The floor under inversion."""
+"""The most frequent token is the answer at every position: the baseline of inversion."""
 
 from __future__ import annotations
 
@@ -7,24 +7,20 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from fedsim.algorithms import Workload
+from fedsim.algorithms import Workload, silent_start
 from fedsim.algorithms.inversion import PUBLIC_TEXTS, known_texts, tokens_of
 from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
-from fedsim.store import ClientStore
 from fedsim.wire import Channel
 
 TRAINS = False
 
 
 def token_majority(setting: Workload, public_texts: int = PUBLIC_TEXTS) -> FederatedAlgorithm:
-    """What a server knows without any features: of the texts that inversion learns from, the token that occurs most.
+    """What a server knows without any features: the most frequent token of the texts from which inversion learns.
 
-    Of tokens that are equally frequent, the smallest id. No model; nothing is sent.
+    Of equally frequent tokens the one with the smallest id. No model; nothing is sent.
     """
-
-    def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
-        return FederationState(round=0, shared={}, moments={}, clients=store)
 
     def round(
         state: FederationState, cohort: Sequence[Client], channel: Channel
@@ -36,4 +32,4 @@ def token_majority(setting: Workload, public_texts: int = PUBLIC_TEXTS) -> Feder
     def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         return np.full_like(subset.references, state.shared["token"].item())
 
-    return FederatedAlgorithm(init, round, predict, personal=False)
+    return FederatedAlgorithm(silent_start, round, predict, personal=False)

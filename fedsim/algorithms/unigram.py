@@ -1,4 +1,4 @@
-"""The unigram model: each token by its share of the training texts. The floor that a language model has to beat."""
+"""The unigram model: each token by its share of the training texts. The baseline of language models."""
 
 from __future__ import annotations
 
@@ -7,31 +7,27 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from fedsim.algorithms import Workload
+from fedsim.algorithms import Workload, silent_start
 from fedsim.algorithms.central import pooled
 from fedsim.data import IGNORED, Client, Subset, evaluation_batches
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.errors import FederationError
 from fedsim.objectives import CausalLM, MaskedLM
 from fedsim.rng import SERVER, numpy_generator
-from fedsim.store import ClientStore
 from fedsim.wire import Channel
 
 TRAINS = False
 
 
 def unigram(setting: Workload) -> FederatedAlgorithm:
-    """Of all clients' texts together, how often each token stands in them, plus one (Laplace); nothing is sent.
+    """Count how often each token occurs in all clients' texts together, plus one (Laplace); nothing is sent.
 
-    What is asked for is what a model is asked for: of masked language modelling the same masked tokens, and special
-    tokens, which are never masked, have no share. FederationError where the objective is no language model.
+    It is asked for the same tokens as a model. In masked language modelling special tokens are never masked, so they
+    have no share. FederationError if the objective is no language model.
     """
     objective = setting.objective
     if not isinstance(objective, CausalLM | MaskedLM):
         raise FederationError(f"unigram: expected a language model's objective, found {type(objective).__name__}")
-
-    def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
-        return FederationState(round=0, shared={}, moments={}, clients=store)
 
     def round(
         state: FederationState, cohort: Sequence[Client], channel: Channel
@@ -57,4 +53,4 @@ def unigram(setting: Workload) -> FederatedAlgorithm:
             answers[positions] = objective.answer(log_shares_C.expand(asked, -1), batch)
         return answers
 
-    return FederatedAlgorithm(init, round, predict, personal=False)
+    return FederatedAlgorithm(silent_start, round, predict, personal=False)

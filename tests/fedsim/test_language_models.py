@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedsim.data import IGNORED
-from fedsim.objectives import CausalLM, Classification, MaskedLM, Vocabulary, language
+from fedsim.objectives import CausalLM, Classification, MaskedLM, Vocabulary, kinds
 from tests.local_training import local_training
 
 NO = IGNORED
@@ -84,9 +84,9 @@ def test_an_evaluation_hides_the_same_tokens_every_time(small):
 # ---- what is asked ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rows", [language.ROWS, 2])
+@pytest.mark.parametrize("rows", [kinds.ROWS, 2])
 def test_answers_are_summed_log_likelihoods_and_counts(small, monkeypatch, rows):
-    monkeypatch.setattr(language, "ROWS", rows)
+    monkeypatch.setattr(kinds, "ROWS", rows)
     # Two words; probabilities 3/4, 1/2 and 1/2 of the three tokens asked for.
     outputs = torch.tensor([[0.0, math.log(3)], [0.0, 0.0], [0.0, 0.0]])
     batch = {"labels": torch.tensor([[1, NO, 0], [NO, NO, NO], [NO, 0, NO]])}

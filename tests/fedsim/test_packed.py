@@ -11,7 +11,6 @@ from torch import nn
 
 from fedsim.data import IGNORED
 from fedsim.errors import FederationError
-from fedsim.models.crossing import crossing
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.model import Model
 from fedsim.models.packed.dropout import Masks
@@ -20,6 +19,7 @@ from fedsim.models.sequence import with_head
 from fedsim.objectives import Classification, TokenClassification
 from fedsim.precision import resolve_precision
 from fedsim.rng import torch_seeded
+from fedsim.split import crossing
 from tests.local_training import local_training
 
 NARROW = {"hidden_size": 16, "num_hidden_layers": 4, "num_attention_heads": 2, "intermediate_size": 24}

@@ -12,7 +12,7 @@ from fedsim.data import Client, Subset
 from fedsim.precision import resolve_precision
 from fedsim.store import ClientStore
 from fedsim.train_config import TrainConfig
-from fedsim.training import ADAM_STATE, SCHEDULES, Optimizer
+from fedsim.training import ADAM_STATE, Optimizer, learning_rate_share
 
 FP32 = resolve_precision("fp32", "cpu")
 
@@ -39,7 +39,7 @@ def optimizer_of(parameters, first=0, total=8, **changes) -> Optimizer:
     ],
 )
 def test_schedules_by_hand(name, steps, warmup, shares):
-    assert [SCHEDULES[name](step, steps, warmup) for step in range(steps)] == pytest.approx(shares)
+    assert [learning_rate_share(name, step, steps, warmup) for step in range(steps)] == pytest.approx(shares)
 
 
 @pytest.fixture

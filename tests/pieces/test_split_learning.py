@@ -13,7 +13,7 @@ from torch import Tensor
 from fedsim.algorithms import Workload, build_algorithm
 from fedsim.data import Batch, Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
-from fedsim.models.crossing import crossing
+from fedsim.split import crossing
 from fedsim.rng import torch_seeded
 from fedsim.store import ClientStore
 from fedsim.training import Optimizer

@@ -121,7 +121,7 @@ class Attention:
         """Gradients of `query_RD` and `others_T`, laid out as they were. whole: there was no query_RD."""
         query, key, value, weights, read, mask = kept
         texts = len(packing.lengths)
-        grad = self._by_head(packing.map_clients(grad_RD) if whole else grad_RD, 1, texts)[0]
+        grad = self._by_head(packing.spread(grad_RD) if whole else grad_RD, 1, texts)[0]
         if mask is not None:
             grad.mul_(mask.scale)
         of_weights = torch.bmm(grad, value.transpose(1, 2))
