@@ -28,7 +28,7 @@ def resolve_kernels(requested: str, device: torch.device, config: Mapping[str, A
     attention is faster, and the `meta` device computes nothing. FederationError for another name.
     """
     if requested not in ("packed", "reference"):
-        raise FederationError(f"kernels: expected packed or reference, found {requested!r}")
+        raise FederationError(f"kernels: expected one of packed, reference, found {requested!r}")
     return "packed" if requested == "packed" and device.type == "cpu" and can_pack(config) else "reference"
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from fedsim.checkpoint import Checkpoint
 from fedsim.data import Examples, Subset
 from fedsim.objectives import Classification
 
@@ -115,17 +114,3 @@ def test_label_counts_alone_cross(small, averaged):
     )
     model = small.load()
     assert ledger.setup_bytes == 4 * 3 * sum(parameter.numel() for parameter in model.parameters.values())
-
-
-def test_a_resumed_run_is_the_uninterrupted_one(small, averaged, tmp_path, assert_same_run):
-    whole = small.run(prior_of(small, averaged), rounds=1)
-    small.run(prior_of(small, averaged), rounds=1, checkpoint=Checkpoint(tmp_path, "prior"))
-    algorithm = prior_of(small, averaged)
-    resumed = small.run(algorithm, rounds=1, checkpoint=Checkpoint(tmp_path, "prior"))
-    assert_same_run(resumed, whole)
-    plain = prior_of(small, averaged)
-    again = small.run(plain, rounds=1)
-    for one, other in zip(
-        answers_of(algorithm, resumed.state, small.clients), answers_of(plain, again.state, small.clients), strict=True
-    ):
-        np.testing.assert_array_equal(one, other)

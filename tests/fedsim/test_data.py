@@ -57,18 +57,6 @@ def test_an_epoch_holds_every_example_once(lengths, batch_size, width, pool_batc
         assert_batch_is_true_to_its_examples(batch, subset.examples)
 
 
-@pytest.mark.parametrize("width", [None, WIDTH])
-def test_the_generator_alone_decides_the_order(width):
-    subset = make_part(np.random.default_rng(1).integers(1, WIDTH, 90))
-
-    def order(seed):
-        batches = training_batches(subset, 8, width, np.random.default_rng(seed))
-        return [batch["labels"].tolist() for batch in batches]
-
-    assert order(0) == order(0)
-    assert order(0) != order(1)
-
-
 def test_batches_by_length_pad_least():
     lengths = np.random.default_rng(0).integers(1, WIDTH + 1, 256)
     subset = Subset(make_examples(lengths), np.arange(256))

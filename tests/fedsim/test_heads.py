@@ -76,18 +76,6 @@ def test_the_average_leaves_padding_out(deep):
         torch.testing.assert_close(padded, alone, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("trained", ["head", "all"])
-def test_a_frozen_encoder_runs_as_in_evaluation(deep, trained):
-    resident = deep.load(head="average")
-    names = resident.groups.head if trained == "head" else resident.groups.names
-    resident.set_trained(names)
-    resident.network.train()
-    assert resident.network.head.training
-    assert resident.network.encoder.training == (trained == "all")
-    resident.network.eval()
-    assert not resident.network.encoder.training
-
-
 @pytest.mark.parametrize("name", ["psum", "hsum"])
 def test_a_shallow_encoder_is_refused(small, name):
     with pytest.raises(FederationError, match=f"head {name}: it reads the last 4 layers, and the encoder has 3"):

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from fedsim.data import IGNORED
 from fedsim.objectives import CausalLM, Classification, MaskedLM, Vocabulary, kinds
-from tests.local_training import local_training
 
 NO = IGNORED
 WORDS, SPECIAL, MASK = 60, 10, 3  # the small encoder's; ids below SPECIAL are special
@@ -60,17 +59,6 @@ def test_of_hidden_tokens_8_in_10_become_the_mask_and_1_another():
     assert shares == pytest.approx([0.8, 0.1 + 0.1 / 50], abs=3 * math.sqrt(0.8 * 0.2 / 3000))
     others = put[(put != MASK) & (put != 42)]
     assert len(others.unique()) == len(VOCABULARY.ordinary_ids) - 1
-
-
-@pytest.mark.parametrize("other", [{"seed": 1}, {"round": 2}, {"client": 1}])
-def test_training_hides_others_for_each_seed_round_and_client(small, other):
-    def hidden(seed=0, round=1, client=0):
-        training = local_training(seed=seed, learning_rate=1.0, batch_size=4, epochs=2)
-        drawn = training.batches(small.clients[0].train, MASKED, round, client)
-        return [batch["input_ids"].tolist() for batch in drawn]
-
-    assert hidden() == hidden()
-    assert hidden() != hidden(**other)
 
 
 def test_an_evaluation_hides_the_same_tokens_every_time(small):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from fedsim.algorithms.linear import STRENGTHS
-from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client, Examples, Subset
 from fedsim.objectives import Classification, Regression
 
@@ -114,22 +113,6 @@ def test_it_is_fitted_once_a_run(small, monkeypatch):
     assert len(fitted) == len(STRENGTHS) + 1
     small.run(algorithm, rounds=1, clients=small.clients[:2])  # others' examples: another model
     assert len(fitted) == 2 * (len(STRENGTHS) + 1)
-
-
-def test_nothing_is_sent_and_no_model_is_loaded(small):
-    def no_model():
-        raise AssertionError("a linear model needs no encoder")
-
-    run = small.run(small.algorithm("linear", small.setting(no_model)))
-    assert run.channel.ledger.rows == []
-    assert [result.metrics.train_loss for result in run.results] == [None, None]
-    assert built(small).server is None
-
-
-def test_a_resumed_run_is_the_uninterrupted_one(small, tmp_path, assert_same_run):
-    whole = small.run(built(small), rounds=2)
-    small.run(built(small), rounds=1, checkpoint=Checkpoint(tmp_path, "linear"))
-    assert_same_run(small.run(built(small), rounds=2, checkpoint=Checkpoint(tmp_path, "linear")), whole)
 
 
 def test_the_regression_is_ridge(small):

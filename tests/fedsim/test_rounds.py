@@ -1,5 +1,7 @@
 """Cohorts, the weighted mean, and what a round leaves alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 
 from fedsim.algorithms.averaging import aggregation_weights
 from fedsim.data import Client, Subset
-from fedsim.engine import draw_cohort
+from fedsim.engine import draw_cohort, pooled_scores
 from fedsim.errors import DivergedError
 from fedsim.plan import ExchangePlan
 
@@ -156,3 +158,30 @@ def test_personal_models_answer_together_with_their_mean(small):
     np.testing.assert_array_equal(together.predict(joint.state, clients[0], common), np.mean(outputs, axis=0))
     assert len({str(scores) for scores in joint.results[-1].client_scores}) == 1
     assert len({str(scores) for scores in apart.results[-1].client_scores}) > 1
+
+
+def test_pooled_scores_are_of_all_examples_in_client_order(small):
+    def score(answers, subset):
+        return {"clients": answers[:, 0].tolist(), "examples": subset.indices.tolist()}
+
+    tests = {client.id: client.evaluation["test"] for client in small.clients}
+    answers = {f"{number}/test": np.full((len(part), 2), number, np.float32) for number, part in tests.items()}
+    assert pooled_scores(answers, small.clients, score)["test"] == {
+        "clients": [number for number, part in tests.items() for _ in part.indices],
+        "examples": [int(index) for part in tests.values() for index in part.indices],
+    }
+
+
+def test_global_model_answers_a_common_test_set_once(small):
+    common = small.clients[0].evaluation["test"]
+    clients = [Client(client.id, client.train, {"test": common}) for client in small.clients]
+    for name, options, times in (("fedavg", {}, 1), ("fedsplitbert", {"critical_layer": 1}, len(clients))):
+        algorithm, asked = small.algorithm(name, **options), []
+
+        def predict(state, client, subset, algorithm=algorithm, asked=asked):
+            asked.append(client.id)
+            return algorithm.predict(state, client, subset)
+
+        result = small.run(replace(algorithm, predict=predict), clients=clients, rounds=1).results[0]
+        assert len(asked) == times
+        assert len(result.client_scores) == len(clients)

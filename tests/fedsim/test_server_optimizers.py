@@ -7,7 +7,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim.checkpoint import Checkpoint
 from fedsim.errors import FederationError
 from fedsim.server import ServerOptimizer
 
@@ -55,19 +54,6 @@ def test_momentum_is_that_of_pytorch(means, momentum, nesterov):
         theirs.step()
         current, moments = ours.step(current, {"w": torch.tensor([mean], dtype=torch.float64)}, moments)
         torch.testing.assert_close(current["w"], weight.detach(), rtol=1e-9, atol=1e-6)
-
-
-def test_diloco_goes_on_from_a_checkpoint_with_its_momentum(small, tmp_path):
-    """Two rounds are the same whether the second began in another process or not, and are not plain averaging."""
-    options = {"name": "sgd", "learning_rate": 0.7, "momentum": 0.9, "nesterov": True}
-    whole = small.run(small.algorithm("fedavg", server=options), rounds=2).state
-    checkpoint = Checkpoint(tmp_path, "diloco")
-    small.run(small.algorithm("fedavg", server=options), rounds=1, checkpoint=checkpoint)
-    resumed = small.run(small.algorithm("fedavg", server=options), rounds=2, checkpoint=checkpoint).state
-    plain = small.run(small.algorithm("fedavg"), rounds=2).state
-    assert whole.moments["m"].keys() == plain.shared.keys()
-    assert all(torch.equal(resumed.shared[name], whole.shared[name]) for name in whole.shared)
-    assert not any(torch.equal(plain.shared[name], whole.shared[name]) for name in whole.shared)
 
 
 @pytest.mark.parametrize("name", ["sgd", "adam", "yogi", "adagrad"])

@@ -7,10 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client, Subset
 from fedsim.precision import resolve_precision
-from fedsim.store import ClientStore
 from fedsim.train_config import TrainConfig
 from fedsim.training import ADAM_STATE, Optimizer, learning_rate_share
 
@@ -152,23 +150,3 @@ def test_two_rounds_that_keep_their_optimiser_are_one_of_two_epochs(small, asser
     assert_same_tensors(run(2, optimizer="kept"), once)
     fresh = run(2)
     assert any(not torch.equal(fresh[name], once[name]) for name in once)
-
-
-@pytest.mark.parametrize("participation", [1.0, 0.67])
-@pytest.mark.parametrize(
-    ("method", "options"), [("fedavg", {}), ("fedsplitbert", {"critical_layer": 1}), ("central", {})]
-)
-def test_kept_moments_survive_a_checkpoint(small, assert_same_run, tmp_path, method, options, participation):
-    def run(rounds, **engine):
-        setting = small.setting(optimizer="kept", batch_size=4)
-        engine |= {"rounds": rounds, "participation": participation}
-        return small.run(small.algorithm(method, setting, **options), **engine)
-
-    def kept():
-        return {"checkpoint": Checkpoint(tmp_path, method), "store": ClientStore(tmp_path)}
-
-    uninterrupted = run(3)
-    run(1, **kept())
-    assert_same_run(run(3, **kept()), uninterrupted)
-    moments = uninterrupted.state.moments if method == "central" else uninterrupted.state.clients.get(0)
-    assert moments
