@@ -72,13 +72,6 @@ def test_features_are_the_hidden_states_to_the_bit_in_the_same_batches(deep, hea
                 assert torch.equal(found["attention_mask"], batch["attention_mask"])
 
 
-def test_batches_lie_aligned_in_memory(deep):
-    """Where they do not, a matrix product has other last bits on some CPUs; a file's rows lie anywhere."""
-    subset = computed(FeatureCache(), deep, "psum")
-    for size in range(1, 8):
-        assert subset.examples.collate(np.arange(size))["features"].data_ptr() % 64 == 0
-
-
 @pytest.mark.parametrize("head", OF_TEXTS)
 def test_a_model_answers_the_same_to_features_and_to_tokens(deep, head):
     model = deep.load(head=head)

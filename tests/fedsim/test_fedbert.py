@@ -88,15 +88,6 @@ def test_parallel_fedavg_is_federated_averaging(small, assert_same_tensors, of, 
     assert split.results[-1].client_scores == whole.results[-1].client_scores
 
 
-@pytest.mark.parametrize(("turns", "order"), [("pass", [0, 0, 1, 1, 2, 2]), ("round", [[0, 1, 2]] * 6)])
-def test_whose_turn_it_is(small, turns, order):
-    found = run(small, masked(small, rounds=6, epochs=1), "fedbert_sequential", turns=turns)
-    for number, expected in enumerate(order, start=1):
-        trained = {row.client for row in found.channel.ledger.rows if row.round == number and row.kind == "activations"}
-        assert trained == set(np.atleast_1d(expected))
-        assert len(found.results[number - 1].metrics.client_losses) == len(trained)
-
-
 # ---- the modes differ in what they should ----------------------------------------------------------------------------
 
 

@@ -137,18 +137,6 @@ def test_with_all_layers_and_all_trained_it_is_federated_averaging(deep, setting
     assert sent[1] == [0, *sent[3][1:]]  # every client has the pre-trained model already
 
 
-@pytest.mark.parametrize("weights", ["uniform", "size"])
-def test_the_mean_is_of_equation_1_or_weighted_by_size(deep, method, setting_of, run, recording_channel, weights):
-    channel = recording_channel()
-    algorithm = method(weights=weights)
-    found = run(algorithm, channel=channel, rounds=1)
-    sizes = np.array([len(client.train) if weights == "size" else 1 for client in deep.clients])
-    for name, merged in found.state.shared.items():
-        sent = torch.stack([channel.received[1, client, "up"][name].double() for client in range(CLIENTS)])
-        expected = (torch.tensor(sizes / sizes.sum()).view(-1, *[1] * merged.ndim) * sent).sum(0)
-        torch.testing.assert_close(merged.double(), expected, rtol=0, atol=1e-6)
-
-
 # ---- what is sent ----------------------------------------------------------------------------------------------
 
 

@@ -34,14 +34,6 @@ def texts(lengths, labels=None, targets=None) -> Subset:
 # ---- targets in a batch ----------------------------------------------------------------------------------------
 
 
-def test_targets_lie_at_their_tokens_and_nothing_is_asked_of_padding():
-    subset = texts([2, 3], targets=[NO, 1, 0, NO, 2])
-    assert subset.examples.collate(np.array([1, 0]))["labels"].tolist() == [[0, NO, 2], [NO, 1, NO]]
-    assert subset.examples.collate(np.array([0]), width=4)["labels"].tolist() == [[NO, 1, NO, NO]]
-    assert subset.references.tolist() == [[NO, 1, NO], [0, NO, 2]]
-    assert Subset(subset.examples, np.array([0])).references.tolist() == [[NO, 1]]
-
-
 # ---- of texts --------------------------------------------------------------------------------------------------
 
 

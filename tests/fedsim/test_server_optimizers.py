@@ -74,21 +74,16 @@ def test_only_what_was_sent_moves_and_nothing_in_place(name):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"name": "adamw"}, "'adamw': expected one of sgd, adam, yogi, adagrad"),
-        ({"name": "adam", "learning_rate": 0.0}, "found 0.0"),
-        ({"name": "adam", "learning_rate": float("nan")}, "found nan"),
-        ({"name": "adam", "beta1": 1.0}, "beta1"),
-        ({"name": "adam", "beta2": -0.1}, "beta2"),
-        ({"name": "adam", "tau": 0.0}, "tau > 0"),
-        ({"name": "sgd", "momentum": 1.0}, "momentum < 1"),
-        ({"name": "sgd", "momentum": "much"}, "expected numbers"),
-        ({"name": "sgd", "momentum": 0.9, "nesterov": "yes"}, "nesterov true or false"),
+        ({"name": "adamw"}, "name: expected 'sgd', 'adam', 'yogi' or 'adagrad', found 'adamw'"),
+        ({"name": "adam", "learning_rate": 0.0}, "learning_rate: expected a number above 0, found 0.0"),
+        ({"name": "adam", "learning_rate": float("nan")}, "learning_rate: .* found nan"),
+        ({"name": "adam", "beta1": 1.0}, "beta1: expected a number below 1, found 1.0"),
+        ({"name": "sgd", "momentum": 0.9, "nesterov": "yes"}, "nesterov: expected true or false, found 'yes'"),
+        ({"learningrate": 1.0}, "learningrate: expected one of name, learning_rate.*, found an unknown field"),
         ({"name": "sgd", "nesterov": True}, "nesterov with momentum"),
         ({"name": "adam", "momentum": 0.9}, "expected momentum with sgd"),
     ],
 )
 def test_bad_constants_are_refused(small, arguments, message):
-    with pytest.raises(FederationError, match=message):
-        ServerOptimizer(**arguments)
     with pytest.raises(FederationError, match=message):
         small.algorithm("fedavg", server=arguments)

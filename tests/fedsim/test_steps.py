@@ -62,14 +62,6 @@ def test_a_schedule_runs_over_all_rounds(small, rates, method):
     assert rates == pytest.approx([1e-2 * share for share in (1 / 4, 2 / 4, 3 / 4, 1, 1, 3 / 4, 2 / 4, 1 / 4)])
 
 
-@pytest.mark.parametrize("method", ["fedavg", "central"])
-def test_a_rate_decays_after_each_round(small, rates, method):
-    """FedBFPT's fine-tuning: × 0.7 after each epoch. 14 examples in batches of 4 are 4 steps a round."""
-    changes = {"decay": 0.7, "rounds": 3, "batch_size": 4, "learning_rate": 1e-2, "optimizer": "kept"}
-    small.run(small.algorithm(method, small.setting(**changes)), clients=small.clients[:1], rounds=3)
-    assert rates == pytest.approx([1e-2 * share for share in (1, 0.7, 0.49) for _ in range(4)])
-
-
 # ---- clipping and decay ----------------------------------------------------------------------------------------
 
 
