@@ -1,4 +1,7 @@
-"""Methods. A file a method: a function of the file's name that builds a FederatedAlgorithm from its options."""
+"""Methods: each is a function of its name that builds a FederatedAlgorithm from its options.
+
+A method has a file of its name; only baselines and attacks share one each.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,6 +27,11 @@ from fedsim.plan import ClientId, ExchangePlan
 from fedsim.store import ClientStore, same_device
 from fedsim.training import LocalTraining
 from fedsim.wire import Channel, Params
+
+SHARED_FILES = {
+    "baselines": ("linear", "local_majority", "local_prior", "unigram", "untrained"),
+    "attacks": ("inversion", "nearest_neighbour", "token_majority"),
+}
 
 
 @dataclass(frozen=True)
@@ -110,21 +119,27 @@ def require_choice(option: str, value: str, choices: Sequence[str]) -> None:
 
 def algorithm_names() -> list[str]:
     """Every method's name, without importing any."""
-    return [module.name for module in pkgutil.iter_modules(__path__) if module.name != "averaging"]
+    files = {module.name for module in pkgutil.iter_modules(__path__)} - {"averaging", *SHARED_FILES}
+    return sorted(files.union(*SHARED_FILES.values()))
+
+
+def _file_of(name: str) -> ModuleType:
+    """The imported file of a method; raises FederationError if there is no method of that name."""
+    if name not in algorithm_names():
+        raise FederationError(f"unknown algorithm {name!r}: expected one of {', '.join(algorithm_names())}")
+    file = next((file for file, names in SHARED_FILES.items() if name in names), name)
+    return importlib.import_module(f"{__name__}.{file}")
 
 
 def algorithm_function(name: str) -> Callable[..., FederatedAlgorithm]:
-    """The function that builds a method; FederationError where there is none of that name."""
-    if name not in algorithm_names():
-        raise FederationError(f"unknown algorithm {name!r}: expected one of {', '.join(algorithm_names())}")
-    function: Callable[..., FederatedAlgorithm] = getattr(importlib.import_module(f"{__name__}.{name}"), name)
+    """The function that builds a method; raises FederationError if there is no method of that name."""
+    function: Callable[..., FederatedAlgorithm] = getattr(_file_of(name), name)
     return function
 
 
 def trains(name: str) -> bool:
-    """Whether a method trains with steps and a learning rate: a file whose method does not says TRAINS = False."""
-    module = importlib.import_module(algorithm_function(name).__module__)
-    return bool(getattr(module, "TRAINS", True))
+    """Whether a method trains with steps and a learning rate: its file lists those that do not as UNTRAINED."""
+    return name not in getattr(_file_of(name), "UNTRAINED", ())
 
 
 def build_algorithm(name: str, setting: Workload, options: Mapping[str, Any]) -> FederatedAlgorithm:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedsim.algorithms.linear import STRENGTHS
+from fedsim.algorithms.baselines import STRENGTHS
 from fedsim.data import Client, Examples, Subset
 from fedsim.objectives import Classification
 

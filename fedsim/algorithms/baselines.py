@@ -1,4 +1,4 @@
-"""A linear model on TF-IDF, of all clients' examples in one place: what a text's words say by themselves."""
+"""Baselines: references that need no training rounds. Nothing is exchanged but by the label prior."""
 
 from __future__ import annotations
 
@@ -7,19 +7,128 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
-from fedsim.algorithms import Workload, idle_round, silent_start
+from fedsim.algorithms import Workload, idle_round, require_choice, silent_start
 from fedsim.algorithms.central import pooled
-from fedsim.data import Client, Subset, evaluation_batches
-from fedsim.engine import FederatedAlgorithm, FederationState
+from fedsim.data import IGNORED, Client, Subset, evaluation_batches
+from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
+from fedsim.errors import FederationError
+from fedsim.objectives import CausalLM, MaskedLM
 from fedsim.rng import SERVER, numpy_generator
 from fedsim.store import ClientStore
-from fedsim.wire import Channel
+from fedsim.wire import Channel, Params
 
-STRENGTHS = (0.03, 0.3, 3.0, 30.0)  # inverse L2 penalties that are tried
+UNTRAINED = ("untrained", "local_majority", "local_prior", "unigram", "linear")
+STRENGTHS = (0.03, 0.3, 3.0, 30.0)  # inverse L2 penalties that the linear model tries
 HELD = 5  # one of so many training examples is held back, to choose the strength
 Gram = tuple[int, ...]
-TRAINS = False
+
+
+def untrained(setting: Workload) -> FederatedAlgorithm:
+    """One model for all clients, which answers the same after every round."""
+
+    def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
+        return setting.answers(setting.server_params(state), subset)
+
+    return FederatedAlgorithm(silent_start, idle_round, predict, personal=False, server=setting.server_params)
+
+
+def local_majority(setting: Workload, whose: str = "own") -> FederatedAlgorithm:
+    """The baseline that personalisation has to beat: what follows from a client's training labels alone.
+
+    The most frequent class or tag, of equally frequent ones the smallest id; for a score, the mean training score.
+    whose: labels: a client's "own", or those of "all" clients together, which all clients then answer.
+    """
+    require_choice("whose", whose, ("own", "all"))
+    everyone: list[Client] = []
+
+    def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
+        everyone[:] = clients
+        return silent_start(clients, channel, store)
+
+    def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
+        if whose == "all":
+            return setting.objective.prior(pooled(everyone), subset)
+        if client is None:
+            raise FederationError("local majority: the server has no answer of its own; ask the clients")
+        return setting.objective.prior(client.train, subset)
+
+    return FederatedAlgorithm(init, idle_round, predict, personal=whose == "own")
+
+
+def local_prior(setting: Workload) -> FederatedAlgorithm:
+    """Nothing is trained: clients answer by the model that the run begins with, corrected by their own label shares.
+
+    A client's logits get log p_own - log p_all, with add-one smoothing (section 4.1's adjustment, from the shares that
+    the model was trained on to the client's own). In the one round each client's label counts go up and their sum comes
+    down, of the kind "counts", 4 bytes a label. Scores are cut to the range of the client's own instead, for which
+    nothing is sent. The server's own answers are the model's.
+    """
+    model, objective = setting.model, setting.objective
+
+    def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
+        for client in clients:
+            channel.setup(client.id, setting.initial)
+        return FederationState(round=0, shared={}, moments={}, clients=store)
+
+    def round(
+        state: FederationState, cohort: Sequence[Client], channel: Channel
+    ) -> tuple[FederationState, RoundMetrics]:
+        if state.round > 0:
+            raise FederationError("local prior: labels are counted once: expected 1 round")
+        everyone: Params = {}
+        for client in cohort:
+            for name, counts in channel.to_server(client.id, objective.tally(client.train), "counts").items():
+                everyone[name] = everyone[name] + counts if name in everyone else counts
+        for client in cohort:
+            channel.to_client(client.id, everyone, "counts")
+        return FederationState(1, everyone, {}, state.clients), RoundMetrics((), None)
+
+    def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
+        model.set_trained(())  # so that what stands there already is not written again for each client
+        model.hold(setting.initial)
+        answers = model.predict(subset, setting.evaluation_batch_size, setting.training.width)
+        return answers if client is None else objective.with_prior(answers, client.train, state.shared)
+
+    return FederatedAlgorithm(init, round, predict, server=lambda state: dict(setting.initial))
+
+
+def unigram(setting: Workload) -> FederatedAlgorithm:
+    """Count how often each token occurs in all clients' texts together, plus one (Laplace); nothing is sent.
+
+    It is asked for the same tokens as a model. In masked language modelling special tokens are never masked, so they
+    have no share. FederationError if the objective is no language model.
+    """
+    objective = setting.objective
+    if not isinstance(objective, CausalLM | MaskedLM):
+        raise FederationError(f"unigram: expected a language model's objective, found {type(objective).__name__}")
+
+    def round(
+        state: FederationState, cohort: Sequence[Client], channel: Channel
+    ) -> tuple[FederationState, RoundMetrics]:
+        counts = torch.ones(objective.outputs, dtype=torch.float64)
+        for _, batch in evaluation_batches(pooled(cohort), setting.evaluation_batch_size, setting.training.width):
+            tokens = batch["input_ids"][batch["attention_mask"].bool()]
+            counts += torch.bincount(tokens, minlength=objective.outputs)
+        if isinstance(objective, MaskedLM):
+            special = torch.ones_like(counts, dtype=torch.bool)
+            special[torch.from_numpy(objective.vocabulary.ordinary_ids)] = False
+            counts[special] = 0
+        shares = {"shares": counts / counts.sum()}
+        return FederationState(state.round + 1, shares, {}, state.clients), RoundMetrics((), None)
+
+    def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
+        log_shares_C = state.shared["shares"].cpu().log().float()
+        answers = np.zeros(objective.shape(subset))
+        rng = numpy_generator(0, 0, SERVER, "evaluation")  # as a model's answers are drawn
+        for positions, drawn in evaluation_batches(subset, setting.evaluation_batch_size, setting.training.width):
+            batch = objective.prepare(drawn, rng)
+            asked = int((batch["labels"] != IGNORED).sum())
+            answers[positions] = objective.answer(log_shares_C.expand(asked, -1), batch)
+        return answers
+
+    return FederatedAlgorithm(silent_start, round, predict, personal=False)
 
 
 def linear(setting: Workload) -> FederatedAlgorithm:
