@@ -14,7 +14,7 @@ from fedsim.client_updates import ClientUpdate, UpdateOutcome
 from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.errors import FederationError
-from fedsim.models.groups import ParameterGroups
+from fedsim.models.model import ParameterGroups
 from fedsim.plan import ClientId, ExchangePlan, PlanFn
 from fedsim.server import Moments, ServerOptimizer
 from fedsim.store import ClientStore, same_device

@@ -8,8 +8,7 @@ from safetensors.torch import load_file
 
 from fedsim.errors import FederationError
 from fedsim.models.encoder import encoder_from_config, encoder_from_folder
-from fedsim.models.groups import parameter_groups
-from fedsim.models.model import Model
+from fedsim.models.model import Model, parameter_groups
 from fedsim.models.sequence import SequenceModel, with_head
 from fedsim.objectives import Classification
 from fedsim.precision import resolve_precision
