@@ -64,7 +64,13 @@ def frozen(repeats: int) -> Section:
             setting = setting_of(head=head, folder=Path(folder), local_epochs=2)
             run = partial(federation, setting, clients, "fedfreezebert")
             anew, cached = timed_in_turn(repeats, partial(run, cached=False), run)
-        rows.append({"what": f"features cached, {head}", "without_s": median(anew), "with_s": median(cached)})
+        rows.append(
+            {
+                "what": f"features cached, {head}",
+                "without_s": round(median(anew), 3),
+                "with_s": round(median(cached), 3),
+            }
+        )
         bars.append(Bar(f"cached features, {head}: times as fast", ratio(anew, cached), bound))
     setting, client = setting_of(), clients[0]
     upper = setting.model.groups.head.union(*setting.model.groups.layers[setting.model.groups.depth // 2 :])
@@ -72,7 +78,9 @@ def frozen(repeats: int) -> Section:
     every, half = timed_in_turn(
         repeats, partial(train, names=trained_names(setting)), partial(train, names=sorted(upper))
     )
-    rows.append({"what": "half of the layers frozen", "without_s": median(every), "with_s": median(half)})
+    rows.append(
+        {"what": "half of the layers frozen", "without_s": round(median(every), 3), "with_s": round(median(half), 3)}
+    )
     return Section(rows, bars)
 
 
