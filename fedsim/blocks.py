@@ -1,4 +1,4 @@
-"""Texts end to end, cut into blocks of one length: language models train on them without padding or waste."""
+"""Concatenated texts, cut into blocks of one length: language models train on them without padding or waste."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from itertools import pairwise
 import numpy as np
 import torch
 
-from fedsim.data import Batch
+from fedsim.data import Batch, padded
 from fedsim.stored import Numbers
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Blocks of texts that stand end to end, as examples; a block may begin in one text and end in another.
+    """Blocks of concatenated texts, as examples; a block may begin in one text and end in another.
 
-    tokens: of all texts, int32 [total]; they may be in a file. spans: where the texts lie there that are end to end
-    here, int64 [t, 2]; they need not be neighbours. places: where each of them begins here, int64 [t + 1]. cuts: from
-    where to where each block goes here, int64 [n, 2]. length: tokens of a whole block. opening: the first of them, such
-    as <s>, which stands before each block and in no text; None where there is none.
+    tokens: of all texts, int32 [total]; they may be in a file. spans: begin and end in `tokens` of each concatenated
+    text, int64 [t, 2]. places: where each text begins in the concatenation, int64 [t + 1]. cuts: begin and end of each
+    block in the concatenation, int64 [n, 2]. length: tokens of a whole block. opening: the first of them, such as <s>,
+    which precedes each block and is in no text; None without one.
     """
 
     tokens: Numbers
@@ -44,30 +44,25 @@ class Blocks:
     @cached_property
     def lengths(self) -> np.ndarray:
         """Tokens of each block, int64 [n]."""
-        found: np.ndarray = self.cuts[:, 1] - self.cuts[:, 0] + (self.opening is not None)
-        return found
+        lengths: np.ndarray = self.cuts[:, 1] - self.cuts[:, 0] + (self.opening is not None)
+        return lengths
 
     def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
         """The batch of some blocks, padded to the longest of them, or to `width` tokens."""
-        shape = (len(indices), width or int(self.lengths[indices].max()))
-        ids = np.full(shape, self.padding_id, dtype=np.int64)
-        mask = np.zeros(shape, dtype=np.int64)
-        for row, index in enumerate(indices):
-            block = self._block(index)
-            ids[row, : len(block)] = block
-            mask[row, : len(block)] = 1
+        blocks = [self._block(index) for index in indices]
+        ids = padded(blocks, self.padding_id, width)
         return {
-            "input_ids": torch.from_numpy(ids),
-            "attention_mask": torch.from_numpy(mask),
-            "token_type_ids": torch.zeros(shape, dtype=torch.int64),
+            "input_ids": ids,
+            "attention_mask": padded([np.ones_like(block) for block in blocks], 0, width),
+            "token_type_ids": torch.zeros_like(ids),
             "labels": torch.from_numpy(self.labels[indices]),
         }
 
     def shared_out(self, parts: Sequence[np.ndarray]) -> tuple[Blocks, list[np.ndarray]]:
-        """The blocks of several owners, each of whom has own texts end to end, and which of them are whose.
+        """The blocks of several owners, each with its own texts concatenated, and the indices of each owner's blocks.
 
-        parts: the texts of each, by their indices in `spans`. What is too little for an owner's last block is left
-        out, unless that is the only one.
+        parts: each owner's texts, by their indices in `spans`. An owner's last block is left out if it is not whole,
+        unless it is the only one.
         """
         spans = self.spans[np.concatenate([np.empty(0, dtype=np.int64), *parts])]
         places = np.concatenate([[0], np.cumsum(spans[:, 1] - spans[:, 0])])
@@ -93,7 +88,7 @@ class Blocks:
 
 
 def packed(tokens: Numbers, offsets: np.ndarray, length: int, padding_id: int, opening: int | None = None) -> Blocks:
-    """All texts end to end, in blocks. offsets: where each begins in `tokens`, int64 [n + 1]; else as in `Blocks`."""
+    """All texts in blocks. offsets: where each begins in `tokens`, int64 [n + 1]; the others as in `Blocks`."""
     spans = np.stack([offsets[:-1], offsets[1:]], axis=1)
     no_cuts = np.empty((0, 2), dtype=np.int64)
     whole = Blocks(tokens, spans, offsets - offsets[0], no_cuts, length, padding_id, opening)

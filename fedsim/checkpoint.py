@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import torch
+from pydantic import TypeAdapter
 
-from fedsim.engine import RoundMetrics, RoundResult, Run
+from fedsim.engine import RoundResult, Run
 from fedsim.errors import CheckpointError
 from fedsim.files import parse_json, read_file
 from fedsim.store import read_tensors, write_tensors, write_through
@@ -20,20 +20,21 @@ from fedsim.wire import Ledger, Params
 
 MANIFEST = "state.json"
 VERSION = 3
+RESULTS = TypeAdapter(list[RoundResult])
 
 
 class Checkpoint:
-    """The state of one run in a folder of its own; whatever the moment of a kill, the last whole round is there."""
+    """The state of one run in a folder; the last whole round survives a kill at any moment."""
 
     def __init__(self, folder: Path, identity: str, guard: Callable[[], None] = lambda: None) -> None:
-        """guard: called before anything is written; raises where this process may not."""
+        """guard: called before anything is written; raises if this process may not write."""
         self.folder = folder
         self.identity = identity
         self._guard = guard
         self._answers: dict[int, list[str]] = {}  # round -> the file of its answers and that file's SHA-256
 
     def save(self, run: Run) -> None:
-        """Write the state after a round; the manifest's rename commits it, then older files are removed."""
+        """Write the state after a round: the manifest's rename commits it, then older files are removed."""
         self._guard()
         state = run.state
         tensors = {f"shared/{name}": tensor for name, tensor in state.shared.items()}
@@ -71,69 +72,57 @@ class Checkpoint:
         self._answers = {number: self._answers[number] for number in sorted(run.answers)}
 
     def restore(self, run: Run) -> None:
-        """Bring a freshly initialised run to the last saved round; does nothing where none was saved."""
+        """Bring a freshly initialised run to the last saved round; does nothing if none was saved.
+
+        Raises CheckpointError if a file is damaged or belongs to another run.
+        """
         path = self.folder / MANIFEST
         if not os.path.lexists(path):
             return
         try:
-            self._take_up(run, path)
+            self._restore(run, path)
+        except CheckpointError:
+            raise
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
-            if isinstance(error, CheckpointError):
-                raise
             raise CheckpointError(
                 f"checkpoint {path} is damaged ({type(error).__name__}: {error}). Remove the folder {self.folder} to "
                 f"start this cell from its first round; finished cells are not touched."
             ) from None
 
-    def _take_up(self, run: Run, path: Path) -> None:
+    def _restore(self, run: Run, path: Path) -> None:
         digest, _, content = read_file(path).partition(b"\n")
         if hashlib.sha256(content).hexdigest().encode() != digest:
             raise ValueError("its content does not have the SHA-256 in its first line")
         manifest = parse_json(content.decode(), path)
         if manifest["version"] != VERSION or manifest["identity"] != self.identity:
             raise ValueError("it belongs to another run or version")
-        results = [_result(entry) for entry in manifest["results"]]
-        ledger = Ledger(manifest["ledger"])
-        server, clients, finished = manifest["server"], manifest["clients"], int(manifest["round"])
-        best, answers = manifest["best"], {int(number): kept for number, kept in manifest["answers"].items()}
-        groups: dict[str, Params] = {}
-        for name, tensor in read_tensors(self.folder / server[0], server[1]).items():
-            group, _, rest = name.partition("/")
-            groups.setdefault(group, {})[rest] = tensor
-        run.state.clients.restore(clients)
-        shared = groups.pop("shared", {})
+        results, ledger = RESULTS.validate_python(manifest["results"]), Ledger(manifest["ledger"])
+        groups: dict[str, Params] = {"shared": {}}
+        file, file_digest = manifest["server"]
+        for key, tensor in read_tensors(self.folder / file, file_digest).items():
+            group, _, name = key.partition("/")
+            groups.setdefault(group, {})[name] = tensor
+        shared = groups.pop("shared")
         for name in shared.keys() & run.state.shared.keys():
             if shared[name].shape != run.state.shared[name].shape:
                 raise ValueError(f"{name} has another shape than this run's model has")
-        run.state = replace(run.state, round=finished, shared=shared, moments=groups)
-        for number, (name, file_digest) in answers.items():
-            kept = read_tensors(self.folder / name, file_digest)
-            run.answers[number] = {part: own.numpy() for part, own in kept.items()}
-        self._answers = answers
-        run.best = None if best is None else int(best)
-        run.channel.ledger = ledger
-        run.results = results
+        run.state.clients.restore(manifest["clients"])
+        self._answers = {int(number): entry for number, entry in manifest["answers"].items()}
+        for number, (file, file_digest) in self._answers.items():
+            answers = read_tensors(self.folder / file, file_digest)
+            run.answers[number] = {part: tensor.numpy() for part, tensor in answers.items()}
+        run.state = replace(run.state, round=int(manifest["round"]), shared=shared, moments=groups)
+        run.best, run.channel.ledger, run.results = manifest["best"], ledger, results
 
     def remove(self) -> None:
         """Remove the checkpoint, once its run is recorded."""
         (self.folder / MANIFEST).unlink(missing_ok=True)  # first: without it the rest is no checkpoint
         (self.folder / f".{MANIFEST}").unlink(missing_ok=True)
         self._remove_others(set())
-        if self.folder.exists() and not list(self.folder.glob(".nfs*")):  # left of what someone still reads
+        if self.folder.exists() and not list(self.folder.glob(".nfs*")):  # files that a reader still has open
             self.folder.rmdir()
 
     def _remove_others(self, keep: set[str]) -> None:
         for path in self.folder.glob("*.safetensors"):
             if path.name not in keep:
                 path.unlink()
-
-
-def _result(entry: Mapping[str, Any]) -> RoundResult:
-    metrics = entry["metrics"]
-    return RoundResult(
-        round=entry["round"],
-        cohort=tuple(entry["cohort"]),
-        metrics=RoundMetrics(tuple(metrics["client_losses"]), metrics["train_loss"]),
-        client_scores=tuple(entry["client_scores"]),
-        pooled_scores=entry["pooled_scores"],
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -69,22 +69,22 @@ class Examples:
 
     def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
         """The batch of some examples, padded to the longest of them, or to `width` tokens."""
-        longest = int(self.lengths[indices].max())
-        shape = (len(indices), width or longest)
-        ids = np.full(shape, self.padding_id, dtype=np.int64)
-        types = np.zeros(shape, dtype=np.int64)
-        mask = np.zeros(shape, dtype=np.int64)
-        for row, index in enumerate(indices):
-            start, end = self.offsets[index], self.offsets[index + 1]
-            ids[row, : end - start] = self.tokens[start:end]
-            types[row, : end - start] = self.types[start:end]
-            mask[row, : end - start] = 1
+        spans = [slice(self.offsets[index], self.offsets[index + 1]) for index in indices]
+        ids = padded([self.tokens[span] for span in spans], self.padding_id, width)
         return {
-            "input_ids": torch.from_numpy(ids),
-            "attention_mask": torch.from_numpy(mask),
-            "token_type_ids": torch.from_numpy(types),
-            "labels": torch.from_numpy(asked(self, indices, shape[1])),
+            "input_ids": ids,
+            "attention_mask": padded([np.ones(span.stop - span.start, dtype=np.int64) for span in spans], 0, width),
+            "token_type_ids": padded([self.types[span] for span in spans], 0, width),
+            "labels": torch.from_numpy(asked(self, indices, ids.shape[1])),
         }
+
+
+def padded(rows: Sequence[np.ndarray], filler: int, width: int | None = None) -> Tensor:
+    """Rows as one tensor int64 [B, S], each filled up to the longest of them, or to `width`."""
+    values = np.full((len(rows), width or max(map(len, rows))), filler, dtype=np.int64)
+    for place, row in enumerate(rows):
+        values[place, : len(row)] = row
+    return torch.from_numpy(values)
 
 
 def asked(examples: ExampleSet, indices: np.ndarray, width: int) -> np.ndarray:

@@ -108,15 +108,6 @@ class Run:
     answers: dict[int, Answers] = field(default_factory=dict)
 
 
-def _ignore(run: Run) -> None:
-    """No one watches."""
-
-
-def _none_is_best(results: Sequence[RoundResult]) -> bool:
-    """No round is chosen."""
-    return False
-
-
 def draw_cohort(clients: Sequence[Client], participation: float, seed: int, round: int) -> list[Client]:
     """The clients of a round, drawn without replacement, in client order (line 3 of FedSplitBERT's Algorithm 1).
 
@@ -218,9 +209,9 @@ def run_federation(
     participation: float = 1.0,
     checkpoint: Checkpoint | None = None,
     store: ClientStore | None = None,
-    is_best: Callable[[Sequence[RoundResult]], bool] = _none_is_best,
-    on_start: Callable[[Run], None] = _ignore,
-    on_round: Callable[[Run], None] = _ignore,
+    is_best: Callable[[Sequence[RoundResult]], bool] = lambda results: False,
+    on_start: Callable[[Run], None] = lambda run: None,
+    on_round: Callable[[Run], None] = lambda run: None,
 ) -> Run:
     """Run a method for `rounds` rounds, scoring after each aggregation; goes on from the checkpoint's last round.
 

@@ -20,14 +20,13 @@ from torch import Tensor, nn
 
 from fedsim.data import Examples, Subset
 from fedsim.errors import FederationError
-from fedsim.features import NUMPY_DTYPES, FeatureExamples, FeatureStore, Rows, to_bytes
+from fedsim.features import NUMPY_DTYPES, FeatureExamples, FeatureStore, to_bytes
 from fedsim.models.model import Model
 from fedsim.precision import DTYPES
 from fedsim.stored import FileCache
 
 LIMIT_BYTES = 20 * 10**9
 SUFFIX = ".npy"
-DIGESTED_AT_ONCE = 2**20  # tokens
 SUMMED_BYTES = 256  # of parameters, for one number of their digest
 
 
@@ -35,7 +34,7 @@ class FeatureCache:
     """A folder of arrays [T, K, D], each named by the digest of all that decides it, the last bits too.
 
     encoder: identity of the encoder's configuration; its weights are digested as they are when features are asked for.
-    Without a folder: a temporary one. See `FileCache` for what a kill, a damaged file or a limit does.
+    Without a folder it uses a temporary one. See `FileCache` for kills and the limit.
     """
 
     def __init__(self, folder: Path | None = None, encoder: str = "", limit_bytes: int = LIMIT_BYTES) -> None:
@@ -45,27 +44,26 @@ class FeatureCache:
         self.folder = folder
         self.encoder = encoder
         self.limit_bytes = limit_bytes
-        # By the examples' id, while they live here: what was asked for last, and its answer.
-        self._known: dict[int, tuple[Examples, tuple[Any, ...], FeatureExamples]] = {}
+        # The examples' id, while they are held here -> what was last asked for, and its answer.
+        self._last: dict[int, tuple[Examples, tuple[Any, ...], FeatureExamples]] = {}
 
     def subset(self, model: Model, subset: Subset, batch_size: int, width: int | None) -> Subset:
         """The same subset by the features of the encoder as it now is.
 
-        Texts of one length go through the encoder side by side, without padding; or, with `width`, all padded to that,
-        `batch_size` at a time. Equal to the bit, in whatever batch they are read: features of the same examples,
-        encoder, batch size and width, computed again on the same kind of machine with as many threads. Equal to
-        rounding (1e-5 in fp32): what the encoder makes of an example in another batch, since the number of rows decides
-        how a CPU takes a matrix product.
+        Texts of one length go through the encoder together, `batch_size` at a time without padding; with `width`, all
+        padded to that. Features of the same examples, encoder, batch size and width are equal to the bit on the same
+        kind of machine with as many threads. To the encoder's outputs in another batch they are equal to rounding (1e-5
+        in fp32), since the number of rows decides how a CPU computes a matrix product.
         """
         examples, head = subset.examples, model.network.head
         if not isinstance(examples, Examples):
             raise TypeError(f"expected examples of token ids, found {type(examples).__name__}")
         weights = digest_of(model.network.encoder)
         asked = (weights, batch_size, width, head.states, head.tokens, model.precision.name)
-        _, known, features = self._known.get(id(examples), (None, None, None))
+        _, known, features = self._last.get(id(examples), (None, None, None))
         if features is None or known != asked:
             features = self._features(model, examples, batch_size, width, weights)
-            self._known[id(examples)] = examples, asked, features
+            self._last[id(examples)] = examples, asked, features
         return Subset(features, subset.indices)
 
     def store(self, model: Model) -> FeatureStore:
@@ -98,9 +96,11 @@ class FeatureCache:
                     file.write(to_bytes(rows[: kept[index]], dtype))
 
         key = self._key(model, examples, batch_size, width, weights)
-        file = FileCache(self.folder, SUFFIX, self.limit_bytes).open(key, write)
-        rows = Rows(file, shape, dtype)
-        return FeatureExamples(rows, head.tokens, offsets, examples.lengths, examples.labels, examples.targets)
+        buffer = FileCache(self.folder, SUFFIX, self.limit_bytes).open(key, write).buffer
+        raw = np.frombuffer(buffer, NUMPY_DTYPES[dtype], offset=len(buffer) - shape[0] * row_bytes)
+        return FeatureExamples(
+            raw.reshape(shape), dtype, head.tokens, offsets, examples.lengths, examples.labels, examples.targets
+        )
 
     def _key(self, model: Model, examples: Examples, batch_size: int, width: int | None, weights: str) -> str:
         """A digest of all that decides the features."""
@@ -140,18 +140,18 @@ def _computed(
 
 
 def _digest(examples: Examples) -> str:
-    state = hashlib.sha256()
+    state, step = hashlib.sha256(), 2**20
     for values in (examples.tokens, examples.types, examples.offsets):
-        for start in range(0, len(values), DIGESTED_AT_ONCE):
-            state.update(np.ascontiguousarray(values[start : start + DIGESTED_AT_ONCE]).data)
+        for start in range(0, len(values), step):
+            state.update(np.ascontiguousarray(values[start : start + step]).data)
     return state.hexdigest()
 
 
 def digest_of(encoder: nn.Module) -> str:
-    """A digest of an encoder's tensors as they now are, cheap enough to be asked for in every round.
+    """A digest of an encoder's tensors as they now are, cheap enough for every round.
 
-    Hashed are sums of the bits of a few neighbours, modulo 2^64, which takes a fraction of the time of hashing all.
-    torch's counts of changes to a tensor would not do: fused optimisers do not raise them.
+    It hashes sums of the bits of a few neighbours, modulo 2^64, in a fraction of the time of hashing all. torch counts
+    changes to a tensor, but not those by fused optimisers.
     """
     state = hashlib.sha256()
     for name, tensor in chain(encoder.named_parameters(), encoder.named_buffers()):

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from fedsim.data import Batch, asked
-from fedsim.stored import MappedFile, Numbers
+from fedsim.stored import Numbers
 
 # Shape suffixes: T tokens of all examples, B batch, S tokens, K hidden states, D hidden width.
 
@@ -29,39 +29,17 @@ def to_bytes(features_TKD: Tensor, dtype: torch.dtype) -> bytes:
     return features_TKD.detach().to("cpu", dtype).contiguous().view(torch.uint8).numpy().tobytes()
 
 
-class Rows:
-    """The rows [T, K, D] of a mapped file, up to its end."""
-
-    def __init__(self, file: MappedFile, shape: tuple[int, int, int], dtype: torch.dtype) -> None:
-        self.file = file
-        self.dtype = dtype
-        raw = NUMPY_DTYPES[dtype]
-        start = len(file.buffer) - int(np.prod(shape)) * raw.itemsize
-        self.values_TKD = np.frombuffer(file.buffer, raw, offset=start).reshape(shape)
-
-    def gather(self, starts: np.ndarray, lengths: np.ndarray, width: int) -> Tensor:
-        """Runs of rows as one batch [K, B, width, D], zeros behind each.
-
-        A copy in torch's own memory: on some CPUs a matrix product has other last bits where its input is not aligned.
-        """
-        _, states, hidden = self.values_TKD.shape
-        batch = torch.zeros(states, len(starts), width, hidden, dtype=self.dtype)
-        values_KBSD = (batch.view(torch.int16) if self.dtype == torch.bfloat16 else batch).numpy()
-        for place, (start, length) in enumerate(zip(starts, lengths, strict=True)):
-            values_KBSD[:, place, :length] = self.values_TKD[start : start + length].swapaxes(0, 1)
-        self.file.has_read(int(lengths.sum()) * states * hidden * self.dtype.itemsize)
-        return batch
-
-
 @dataclass(frozen=True)
 class FeatureExamples:
     """Examples by their hidden states: what `Examples` is by token ids, batch by batch.
 
-    tokens: whether each token of a text has its row, or [CLS] alone. offsets: int64 [n + 1], where the rows of each
-    example begin. lengths: tokens of each text, int32 or int64 [n]; they decide who meets whom in a batch.
+    rows_TKD: of the element type `dtype`, as numpy holds it; they may be in a file. tokens: whether each token of a
+    text has its row, or [CLS] alone. offsets: int64 [n + 1], where the rows of each example begin. lengths: tokens of
+    each text, int32 or int64 [n]; they decide which texts share a batch.
     """
 
-    rows: Rows
+    rows_TKD: np.ndarray
+    dtype: torch.dtype
     tokens: bool
     offsets: np.ndarray
     lengths: np.ndarray
@@ -72,19 +50,26 @@ class FeatureExamples:
         return len(self.labels)
 
     def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
-        """Hidden states [K, B, S, D], attention_mask [B, S], labels: S as `Examples` pad it, or 1 for [CLS] alone."""
-        starts = self.offsets[indices]
-        kept = self.offsets[indices + 1] - starts
-        padded = (width if self.tokens else None) or int(kept.max())
+        """Hidden states [K, B, S, D], attention_mask [B, S], labels: S as `Examples` pad it, or 1 for [CLS] alone.
+
+        Copies in torch's own memory: on some CPUs a matrix product has other last bits if its input is not aligned.
+        """
+        starts, ends = self.offsets[indices], self.offsets[indices + 1]
+        padded = (width if self.tokens else None) or int((ends - starts).max())
+        _, states, hidden = self.rows_TKD.shape
+        features = torch.zeros(states, len(indices), padded, hidden, dtype=self.dtype)
+        values_KBSD = (features.view(torch.int16) if self.dtype == torch.bfloat16 else features).numpy()
+        for place, (start, end) in enumerate(zip(starts, ends, strict=True)):
+            values_KBSD[:, place, : end - start] = self.rows_TKD[start:end].swapaxes(0, 1)
         return {
-            "features": self.rows.gather(starts, kept, padded),
-            "attention_mask": torch.from_numpy((np.arange(padded) < kept[:, None]).astype(np.int64)),
+            "features": features,
+            "attention_mask": torch.from_numpy((np.arange(padded) < (ends - starts)[:, None]).astype(np.int64)),
             "labels": torch.from_numpy(asked(self, indices, padded)),
         }
 
 
 class FeatureStore:
-    """What a server keeps of the features it received: a file without a name, gone with the process."""
+    """What a server keeps of the features that it received: a file without a name, removed with the process."""
 
     def __init__(self, folder: Path, states: int, hidden: int, tokens: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -96,7 +81,7 @@ class FeatureStore:
         self._labels: list[np.ndarray] = []
 
     def add(self, features: Tensor, masks: Tensor | None, labels: Tensor) -> None:
-        """Append examples; of padding nothing is kept.
+        """Append examples, without padding.
 
         features: [K, B, S, D] with masks [B, S], or one row a text without masks; or trimmed, the rows of all texts end
         to end [K, T, D] with masks [B], how many belong to each.
@@ -110,10 +95,10 @@ class FeatureStore:
         self._labels.append(labels.cpu().numpy())
 
     def examples(self) -> FeatureExamples:
-        """All that was added, in its order; nothing is added afterwards."""
+        """All added examples in their order; nothing can be added afterwards."""
         lengths = np.concatenate(self._lengths)
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         with self._file:
             self._file.flush()
-            rows = Rows(MappedFile(self._file), (int(offsets[-1]), *self._row), torch.float32)
-        return FeatureExamples(rows, self._tokens, offsets, lengths, np.concatenate(self._labels))
+            rows_TKD = np.memmap(self._file, np.float32, "r", FILE_START, (int(offsets[-1]), *self._row))
+        return FeatureExamples(rows_TKD, torch.float32, self._tokens, offsets, lengths, np.concatenate(self._labels))

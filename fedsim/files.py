@@ -27,18 +27,17 @@ def open_file(path: Path, what: str = "a file") -> BufferedReader:
         what: What it was expected to be, for the message.
 
     Raises:
-        MissingFileError: If it does not exist.
-        FileError: If it cannot be opened.
+        MissingFileError: It does not exist.
+        FileError: It cannot be opened.
     """
     try:
-        file = path.open("rb")
+        return path.open("rb")
     except FileNotFoundError:
         raise MissingFileError(f"{path}: expected {what}, found nothing there") from None
     except IsADirectoryError:
         raise FileError(f"{path}: expected {what}, found a folder") from None
     except (OSError, ValueError) as error:  # ValueError: a path with a null byte
         raise FileError(f"{path}: expected {what}, found one that cannot be read: {_reason(error)}") from None
-    return file
 
 
 def read_file(path: Path, what: str = "a file") -> bytes:
@@ -56,20 +55,13 @@ def read_text(path: Path, what: str = "a text in UTF-8") -> str:
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        found = f"the byte 0x{content[error.start]:02x} at {error.start}"
-        raise FileError(f"{path}: expected {what} in UTF-8, found {found}") from None
+        byte = f"the byte 0x{content[error.start]:02x} at {error.start}"
+        raise FileError(f"{path}: expected {what} in UTF-8, found {byte}") from None
 
 
 def read_json(path: Path, what: str = "JSON") -> Any:
     """The value of a JSON file; raises FileError if it is not JSON, or has a NaN or an infinity."""
     return parse_json(read_text(path, what), path, what)
-
-
-def require_files(folder: Path, patterns: Iterable[str], what: str = "a file") -> None:
-    """Raise FileError if a file of these names in a folder cannot be opened: for readers of other libraries."""
-    for pattern in patterns:
-        for path in sorted(folder.glob(pattern)):
-            open_file(path, what).close()
 
 
 def parse_json(text: str, path: Path, what: str = "JSON") -> Any:
@@ -80,6 +72,13 @@ def parse_json(text: str, path: Path, what: str = "JSON") -> Any:
         raise FileError(f"{path}: expected {what}, found JSON that is nested too deep") from None
     except ValueError as error:
         raise FileError(f"{path}: expected {what}, found no JSON that can be read: {error}") from None
+
+
+def require_files(folder: Path, patterns: Iterable[str], what: str = "a file") -> None:
+    """Raise FileError if a file of these names in a folder cannot be opened: before another library reads it."""
+    for pattern in patterns:
+        for path in sorted(folder.glob(pattern)):
+            open_file(path, what).close()
 
 
 def _refuse_constant(name: str) -> Never:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from filelock import SoftFileLease, Timeout
 
-LEASE_SECONDS = 60.0  # after which a holder on another machine that no longer renews its lock counts as dead
+LEASE_SECONDS = 60.0  # without renewal, after which a holder on another machine counts as dead
 POLL_SECONDS = 0.2
 
 
 class TakenError(Exception):
-    """Another process holds the lock; the message names the process. host: its machine, where that is known."""
+    """Another process holds the lock; the message names it. host: its machine, "" if unknown."""
 
     def __init__(self, holder: str, host: str = "") -> None:
         super().__init__(holder)
@@ -42,7 +42,7 @@ def held(path: Path, wait: bool = True, on_wait: Callable[[str], None] = lambda 
     Args:
         path: The lock's file, which is removed afterwards.
         wait: Whether to wait while another process holds the lock.
-        on_wait: Told once which process that is.
+        on_wait: Called once with that process before waiting.
 
     Raises:
         TakenError: Another process holds the lock, and `wait` is False.
@@ -66,6 +66,6 @@ def held(path: Path, wait: bool = True, on_wait: Callable[[str], None] = lambda 
 
 
 def refresh(folder: Path) -> None:
-    """Have a network file system ask its server what is in a folder, before a name there is looked up."""
+    """Make a network file system ask its server for a folder's content before a name in it is looked up."""
     with suppress(OSError):
         os.close(os.open(folder, os.O_RDONLY))

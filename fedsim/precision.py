@@ -23,9 +23,7 @@ class Precision:
 
     def autocast(self) -> AbstractContextManager[object]:
         """The context of a forward pass."""
-        if self.name == "fp32":
-            return nullcontext()
-        return torch.autocast(self.device.type, dtype=DTYPES[self.name])
+        return nullcontext() if self.name == "fp32" else torch.autocast(self.device.type, dtype=DTYPES[self.name])
 
     def scaler(self) -> torch.amp.GradScaler:
         """The loss scaler of a training run; it does nothing unless gradients are fp16."""
@@ -33,17 +31,17 @@ class Precision:
 
 
 def resolve_precision(requested: str = "auto", device: str | None = None) -> Precision:
-    """The precision for this machine: bf16 where it is the faster, fp16 on older GPUs (V100), else fp32."""
+    """The precision for this machine: bf16 where it is faster, fp16 on older GPUs (V100), else fp32."""
     if requested != "auto" and requested not in DTYPES:
         raise FederationError(f"unknown precision {requested!r}: expected auto, {', '.join(DTYPES)}")
     chosen = _device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     if requested == "fp16" and chosen.type != "cuda":
         raise FederationError("precision fp16 needs a GPU: on a CPU choose auto, fp32 or bf16")
-    if requested != "auto":
-        return Precision(chosen, requested)
-    if chosen.type == "cuda":
-        return Precision(chosen, "bf16" if torch.cuda.get_device_capability(chosen) >= (8, 0) else "fp16")
-    return Precision(chosen, "bf16" if bf16_gain() > 1 else "fp32")
+    if requested == "auto" and chosen.type == "cuda":
+        requested = "bf16" if torch.cuda.get_device_capability(chosen) >= (8, 0) else "fp16"
+    elif requested == "auto":
+        requested = "bf16" if bf16_gain() > 1 else "fp32"
+    return Precision(chosen, requested)
 
 
 def has_amx() -> bool:
@@ -51,19 +49,15 @@ def has_amx() -> bool:
     return bool(torch.cpu.get_capabilities().get("amx_bf16"))
 
 
-SIDE, REPEATS = 512, 5  # of the matrices that are multiplied to find out, and how often
-
-
 @cache
 def bf16_gain() -> float:
     """How many times as fast this CPU multiplies bf16 matrices as fp32 ones; measured once a process, in milliseconds.
 
-    Not taken from what a CPU says it can: one with bf16 instructions may still be slower with them. 0 without any.
+    Measured, as a CPU with bf16 instructions may still be slower with them. 0 for a CPU without them.
     """
-    features = torch.cpu.get_capabilities()
-    if not (features.get("amx_bf16") or features.get("avx512_bf16")):
+    if not (has_amx() or torch.cpu.get_capabilities().get("avx512_bf16")):
         return 0.0
-    return product_seconds(torch.float32, SIDE, REPEATS) / product_seconds(torch.bfloat16, SIDE, REPEATS)
+    return product_seconds(torch.float32, 512, 5) / product_seconds(torch.bfloat16, 512, 5)
 
 
 def product_seconds(dtype: torch.dtype, side: int, repeats: int, device: str = "cpu") -> float:
@@ -71,9 +65,9 @@ def product_seconds(dtype: torch.dtype, side: int, repeats: int, device: str = "
     one, other = (torch.ones(side, side, dtype=dtype, device=device) for _ in range(2))
     seconds = []
     for _ in range(repeats + 1):
-        begun = time.perf_counter()
+        start = time.perf_counter()
         _ = (one @ other)[0, 0].item()  # waits for a GPU, too
-        seconds.append(time.perf_counter() - begun)
+        seconds.append(time.perf_counter() - start)
     return min(seconds[1:])
 
 

@@ -5,64 +5,72 @@ Cutting the graph where it crosses the wire, and sending gradients back by hand,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from fedsim.algorithms import Workload
 from fedsim.data import Batch, Client
-from fedsim.models.crossing import crossing
-from fedsim.models.groups import ParameterGroups
+from fedsim.engine import FederationState
+from fedsim.errors import FederationError
+from fedsim.models.model import LAYER, Model
 from fedsim.rng import TorchStream
 from fedsim.server import Moments
+from fedsim.store import ClientStore
 from fedsim.training import Losses, Optimizer
 from fedsim.wire import Channel, Params
 
 Send = Callable[[Mapping[str, Tensor], str], Params]
 
 
-def client_side(parts: ParameterGroups) -> frozenset[str]:
-    """W^E and W^H, the names of what a client trains: embeddings and head."""
-    return parts.embeddings | parts.head
+@dataclass
+class SplitMethod:
+    """What methods of split training share."""
+
+    setting: Workload
+
+    @cached_property
+    def at_client(self) -> list[str]:
+        """W^E and W^H: the names of what a client trains, embeddings and head."""
+        parts = self.setting.model.groups
+        return sorted(parts.embeddings | parts.head)
+
+    @cached_property
+    def at_server(self) -> list[str]:
+        """W^T: the names of what the server trains, the layers."""
+        return sorted(frozenset().union(*self.setting.model.groups.layers))
+
+    def init(self, clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
+        for client in clients:
+            channel.setup(client.id, {name: self.setting.initial[name] for name in self.at_client})
+        return FederationState(0, {}, {}, store)
 
 
-def server_side(parts: ParameterGroups) -> frozenset[str]:
-    """W^T, the names of what the server trains: the layers."""
-    return frozenset().union(*parts.layers)
-
-
-@dataclass(frozen=True)
 class Side:
-    """Parameters that one party trains: tensors of its own, which training changes in place, and their optimiser."""
+    """One party's copies of what it trains, which training changes in place, and their optimiser."""
 
-    values: Params
-    optimizer: Optimizer
+    def __init__(
+        self, setting: Workload, values: Params, names: Iterable[str], moments: Moments, done: int, steps: int
+    ) -> None:
+        """values: before training. names: of what it trains. moments: of its optimiser, if the setting keeps them.
 
+        done, steps: of the optimiser, those before this round, and of the whole run.
+        """
+        model, config, ordered = setting.model, setting.training.config, sorted(names)
+        parameters = {name: model.parameters[name] for name in ordered}
+        self.values = {name: values[name].detach().to(model.device, copy=True) for name in ordered}
+        self.optimizer = Optimizer(parameters, config, model.precision, done, steps)
+        self._keeps = config.optimizer == "kept"
+        if self._keeps:
+            self.optimizer.load(moments)
 
-def side(setting: Workload, values: Params, moments: Moments, done: int, steps: int) -> Side:
-    """A party with copies of these values, and with its moments where the setting keeps them.
-
-    done, steps: of the optimiser, those before this round, and of the whole run.
-    """
-    model, training = setting.model, setting.training
-    parameters = {name: model.parameters[name] for name in sorted(values)}
-    optimizer = Optimizer(parameters, training.config, model.precision, done, steps)
-    if training.config.optimizer == "kept":
-        optimizer.load(moments)
-    return Side({name: value.detach().to(model.device, copy=True) for name, value in values.items()}, optimizer)
-
-
-def kept_moments(setting: Workload, own: Side) -> Moments:
-    """The moments that a party keeps for the next round: all, or none where each has an optimiser of its own."""
-    return own.optimizer.moments if setting.training.config.optimizer == "kept" else {}
-
-
-def part(moments: Moments, names: Iterable[str]) -> Moments:
-    """Moments of these parameters alone."""
-    chosen = frozenset(names)
-    return {kind: {name: value for name, value in params.items() if name in chosen} for kind, params in moments.items()}
+    @property
+    def moments(self) -> Moments:
+        """The moments that it keeps for the next round: none if each round has a new optimiser."""
+        return self.optimizer.moments if self._keeps else {}
 
 
 def together(first: Moments, second: Moments) -> Moments:
@@ -70,7 +78,7 @@ def together(first: Moments, second: Moments) -> Moments:
     return {kind: {**first.get(kind, {}), **second.get(kind, {})} for kind in first.keys() | second.keys()}
 
 
-class ClientUpdate:
+class SplitUpdate:
     """One client's local epochs with the server: ClientUpdate of FedBERT's Algorithms 2 and 3, a batch at a time."""
 
     def __init__(self, setting: Workload, channel: Channel, client: Client, number: int, own: Side, server: Side):
@@ -129,22 +137,54 @@ class ClientUpdate:
 
     @property
     def loss(self) -> float:
-        """The mean loss of all batches so far; DivergedError where training diverged."""
+        """The mean loss of all batches so far; raises DivergedError if training diverged."""
         where = f"in round {self.number} on client {self.client.id}"
-        return self._losses.mean(
-            self.own.values | self.server.values, where, self.setting.training.config.learning_rate
-        )
+        trained = self.own.values | self.server.values
+        return self._losses.mean(trained, where, self.setting.training.config.learning_rate)
 
 
-def in_turn(turns: Iterable[ClientUpdate]) -> None:
-    """One client after the other (Algorithm 3)."""
-    for turn in turns:
-        for _ in turn:
+def one_after_the_other(updates: Iterable[SplitUpdate]) -> None:
+    """Each client's whole update, then the next client's (Algorithm 3)."""
+    for update in updates:
+        for _ in update:
             pass
 
 
-def side_by_side(turns: Iterable[ClientUpdate]) -> None:
+def batch_by_batch(updates: Iterable[SplitUpdate]) -> None:
     """A batch of each client, then the next of each, until all are through."""
-    waiting = [iter(turn) for turn in turns]
+    waiting = [iter(update) for update in updates]
     while waiting:
-        waiting = [turn for turn in waiting if next(turn, waiting) is None]
+        waiting = [update for update in waiting if next(update, waiting) is None]
+
+
+@contextmanager
+def crossing(model: Model, layer: int, through: Callable[[Tensor], Tensor]) -> Iterator[None]:
+    """Hand the hidden states [B, S, D] that leave a layer to a function, and what it returns to the next layer.
+
+    layer: 0 for the embeddings, then the encoder's from 1; the last one's states go to the head. through: gets states
+    with their graph; one that returns a detached copy cuts the graph there, and has to carry the gradient back by hand.
+    Several crossings may be open at once.
+    FederationError if there is no such layer, or if the head reads a layer below it past the crossing.
+    """
+    layers, head = encoder_layers(model), model.network.head
+    if not 0 <= layer <= len(layers):
+        raise FederationError(f"crossing: expected a layer from 0 to {len(layers)}, found {layer}")
+    if head.states > 1 and layer > len(layers) - head.states:
+        raise FederationError(
+            f"crossing behind layer {layer}: the head {type(head).__name__} reads the last {head.states} of "
+            f"{len(layers)} layers; cross behind a lower layer, or choose a head that reads the last one alone"
+        )
+    if layer < len(layers):
+        hook = layers[layer].register_forward_pre_hook(lambda _, inputs: (through(inputs[0]), *inputs[1:]))
+    else:
+        hook = head.register_forward_pre_hook(lambda _, inputs: ((through(inputs[0][0]),), *inputs[1:]))
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def encoder_layers(model: Model) -> list[nn.Module]:
+    """The encoder's layers from the bottom."""
+    names = [(f".{name}.", module) for name, module in model.network.encoder.named_modules()]
+    return [module for name, module in names if (match := LAYER.search(name)) and match.end() == len(name)]

@@ -21,7 +21,7 @@ from fedsim.wire import Params
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
     """Write tensors to a safetensors file, through to the disk; returns the content's SHA-256.
 
-    The library writes them from where they are: no copy of all of them is made. CheckpointError where that fails.
+    The library writes them from their own memory, without a copy. Raises CheckpointError if that fails.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -34,7 +34,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
 
 
 def write_through(path: Path, content: bytes) -> None:
-    """Write a file, through to the disk; CheckpointError where that fails."""
+    """Write a file, through to the disk; raises CheckpointError if that fails."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as file:
@@ -50,14 +50,14 @@ def _unwritable(path: Path, error: OSError | SafetensorError) -> CheckpointError
 
 
 def read_tensors(path: Path, sha256: str) -> Params:
-    """Read tensors back; CheckpointError where the file is missing, cut short or changed."""
+    """Read tensors back; raises CheckpointError if the file is missing or does not have this SHA-256."""
     try:
         content = read_file(path)
         found = hashlib.sha256(content).hexdigest()
         if found != sha256:
-            raise CheckpointError(f"expected the SHA-256 {sha256[:12]}…, found {found[:12]}…")
+            raise ValueError(f"expected the SHA-256 {sha256[:12]}…, found {found[:12]}…")
         return safetensors.torch.load(content)
-    except (FileError, SafetensorError, CheckpointError, KeyError, RuntimeError, ValueError) as error:
+    except (FileError, SafetensorError, KeyError, RuntimeError, ValueError) as error:
         raise CheckpointError(
             f"checkpoint file {path} is damaged ({error}). Remove the folder {path.parent} to start this cell from "
             f"its first round; finished cells are not touched."
@@ -73,52 +73,44 @@ class ClientStore:
     def __init__(self, folder: Path | None = None, in_memory: bool = True) -> None:
         if folder is None and not in_memory:
             raise ValueError("a store on disk needs a folder")
-        self.folder = folder
+        self.folder = folder or Path()
         self.in_memory = in_memory
         self._tensors: dict[ClientId, Params] = {}
         self._files: dict[ClientId, tuple[str, str]] = {}  # client -> (file name, SHA-256)
 
     def get(self, client: ClientId) -> Params:
         """The client's own tensors; empty before it took part for the first time."""
-        if client in self._tensors:
-            return self._tensors[client]
-        if client in self._files:
+        if client not in self._tensors and client in self._files:
             name, sha256 = self._files[client]
-            assert self.folder is not None
             return read_tensors(self.folder / name, sha256)
-        return {}
+        return self._tensors.get(client, {})
 
     def put(self, client: ClientId, round: int, tensors: Mapping[str, Tensor]) -> None:
         """Keep a client's tensors as they are after `round`."""
-        if not tensors:
-            return
-        if not self.in_memory:
+        if tensors and self.in_memory:
+            self._files.pop(client, None)
+            self._tensors[client] = {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
+        elif tensors:
             self._write(client, round, tensors)
-            return
-        self._files.pop(client, None)
-        self._tensors[client] = {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
 
     def flush(self, round: int) -> dict[str, tuple[str, str]]:
-        """Bring every client's tensors to disk; returns client -> (file name, SHA-256) for the checkpoint."""
+        """Write every client's tensors to disk; returns client -> (file name, SHA-256) for the checkpoint."""
         for client in self._tensors.keys() - self._files.keys():
             self._write(client, round, self._tensors[client])
         return {str(client): self._files[client] for client in sorted(self._files)}
 
     def restore(self, files: Mapping[str, tuple[str, str]]) -> None:
-        """Take up the clients' tensors of a checkpoint, each checked."""
-        assert self.folder is not None
+        """Take the clients' tensors from a checkpoint, each checked."""
         self._files = {int(client): (name, sha256) for client, (name, sha256) in files.items()}
         self._tensors = {}
-        for client, (name, sha256) in self._files.items():
-            tensors = read_tensors(self.folder / name, sha256)
-            if self.in_memory:
-                self._tensors[client] = tensors
+        tensors = {client: self.get(client) for client in self._files}
+        if self.in_memory:
+            self._tensors = tensors
 
     def __iter__(self) -> Iterator[ClientId]:
         return iter(sorted({*self._tensors, *self._files}))
 
     def _write(self, client: ClientId, round: int, tensors: Mapping[str, Tensor]) -> None:
-        assert self.folder is not None
         name = f"client-{client}-round-{round}.safetensors"
         self._files[client] = (name, write_tensors(self.folder / name, tensors))
 

@@ -1,7 +1,7 @@
 """Local training and its parts: batches, an optimiser that takes one step at a time, a learning-rate schedule.
 
-A client's local epochs (`LocalTraining.run`) are composed of these parts; an algorithm whose clients and server meet
-on every batch composes them otherwise.
+`LocalTraining.run` composes them to a client's local epochs; a method whose clients and server meet on every batch
+composes them differently.
 """
 
 from __future__ import annotations
@@ -26,56 +26,46 @@ from fedsim.train_config import TrainConfig
 from fedsim.wire import Params
 
 ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps of each parameter
+BETA1 = 0.9  # AdamW's, as in every paper
 
 
-def _ignore(examples: int) -> None:
-    """No one watches."""
+def learning_rate_share(schedule: str, step: int, steps: int, warmup: int) -> float:
+    """The share of the peak learning rate: a linear warm-up, then the peak ("constant") or a line down to 0 ("linear").
 
-
-def constant(step: int, steps: int, warmup: int) -> float:
-    """The peak rate throughout, after a linear warm-up."""
-    return min(1.0, (step + 1) / warmup) if warmup else 1.0
-
-
-def linear(step: int, steps: int, warmup: int) -> float:
-    """Up to the peak in a straight line, then down towards 0 (Devlin et al. 2019, appendix A.2)."""
-    return min(constant(step, steps, warmup), (steps - step) / max(1, steps - warmup))
-
-
-# From a step of a run, counted from 0, the run's steps and those that warm up, to a share of the peak rate.
-SCHEDULES: Mapping[str, Callable[[int, int, int], float]] = {"constant": constant, "linear": linear}
-BETA1 = 0.9  # AdamW's, as every paper has it
+    step: of the run, from 0. steps, warmup: of the run, and those of them that warm up. Devlin et al. 2019, appendix
+    A.2.
+    """
+    rising = min(1.0, (step + 1) / warmup) if warmup else 1.0
+    return min(rising, (steps - step) / max(1, steps - warmup)) if schedule == "linear" else rising
 
 
 class Optimizer:
-    """AdamW over some parameters, one step at a time, at the rate of the step. done: the run's steps so far."""
+    """AdamW over some parameters, one step at a time, at the learning rate of the step."""
 
     def __init__(
-        self,
-        parameters: Mapping[str, nn.Parameter],
-        config: TrainConfig,
-        precision: Precision,
-        first: int,
-        total: int,
+        self, parameters: Mapping[str, nn.Parameter], config: TrainConfig, precision: Precision, first: int, total: int
     ) -> None:
-        """parameters: by name; precision: for loss scaling; first, total: steps done before, and of the run."""
+        """precision: for loss scaling. first, total: steps done before, and steps of the run."""
         self.parameters, self._config = parameters, config
         self.done, self._total = first, total
-        decay = config.weight_decay
-        groups = [{"params": list(parameters.values()), "weight_decay": decay}]
-        if config.decayed == "matrices":
-            by_decay: dict[bool, list[nn.Parameter]] = {True: [], False: []}
-            for parameter in parameters.values():
-                by_decay[parameter.ndim > 1].append(parameter)  # biases and LayerNorm's parameters are vectors
-            groups = [{"params": own, "weight_decay": decay if kind else 0.0} for kind, own in by_decay.items() if own]
-        fused = precision.device.type != "meta"  # where nothing is computed, there is no fused kernel
+        groups: dict[bool, list[nn.Parameter]] = {True: [], False: []}
+        for parameter in parameters.values():  # biases and LayerNorm's parameters are vectors
+            groups[config.decayed == "all" or parameter.ndim > 1].append(parameter)
         self._adamw = torch.optim.AdamW(
-            groups, lr=config.learning_rate, betas=(BETA1, config.beta2), eps=config.epsilon, fused=fused
+            [
+                {"params": params, "weight_decay": config.weight_decay * kind}
+                for kind, params in groups.items()
+                if params
+            ],
+            lr=config.learning_rate,
+            betas=(BETA1, config.beta2),
+            eps=config.epsilon,
+            fused=precision.device.type != "meta",  # which has no fused kernel
         )
         self._scaler = precision.scaler()
 
     def backward(self, outputs: Tensor, gradient: Tensor | None = None) -> None:
-        """Gradients of a loss, or of outputs whose own gradient is given, added to those that are there."""
+        """Add the gradients of a loss, or of outputs whose own gradient is given."""
         if gradient is None:
             self._scaler.scale(outputs).backward()
         else:
@@ -90,7 +80,7 @@ class Optimizer:
     def step(self, adjust: Callable[[], None] | None = None) -> None:
         """Move by the gradients, then clear them; adjust: changes them before, such as by FedProx's term."""
         config = self._config
-        share = SCHEDULES[config.schedule](self.done, self._total, round(config.warmup * self._total))
+        share = learning_rate_share(config.schedule, self.done, self._total, round(config.warmup * self._total))
         share *= config.decay ** (self.done * config.rounds // self._total)  # the rounds done before this one
         for group in self._adamw.param_groups:
             group["lr"] = config.learning_rate * share
@@ -115,7 +105,7 @@ class Optimizer:
         }
 
     def load(self, moments: Mapping[str, Params]) -> None:
-        """Take up kept moments; parameters that have none begin anew."""
+        """Continue from kept moments; parameters without any start anew."""
         for name, parameter in self.parameters.items():
             if name in moments.get(ADAM_STATE[0], {}):
                 self._adamw.state[parameter] = {
@@ -124,7 +114,7 @@ class Optimizer:
 
 
 class Losses:
-    """The losses of a round's batches, and their mean a text, or a token of a language model."""
+    """The losses of a round's batches, and their mean over texts, or over the tokens of a language model."""
 
     def __init__(self, model: Model) -> None:
         self._objective = model.objective
@@ -138,7 +128,7 @@ class Losses:
         self._weight += weight
 
     def mean(self, trained: Mapping[str, Tensor], where: str, learning_rate: float) -> float:
-        """The mean; DivergedError where it, or what was trained, is not finite any more. where: for that error."""
+        """The mean; raises DivergedError if it, or a trained tensor, is not finite. where: for the message."""
         mean = self._total.item() / max(1, self._weight)  # a language model may be asked for no token
         finite = bool(torch.nn.utils.get_total_norm(list(trained.values())).isfinite())
         if not (math.isfinite(mean) and finite):  # the last step's damage shows in the parameters alone
@@ -159,7 +149,7 @@ class LocalTraining:
 
     config: TrainConfig
     seed: int = 0
-    on_batch: Callable[[int], None] = _ignore
+    on_batch: Callable[[int], None] = lambda examples: None
 
     @property
     def width(self) -> int | None:
@@ -195,12 +185,12 @@ class LocalTraining:
         proximal: float = 0.0,
         moments: Moments | None = None,
     ) -> float:
-        """Train the named parameters of the resident model in place; returns the mean loss a text (a token of a LM).
+        """Train the named parameters of the resident model in place; returns the mean loss of `Losses`.
 
         subset: examples to train on, for `local_epochs` epochs. round, client: they decide order, dropout and targets.
         anchor, proximal: FedProx's term, proximal / 2 * ||w - anchor||² over the anchor's parameters (Li et al. 2020,
         equation 2); the returned loss is the objective's alone, so that methods can be compared.
-        moments: the optimiser's, where they are kept: taken up, and replaced by those after the last step.
+        moments: the optimiser's, if they are kept: read first, and replaced by those after the last step.
         """
         kept = moments if self.config.optimizer == "kept" else None
         with self._words(model, subset, names) as words:
@@ -213,7 +203,10 @@ class LocalTraining:
             nearby = words.anchor(anchor or {}) if words else anchor or {}
 
             def pull() -> None:
-                add_proximal_gradient(model.parameters, nearby, proximal)
+                for name, start in nearby.items():
+                    parameter = model.parameters[name]
+                    if parameter.grad is not None:
+                        parameter.grad.add_(parameter.detach() - start, alpha=proximal)
 
             with torch_seeded(self.seed, round, client, "dropout"):
                 for batch in self.batches(subset, model.objective, round, client):
@@ -233,11 +226,3 @@ class LocalTraining:
         exact = model.objective.own_words and config.weight_decay == 0 and config.optimizer == "fresh"
         trained = model.word_embeddings in names
         return only_words_of(subset, model) if trained and exact and config.clip_norm is None else nullcontext()
-
-
-def add_proximal_gradient(parameters: Mapping[str, Tensor], anchor: Params, proximal: float) -> None:
-    """Add proximal * (w - anchor), the gradient of FedProx's term, to the gradients of the trained parameters."""
-    for name, start in anchor.items():
-        parameter = parameters[name]
-        if parameter.grad is not None:
-            parameter.grad.add_(parameter.detach() - start, alpha=proximal)

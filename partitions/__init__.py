@@ -1,15 +1,12 @@
 """Ways to share one labelled dataset among federated clients, with a report of what was obtained."""
 
-from partitions.base import Partitioner
+from partitions.checks import PartitionError
 from partitions.dirichlet import Dirichlet
-from partitions.equal import Equal
-from partitions.errors import PartitionError
 from partitions.groups import Overlap, measure_overlap, split_by_group
 from partitions.label_table import LabelTable
 from partitions.registry import describe, from_description
-from partitions.report import Partition, PartitionReport, ScoreSummary
-from partitions.sizes import Sizes
-from partitions.sorted_scores import SortedByScore
+from partitions.report import Partition, Partitioner, PartitionReport, ScoreSummary
+from partitions.sizes import Equal, Sizes, SortedByScore
 from partitions.split import split_train_test
 
 __all__ = [

@@ -1,11 +1,13 @@
-"""Checks of arguments that every scheme shares."""
+"""Checks of arguments that every scheme shares, and the one error of this package."""
 
 import math
 from numbers import Integral, Real
 
 import numpy as np
 
-from partitions.errors import PartitionError
+
+class PartitionError(ValueError):
+    """A requested partition is ill-defined, or the data cannot provide it."""
 
 
 def require_integer(value: object, name: str, minimum: int) -> int:
@@ -27,6 +29,14 @@ def require_share(value: object, name: str) -> float:
     share = require_number(value, name)
     if not 0 < share <= 1:
         raise PartitionError(f"{name} must be above 0 and at most 1, found {share:g}")
+    return share
+
+
+def require_test_share(value: object, name: str) -> float:
+    """`value` as a float in (0, 1), which leaves something on both sides."""
+    share = require_number(value, name)
+    if not 0 < share < 1:
+        raise PartitionError(f"{name} must be between 0 and 1, both excluded, found {share:g}")
     return share
 
 
@@ -59,7 +69,7 @@ def require_classes(labels: np.ndarray, purpose: str) -> np.ndarray:
 
 
 def require_clients(n_clients: int, n_examples: int, of: int = 0) -> int:
-    """`n_clients` as an int between 1 and the number of examples. of: how many these were drawn from, if from more."""
+    """`n_clients` as an int between 1 and the number of examples. of: how many these were drawn from."""
     n_clients = require_integer(n_clients, "n_clients", minimum=1)
     if n_clients > n_examples:
         drawn, instead = (f", drawn from {of}", ", a larger share or more data") if of > n_examples else ("", "")

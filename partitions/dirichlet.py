@@ -6,11 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from partitions.checks import require_classes, require_clients, require_integer, require_number
-from partitions.drawing import deal_by_label
-from partitions.errors import PartitionError
+from partitions.checks import PartitionError, require_classes, require_clients, require_integer, require_number
+from partitions.drawing import deal_by_label, largest_remainder
 from partitions.report import Partition, reported
-from partitions.rounding import largest_remainder
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partitions.errors import PartitionError
-from partitions.split import require_share
+from partitions.checks import PartitionError, require_test_share
 
 
 def split_by_group(
@@ -32,7 +31,7 @@ def split_by_group(
     Returns each client's positions for training, and those for testing, each ascending.
     Raises PartitionError where a client would have nothing left on one side.
     """
-    test_share = require_share(test_share, option)
+    test_share = require_test_share(test_share, option)
     held = np.concatenate(parts)
     client_of = np.repeat(np.arange(len(parts)), [part.size for part in parts])
     strata = client_of

@@ -4,13 +4,11 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
-from partitions.base import LATER, Partitioner
+from partitions.checks import PartitionError
 from partitions.dirichlet import Dirichlet
-from partitions.equal import Equal
-from partitions.errors import PartitionError
 from partitions.label_table import LabelTable
-from partitions.sizes import Sizes
-from partitions.sorted_scores import SortedByScore
+from partitions.report import LATER, Partitioner
+from partitions.sizes import Equal, Sizes, SortedByScore
 
 _SCHEMES: dict[str, type[Partitioner]] = {
     cls.scheme: cls for cls in (Dirichlet, Equal, LabelTable, Sizes, SortedByScore)

@@ -1,13 +1,17 @@
-"""What a partition gave each client, beside what was asked for."""
+"""What every scheme returns: a partition, with a report of what was requested and obtained."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from partitions.errors import PartitionError
+from partitions.checks import PartitionError
 from partitions.groups import Overlap
+
+# The metadata of a field that a scheme got later: a description leaves it out at its default, so that earlier
+# descriptions stay what they were.
+LATER = {"later": True}
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,23 @@ class Partition:
     report: PartitionReport
 
 
+class Partitioner(Protocol):
+    """A frozen dataclass of plain JSON values that shares examples among clients.
+
+    Being plain data it can be hashed into an experiment's identity (see `partitions.describe`).
+    """
+
+    scheme: ClassVar[str]
+
+    def __call__(self, labels: np.ndarray, n_clients: int, rng: np.random.Generator) -> Partition:
+        """Share `labels.size` examples among `n_clients`; the result depends on the arguments alone.
+
+        labels: one label an example, shape (n,): integers are classes, floats are scores.
+        Raises PartitionError where the request is ill-defined or the data cannot provide it.
+        """
+        ...
+
+
 def reported(
     scheme: str,
     labels: np.ndarray,
@@ -129,7 +150,8 @@ def reported(
         "notes": tuple(notes),
     }
     if labels.dtype.kind == "f":
-        scores = tuple(_summary(labels[part]) for part in indices)
+        held = [labels[part] for part in indices]
+        scores = tuple(ScoreSummary(float(own.min()), float(own.mean()), float(own.max())) for own in held)
         return Partition(indices, PartitionReport(scores=scores, **common))
     ids = np.unique(labels) if label_ids is None else label_ids
     counts = [np.bincount(np.searchsorted(ids, labels[part]), minlength=ids.size) for part in indices]
@@ -140,10 +162,6 @@ def reported(
         **common,
     )
     return Partition(indices, report)
-
-
-def _summary(scores: np.ndarray) -> ScoreSummary:
-    return ScoreSummary(float(scores.min()), float(scores.mean()), float(scores.max()))
 
 
 def _lists(rows: Sequence[Sequence[Any]] | None) -> list[list[Any]] | None:

@@ -1,4 +1,4 @@
-"""Random parts of given sizes."""
+"""Random parts of equal or of given sizes, and contiguous parts in order of a score."""
 
 import math
 from dataclasses import dataclass, field
@@ -6,12 +6,36 @@ from typing import ClassVar
 
 import numpy as np
 
-from partitions.base import LATER
-from partitions.checks import require_clients, require_labels, require_number, require_share
-from partitions.drawing import deal
-from partitions.errors import PartitionError
-from partitions.report import Partition, reported
-from partitions.rounding import largest_remainder, share_of
+from partitions.checks import (
+    PartitionError,
+    require_clients,
+    require_integer,
+    require_labels,
+    require_number,
+    require_share,
+)
+from partitions.drawing import deal, equal_sizes, largest_remainder, share_of
+from partitions.report import LATER, Partition, reported
+
+
+@dataclass(frozen=True)
+class Equal:
+    """Shuffle all examples and cut them into parts whose sizes differ by at most one (IID).
+
+    share: of the dataset, in (0, 1], drawn at random; the rest stays unused.
+    """
+
+    share: float = field(default=1.0, metadata=LATER)
+    scheme: ClassVar[str] = "equal"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "share", require_share(self.share, "share"))
+
+    def __call__(self, labels: np.ndarray, n_clients: int, rng: np.random.Generator) -> Partition:
+        labels = require_labels(labels)
+        n_drawn = share_of(labels.size, self.share)
+        sizes = equal_sizes(n_drawn, require_clients(n_clients, n_drawn, of=labels.size))
+        return reported(self.scheme, labels, deal(np.arange(labels.size), sizes, rng))
 
 
 @dataclass(frozen=True)
@@ -68,3 +92,33 @@ class Sizes:
                 "raise that share or use fewer clients"
             )
         return counts
+
+
+@dataclass(frozen=True)
+class SortedByScore:
+    """Sort by score, ties in data order, and cut into parts whose sizes differ by at most one.
+
+    Client 0 gets the lowest scores. Source: FedSplitBERT §IV-A, Table I (STS-B).
+    size: examples of each client, of a random part of the data; by default all are used, and nothing is drawn.
+    """
+
+    size: int | None = None
+    scheme: ClassVar[str] = "sorted-by-score"
+
+    def __post_init__(self) -> None:
+        if self.size is not None:
+            object.__setattr__(self, "size", require_integer(self.size, "size", minimum=1))
+
+    def __call__(self, labels: np.ndarray, n_clients: int, rng: np.random.Generator) -> Partition:
+        scores = require_labels(labels).astype(np.float64)
+        n_clients = require_clients(n_clients, scores.size)
+        order = np.argsort(scores, kind="stable")
+        if self.size is not None:
+            wanted = self.size * n_clients
+            if wanted > scores.size:
+                raise PartitionError(
+                    f"size {self.size} for each of {n_clients} clients: expected at least {wanted} examples, found "
+                    f"{scores.size}; use a size of at most {scores.size // n_clients}, or leave size out"
+                )
+            order = order[np.isin(order, rng.choice(scores.size, wanted, replace=False))]
+        return reported(self.scheme, scores, np.array_split(order, n_clients))

@@ -2,18 +2,8 @@
 
 import numpy as np
 
-from partitions.checks import require_classes, require_labels, require_number
-from partitions.drawing import deal, deal_by_label
-from partitions.errors import PartitionError
-from partitions.rounding import largest_remainder
-
-
-def require_share(value: object, option: str) -> float:
-    """`value` as a share that leaves something on both sides."""
-    share = require_number(value, option)
-    if not 0 < share < 1:
-        raise PartitionError(f"{option} must be between 0 and 1, both excluded, found {share:g}")
-    return share
+from partitions.checks import PartitionError, require_classes, require_labels, require_test_share
+from partitions.drawing import deal, deal_by_label, largest_remainder
 
 
 def split_train_test(
@@ -27,7 +17,7 @@ def split_train_test(
     Raises PartitionError where a part would be empty. Source: FedSplitBERT §IV-B (80/20 on each client).
     """
     labels = require_classes(labels, "a stratified split") if stratify else require_labels(labels)
-    test_share = require_share(test_share, option)
+    test_share = require_test_share(test_share, option)
     n_test = round(test_share * labels.size)
     n_train = labels.size - n_test
     if n_test < 1 or n_train < 1:

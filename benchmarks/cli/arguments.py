@@ -145,7 +145,6 @@ def build_parser() -> Parser:
     command.add_argument("--repeats", type=positive, default=5, help="of everything that is timed (default: 5)")
     command.add_argument("--threads", type=positive, help="threads of a cell alone (default: cores)")
     command.add_argument("--device", type=filled, help="cpu, cuda or cuda:1 (default: a GPU if there is one)")
-    command.add_argument("--page", type=place, help="only print this folder's results as Markdown")
     _places(command)
     return parser
 

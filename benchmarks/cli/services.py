@@ -115,11 +115,8 @@ def data_command(args: argparse.Namespace) -> int:
 
 
 def bench_command(args: argparse.Namespace) -> int:
-    """Speed and memory, part by part; status 1 where a bar is not met. Or the page of what was measured."""
-    from benchmarks.performance.suite import page, run_suite
+    """Measure speed and memory, section by section; status 1 if a bar is not met."""
+    from benchmarks.performance.suite import run_suite
 
-    if args.page:
-        print(page(args.page), end="")
-        return 0
     args.threads = args.threads or available_cores()
     return run_suite(args.parts, settings(args), args.repeats)

@@ -1,132 +1,114 @@
-"""Against what users would pick: the same FedAvg job in our engine, in Flower, and in a loop of one's own."""
+"""The same FedAvg job in the engine, in a plain loop as the papers' code has it, and in Flower."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import copy
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
+from typing import Any
 
-from benchmarks.performance.fedavg_job import (
-    FIXED_WIDTH,
-    Job,
-    Ready,
-    engine_seconds,
-    plain_round,
-    plain_start,
-    prepare,
-)
-from benchmarks.performance.flower import flower_python, run_flower
-from benchmarks.performance.section import Bar, Bench, Section, ratio, seconds
-from benchmarks.performance.side_by_side import side_by_side
-from benchmarks.run_config import JSON
-from benchmarks.running.process import hold_freed_memory, quiet_libraries
+import numpy as np
+import torch
+from transformers import AutoModelForSequenceClassification
 
-THREADS = 2
-BATCHES = 16  # of each client and timed round
-LITERAL_BATCHES = 4  # the same of the loop: its batches are all of one width, and slow
+from benchmarks.errors import UserError
+from benchmarks.performance.federations import federation, plain_round
+from benchmarks.performance.suite import Bar, Section, ratio, timed_in_turn
+from benchmarks.performance.workload import random_clients, setting_of
+from fedsim.algorithms import Workload
+from fedsim.data import Client
+from fedsim.precision import bf16_gain
 
-ENGINE = "engine, one cell on 2 threads"
-PAIR = "engine, two cells side by side, a thread each"
-LOOP = f"a loop of one's own, padded to {FIXED_WIDTH}, fp32, 2 threads"
-FLOWER = {  # CPUs that a client gets -> what that means on two of them
-    2: "Flower, one client at a time on 2 threads",
-    1: "Flower, two clients at a time, a thread each",
+BATCHES, PLAIN_BATCHES = 8, 4  # of each client in a round; of the plain loop, whose batches are slow
+MISSING = "Flower is not installed (`make bench FLOWER=1`): its row and bar are left out."
+SCRIPT = Path(__file__).parent / "flower_job.py"
+# Our parameters' names -> those of the library's BertForSequenceClassification.
+LIBRARY_NAMES = {"encoder.": "bert.", "head.pooler.": "bert.pooler.dense.", "head.classifier.": "classifier."}
+FLOWER_ENVIRONMENT = {
+    "FLWR_TELEMETRY_ENABLED": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # everywhere: its node is 127.0.0.1, and it listens only there
+    "HF_HUB_OFFLINE": "1",  # it loads nothing but the job's folder
 }
-FLOWER_BARS = {ENGINE: 3.0, PAIR: 4.0}  # times Flower's throughput, at least
-LOOP_BAR = 6.0  # times the loop's throughput, at least, for one cell on two threads
-MISSING = "Flower is not installed beside this project (`make bench FLOWER=1`): its rows and bars are left out."
 
 
-@dataclass
-class Measured:
-    """By way, a figure of each repeat: examples a second, and Flower's as if its clients' loops were all it did."""
+def peers(repeats: int) -> Section:
+    """Texts trained a second on a CPU, without scoring; the engine's rounds include a checkpoint.
 
-    throughput: dict[str, list[float]] = field(default_factory=dict)
-    loops_alone: dict[str, list[float]] = field(default_factory=dict)
-
-    def add(self, way: str, examples_a_second: float, alone: float | None = None) -> float:
-        """Note a figure, and give it back."""
-        self.throughput.setdefault(way, []).append(examples_a_second)
-        if alone is not None:
-            self.loops_alone.setdefault(way, []).append(alone)
-        return examples_a_second
-
-
-def measure(bench: Bench) -> Section:
-    """Throughput of training, timed in turn."""
-    quiet_libraries()
-    hold_freed_memory()
-    settings = replace(bench.settings, device="cpu", threads=THREADS)
-    settings.results_dir.mkdir(parents=True, exist_ok=True)
-    job, python = Job(settings, batches=BATCHES), flower_python()
-    measured, cpus = _throughput(job, python, bench)
-    notes = [
-        f"FedAvg of 3 clients, batches of 16, frozen embeddings; a timed round has {BATCHES} batches a client "
-        f"({LITERAL_BATCHES} of the loop), without set-up and without scoring. CPU alone, whatever else there is.",
-        "Flower: message API and `run_simulation`, the transformers library's classifier in fp32, dynamic padding, "
-        "AdamW; its bars are held against the faster of its two ways. `loops alone` leaves out what Flower spends "
-        "between clients' loops and counts no idle CPU.",
-    ]
-    if python is None:
-        notes.append(MISSING)
-    return Section("peers", "Against what users would pick", _rows(measured), bars(measured.throughput, cpus), notes)
+    The bars hold for CPUs on which bf16 is faster: the others have no such room over fp32.
+    """
+    setting, literal = setting_of(), setting_of(precision="fp32", kernels="reference", padding="fixed")
+    clients, few = (random_clients(3, 16 * batches) for batches in (BATCHES, PLAIN_BATCHES))
+    engine, plain = timed_in_turn(repeats, partial(federation, setting, clients), partial(plain_round, literal, few))
+    speeds = {"engine": [48 * BATCHES / each for each in engine]}
+    speeds["a plain loop, padded to 128, fp32"] = [48 * PLAIN_BATCHES / each for each in plain]
+    python = flower_python()
+    if python is not None:
+        speeds["Flower"] = [48 * BATCHES / each for each in run_flower(python, setting, clients, repeats)]
+    rows = [{"way": way, "examples_s": round(median(of), 1)} for way, of in speeds.items()]
+    bounds = zip(list(speeds)[1:], (6.0, 3.0), strict=False)
+    bars = [Bar(f"engine over {way}", ratio(speeds["engine"], speeds[way]), bound) for way, bound in bounds]
+    return Section(rows, bars if bf16_gain() > 1 else [], "" if python else MISSING)
 
 
-def bars(throughput: Mapping[str, Sequence[float]], cpus: int | None) -> list[Bar]:
-    """Ratios that have to hold; cpus: that a client gets in the faster of Flower's ways, None without Flower."""
-    found = []
-    if cpus is not None:
-        found = [
-            Bar(f"{way}, beside Flower", ratio(throughput[way], throughput[FLOWER[cpus]]), bound)
-            for way, bound in FLOWER_BARS.items()
-        ]
-    return [*found, Bar(f"{ENGINE}, beside the loop", ratio(throughput[ENGINE], throughput[LOOP]), LOOP_BAR)]
+def flower_python() -> Path | None:
+    """Python of Flower's environment, a folder of this one's; None if it is not installed."""
+    folder = Path(sys.prefix) / "flower" / "bin"
+    return folder / "python" if (folder / "flwr").exists() else None
 
 
-def _throughput(job: Job, python: Path | None, bench: Bench) -> tuple[Measured, int | None]:
-    """Every way in turn; and the CPUs a client gets in Flower's faster way, which was tried before."""
-    measured = Measured()
-    with side_by_side(job) as cells:
-        ready = prepare(job)
-        literal = prepare(replace(job, batches=LITERAL_BATCHES), literal=True)
-        start = plain_start(literal)
-        engine_seconds(ready, job.settings.results_dir, 0)  # warm-up
-        cpus = None
-        if python is not None:
-            tried = {cpus: _flower(python, job, ready, cpus) for cpus in FLOWER}
-            cpus = max(tried, key=lambda each: tried[each][0])
-            bench.say("  " + "; ".join(f"{FLOWER[each]}: {tried[each][0]:.1f} examples/s" for each in tried))
-            slower = next(each for each in FLOWER if each != cpus)
-            measured.add(FLOWER[slower], *tried[slower])
-        for number in range(1, bench.repeats + 1):
-            speeds = [
-                measured.add(ENGINE, ready.examples / engine_seconds(ready, job.settings.results_dir, number)),
-                measured.add(PAIR, cells(number)),
-            ]
-            if python is not None and cpus is not None:
-                speeds.append(measured.add(FLOWER[cpus], *_flower(python, job, ready, cpus)))
-            speeds.append(measured.add(LOOP, literal.examples / seconds(lambda: plain_round(literal, start, 1))))
-            bench.say("  examples/s: " + "  ".join(f"{speed:.1f}" for speed in speeds))
-    return measured, cpus
+def run_flower(python: Path, setting: Workload, clients: Sequence[Client], rounds: int) -> list[float]:
+    """Seconds of each of Flower's rounds, from sending to merging, after one to warm up.
+
+    Raises UserError with Flower's output if it fails.
+    """
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    with tempfile.TemporaryDirectory(prefix="fl") as name:  # short: Ray's sockets are in it
+        job = write_job(Path(name), setting, clients, rounds + 1)
+        done = subprocess.run(
+            [python, "-P", SCRIPT, job],  # -P: this folder's modules are no libraries
+            env={**environment, **FLOWER_ENVIRONMENT, "FLWR_HOME": f"{name}/flwr"},
+            cwd=name,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        result = job.parent / "result.json"
+        if done.returncode or not result.exists():
+            raise UserError(f"Flower's job failed (status {done.returncode}):\n{done.stdout[-3000:]}")
+        seconds: list[float] = json.loads(result.read_text(encoding="utf-8"))
+        return seconds[1:]
 
 
-def _flower(python: Path, job: Job, ready: Ready, cpus: int) -> tuple[float, float]:
-    """Examples a second of Flower's second round, and of the clients' loops alone."""
-    result = run_flower(python, job, ready, 2, cpus)
-    at_once = THREADS // cpus
-    return ready.examples / result.seconds[1], ready.examples * at_once / sum(result.loop_seconds[1])
-
-
-def _rows(measured: Measured) -> list[dict[str, JSON]]:
-    order = [way for way in (ENGINE, PAIR, *FLOWER.values(), LOOP) if way in measured.throughput]
-    engine = median(measured.throughput[ENGINE])
-    return [
-        {
-            "way": way,
-            "examples/s": median(measured.throughput[way]),
-            "loops alone": median(measured.loops_alone[way]) if way in measured.loops_alone else None,
-            "one cell is times as fast": engine / median(measured.throughput[way]),
+def write_job(folder: Path, setting: Workload, clients: Sequence[Client], rounds: int) -> Path:
+    """Write what flower_job.py reads: job.json, the clients' batches, and the model with which all start."""
+    config: Any = copy.deepcopy(setting.model.network.encoder.config)
+    config.num_labels = setting.objective.outputs
+    classifier = AutoModelForSequenceClassification.from_config(config)
+    classifier.load_state_dict({library_name(name): value for name, value in setting.initial.items()})
+    classifier.save_pretrained(folder / "encoder")
+    training = setting.training
+    for client in clients:
+        batches = enumerate(training.batches(client.train, setting.objective, 1, client.id))
+        arrays: dict[str, Any] = {
+            f"{number}/{name}": value for number, batch in batches for name, value in batch.items()
         }
-        for way in order
-    ]
+        np.savez(folder / f"client-{client.id}.npz", **arrays)
+    job: dict[str, float] = {"rounds": rounds, "clients": len(clients), "cpus": torch.get_num_threads()}
+    job |= {"learning_rate": training.config.learning_rate}
+    path = folder / "job.json"
+    path.write_text(json.dumps(job), encoding="utf-8")
+    return path
+
+
+def library_name(name: str) -> str:
+    """A parameter's name in the library's classifier."""
+    prefix = next(prefix for prefix in LIBRARY_NAMES if name.startswith(prefix))
+    return LIBRARY_NAMES[prefix] + name.removeprefix(prefix)

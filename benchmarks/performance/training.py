@@ -1,134 +1,108 @@
-"""Part 1: training as a share of what the machine can do, scoring apart, and where the time goes."""
+"""Training as a share of what the machine can do, on a CPU and on a GPU."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from statistics import median
 
 import torch
 
 from benchmarks.encoders.backbones import architecture
-from benchmarks.performance.processes import fresh_processes
-from benchmarks.performance.products import Encoder, matrix_rate
-from benchmarks.performance.section import Bar, Bench, Section, seconds
-from benchmarks.performance.workload import BACKBONE, clients_of, setting_of, texts
+from benchmarks.performance.suite import Bar, Section, fresh_processes, timed_in_turn
+from benchmarks.performance.workload import BACKBONE, MRPC_LENGTHS, random_clients, setting_of, trained_names
 from benchmarks.run_config import JSON
-from benchmarks.running.process import hold_freed_memory, quiet_libraries
-from fedsim.algorithms import Workload
-from fedsim.data import Client
-from fedsim.precision import DTYPES, has_amx, resolve_precision
+from fedsim.precision import DTYPES, has_amx, product_seconds, resolve_precision
 
-EXAMPLES = 24 * 16  # of an epoch that is timed: two dozen batches
-SCORED = 1024
-WARM_UPS = 2  # epochs, until the process has the memory that it needs
-KERNELS = ("packed", "reference")
+EXAMPLES, SCORED = 16 * 16, 512  # of an epoch and of a test set that are timed
+SIDE = 2048  # of the square matrices whose product is the machine's rate
+BERT = "bert-base-uncased"
 
 
-def measure(bench: Bench) -> Section:
-    """What a run would use, and the library's layers; one cell on all threads, and a cell on each core side by side."""
+def training(repeats: int) -> Section:
+    """On a CPU: one run on all threads and a run on each core with packed kernels; one with the library's layers."""
     cores = torch.get_num_threads()
-    rows: list[dict[str, JSON]] = []
-    auto = resolve_precision("auto").name
-    for kernels in KERNELS:
-        rows.append(_row(f"1 cell, {cores} threads", auto, kernels, [_speed(auto, kernels, bench.repeats)]))
-        bench.say(_said(rows[-1]))
-        if cores > 1:
-            speeds = _side_by_side(auto, kernels, bench.repeats, cores)
-            rows.append(_row(f"{cores} cells, 1 thread each", auto, kernels, speeds))
-            bench.say(_said(rows[-1]))
-    wanted = 0.25 if has_amx() else 0.6
-    chosen = [row for row in rows if row["kernels"] == "packed"]
-    bars = [
-        Bar(f"training's share of the {auto} matrix rate, {row['cells']}", row["share"], wanted, unit="of it")
-        for row in chosen
+    rows = [
+        {"runs": f"1, {cores} threads", **_speed(repeats)},
+        {"runs": f"{cores}, 1 thread each", **_side_by_side(repeats, cores)},
+        {"runs": f"1, {cores} threads", **_speed(repeats, kernels="reference")},
     ]
-    notes = (
-        "share: operations of products of real tokens that are really done, over those of a product of two square "
-        "matrices of side 2048 in the same element type, in the same run. The share as if the last layer were computed "
-        "for tokens that nobody reads stands beside it, as others count it.",
-        f"Random texts of MRPC's lengths, {BACKBONE}'s sizes, batches of 16, embeddings frozen, dropout and AdamW "
-        "included.",
-    )
-    return Section("training", "Training against the machine", rows, bars, notes)
+    bound = 0.25 if has_amx() else 0.6
+    bars = [Bar(f"share of the matrix rate, runs {row['runs']}", row["share"], bound) for row in rows[:2]]
+    return Section(rows, bars)
 
 
-@dataclass(frozen=True)
-class Speed:
-    """Of one process: medians of what it did in a second, and the rates of products between its epochs."""
-
-    examples: float
-    scored: float
-    flops: float
-    nominal_flops: float
-    rate: float
-
-
-def _speed(precision: str, kernels: str, repeats: int) -> Speed:
-    setting = setting_of(precision=precision, kernels=kernels)
-    (client,) = clients_of(texts(EXAMPLES + SCORED), 1, tested=SCORED)
-    epoch, score = _work(setting, client)
-    rates, trained = [], []
-    for _ in range(WARM_UPS):
-        epoch()
-    for _ in range(repeats):
-        rates.append(matrix_rate(DTYPES[precision], 3))
-        trained.append(seconds(epoch))
-    score()  # behind all training: a process that turns to other work for a while may lose its pages meanwhile
-    scored = [seconds(score) for _ in range(repeats)]
-    config = architecture(BACKBONE)
-    encoder = Encoder(config["num_hidden_layers"], config["hidden_size"], config["intermediate_size"])
-    lengths = client.train.examples.lengths[client.train.indices].tolist()
-    took = median(trained)
-    return Speed(
-        len(client.train) / took,
-        SCORED / median(scored),
-        encoder.training_flops(lengths) / took,
-        encoder.training_flops(lengths, unread=True) / took,
-        median(rates),
-    )
+def gpu(repeats: int) -> Section:
+    """On a GPU: BERT-base at length 128 and at MRPC's lengths; small runs side by side against one."""
+    if not torch.cuda.is_available():
+        return Section([], note="This machine has no GPU.")
+    rows = [
+        {"runs": f"1, {BERT}, {name}", **_speed(repeats, BERT, "cuda", lengths)}
+        for name, lengths in (("length 128", (128, 128)), ("MRPC's lengths", MRPC_LENGTHS))
+    ]
+    rows += [{"runs": f"{runs}, {BACKBONE}", **_side_by_side(repeats, runs, "cuda")} for runs in (1, 4, 8)]
+    alone, *several = (row["examples_s"] for row in rows[2:])
+    bars = [
+        Bar("BERT-base, length 128, share of the matrix rate", rows[0]["share"], 0.4),
+        Bar("small runs side by side against one", max(several) / alone, 3.0),
+    ]
+    return Section(rows, bars)
 
 
-def _work(setting: Workload, client: Client) -> tuple[Callable[[], object], Callable[[], object]]:
-    model = setting.model
-    names = sorted(model.groups.names - model.groups.embeddings)
-    return (
-        lambda: setting.training.run(model, client.train, names, 1, 0),
+def _side_by_side(repeats: int, runs: int, device: str = "cpu") -> dict[str, JSON]:
+    """The row of several processes together: sums, and the share of the summed rates."""
+    with fresh_processes(runs) as pool:
+        rows = [future.result() for future in [pool.submit(_speed, repeats, BACKBONE, device) for _ in range(runs)]]
+    total = rows[0] | {name: round(sum(row[name] for row in rows), 1) for name in rows[0] if name.endswith("_s")}
+    return total | {"share": round(total["gflop_s"] / total["matrix_gflop_s"], 3)}
+
+
+def _speed(
+    repeats: int,
+    backbone: str = BACKBONE,
+    device: str = "cpu",
+    lengths: tuple[int, ...] = MRPC_LENGTHS,
+    kernels: str = "packed",
+) -> dict[str, JSON]:
+    """The row of one process: trained and scored texts, operations of products and the machine's, a second."""
+    precision = resolve_precision("auto", device).name
+    setting = setting_of(backbone, device, kernels=kernels)
+    model, names = setting.model, trained_names(setting)
+    (client,) = random_clients(1, EXAMPLES, SCORED, lengths)
+    rates, trained, scored = timed_in_turn(
+        repeats,
+        lambda: product_seconds(DTYPES[precision], SIDE, 1, device),
+        lambda: setting.training.run(model, client.train, names, 1, 0),  # its mean loss waits for a GPU
         lambda: model.predict(client.evaluation["test"], setting.evaluation_batch_size, None),
     )
-
-
-def _side_by_side(precision: str, kernels: str, repeats: int, processes: int) -> list[Speed]:
-    with fresh_processes(processes) as pool:
-        return list(pool.map(_alone, *zip(*[(precision, kernels, repeats)] * processes, strict=True)))
-
-
-def _alone(precision: str, kernels: str, repeats: int) -> Speed:
-    """What one of several processes does, with one thread."""
-    quiet_libraries()
-    hold_freed_memory()
-    torch.set_num_threads(1)
-    return _speed(precision, kernels, repeats)
-
-
-def _row(cells: str, precision: str, kernels: str, speeds: list[Speed]) -> dict[str, JSON]:
-    rate = sum(speed.rate for speed in speeds)
+    flops = training_flops(architecture(backbone), client.train.examples.lengths[client.train.indices], model.packed)
+    gflop_s = flops / median(trained) / 1e9
+    # Each of the rates' works is two products: one to warm up, one that is timed.
+    matrix_gflop_s = 2 * 2 * SIDE**3 / median(rates) / 1e9
     return {
-        "cells": cells,
         "precision": precision,
-        "kernels": kernels,
-        "examples_s": round(sum(speed.examples for speed in speeds), 1),
-        "scored_s": round(sum(speed.scored for speed in speeds), 1),
-        "gflop_s": round(sum(speed.flops for speed in speeds) / 1e9, 1),
-        "matrix_gflop_s": round(rate / 1e9, 1),
-        "share": round(sum(speed.flops for speed in speeds) / rate, 3),
-        "share_with_unread": round(sum(speed.nominal_flops for speed in speeds) / rate, 3),
+        "kernels": "packed" if model.packed else "reference",
+        "examples_s": round(EXAMPLES / median(trained), 1),
+        "scored_s": round(SCORED / median(scored), 1),
+        "gflop_s": round(gflop_s, 1),
+        "matrix_gflop_s": round(matrix_gflop_s, 1),
+        "share": round(gflop_s / matrix_gflop_s, 3),
     }
 
 
-def _said(row: dict[str, JSON]) -> str:
-    return (
-        f"  {row['cells']}, {row['precision']}, {row['kernels']}: {row['examples_s']:.0f} examples/s, "
-        f"{row['gflop_s']:.0f} of {row['matrix_gflop_s']:.0f} GFLOP/s = {100 * row['share']:.0f} %; "
-        f"scoring {row['scored_s']:.0f} texts/s"
-    )
+def training_flops(config: Mapping[str, JSON], lengths: Sequence[int], first: bool) -> int:
+    """Operations of the products of real tokens that training a BERT takes, without its embeddings and head.
+
+    Args:
+        config: The encoder's configuration.
+        lengths: Tokens of each text.
+        first: Whether the last layer is computed for each text's first token alone, which is all that a head reads.
+    """
+    layers, hidden, wide = (config[name] for name in ("num_hidden_layers", "hidden_size", "intermediate_size"))
+    total = 0
+    for tokens in map(int, lengths):
+        layer = 2 * tokens * (4 * hidden**2 + 2 * hidden * wide) + 4 * tokens**2 * hidden
+        # Keys and values of all tokens; query, output and wide layers of one.
+        last = 4 * tokens * hidden**2 + 4 * hidden**2 + 4 * hidden * wide + 4 * tokens * hidden if first else layer
+        # Each product has two in the backward pass, but for the gradient of the frozen embeddings' output.
+        total += 3 * ((layers - 1) * layer + last) - 6 * tokens * hidden**2
+    return total

@@ -1,6 +1,6 @@
-"""What the suite trains: random texts of MRPC's lengths and an encoder of the lite scale's sizes.
+"""What the benchmarks train: random texts of MRPC's lengths with an encoder of the lite scale's sizes.
 
-Time depends neither on what texts say nor on what an encoder knows, so nothing has to be at hand.
+Time depends neither on what texts say nor on what an encoder knows, so neither data nor weights are needed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fedsim.feature_cache import FeatureCache
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.model import Model
 from fedsim.models.sequence import with_head
-from fedsim.objectives import Classification, Objective
+from fedsim.objectives import Classification
 from fedsim.precision import resolve_precision
 from fedsim.train_config import TrainConfig
 from fedsim.training import LocalTraining
@@ -26,57 +26,50 @@ from fedsim.training import LocalTraining
 BACKBONE = "all-MiniLM-L6-v2"
 # Tokens of MRPC's pairs in the bert-base-uncased vocabulary: least, every tenth, most; 53.2 in the mean.
 MRPC_LENGTHS = (19, 36, 41, 45, 50, 53, 57, 61, 64, 70, 103)
-LEARNING_RATE = 5e-5
 MAX_LENGTH = 128  # tokens at which the papers cut
-LABELS = Classification(2)
 
 
-def texts(
-    count: int, lengths: tuple[int, ...] = MRPC_LENGTHS, vocabulary: int = 30522, seed: int = 0, first: int = 1000
-) -> Examples:
-    """Random texts of two classes, their lengths as these quantiles say, of the words from the first one on."""
-    rng = np.random.default_rng(seed)
-    shares = np.linspace(0, 1, len(lengths))
-    drawn = np.interp(rng.random(count), shares, lengths).round().astype(np.int64)
+def random_clients(
+    clients: int, trained: int, tested: int = 0, lengths: tuple[int, ...] = MRPC_LENGTHS, vocabulary: int = 30522
+) -> list[Client]:
+    """Clients with random texts of two classes. trained, tested: texts of each. lengths: quantiles of their tokens."""
+    rng = np.random.default_rng(0)
+    count = clients * (trained + tested)
+    drawn = np.interp(rng.random(count), np.linspace(0, 1, len(lengths)), lengths).round().astype(np.int64)
     offsets = np.concatenate([[0], np.cumsum(drawn)])
-    tokens = rng.integers(first, vocabulary, offsets[-1], dtype=np.int32)
-    return Examples(tokens, np.zeros_like(tokens), offsets, rng.integers(0, 2, count), padding_id=0)
-
-
-def clients_of(examples: Examples, clients: int, tested: int = 0) -> list[Client]:
-    """Clients that share the examples out equally; each keeps so many for its test."""
-    parts = np.array_split(np.arange(len(examples)), clients)
+    tokens = rng.integers(1, vocabulary, offsets[-1], dtype=np.int32)
+    examples = Examples(tokens, np.zeros_like(tokens), offsets, rng.integers(0, 2, count), padding_id=0)
     return [
-        Client(
-            number,
-            Subset(examples, part[tested:]),
-            {"test": Subset(examples, part[:tested])} if tested else {},
-        )
-        for number, part in enumerate(parts)
+        Client(number, Subset(examples, part[tested:]), {"test": Subset(examples, part[:tested])} if tested else {})
+        for number, part in enumerate(np.array_split(np.arange(count), clients))
     ]
 
 
 def setting_of(
     backbone: str = BACKBONE,
-    precision: str = "auto",
-    kernels: str = "packed",
+    device: str = "cpu",
     head: str = "pooled",
-    device: str | None = None,
     folder: Path | None = None,
     config: Mapping[str, JSON] | None = None,
-    objective: Objective = LABELS,
-    seed: int = 0,
     **training: JSON,
 ) -> Workload:
-    """A client's local training, batches of 16; the backbone has fresh weights. folder: of cached features.
+    """Training in batches of 16 of a backbone with fresh weights, copied before anything is trained.
 
-    config: changes to the encoder's configuration. objective: what it is trained for; two labels, where none is said.
+    folder: of cached features. config: changes to the encoder's configuration. training: changes to the TrainConfig.
     """
-    local = TrainConfig(**{"rounds": 1, "learning_rate": LEARNING_RATE, "batch_size": 16, **training})
+    local = TrainConfig(**{"rounds": 1, "learning_rate": 5e-5, "batch_size": 16, **training})
+    objective = Classification(2)
+    encoder = encoder_from_config({**architecture(backbone), **(config or {})})
+    network = with_head(encoder, objective.outputs, seed=0, head=head)
+    model = Model(network, resolve_precision(local.precision, device), objective, local.kernels)
+    setting = Workload(
+        lambda: model, LocalTraining(local), objective, max_length=MAX_LENGTH, features=FeatureCache(folder)
+    )
+    _ = setting.initial
+    return setting
 
-    def load() -> Model:
-        encoder = encoder_from_config({**architecture(backbone), **(config or {})})
-        network = with_head(encoder, objective.outputs, seed=0, head=head)
-        return Model(network, resolve_precision(precision, device), objective, kernels)
 
-    return Workload(load, LocalTraining(local, seed), objective, max_length=MAX_LENGTH, features=FeatureCache(folder))
+def trained_names(setting: Workload) -> list[str]:
+    """The parameters that FedAvg trains and exchanges: all but the embeddings, which are frozen."""
+    groups = setting.model.groups
+    return sorted(groups.names - groups.embeddings)

@@ -1,29 +1,37 @@
-"""Methods. A file a method: a function of the file's name that builds a FederatedAlgorithm from its options."""
+"""Methods: each is a function of its name that builds a FederatedAlgorithm from its options.
+
+A method has a file of its name; only baselines and attacks share one each.
+"""
 
 from __future__ import annotations
 
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from fedsim.client_updates import MapClients
-from fedsim.data import Subset
-from fedsim.engine import FederatedAlgorithm, FederationState, drawn_places
+from fedsim.data import Client, Subset
+from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics, drawn_places
 from fedsim.errors import FederationError
 from fedsim.feature_cache import FeatureCache
-from fedsim.models.model import Model
-from fedsim.models.shallower import shallower
+from fedsim.models.model import Model, shallower
 from fedsim.objectives import Objective
 from fedsim.plan import ClientId, ExchangePlan
-from fedsim.store import same_device
+from fedsim.store import ClientStore, same_device
 from fedsim.training import LocalTraining
-from fedsim.wire import Params
+from fedsim.wire import Channel, Params
+
+SHARED_FILES = {
+    "baselines": ("linear", "local_majority", "local_prior", "unigram", "untrained"),
+    "attacks": ("inversion", "nearest_neighbour", "token_majority"),
+}
 
 
 @dataclass(frozen=True)
@@ -91,23 +99,47 @@ class Workload:
         return self.features.subset(self.model, subset, self.evaluation_batch_size, self.training.width)
 
 
+def silent_start(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
+    """The state before the first round of a method that sends nothing in advance."""
+    return FederationState(round=0, shared={}, moments={}, clients=store)
+
+
+def idle_round(
+    state: FederationState, cohort: Sequence[Client], channel: Channel
+) -> tuple[FederationState, RoundMetrics]:
+    """A round in which nothing is trained and nothing is sent."""
+    return replace(state, round=state.round + 1), RoundMetrics((), None)
+
+
+def require_choice(option: str, value: str, choices: Sequence[str]) -> None:
+    """Raise FederationError unless the value of an option is one of its choices."""
+    if value not in choices:
+        raise FederationError(f"{option}: expected one of {', '.join(choices)}, found {value!r}")
+
+
 def algorithm_names() -> list[str]:
     """Every method's name, without importing any."""
-    return [module.name for module in pkgutil.iter_modules(__path__) if module.name != "averaging"]
+    files = {module.name for module in pkgutil.iter_modules(__path__)} - {"averaging", *SHARED_FILES}
+    return sorted(files.union(*SHARED_FILES.values()))
+
+
+def _file_of(name: str) -> ModuleType:
+    """The imported file of a method; raises FederationError if there is no method of that name."""
+    if name not in algorithm_names():
+        raise FederationError(f"unknown algorithm {name!r}: expected one of {', '.join(algorithm_names())}")
+    file = next((file for file, names in SHARED_FILES.items() if name in names), name)
+    return importlib.import_module(f"{__name__}.{file}")
 
 
 def algorithm_function(name: str) -> Callable[..., FederatedAlgorithm]:
-    """The function that builds a method; FederationError where there is none of that name."""
-    if name not in algorithm_names():
-        raise FederationError(f"unknown algorithm {name!r}: expected one of {', '.join(algorithm_names())}")
-    function: Callable[..., FederatedAlgorithm] = getattr(importlib.import_module(f"{__name__}.{name}"), name)
+    """The function that builds a method; raises FederationError if there is no method of that name."""
+    function: Callable[..., FederatedAlgorithm] = getattr(_file_of(name), name)
     return function
 
 
 def trains(name: str) -> bool:
-    """Whether a method trains with steps and a learning rate: a file whose method does not says TRAINS = False."""
-    module = importlib.import_module(algorithm_function(name).__module__)
-    return bool(getattr(module, "TRAINS", True))
+    """Whether a method trains with steps and a learning rate: its file lists those that do not as UNTRAINED."""
+    return name not in getattr(_file_of(name), "UNTRAINED", ())
 
 
 def build_algorithm(name: str, setting: Workload, options: Mapping[str, Any]) -> FederatedAlgorithm:

@@ -9,20 +9,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedsim.algorithms import Workload
+from fedsim.algorithms import Workload, require_choice
 from fedsim.client_updates import ClientUpdate, UpdateOutcome
 from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.errors import FederationError
-from fedsim.models.groups import ParameterGroups
+from fedsim.models.model import ParameterGroups
 from fedsim.plan import ClientId, ExchangePlan, PlanFn
 from fedsim.server import Moments, ServerOptimizer
 from fedsim.store import ClientStore, same_device
 from fedsim.wire import Channel, Params
 
-EMBEDDINGS = ("frozen", "global", "local")
-ANSWERS = ("own", "mean", "server")
-WEIGHTS = ("size", "uniform")
 MOMENT = "optimizer/"  # before the names of moments that a client keeps of its optimiser
 
 
@@ -45,7 +42,7 @@ def averaging(
 
     plan: what a client does with each tensor in a round. What its view names and the server has merged is taken to be
     with the client already where it is not downloaded in this round: a plan has to download whatever a client may have
-    missed (`fedsim.pools` says what that is).
+    missed (`fedbfpt.Pools` says what that is).
     server: the arguments of a ServerOptimizer. proximal: FedProx's weight λ (Li et al. 2020), over downloaded tensors.
     prepared: the form in which clients train on examples and answer for them.
     answers: whose model answers for a client: its "own", all clients' together ("mean" of their outputs, an ensemble),
@@ -55,10 +52,8 @@ def averaging(
     """
     if not isinstance(proximal, int | float) or not proximal >= 0:
         raise FederationError(f"proximal: expected a weight >= 0, found {proximal!r}")
-    if answers not in ANSWERS:
-        raise FederationError(f"answers: expected one of {', '.join(ANSWERS)}, found {answers!r}")
-    if weights not in WEIGHTS:
-        raise FederationError(f"weights: expected one of {', '.join(WEIGHTS)}, found {weights!r}")
+    require_choice("answers", answers, ("own", "mean", "server"))
+    require_choice("weights", weights, ("size", "uniform"))
     if personal is None:
         personal = _leaves_own_model(plan(1, 0), setting.initial)
     optimizer = ServerOptimizer.from_options(server or {})
@@ -224,6 +219,5 @@ def aggregation_weights(
 
 def whole_model(model: ParameterGroups, embeddings: str) -> frozenset[str]:
     """What a client trains: everything but frozen embeddings."""
-    if embeddings not in EMBEDDINGS:
-        raise FederationError(f"embeddings: expected one of {', '.join(EMBEDDINGS)}, found {embeddings!r}")
+    require_choice("embeddings", embeddings, ("frozen", "global", "local"))
     return model.names - model.embeddings if embeddings == "frozen" else model.names

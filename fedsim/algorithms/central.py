@@ -1,4 +1,4 @@
-"""Central training: all clients' examples in one place. The reference of every federated method; nothing is sent."""
+"""Central training on all clients' examples: the reference of every federated method; nothing is sent."""
 
 from __future__ import annotations
 
@@ -6,16 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedsim.algorithms import Workload
+from fedsim.algorithms import Workload, require_choice, silent_start
 from fedsim.algorithms.averaging import as_they_are, whole_model
 from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
-from fedsim.errors import FederationError
-from fedsim.store import ClientStore
 from fedsim.wire import Channel
-
-TRAINED = ("model", "head")
-OF = ("all", "first")
 
 
 def pooled(clients: Sequence[Client]) -> Subset:
@@ -28,25 +23,19 @@ def central(
 ) -> FederatedAlgorithm:
     """One model trained on the clients' examples together; train: "model", or "head", over a frozen encoder.
 
-    A round is `local_epochs` epochs with an optimiser of its own, as a client's is: a run of one round and five
-    epochs has one optimiser throughout, and so has any whose optimiser is "kept". Order and dropout are drawn as the
-    first client's, so that with one client this is FedAvg (or D-FedFreezeBERT). Embeddings are "frozen" or "global",
-    which is trained. cached: a frozen encoder sees each example once. of: whose examples, "all" clients' or the "first"
-    one's alone (FedBERT's single client).
+    A round is `local_epochs` epochs with a new optimiser, as on a client; a run of one round, or one whose optimiser is
+    "kept", has one optimiser throughout. Order and dropout are drawn as the first client's, so that with one client
+    this is FedAvg (or D-FedFreezeBERT). embeddings: "frozen", or "global": trained. cached: a frozen encoder sees each
+    example once. of: whose examples: "all" clients', or the "first" client's alone (FedBERT's single client).
     """
-    if of not in OF:
-        raise FederationError(f"of: expected one of {', '.join(OF)}, found {of!r}")
-    if train not in TRAINED:
-        raise FederationError(f"train: expected one of {', '.join(TRAINED)}, found {train!r}")
+    require_choice("of", of, ("all", "first"))
+    require_choice("train", train, ("model", "head"))
     model, training = setting.model, setting.training
     names = sorted(whole_model(model.groups, embeddings) if train == "model" else model.groups.head)
     prepared = setting.by_features if train == "head" and cached else as_they_are
 
     def learners(round: int, cohort: Sequence[Client]) -> Sequence[Client]:
         return cohort if of == "all" else cohort[:1]
-
-    def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
-        return FederationState(round=0, shared={}, moments={}, clients=store)
 
     def round(
         state: FederationState, cohort: Sequence[Client], channel: Channel
@@ -62,4 +51,6 @@ def central(
         model.write(setting.server_params(state))
         return model.predict(prepared(subset), setting.evaluation_batch_size, training.width)
 
-    return FederatedAlgorithm(init, round, predict, personal=False, server=setting.server_params, learners=learners)
+    return FederatedAlgorithm(
+        silent_start, round, predict, personal=False, server=setting.server_params, learners=learners
+    )

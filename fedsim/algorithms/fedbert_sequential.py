@@ -3,39 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 
 import numpy as np
 
-from fedsim.algorithms import Workload
+from fedsim.algorithms import Workload, require_choice
 from fedsim.algorithms.averaging import flat_moments, moments_in
 from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.errors import FederationError
 from fedsim.plan import ClientId
 from fedsim.server import Moments
-from fedsim.split import ClientUpdate, client_side, in_turn, kept_moments, part, server_side, side, together
+from fedsim.split import Side, SplitMethod, SplitUpdate, one_after_the_other, together
 from fedsim.store import ClientStore
 from fedsim.wire import Channel, Params
-
-TURNS = ("pass", "round")
-HANDED_ON = ("parameters", "optimizer")
 
 
 def fedbert_sequential(setting: Workload, turns: str = "pass", handed_on: str = "parameters") -> FederatedAlgorithm:
     """Head-embedding share (figure 7a): one transformer on the server, updated by one client after the other.
 
-    A client takes W^E and W^H over from the one before, by way of the server, which itself trains W^T; the first one
-    has them from the set-up, and a client that goes on where it ended is sent nothing.
+    A client gets W^E and W^H from the one before, by way of the server, which itself trains W^T; the first one has them
+    from the set-up, and a client that continues where it ended is sent nothing.
     turns: "pass", a client's whole budget after the other's (section 4.2.1): the rounds are shared out among clients,
     evenly and in order; or "round", every client of the cohort in every round, as Algorithm 3 is printed.
     handed_on: W^E and W^H alone ("parameters"), with an optimiser at each client, or their moments, too ("optimizer"),
     as the authors' code does. The learning rate's schedule goes over all turns.
     """
-    for name, value, known in (("turns", turns, TURNS), ("handed_on", handed_on, HANDED_ON)):
-        if value not in known:
-            raise FederationError(f"{name}: expected one of {', '.join(known)}, found {value!r}")
+    require_choice("turns", turns, ("pass", "round"))
+    require_choice("handed_on", handed_on, ("parameters", "optimizer"))
     method = _Sequential(setting, turns_by_round(setting, turns), handed_on == "optimizer")
     server = setting.server_params
     return FederatedAlgorithm(
@@ -44,7 +39,7 @@ def fedbert_sequential(setting: Workload, turns: str = "pass", handed_on: str = 
 
 
 def turns_by_round(setting: Workload, turns: str) -> list[list[ClientId]]:
-    """Whose turn it is in each round of a run, one after the other; FederationError where that does not come out."""
+    """The clients of each round of a run in their order; FederationError if rounds cannot be shared out evenly."""
     rounds, clients = setting.training.config.rounds, len(setting.members)
     if turns == "round":
         return [setting.cohort(number) for number in range(1, rounds + 1)]
@@ -57,29 +52,15 @@ def turns_by_round(setting: Workload, turns: str) -> list[list[ClientId]]:
 
 
 @dataclass
-class _Sequential:
+class _Sequential(SplitMethod):
     """The round's parts. turns: of each round; with_moments: whether an optimiser's state is handed on, too."""
 
-    setting: Workload
     turns: Sequence[Sequence[ClientId]]
     with_moments: bool
-    steps: dict[ClientId, int] = field(default_factory=dict)  # of each client's turn
-
-    @cached_property
-    def at_client(self) -> list[str]:
-        """W^E and W^H."""
-        return sorted(client_side(self.setting.model.groups))
-
-    @cached_property
-    def at_server(self) -> list[str]:
-        """W^T."""
-        return sorted(server_side(self.setting.model.groups))
 
     def init(self, clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
-        for client in clients:
-            channel.setup(client.id, {name: self.setting.initial[name] for name in self.at_client})
-            self.steps[client.id] = self.setting.training.steps(client.train)
-        return FederationState(0, {}, {}, store)
+        self.steps = {client.id: self.setting.training.steps(client.train) for client in clients}  # of each turn
+        return super().init(clients, channel, store)
 
     def round(
         self, state: FederationState, cohort: Sequence[Client], channel: Channel
@@ -89,44 +70,47 @@ class _Sequential:
         done, total = (
             sum(self.steps[one] for turns in of for one in turns) for of in (self.turns[: number - 1], self.turns)
         )
-        server = side(self.setting, {name: values[name] for name in self.at_server}, state.moments, done, total)
-        passed, moments = {name: values[name] for name in self.at_client}, part(state.moments, self.at_client)
+        server = Side(self.setting, values, self.at_server, state.moments, done, total)
+        passed = {name: values[name] for name in self.at_client}
+        moments = {
+            kind: {name: params[name] for name in self.at_client if name in params}
+            for kind, params in state.moments.items()
+        }
         losses = []
         for client, (comes, goes) in zip(order, self.handed(number), strict=True):
             kept = moments if self.with_moments else moments_in(state.clients.get(client.id))
             if comes:
                 passed, kept = self._sent(channel.to_client, client.id, passed, kept)
-            own = side(self.setting, passed, kept, server.optimizer.done, total)
-            turn = ClientUpdate(self.setting, channel, client, number, own, server)
-            in_turn([turn])
-            losses.append(turn.loss)
-            passed, kept = own.values, kept_moments(self.setting, own)
+            own = Side(self.setting, passed, self.at_client, kept, server.optimizer.done, total)
+            update = SplitUpdate(self.setting, channel, client, number, own, server)
+            one_after_the_other([update])
+            losses.append(update.loss)
+            passed, kept = own.values, own.moments
             if goes:
                 passed, kept = self._sent(channel.to_server, client.id, passed, kept)
             if self.with_moments:
                 moments = kept
             else:
                 state.clients.put(client.id, number, flat_moments(kept))
-        moments = together(kept_moments(self.setting, server), moments)
         mean = float(np.average(losses, weights=[len(client.train) for client in order]))
-        learned = FederationState(number, passed | server.values, moments, state.clients)
+        learned = FederationState(number, passed | server.values, together(server.moments, moments), state.clients)
         return learned, RoundMetrics(tuple(losses), mean)
 
     def handed(self, round: int) -> tuple[tuple[bool, bool], ...]:
-        """Of each turn: whether W^E and W^H come from another client, and go to another, or to whoever fine-tunes."""
+        """For each turn: whether W^E and W^H come from another client, and whether they go to another or the server."""
         ids, before, after = self.turns[round - 1], self.turns[: round - 1], self.turns[round:]
         holders = [before[-1][-1] if before else ids[0], *ids[:-1]]
         takers = [*ids[1:], after[0][0] if after else None]
         return tuple((own != holder, own != taker) for own, holder, taker in zip(ids, holders, takers, strict=True))
 
     def learners(self, round: int, cohort: Sequence[Client]) -> Sequence[Client]:
-        """Those whose turn it is, in order."""
+        """The clients that train in a round, in order."""
         return [next(client for client in cohort if client.id == one) for one in self.turns[round - 1]]
 
     def _sent(
         self, send: Callable[..., Params], client: ClientId, values: Params, moments: Moments
     ) -> tuple[Params, Moments]:
-        """What arrives of W^E and W^H, and of their moments, which stay where they are if they are not handed on."""
+        """What arrives of W^E and W^H, and of their moments; these stay where they are if they are not handed on."""
         arrived = send(client, values)
         if not self.with_moments:
             return arrived, moments

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from fedsim.algorithms import Workload
+from fedsim.algorithms import Workload, require_choice
 from fedsim.algorithms.averaging import averaging
 from fedsim.engine import FederatedAlgorithm
 from fedsim.errors import FederationError
-from fedsim.plan import ClientId, ExchangePlan
-from fedsim.pools import Pools
+from fedsim.plan import ClientId, ExchangePlan, PlanFn
 from fedsim.rng import SERVER, numpy_generator
-
-# The first of each is the default.
-CHOICES = {
-    "schedule": ("progressive", "first", "successive", "last"),
-    "trained": ("layer", "all"),
-    "deeper": ("sampled", "first"),
-    "resampled": ("round", "layer"),
-    "draw": ("fresh", "official"),
-}
 
 
 def fedbfpt(
@@ -49,10 +40,11 @@ def fedbfpt(
     generator that the authors' code seeds anew has it (there masks and order, too, are the same; here they are not).
     weights: "uniform" (equation 1), or "size", N_k / N, as the paper's text on clients of unequal size has it.
     """
-    chosen = {"schedule": schedule, "trained": trained, "deeper": deeper, "resampled": resampled, "draw": draw}
-    for name, value in chosen.items():
-        if value not in CHOICES[name]:
-            raise FederationError(f"{name}: expected one of {', '.join(CHOICES[name])}, found {value!r}")
+    require_choice("schedule", schedule, ("progressive", "first", "successive", "last"))
+    require_choice("trained", trained, ("layer", "all"))
+    require_choice("deeper", deeper, ("sampled", "first"))
+    require_choice("resampled", resampled, ("round", "layer"))
+    require_choice("draw", draw, ("fresh", "official"))
     model, seed = setting.model.groups, setting.training.seed
     depths = _depths(local_layers, setting, model.depth)
     layer_of = layers_by_round(setting.training.config.rounds, min(depths), schedule)
@@ -111,3 +103,43 @@ def _depths(local_layers: int | Sequence[int], setting: Workload, depth: int) ->
         if type(number) is not int or not 1 <= number <= depth:
             raise FederationError(f"local_layers: expected 1 to {depth}, the encoder's layers, found {number!r}")
     return tuple(given)
+
+
+class Pools:
+    """A plan that downloads what clients lack (FedBFPT, section 3.2: "parameter pool").
+
+    A client keeps a copy of the server's model. Of what it views in a round it fetches what was merged since it last
+    fetched it, by others too; in round 1 nothing. This follows from the plans of all clients in the rounds before, so
+    plans must be a pure function of round and client.
+    """
+
+    def __init__(self, plan: PlanFn, cohort: Callable[[int], Sequence[ClientId]]) -> None:
+        """plan: without downloads. cohort: the ids of the clients that take part in a round."""
+        self._plan, self._cohort = plan, cohort
+        self._merged: list[frozenset[str]] = []  # by round, from the first: the server's names
+        self._stale: dict[ClientId, list[frozenset[str]]] = {}  # before each round: the server's names
+
+    def __call__(self, round: int, client: ClientId) -> ExchangePlan:
+        """The client's plan with what it downloads."""
+        plan, stale = self._plan(round, client), self._stale_before(round, client)
+        return replace(plan, download=frozenset(name for target, name in _fetched(plan).items() if target in stale))
+
+    def _stale_before(self, round: int, client: ClientId) -> frozenset[str]:
+        """What the server has merged and the client has not fetched since."""
+        stale = self._stale.setdefault(client, [frozenset()])
+        while (number := len(stale)) < round:
+            fetched = _fetched(self._plan(number, client)) if client in self._cohort(number) else {}
+            stale.append((stale[-1] - fetched.keys()) | self._merged_in(number))
+        return stale[round - 1]
+
+    def _merged_in(self, round: int) -> frozenset[str]:
+        while len(self._merged) < round:
+            number = len(self._merged) + 1
+            plans = [self._plan(number, client) for client in self._cohort(number)]
+            self._merged.append(frozenset(plan.view[name] for plan in plans for name in plan.upload))
+        return self._merged[round - 1]
+
+
+def _fetched(plan: ExchangePlan) -> dict[str, str]:
+    """The server's names that a client views and does not keep to itself -> one of the client's own for each."""
+    return {target: name for name, target in plan.view.items() if name not in plan.local}

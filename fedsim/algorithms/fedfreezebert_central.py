@@ -8,14 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedsim.algorithms import Workload
+from fedsim.algorithms import Workload, require_choice
 from fedsim.data import Client, Subset
 from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
 from fedsim.errors import FederationError
 from fedsim.store import ClientStore
 from fedsim.wire import Channel
-
-FEATURES = ("padded", "trimmed")
 
 
 def fedfreezebert_central(setting: Workload, features: str = "padded") -> FederatedAlgorithm:
@@ -65,8 +63,7 @@ def fedfreezebert_central(setting: Workload, features: str = "padded") -> Federa
 
 def sent_width(setting: Workload, features: str) -> int | None:
     """Tokens to which clients pad what they send; None: no padding is sent."""
-    if features not in FEATURES:
-        raise FederationError(f"features: expected one of {', '.join(FEATURES)}, found {features!r}")
+    require_choice("features", features, ("padded", "trimmed"))
     if features == "trimmed":
         return None
     if setting.max_length is None:

@@ -1,8 +1,9 @@
-"""Heads: what stands on the encoder's last hidden states and answers, on one path or on several."""
+"""Heads: what turns the encoder's last hidden states into answers, on one path or on several."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, ClassVar
 
 import torch
@@ -10,18 +11,41 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fedsim.errors import FederationError
-from fedsim.models.head import Head, States
-from fedsim.models.paths import HierarchicalSum, ParallelSum
-from fedsim.models.pretrained import MASKED_LM, POOLER, Names
 from fedsim.rng import SERVER, torch_seeded
 
-# Shape suffixes: B batch, S tokens, D hidden width, N targets: the texts of a batch, or the tokens asked for.
+# Shape suffixes: P paths, B batch, S tokens, D hidden width, C outputs, H attention heads, E a head's width, N targets:
+# the texts of a batch, or the tokens of it that are asked for.
+
+Names = Mapping[str, Sequence[str]]  # a head's own parameter -> how its name ends in one checkpoint or another
+# The encoder's last hidden states [B, S, D], the last one first; features may be half precision, sums are not.
+States = Sequence[Tensor]
+
+
+class Head(nn.Module):
+    """From hidden states to path logits [P, N, C]: losses of paths are summed, their logits averaged.
+
+    Built from an encoder's configuration and a number of outputs.
+    states: how many of the last hidden states it reads. tokens: whether it reads all tokens, or [CLS] alone.
+    answers_tokens: whether it has outputs for each token that `asked_BS` marks, or for each text.
+    pretrained: for a head that checkpoints have, its parameters -> how their names end there.
+    """
+
+    states: ClassVar[int] = 1
+    tokens: ClassVar[bool] = False
+    answers_tokens: ClassVar[bool] = False
+    pretrained: ClassVar[Names] = {}
+
+    def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
+        raise NotImplementedError
+
+    def attach(self, encoder: nn.Module) -> None:
+        """Take up what the head shares with its encoder, such as word embeddings; most share nothing."""
 
 
 class Pooled(Head):
     """BERT's own: pooler (dense and tanh over [CLS]), dropout, linear (Devlin et al. 2019, section 4.1)."""
 
-    pretrained: ClassVar[Names] = POOLER
+    pretrained: ClassVar[Names] = {f"pooler.{part}": (f"pooler.dense.{part}",) for part in ("weight", "bias")}
 
     def __init__(self, config: Any, outputs: int) -> None:
         super().__init__()
@@ -106,7 +130,27 @@ class CausalLanguageModel(Head):
 class MaskedLanguageModel(CausalLanguageModel):
     """Dense, GELU, LayerNorm, then the word embeddings as decoder, with a bias (Devlin et al. 2019, appendix A.1)."""
 
-    pretrained: ClassVar[Names] = MASKED_LM
+    # As BERT names them, with its older names of LayerNorm's; then DistilBERT, then RoBERTa.
+    pretrained: ClassVar[Names] = {
+        **{
+            f"transform.{part}": (
+                f"cls.predictions.transform.dense.{part}",
+                f"vocab_transform.{part}",
+                f"lm_head.dense.{part}",
+            )
+            for part in ("weight", "bias")
+        },
+        **{
+            f"norm.{part}": (
+                f"cls.predictions.transform.LayerNorm.{part}",
+                f"cls.predictions.transform.LayerNorm.{older}",
+                f"vocab_layer_norm.{part}",
+                f"lm_head.layer_norm.{part}",
+            )
+            for part, older in (("weight", "gamma"), ("bias", "beta"))
+        },
+        "bias": ("cls.predictions.bias", "cls.predictions.decoder.bias", "vocab_projector.bias", "lm_head.bias"),
+    }
 
     def __init__(self, config: Any, outputs: int) -> None:
         super().__init__(config, outputs)
@@ -136,6 +180,98 @@ class UntiedCausalLanguageModel(_Untied):
 
 class UntiedMaskedLanguageModel(_Untied, MaskedLanguageModel):
     """A masked language model whose decoder is no part of the embeddings."""
+
+
+class _FourPaths(Head):
+    """Four BERT layers on the last four hidden states, each with a classifier of its own over [CLS]."""
+
+    states = 4
+    tokens = True
+
+    def __init__(self, config: Any, outputs: int) -> None:
+        from transformers.models.bert.modeling_bert import BertLayer
+
+        super().__init__()
+        self.layers = nn.ModuleList(BertLayer(_layer_config(config)) for _ in range(self.states))
+        self.classifiers = nn.ModuleList(nn.Linear(config.hidden_size, outputs) for _ in range(self.states))
+
+    def _classify(self, first_tokens: Sequence[Tensor]) -> Tensor:
+        return torch.stack([classify(token) for classify, token in zip(self.classifiers, first_tokens, strict=True)])
+
+
+class ParallelSum(_FourPaths):
+    """P-SUM (Karimi et al. 2020): path i is a layer on the i-th last hidden state."""
+
+    def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
+        return self._classify(
+            [first_token(layer, state, mask_BS) for layer, state in zip(self.layers, states, strict=True)]
+        )
+
+
+class HierarchicalSum(_FourPaths):
+    """H-SUM (Karimi et al. 2020): path i is a layer on the i-th last hidden state plus what path i - 1 put out."""
+
+    def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
+        attended_B11S = mask_BS[:, None, None, :].bool()
+        first_tokens = []
+        read = states[0].float()
+        for layer, deeper in zip(self.layers, states[1:], strict=False):
+            output = layer(read, attended_B11S)
+            first_tokens.append(output[:, 0])
+            read = output + deeper
+        return self._classify([*first_tokens, first_token(self.layers[-1], read, mask_BS)])
+
+
+def first_token(layer: Any, hidden_BSD: Tensor, mask_BS: Tensor) -> Tensor:
+    """A BertLayer's output [B, D] at [CLS]: nothing else is read of a path's last layer, so nothing else is computed.
+
+    One query a text lets its products be taken in another order: q (W_k x + b_k) = (q W_k) x + q b_k, and the values
+    are weighted before W_v is applied. No matrix meets every token, and the layer costs a fraction.
+    """
+    attention = layer.attention.self
+    device = hidden_BSD.device.type
+    autocasts = torch.amp.is_autocast_available(device)  # not on the `meta` device
+    dtype = torch.get_autocast_dtype(device) if autocasts and torch.is_autocast_enabled(device) else torch.float32
+    hidden_BSD = hidden_BSD.to(dtype)
+
+    def by_head(values: Tensor, dim: int) -> Tensor:
+        return values.unflatten(dim, (attention.num_attention_heads, -1))
+
+    # What meets one token a text stays fp32: casting the weights would cost more than it saves.
+    with torch.autocast(device, enabled=False) if autocasts else nullcontext():
+        first_BD = hidden_BSD[:, 0].float()
+        query_BHE = by_head(attention.query(first_BD), -1) * attention.scaling
+        asked_BHD = torch.einsum("bhe,hed->bhd", query_BHE, by_head(attention.key.weight, 0))
+        constant_BH1 = (query_BHE * by_head(attention.key.bias, 0)).sum(-1, keepdim=True)
+        scores_BHS = (asked_BHD.to(dtype) @ hidden_BSD.transpose(1, 2)).float() + constant_BH1
+        weights_BHS = scores_BHS.masked_fill(mask_BS[:, None] == 0, -torch.inf).softmax(-1)
+        weights_BHS = attention.dropout(weights_BHS)
+        read_BHD = (weights_BHS.to(dtype) @ hidden_BSD).float()
+        context_BHE = torch.einsum("bhd,hed->bhe", read_BHD, by_head(attention.value.weight, 0))
+        context_BHE = context_BHE + weights_BHS.sum(-1, keepdim=True) * by_head(attention.value.bias, 0)
+        output_BD: Tensor = layer.feed_forward_chunk(layer.attention.output(context_BHE.flatten(1), first_BD))
+    return output_BD
+
+
+def _layer_config(config: Any) -> Any:
+    """A BertConfig of the encoder's sizes; DistilBERT has names of its own for some of them."""
+    from transformers import BertConfig
+
+    make: Any = BertConfig  # attn_implementation is an argument of every configuration, and declared by none
+
+    def size(name: str, other: str) -> Any:
+        return getattr(config, name) if hasattr(config, name) else getattr(config, other)
+
+    return make(
+        hidden_size=config.hidden_size,
+        num_attention_heads=config.num_attention_heads,
+        intermediate_size=size("intermediate_size", "hidden_dim"),
+        hidden_act=size("hidden_act", "activation"),
+        hidden_dropout_prob=size("hidden_dropout_prob", "dropout"),
+        attention_probs_dropout_prob=size("attention_probs_dropout_prob", "attention_dropout"),
+        layer_norm_eps=getattr(config, "layer_norm_eps", 1e-12),
+        attn_implementation="sdpa",
+    )
 
 
 # "-copied": the layers begin as copies of the encoder's last four; else fresh, as BERT is initialised.

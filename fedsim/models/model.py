@@ -1,8 +1,11 @@
-"""The one model of a process: clients' parameters are copied in and out of it in place."""
+"""The one model of a process, whose parameters are copied in and out of it in place, and their parts by name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import copy
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,25 +14,85 @@ from torch import Tensor, nn
 
 from fedsim.data import IGNORED, Batch, Subset, evaluation_batches
 from fedsim.errors import FederationError
-from fedsim.models.groups import ParameterGroups, parameter_groups
-from fedsim.models.head import States
-from fedsim.models.heads import HEADS
+from fedsim.models.heads import HEADS, States
 from fedsim.models.packed.encoder import PackedEncoder, can_pack
 from fedsim.models.sequence import SequenceModel
 from fedsim.objectives import Objective
 from fedsim.precision import DTYPES, Precision
 from fedsim.rng import SERVER, numpy_generator
 
-KERNELS = ("packed", "reference")  # our own over packed tokens, or the transformers library's over padded ones
+LAYER = re.compile(r"\.(?:layer|h)\.(\d+)\.")  # BERT's family, GPT-2
+_EMBEDDINGS = ("encoder.embeddings", "encoder.wte.", "encoder.wpe.")  # and ELECTRA's embeddings_project
+_LAST = "encoder.ln_f."  # GPT-2's norm behind its last layer
+
+
+@dataclass(frozen=True)
+class ParameterGroups:
+    """Parameter names by part: embeddings, encoder layers from the bottom, and the head (pooler, classifier)."""
+
+    embeddings: frozenset[str]
+    layers: tuple[frozenset[str], ...]
+    head: frozenset[str]
+
+    @property
+    def depth(self) -> int:
+        """Number of encoder layers."""
+        return len(self.layers)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """All parameters."""
+        return self.embeddings.union(*self.layers, self.head)
+
+    def up_to(self, layer: int) -> frozenset[str]:
+        """Encoder layers 1 … `layer`, counted from 1 as the papers do."""
+        if not isinstance(layer, int) or not 0 <= layer <= self.depth:
+            raise FederationError(f"critical layer {layer}: expected 0 to {self.depth}, the encoder's number of layers")
+        return frozenset().union(*self.layers[:layer])
+
+    def view(self, layers: Sequence[int]) -> dict[str, str]:
+        """A sub-model's names -> the names here: its i-th layer is the one numbered `layers[i]`, the rest is the same.
+
+        Layers are counted from 0; one may stand at several places.
+        """
+        view = {name: name for name in self.names if not LAYER.search(name)}
+        for own, target in enumerate(layers):
+            for name in self.layers[target]:
+                if number := LAYER.search(name):
+                    view[f"{name[: number.start(1)]}{own}{name[number.end(1) :]}"] = name
+        return view
+
+
+def parameter_groups(names: Iterable[str]) -> ParameterGroups:
+    """Sort the parameters of a SequenceModel ("encoder.…", "head.…") into parts."""
+    embeddings, head, last = set(), set(), set()
+    layers: dict[int, set[str]] = {}
+    for name in names:
+        match = LAYER.search(name)
+        if name.startswith("head."):
+            head.add(name)
+        elif match:
+            layers.setdefault(int(match[1]), set()).add(name)
+        elif name.startswith(_EMBEDDINGS):
+            embeddings.add(name)
+        elif name.startswith(_LAST):
+            last.add(name)
+        else:
+            raise FederationError(f"not a BERT-family encoder: the parameter {name!r} is in no known part")
+    if sorted(layers) != list(range(len(layers))) or not layers:
+        raise FederationError(f"not a BERT-family encoder: found the layers {sorted(layers)}")
+    layers[len(layers) - 1] |= last
+    return ParameterGroups(frozenset(embeddings), tuple(frozenset(layers[i]) for i in sorted(layers)), frozenset(head))
 
 
 def resolve_kernels(requested: str, device: torch.device, config: Mapping[str, Any]) -> str:
-    """The kernels for an encoder of this configuration: packed ones on CPUs alone, and where its layers are BERT's.
+    """The kernels for an encoder of this configuration: packed ones on CPUs alone, and if its layers are BERT's.
 
-    A GPU's own attention is faster, and the `meta` device computes nothing. FederationError for another name.
+    "packed": our own over packed tokens; "reference": the transformers library's over padded ones. A GPU's own
+    attention is faster, and the `meta` device computes nothing. FederationError for another name.
     """
-    if requested not in KERNELS:
-        raise FederationError(f"kernels: expected one of {', '.join(KERNELS)}, found {requested!r}")
+    if requested not in ("packed", "reference"):
+        raise FederationError(f"kernels: expected one of packed, reference, found {requested!r}")
     return "packed" if requested == "packed" and device.type == "cpu" and can_pack(config) else "reference"
 
 
@@ -39,7 +102,7 @@ class Model:
     def __init__(
         self, network: SequenceModel, precision: Precision, objective: Objective, kernels: str = "packed"
     ) -> None:
-        """kernels: of the encoder's layers, "packed" where that is possible (`packed`), or "reference"."""
+        """kernels: of the encoder's layers, see `resolve_kernels`."""
         self.precision = precision
         self.kernels = kernels
         self.device = precision.device
@@ -113,12 +176,11 @@ class Model:
             parameter.requires_grad_(name in trained)
         self._held = {name: value for name, value in self._held.items() if name not in trained}
 
-    def path_logits(self, batch: Batch) -> Tensor:
-        """Outputs [P, N, C] of each path in fp32, computed in the chosen precision."""
-        return self._path_logits(batch)
+    def path_logits(self, batch: Batch, changed: bool = True) -> Tensor:
+        """Outputs [P, N, C] of each path in fp32, computed in the chosen precision.
 
-    def _path_logits(self, batch: Batch, changed: bool = True) -> Tensor:
-        """changed: whether parameters may be others than in the last pass."""
+        changed: whether parameters may have changed since the last pass.
+        """
         if self.network.head.answers_tokens != self.objective.of_tokens:
             heads = ", ".join(name for name, kind in HEADS.items() if kind.answers_tokens == self.objective.of_tokens)
             asks, answers = ("tokens", "texts") if self.objective.of_tokens else ("texts", "tokens")
@@ -152,7 +214,7 @@ class Model:
         answers: np.ndarray | None = None
         with torch.inference_mode():
             for number, (positions, batch) in enumerate(self._prepared(subset, batch_size, width)):
-                rows = self.objective.answer(self._path_logits(batch, changed=number == 0).mean(0), batch)
+                rows = self.objective.answer(self.path_logits(batch, changed=number == 0).mean(0), batch)
                 if answers is None:
                     answers = np.zeros(self.objective.shape(subset), dtype=rows.dtype)
                 kept = rows[:, : answers.shape[1]]  # not what fixed padding put behind the longest text
@@ -184,3 +246,25 @@ class Model:
 
     def _moved(self, batch: Batch) -> Batch:
         return {name: tensor.to(self.device, non_blocking=True) for name, tensor in batch.items()}
+
+
+def shallower(model: Model, names: Set[str]) -> Model:
+    """A copy of a model with these parameters alone: all but the layers, and as many first layers as the names have.
+
+    The view of a plan says which of the server's layers a client's layer is.
+    FederationError if the names are not those of such a model.
+    """
+    depth = len({match[1] for name in names if (match := LAYER.search(name))})
+    network = copy.deepcopy(model.network)
+    for module in list(network.modules()):
+        for name, child in list(module.named_children()):
+            if isinstance(child, nn.ModuleList) and name in ("layer", "h"):
+                setattr(module, name, child[:depth])
+    cut = Model(network, model.precision, model.objective, model.kernels)
+    if cut.parameters.keys() != names:
+        different = sorted(cut.parameters.keys() ^ names)
+        raise FederationError(
+            f"exchange plan: its view names {len(names)} parameters; expected those of the server's model, or of its "
+            f"first layers with everything around them. The first that differ: {', '.join(different[:3])}"
+        )
+    return cut

@@ -1,4 +1,4 @@
-"""An encoder with a head: the one model of every objective."""
+"""An encoder with a head: the one model of every objective, and the heads that checkpoints have."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Self
 
 import torch
+from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from fedsim.data import IGNORED
 from fedsim.errors import FederationError
-from fedsim.models.head import Head, States
-from fedsim.models.heads import build_head
-from fedsim.models.pretrained import pretrained_head
+from fedsim.files import require_files
+from fedsim.models.heads import Head, Names, States, build_head
 
 # Shape suffixes: P paths, B batch, S tokens, D hidden width, C outputs, K hidden states, N targets of the batch.
 
@@ -43,7 +43,7 @@ class SequenceModel(nn.Module):
     def forward(self, batch: Mapping[str, Tensor], states: States | None = None) -> Tensor:
         """Path logits [P, N, C] for the texts or targets of a batch, of token ids or of features computed before.
 
-        states: the batch's hidden states, where someone has computed them.
+        states: the batch's hidden states, if they have been computed.
         """
         asked_BS = batch["labels"] != IGNORED if self.head.answers_tokens else None
         return self.head(self.states(batch) if states is None else states, batch["attention_mask"], asked_BS)
@@ -71,19 +71,47 @@ class SequenceModel(nn.Module):
 def with_head(
     encoder: nn.Module, outputs: int, seed: int, folder: Path | None = None, head: str = "pooled"
 ) -> SequenceModel:
-    """The encoder with a head drawn from `seed`, or with the checkpoint's own in a folder, where that has one.
+    """The encoder with a head drawn from `seed`, or with the head of the checkpoint in a folder, if that has one.
 
-    FederationError where that one is incomplete or of other sizes.
+    FederationError if that one is incomplete or has other sizes.
     """
     made = build_head(head, encoder, outputs, seed)
-    found = {} if folder is None or not made.pretrained else pretrained_head(folder, made.pretrained)
+    stored = {} if folder is None or not made.pretrained else _stored_head(folder, made.pretrained)
     with torch.no_grad():
-        for name, value in found.items():
-            own = made.get_parameter(name)
-            if own.shape != value.shape:
+        for name, value in stored.items():
+            parameter = made.get_parameter(name)
+            if parameter.shape != value.shape:
                 raise FederationError(
-                    f"{folder}: expected a head whose {name} has the shape {list(own.shape)}, found "
+                    f"{folder}: expected a head whose {name} has the shape {list(parameter.shape)}, found "
                     f"{list(value.shape)}. Fetch the encoder again."
                 )
-            own.copy_(value)
+            parameter.copy_(value)
     return SequenceModel(encoder, made)
+
+
+def _stored_head(folder: Path, names: Names) -> dict[str, Tensor]:
+    """A head's weights in an encoder's folder, in fp32, by our names; empty if it has none of them.
+
+    names: see `Head.pretrained`; the first ending that a file has counts. FederationError if only some are there.
+    """
+    require_files(folder, ("*.safetensors",), "the weights of an encoder")
+    endings = tuple(f".{ending}" for known in names.values() for ending in known)
+    stored: dict[str, Tensor] = {}
+    for path in sorted(folder.glob("*.safetensors")):
+        try:
+            with safe_open(path, framework="pt") as file:
+                keys = [key for key in file.keys() if f".{key}".endswith(endings)]  # noqa: SIM118 - not a mapping
+                stored |= {f".{key}": file.get_tensor(key).float() for key in keys}
+        except (SafetensorError, OSError, RuntimeError) as error:
+            raise FederationError(f"{path}: the weights cannot be read ({error}). Fetch the encoder again.") from None
+    head = {
+        name: tensor
+        for name, known in names.items()
+        for ending in reversed(known)
+        for key, tensor in stored.items()
+        if key.endswith(f".{ending}")
+    }
+    if head and head.keys() != names.keys():
+        missing = ", ".join(" or ".join(names[name]) for name in names if name not in head)
+        raise FederationError(f"{folder}: expected a whole head or none, found one without {missing}")
+    return head

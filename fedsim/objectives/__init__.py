@@ -10,12 +10,12 @@ from fedsim.errors import FederationError
 from fedsim.objectives.base import NO_WORDS
 from fedsim.objectives.base import Objective as Objective
 from fedsim.objectives.base import Vocabulary as Vocabulary
-from fedsim.objectives.language import CausalLM as CausalLM
-from fedsim.objectives.language import MaskedLM as MaskedLM
-from fedsim.objectives.texts import Classification as Classification
-from fedsim.objectives.texts import Regression as Regression
-from fedsim.objectives.tokens import TokenClassification as TokenClassification
-from fedsim.objectives.tokens import TokenRecovery as TokenRecovery
+from fedsim.objectives.kinds import CausalLM as CausalLM
+from fedsim.objectives.kinds import Classification as Classification
+from fedsim.objectives.kinds import MaskedLM as MaskedLM
+from fedsim.objectives.kinds import Regression as Regression
+from fedsim.objectives.kinds import TokenClassification as TokenClassification
+from fedsim.objectives.kinds import TokenRecovery as TokenRecovery
 
 OBJECTIVES: Mapping[str, type[Objective]] = {
     "classification": Classification,

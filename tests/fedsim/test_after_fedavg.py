@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from fedsim.checkpoint import Checkpoint
 from fedsim.data import Examples, Subset
 from fedsim.objectives import Classification
 
@@ -95,19 +94,6 @@ def prior_of(small, averaged, **options):
     return small.algorithm("local_prior", small.setting(begun_from(small, averaged[0], **options), **options))
 
 
-def test_answers_are_fedavgs_with_the_clients_own_prior(small, averaged):
-    algorithm = prior_of(small, averaged)
-    run = small.run(algorithm, rounds=1)
-    everyone = np.bincount(np.concatenate([client.train.labels for client in small.clients]), minlength=2) + 1
-    found = answers_of(algorithm, run.state, small.clients)
-    for client, answers, plain in zip(small.clients, found, averaged[1], strict=True):
-        own = np.bincount(client.train.labels, minlength=2) + 1
-        ratio = (own / own.sum()) / (everyone / everyone.sum())
-        np.testing.assert_allclose(answers, plain + np.log(ratio), rtol=1e-5, atol=1e-6)
-        np.testing.assert_array_equal(algorithm.predict(run.state, None, client.evaluation["test"]), plain)
-    assert [result.metrics.train_loss for result in run.results] == [None]
-
-
 def test_label_counts_alone_cross(small, averaged):
     ledger = small.run(prior_of(small, averaged), rounds=1).channel.ledger
     assert sorted(row for row in ledger.rows if row.round) == sorted(
@@ -115,17 +101,3 @@ def test_label_counts_alone_cross(small, averaged):
     )
     model = small.load()
     assert ledger.setup_bytes == 4 * 3 * sum(parameter.numel() for parameter in model.parameters.values())
-
-
-def test_a_resumed_run_is_the_uninterrupted_one(small, averaged, tmp_path, assert_same_run):
-    whole = small.run(prior_of(small, averaged), rounds=1)
-    small.run(prior_of(small, averaged), rounds=1, checkpoint=Checkpoint(tmp_path, "prior"))
-    algorithm = prior_of(small, averaged)
-    resumed = small.run(algorithm, rounds=1, checkpoint=Checkpoint(tmp_path, "prior"))
-    assert_same_run(resumed, whole)
-    plain = prior_of(small, averaged)
-    again = small.run(plain, rounds=1)
-    for one, other in zip(
-        answers_of(algorithm, resumed.state, small.clients), answers_of(plain, again.state, small.clients), strict=True
-    ):
-        np.testing.assert_array_equal(one, other)

@@ -5,45 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fedsim.checkpoint import Checkpoint
 from fedsim.errors import CheckpointError
 from fedsim.store import ClientStore
-
-ADAM = {"name": "adam", "learning_rate": 1e-2}
-CASES = {
-    "fedavg, adam": ("fedavg", {"server": ADAM}, "fp32", True, 1.0),
-    "fedsplitbert, fp16": ("fedsplitbert", {"critical_layer": 1}, "fp16", True, 1.0),
-    "fedsplitbert, on disk, sampled": ("fedsplitbert", {"critical_layer": 2, "server": ADAM}, "fp32", False, 0.67),
-}
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_resumed_is_uninterrupted(small, assert_same_run, tmp_path, case):
-    name, options, codec, in_memory, participation = CASES[case]
-
-    def run(rounds, **engine):
-        return small.run(small.algorithm(name, **options), codec, rounds=rounds, participation=participation, **engine)
-
-    def kept():
-        return {"checkpoint": Checkpoint(tmp_path, case), "store": ClientStore(tmp_path, in_memory)}
-
-    uninterrupted = run(3)
-    assert run(1, **kept()).state.round == 1
-    resumed = run(3, **kept())
-    assert_same_run(resumed, uninterrupted)
-    assert_same_run(run(3, **kept()), uninterrupted)  # and there is nothing left to do
-
-
-def test_a_checkpoint_alone_is_enough(small, assert_same_run, tmp_path):
-    """What clients keep then lies beside it."""
-
-    def run(rounds, **engine):
-        return small.run(small.algorithm("fedsplitbert", critical_layer=1), rounds=rounds, **engine)
-
-    run(1, checkpoint=Checkpoint(tmp_path, "a run"))
-    assert_same_run(run(2, checkpoint=Checkpoint(tmp_path, "a run")), run(2))
-
 
 # ---- kills -----------------------------------------------------------------------------------------------------
 
@@ -169,15 +137,6 @@ def test_a_round_leaves_no_files_of_earlier_ones(small, counting, tmp_path):
     }
 
 
-def test_remove_leaves_nothing_and_starts_afresh(small, counting, tmp_path):
-    folder = tmp_path / "checkpoint"
-    resume(small, counting, folder, 2)
-    for _ in range(2):  # and there may be nothing to remove
-        Checkpoint(folder, "a run").remove()
-        assert not folder.exists()
-    assert resume(small, counting, folder, 0).state.round == 0
-
-
 def test_the_guard_stands_before_every_write(small, counting, tmp_path):
     def refuse():
         raise CheckpointError("not the holder")
@@ -236,3 +195,54 @@ def test_a_full_disk_is_an_error_of_the_users_and_costs_no_round(small, counting
             resume(small, counting, saved, 3)
     assert resume(small, counting, saved, 0).state.round == 2
     assert resume(small, counting, saved, 3).state.round == 3
+
+
+# ---- answers, and what stays with clients ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rounds", "best", "expected"),
+    [(2, None, [1, 2]), (4, None, [2, 3, 4]), (4, 1, [1, 2, 3, 4]), (4, 4, [2, 3, 4]), (6, 3, [3, 4, 5, 6])],
+)
+def test_answers_of_the_last_three_rounds_and_the_best_are_kept(small, counting, tmp_path, rounds, best, expected):
+    def is_best(results):
+        return len(results) == best
+
+    run = small.run(counting, rounds=rounds, is_best=is_best)
+    assert (run.best, list(run.answers)) == (best, expected)
+    for stop in (1, rounds):
+        resumed = resume(small, counting, tmp_path, stop, is_best=is_best)
+    assert (resumed.best, list(resumed.answers)) == (best, expected)
+    for number, answers in resumed.answers.items():  # each of its own round: this method answers by the round's number
+        assert answers["1/test"][0].tolist() == [number + 1] * 2
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    steps=st.lists(st.tuples(st.integers(0, 3), st.integers(-100, 100), st.booleans()), max_size=8),
+    in_memory=st.booleans(),
+)
+def test_latest_tensors_of_each_client_survive_a_restart(tmp_path_factory, steps, in_memory):
+    folder = tmp_path_factory.mktemp("store")
+    store, latest = ClientStore(folder, in_memory), {}
+    for number, (client, value, restart) in enumerate(steps, start=1):
+        tensor = torch.tensor([value])
+        store.put(client, number, {"w": tensor})
+        tensor.zero_()  # what is kept is a copy
+        latest[client] = value
+        if restart:
+            files = store.flush(number)
+            store = ClientStore(folder, in_memory)
+            store.restore(files)
+        assert {client: store.get(client)["w"].item() for client in store} == latest
+
+
+def test_store_on_disk_keeps_the_version_of_the_last_checkpoint(tmp_path):
+    store = ClientStore(tmp_path, in_memory=False)
+    store.put(1, 1, {"w": torch.tensor([1.0])})
+    committed = store.flush(1)
+    store.put(1, 2, {"w": torch.tensor([2.0])})
+    assert store.get(1)["w"].item() == 2.0
+    again = ClientStore(tmp_path, in_memory=False)
+    again.restore(committed)
+    assert again.get(1)["w"].item() == 1.0

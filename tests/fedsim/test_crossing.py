@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from fedsim.models.crossing import crossing, encoder_layers
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.model import Model
 from fedsim.models.sequence import with_head
 from fedsim.objectives import Classification, Vocabulary, build_objective
 from fedsim.precision import resolve_precision
+from fedsim.split import crossing, encoder_layers
 
 BERT = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
 CONFIGS = {

@@ -3,9 +3,6 @@
 import pytest
 import torch
 
-from fedsim.checkpoint import Checkpoint
-from fedsim.store import ClientStore
-
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 
@@ -25,20 +22,3 @@ def test_a_round_in_half_precision_is_close_to_the_cpus(small, precision):
     # dropout is drawn by another generator on a GPU
     assert gpu.results[0].metrics.train_loss == pytest.approx(cpu.results[0].metrics.train_loss, abs=0.1)
     assert gpu.channel.ledger.rows == cpu.channel.ledger.rows
-
-
-def test_server_moments_are_resumed_on_the_gpu(small, tmp_path):
-    def run(rounds):
-        algorithm = small.algorithm(
-            "fedsplitbert",
-            small.setting(lambda: small.load(device="cuda")),
-            critical_layer=1,
-            server={"name": "adam", "learning_rate": 1e-2},
-        )
-        checkpoint = Checkpoint(tmp_path, "a run")
-        return small.run(algorithm, rounds=rounds, checkpoint=checkpoint, store=ClientStore(tmp_path))
-
-    run(1)
-    resumed = run(2)
-    assert resumed.state.round == 2
-    assert all(torch.isfinite(tensor).all() for tensor in resumed.state.shared.values())

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -57,18 +56,6 @@ def test_an_epoch_holds_every_example_once(lengths, batch_size, width, pool_batc
         assert_batch_is_true_to_its_examples(batch, subset.examples)
 
 
-@pytest.mark.parametrize("width", [None, WIDTH])
-def test_the_generator_alone_decides_the_order(width):
-    subset = make_part(np.random.default_rng(1).integers(1, WIDTH, 90))
-
-    def order(seed):
-        batches = training_batches(subset, 8, width, np.random.default_rng(seed))
-        return [batch["labels"].tolist() for batch in batches]
-
-    assert order(0) == order(0)
-    assert order(0) != order(1)
-
-
 def test_batches_by_length_pad_least():
     lengths = np.random.default_rng(0).integers(1, WIDTH + 1, 256)
     subset = Subset(make_examples(lengths), np.arange(256))
@@ -106,16 +93,3 @@ def test_collate():
     assert examples.collate(np.array([2]), width=4)["input_ids"].tolist() == [[4, 1, 1, 1]]
     subset = Subset(examples, np.array([2, 0]))
     assert (len(subset), subset.labels.tolist()) == (2, [4.0, 0.5])
-
-
-@pytest.mark.parametrize("batch_size", [1, 2, 7, 100])
-@pytest.mark.parametrize("width", [None, 12])
-def test_predictions_do_not_depend_on_how_they_are_batched(small, batch_size, width):
-    model = small.load()
-    subset = Subset(small.examples, np.random.default_rng(0).permutation(len(small.examples)))
-    outputs = model.predict(subset, batch_size, width)
-    one_by_one = [model.logits(small.examples.collate(subset.indices[[i]])) for i in range(len(subset))]
-    assert outputs.shape == (len(subset), 2)
-    assert outputs.dtype == np.float32
-    np.testing.assert_allclose(outputs, torch.cat(one_by_one).detach().numpy(), atol=1e-5)
-    assert np.ptp(outputs[:, 0]) > 0.01  # so the order shows

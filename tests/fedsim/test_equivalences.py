@@ -9,7 +9,6 @@ from torch.nn import functional
 
 from fedsim.data import training_batches
 from fedsim.rng import derive_seed
-from fedsim.store import ClientStore
 from fedsim.training import LocalTraining
 
 
@@ -132,14 +131,6 @@ def test_nothing_shared_is_each_client_alone(small, assert_same_tensors):
         assert [result.client_scores[0] for result in alone.results] == scores
 
 
-def test_client_store_on_disk_is_the_one_in_memory(small, assert_same_run, tmp_path):
-    options = {"critical_layer": 1}
-    memory = small.run(small.algorithm("fedsplitbert", **options), participation=0.67)
-    on_disk = ClientStore(tmp_path, in_memory=False)
-    assert_same_run(memory, small.run(small.algorithm("fedsplitbert", **options), participation=0.67, store=on_disk))
-    assert list(tmp_path.iterdir())
-
-
 def test_order_of_clients_does_not_change_what_each_sends(small, assert_same_tensors, recording_channel):
     def uploads(clients):
         channel = recording_channel("fp16")
@@ -163,13 +154,3 @@ def test_a_run_neither_reads_nor_moves_the_global_generators(small):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
         assert small.run(small.algorithm("fedavg")).results == first.results
-
-
-def test_the_same_algorithm_can_run_twice(small, assert_same_run):
-    algorithm = small.algorithm("fedsplitbert", critical_layer=1)
-    assert_same_run(small.run(algorithm), small.run(algorithm))
-
-
-def test_seed_decides(small):
-    results = [small.run(small.algorithm("fedavg", small.setting(seed=seed))).results for seed in (0, 1)]
-    assert results[0] != results[1]

@@ -72,40 +72,6 @@ def test_features_are_the_hidden_states_to_the_bit_in_the_same_batches(deep, hea
                 assert torch.equal(found["attention_mask"], batch["attention_mask"])
 
 
-@pytest.mark.parametrize("width", [None, WIDTH])
-@pytest.mark.parametrize("head", KINDS)
-def test_features_are_the_hidden_states_to_rounding_in_any_batch(deep, head, width):
-    """Alone, or beside others of any length."""
-    model = deep.load(head=head)
-    subset = computed(FeatureCache(), deep, head, width)
-    rng = np.random.default_rng(0)
-    for size in (1, 3, 16, len(subset)):
-        indices = rng.permutation(len(subset))[:size]
-        expected = hidden_states(model, deep.examples.collate(indices, width))
-        found = subset.examples.collate(indices, width)["features"]
-        torch.testing.assert_close(found, expected, rtol=0, atol=ROUNDING)
-
-
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-@pytest.mark.parametrize("head", KINDS)
-def test_an_example_is_read_as_the_same_bits_in_every_batch(deep, head, precision):
-    subset = computed(FeatureCache(), deep, head, precision=precision)
-    whole = subset.examples.collate(subset.indices)["features"]
-    for indices in ([4], [17, 4], np.arange(len(subset))[::-1]):
-        batch = subset.examples.collate(np.array(indices))
-        attended = batch["attention_mask"].bool()
-        for place, index in enumerate(indices):
-            found = batch["features"][:, place, attended[place]]
-            assert torch.equal(found, whole[:, index, : found.shape[1]])
-
-
-def test_batches_lie_aligned_in_memory(deep):
-    """Where they do not, a matrix product has other last bits on some CPUs; a file's rows lie anywhere."""
-    subset = computed(FeatureCache(), deep, "psum")
-    for size in range(1, 8):
-        assert subset.examples.collate(np.arange(size))["features"].data_ptr() % 64 == 0
-
-
 @pytest.mark.parametrize("head", OF_TEXTS)
 def test_a_model_answers_the_same_to_features_and_to_tokens(deep, head):
     model = deep.load(head=head)
@@ -114,30 +80,6 @@ def test_a_model_answers_the_same_to_features_and_to_tokens(deep, head):
     for width in (WIDTH, None):
         found = model.predict(FeatureCache().subset(model, subset, 64, width), 8, width)
         np.testing.assert_allclose(found, expected, atol=ROUNDING)
-
-
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_a_file_is_an_array_in_the_precision_of_the_arithmetic(deep, precision, tmp_path):
-    subset = computed(FeatureCache(tmp_path), deep, "psum", precision=precision)
-    (file,) = tmp_path.glob("*.npy")
-    values_TKD = np.load(file, mmap_mode="r")
-    assert values_TKD.shape == (len(deep.examples.tokens), 4, deep.hidden)
-    assert values_TKD.dtype.itemsize == {"fp32": 4, "bf16": 2}[precision]
-    batch = subset.examples.collate(np.array([3]))["features"]
-    assert batch.dtype == {"fp32": torch.float32, "bf16": torch.bfloat16}[precision]
-    begin, end = deep.examples.offsets[3:5]
-    bits = values_TKD[begin:end].swapaxes(0, 1).tobytes()
-    assert batch[:, 0].contiguous().view(torch.uint8).numpy().tobytes() == bits
-    other = tmp_path / "other"
-    computed(FeatureCache(other), deep, "psum", precision=precision)
-    assert (other / file.name).read_bytes() == file.read_bytes()
-
-
-def test_lengths_are_the_texts_so_that_batches_are_the_same(deep):
-    for head in KINDS:
-        subset = computed(FeatureCache(), deep, head)
-        np.testing.assert_array_equal(subset.examples.lengths, deep.examples.lengths)
-        np.testing.assert_array_equal(subset.labels, deep.examples.labels)
 
 
 # ---- once, and of the encoder as it is -----------------------------------------------------------------------
@@ -159,19 +101,6 @@ def test_features_are_computed_once_and_for_each_thing_that_decides_them(deep, t
     for size in (7, 9):
         FeatureCache(tmp_path, "encoder").subset(deep.load(head="average"), everything(deep.examples), size, None)
     assert len(asked) == len(changes) + 2
-
-
-def test_a_damaged_file_is_named_and_its_features_are_never_used(deep, tmp_path, asked, caplog):
-    good = computed(FeatureCache(tmp_path), deep)
-    (file,) = tmp_path.glob("*.npy")
-    content = file.read_bytes()
-    file.unlink()  # the rows above stay readable
-    file.write_bytes(content[:5000] + bytes([content[5000] ^ 4]) + content[5001:])
-    found = computed(FeatureCache(tmp_path), deep)
-    assert len(asked) == 2
-    assert f"{file} is damaged" in caplog.text
-    batches = [each.examples.collate(each.indices)["features"] for each in (good, found)]
-    assert torch.equal(*batches)
 
 
 def test_a_task_whose_features_are_larger_than_the_limit_is_an_error_that_names_the_option(deep, tmp_path):
@@ -241,9 +170,3 @@ def test_a_store_gives_back_what_it_was_given_in_each_form(tmp_path):
     first = FeatureStore(tmp_path, 2, 5, tokens=False)
     first.add(states[:, :, :1], None, labels)
     assert torch.equal(first.examples().collate(np.array([2, 0]), width=9)["features"], states[:, [2, 0], :1])
-
-
-def test_a_store_of_no_rows_holds_no_examples(tmp_path):
-    store = FeatureStore(tmp_path, 2, 5, tokens=True)
-    store.add(torch.zeros(2, 0, 5), torch.zeros(0, dtype=torch.int64), torch.zeros(0, dtype=torch.int64))
-    assert len(store.examples()) == 0

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from fedsim.checkpoint import Checkpoint
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.model import Model
 from fedsim.models.sequence import with_head
 from fedsim.objectives import CausalLM, MaskedLM, Vocabulary
 from fedsim.precision import resolve_precision
-from fedsim.store import ClientStore
 
 WORDS, POSITIONS = 60, 16
 MASKED = MaskedLM(WORDS, Vocabulary(WORDS, np.arange(10, WORDS), mask_id=3))
@@ -90,15 +88,6 @@ def test_parallel_fedavg_is_federated_averaging(small, assert_same_tensors, of, 
     assert split.results[-1].client_scores == whole.results[-1].client_scores
 
 
-@pytest.mark.parametrize(("turns", "order"), [("pass", [0, 0, 1, 1, 2, 2]), ("round", [[0, 1, 2]] * 6)])
-def test_whose_turn_it_is(small, turns, order):
-    found = run(small, masked(small, rounds=6, epochs=1), "fedbert_sequential", turns=turns)
-    for number, expected in enumerate(order, start=1):
-        trained = {row.client for row in found.channel.ledger.rows if row.round == number and row.kind == "activations"}
-        assert trained == set(np.atleast_1d(expected))
-        assert len(found.results[number - 1].metrics.client_losses) == len(trained)
-
-
 # ---- the modes differ in what they should ----------------------------------------------------------------------------
 
 
@@ -165,21 +154,3 @@ def test_sequential_bytes_are_4pl_and_hand_overs(small, handed_on, times):
 
 
 # ---- resuming, and what is refused -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("fedbert_sequential", {"turns": "round"}),
-        ("fedbert_sequential", {"handed_on": "optimizer"}),
-        *(("fedbert_parallel", {"averaged": what, "transformer": whose}) for what, whose in PARALLEL),
-    ],
-)
-def test_resumed_is_uninterrupted(small, assert_same_run, tmp_path, name, options):
-    def go(rounds, folder):
-        algorithm = small.algorithm(name, masked(small), **options)
-        place = tmp_path / folder
-        return small.run(algorithm, rounds=rounds, checkpoint=Checkpoint(place, "cell"), store=ClientStore(place))
-
-    go(2, "killed")
-    assert_same_run(go(ROUNDS, "killed"), go(ROUNDS, "whole"))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from fedsim.checkpoint import Checkpoint
+from fedsim.algorithms.fedbfpt import layers_by_round
 from fedsim.objectives import MaskedLM, Vocabulary
 
 NUMBER = re.compile(r"\.layer\.(\d+)\.")
@@ -133,18 +137,6 @@ def test_with_all_layers_and_all_trained_it_is_federated_averaging(deep, setting
     assert sent[1] == [0, *sent[3][1:]]  # every client has the pre-trained model already
 
 
-@pytest.mark.parametrize("weights", ["uniform", "size"])
-def test_the_mean_is_of_equation_1_or_weighted_by_size(deep, method, setting_of, run, recording_channel, weights):
-    channel = recording_channel()
-    algorithm = method(weights=weights)
-    found = run(algorithm, channel=channel, rounds=1)
-    sizes = np.array([len(client.train) if weights == "size" else 1 for client in deep.clients])
-    for name, merged in found.state.shared.items():
-        sent = torch.stack([channel.received[1, client, "up"][name].double() for client in range(CLIENTS)])
-        expected = (torch.tensor(sizes / sizes.sum()).view(-1, *[1] * merged.ndim) * sent).sum(0)
-        torch.testing.assert_close(merged.double(), expected, rtol=0, atol=1e-6)
-
-
 # ---- what is sent ----------------------------------------------------------------------------------------------
 
 
@@ -161,14 +153,84 @@ def test_bytes_of_each_round_are_the_closed_form(deep, method, setting_of, run):
     assert ledger.setup_bytes == CLIENTS * 4 * sum(tensor.numel() for tensor in setting.initial.values())
 
 
-# ---- runs ------------------------------------------------------------------------------------------------------
+# ---- what a client downloads -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{}, {"local_layers": [2, 3, 4], "trained": "all"}])
-def test_resumed_after_any_round_it_is_uninterrupted(method, run, assert_same_run, tmp_path, options):
-    whole = run(method(**options))
-    for stop in range(1, ROUNDS):
-        folder = tmp_path / str(stop)
-        folder.mkdir()
-        run(method(**options), rounds=stop, checkpoint=Checkpoint(folder, "a run"))
-        assert_same_run(run(method(**options), checkpoint=Checkpoint(folder, "a run")), whole)
+@pytest.mark.parametrize("participation", [1.0, 0.34])
+@pytest.mark.parametrize("options", [{}, {"schedule": "successive"}, {"local_layers": [2, 3, 4], "trained": "all"}])
+def test_client_trains_on_what_it_was_given_before(
+    deep, setting_of, recording_channel, assert_same_tensors, monkeypatch, options, participation
+):
+    """The pre-trained model, and all that it has downloaded since."""
+    setting, channel = setting_of(participation=participation), recording_channel()
+    algorithm = deep.algorithm("fedbfpt", setting, **{"local_layers": 2, **options})
+    pools = {client: dict(setting.initial) for client in range(CLIENTS)}
+    trained = []
+    train = type(setting.training).run
+
+    def watched(self, model, subset, names, number, client, *rest, **others):
+        view = algorithm.plan(number, client).view
+        received = channel.received[number, client, "down"]
+        pools[client] |= {view[name]: tensor for name, tensor in received.items()}
+        assert_same_tensors(model.read(view), {name: pools[client][target] for name, target in view.items()})
+        trained.append((number, client))
+        return train(self, model, subset, names, number, client, *rest, **others)
+
+    monkeypatch.setattr(type(setting.training), "run", watched)
+    deep.run(algorithm, rounds=ROUNDS, channel=channel, participation=participation, score=lambda *_: {})
+    assert len(trained) == ROUNDS * round(participation * CLIENTS)
+
+
+# ---- which layer a round trains --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rounds", "permitted", "schedule", "expected"),
+    [
+        (5, 6, "progressive", (0, 0, 0, 1, 2)),  # the authors' five
+        (10, 6, "progressive", (0, 0, 0, 0, 0, 1, 1, 1, 2, 3)),
+        (10, 2, "progressive", (0, 0, 0, 0, 0, 1, 1, 1, 1, 1)),
+        (4, 1, "progressive", (0, 0, 0, 0)),
+        (1, 6, "progressive", (0,)),
+        (5, 6, "first", (0, 0, 0, 0, 0)),
+        (5, 6, "successive", (0, 1, 2, 3, 4)),
+        (5, 3, "successive", (0, 1, 2, 2, 2)),
+        (3, 6, "last", (5, 5, 5)),
+    ],
+)
+def test_schedules_by_hand(rounds, permitted, schedule, expected):
+    assert layers_by_round(rounds, permitted, schedule) == expected
+
+
+@given(st.integers(1, 200), st.integers(1, 12), st.sampled_from(["progressive", "first", "successive"]))
+def test_every_round_trains_a_permitted_layer_from_the_bottom_up(rounds, permitted, schedule):
+    found = layers_by_round(rounds, permitted, schedule)
+    assert len(found) == rounds
+    assert found[0] == 0
+    assert all(0 <= after - before <= 1 for before, after in pairwise(found))
+    assert max(found) < permitted
+    if schedule == "progressive":
+        left = rounds
+        for layer, count in sorted(Counter(found).items()):
+            assert count == (left if layer == permitted - 1 else math.ceil(left / 2))
+            left -= count
+
+
+# ---- which layers stand above it -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("trained", ["layer", "all"])
+def test_drawn_layers_lie_above_the_trained_one_in_order(small, trained):
+    wide, repeated = type(small)(depth=12), False
+    for seed in range(5):
+        setting = wide.setting(rounds=ROUNDS, seed=seed)
+        algorithm = wide.algorithm("fedbfpt", setting, local_layers=6, trained=trained)
+        for number, client in product(range(1, ROUNDS + 1), range(CLIENTS)):
+            layers = standing(algorithm.plan(number, client))
+            layer = layers_by_round(ROUNDS, 6, "progressive")[number - 1]
+            assert layers[: layer + 1] == tuple(range(layer + 1))
+            assert len(layers) == 6
+            assert list(layers) == sorted(layers)
+            assert layer < min(layers[layer + 1 :]) <= max(layers) <= 11
+            repeated |= len(set(layers)) < 6
+    assert repeated == (trained == "layer")  # "[5, 5, 9]" in the paper's text; two copies could not both be written

@@ -1,15 +1,9 @@
 """D- and C-FedFreezeBERT on cached features: what must be equal, what crosses the wire, kill and resume."""
 
-import numpy as np
 import pytest
 import torch
 
-from fedsim.checkpoint import Checkpoint
-from fedsim.data import Subset
-from fedsim.feature_cache import FeatureCache
-from fedsim.features import FeatureStore
 from fedsim.models.heads import HEADS
-from fedsim.store import ClientStore
 from fedsim.wire import LedgerRow
 
 WIDTH = 16  # the width of padded features: the setting's max_length
@@ -73,17 +67,6 @@ def test_training_on_the_server_is_central_training_on_the_same_features(deep, a
     assert server.results == central.results
 
 
-def test_every_aggregator_federates_on_a_trained_encoder(deep):
-    for head in AGGREGATORS:
-        setting = deep.setting(head=head)
-        fedavg = deep.run(deep.algorithm("fedavg", setting, embeddings="global"), rounds=1)
-        assert set(fedavg.state.shared) == setting.model.groups.names
-        setting = deep.setting(head=head)
-        split = deep.run(deep.algorithm("fedsplitbert", setting, critical_layer=2), rounds=1)
-        assert setting.model.groups.head <= set(split.state.clients.get(0))
-        assert not setting.model.groups.head & set(split.state.shared)
-
-
 # ---- the wire --------------------------------------------------------------------------------------------------
 
 
@@ -114,48 +97,4 @@ def test_bytes_are_those_of_the_closed_form(deep, head, features, codec):
     assert run.channel.ledger.setup_bytes == 3 * 4 * encoder  # W_s begins on the server
 
 
-def test_half_precision_features_are_really_rounded(deep, assert_same_tensors):
-    """The server trains on what fp16 left of them, and clients receive W_s in fp16."""
-    kept_by_server = []
-
-    class Kept(FeatureStore):
-        def examples(self):
-            kept_by_server.append(super().examples())
-            return kept_by_server[0]
-
-    setting = deep.setting(head="average", **ONE_ROUND)
-    setting.features.store = lambda model: Kept(setting.features.folder, 1, deep.hidden, tokens=True)
-    run = deep.run(deep.algorithm("fedfreezebert_central", setting), "fp16", rounds=1)
-    (found,) = kept_by_server
-    order = np.concatenate([client.train.indices for client in deep.clients])
-    original = setting.by_features(Subset(deep.examples, order))
-    kept = found.collate(np.arange(len(found)))["features"]
-    exact = original.examples.collate(original.indices)["features"]
-    assert torch.equal(kept, exact.half().float())
-    assert not torch.equal(kept, exact)
-    assert_same_tensors(run.state.shared, {name: t.half().float() for name, t in run.state.shared.items()})
-    full = deep.run(deep.algorithm("fedfreezebert_central", deep.setting(head="average", **ONE_ROUND)), rounds=1)
-    assert run.results[0].metrics != full.results[0].metrics
-
-
 # ---- refusals, resuming ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("name", "rounds"), [("fedfreezebert", 3), ("fedfreezebert_central", 1), ("central", 3)])
-def test_resumed_is_uninterrupted(deep, assert_same_run, tmp_path, name, rounds):
-    """A new process finds the features in their folder and the head in the checkpoint."""
-    options = {"train": "head"} if name == "central" else {}
-
-    def run(rounds, features, **engine):
-        setting = deep.setting(head="psum", batch_size=4, features=features)
-        return deep.run(deep.algorithm(name, setting, **options), rounds=rounds, **engine)
-
-    def kept():
-        folder = tmp_path / "checkpoint"
-        features = FeatureCache(tmp_path / "features", "deep")
-        return {"features": features, "checkpoint": Checkpoint(folder, name), "store": ClientStore(folder)}
-
-    uninterrupted = run(rounds, FeatureCache())
-    assert run(rounds - 1, **kept()).state.round == rounds - 1
-    assert_same_run(run(rounds, **kept()), uninterrupted)
-    assert_same_run(run(rounds, **kept()), uninterrupted)

@@ -68,26 +68,6 @@ def test_losses_of_paths_are_summed_and_logits_averaged(deep):
     torch.testing.assert_close(resident.logits(batch), paths.mean(0))
 
 
-def test_the_average_leaves_padding_out(deep):
-    model = deep.load(head="average").network.eval()
-    for index in (0, 1):
-        alone = model(deep.examples.collate(torch.tensor([index]).numpy()))
-        padded = model(deep.examples.collate(torch.tensor([index]).numpy(), 16))
-        torch.testing.assert_close(padded, alone, rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize("trained", ["head", "all"])
-def test_a_frozen_encoder_runs_as_in_evaluation(deep, trained):
-    resident = deep.load(head="average")
-    names = resident.groups.head if trained == "head" else resident.groups.names
-    resident.set_trained(names)
-    resident.network.train()
-    assert resident.network.head.training
-    assert resident.network.encoder.training == (trained == "all")
-    resident.network.eval()
-    assert not resident.network.encoder.training
-
-
 @pytest.mark.parametrize("name", ["psum", "hsum"])
 def test_a_shallow_encoder_is_refused(small, name):
     with pytest.raises(FederationError, match=f"head {name}: it reads the last 4 layers, and the encoder has 3"):

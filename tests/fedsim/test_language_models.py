@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedsim.data import IGNORED
-from fedsim.objectives import CausalLM, Classification, MaskedLM, Vocabulary, language
-from tests.local_training import local_training
+from fedsim.objectives import CausalLM, Classification, MaskedLM, Vocabulary, kinds
 
 NO = IGNORED
 WORDS, SPECIAL, MASK = 60, 10, 3  # the small encoder's; ids below SPECIAL are special
@@ -62,31 +61,12 @@ def test_of_hidden_tokens_8_in_10_become_the_mask_and_1_another():
     assert len(others.unique()) == len(VOCABULARY.ordinary_ids) - 1
 
 
-@pytest.mark.parametrize("other", [{"seed": 1}, {"round": 2}, {"client": 1}])
-def test_training_hides_others_for_each_seed_round_and_client(small, other):
-    def hidden(seed=0, round=1, client=0):
-        training = local_training(seed=seed, learning_rate=1.0, batch_size=4, epochs=2)
-        drawn = training.batches(small.clients[0].train, MASKED, round, client)
-        return [batch["input_ids"].tolist() for batch in drawn]
-
-    assert hidden() == hidden()
-    assert hidden() != hidden(**other)
-
-
-def test_an_evaluation_hides_the_same_tokens_every_time(small):
-    model, subset = small.load(objective=MASKED, head="masked-lm"), small.clients[0].evaluation["test"]
-    first = model.predict(subset, 2, None)
-    assert np.array_equal(model.predict(subset, 2, None), first)
-    assert first.shape == MASKED.shape(subset) == (len(subset), 2)
-    assert (first[:, 0] < 0).any()
-
-
 # ---- what is asked ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rows", [language.ROWS, 2])
+@pytest.mark.parametrize("rows", [kinds.ROWS, 2])
 def test_answers_are_summed_log_likelihoods_and_counts(small, monkeypatch, rows):
-    monkeypatch.setattr(language, "ROWS", rows)
+    monkeypatch.setattr(kinds, "ROWS", rows)
     # Two words; probabilities 3/4, 1/2 and 1/2 of the three tokens asked for.
     outputs = torch.tensor([[0.0, math.log(3)], [0.0, 0.0], [0.0, 0.0]])
     batch = {"labels": torch.tensor([[1, NO, 0], [NO, NO, NO], [NO, 0, NO]])}

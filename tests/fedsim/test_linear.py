@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
-from fedsim.algorithms.linear import STRENGTHS
-from fedsim.checkpoint import Checkpoint
+from fedsim.algorithms.baselines import STRENGTHS
 from fedsim.data import Client, Examples, Subset
-from fedsim.objectives import Classification, Regression
+from fedsim.objectives import Classification
 
 CLS, SEP, WORDS = 1, 2, range(5, 40)
 
@@ -74,23 +71,6 @@ def test_it_learns_words_their_order_and_what_a_pair_shares(small, kind):
     assert accuracy(majority) < 0.65
 
 
-@pytest.mark.parametrize("good", STRENGTHS)
-def test_the_strength_that_tells_apart_is_chosen_and_all_are_learned_from(small, monkeypatch, good):
-    fit = Classification.linear
-
-    def only_one_learns(self, features, targets, strength):
-        weights, biases = fit(self, features, targets, max(STRENGTHS))
-        return weights * (strength == good), biases
-
-    monkeypatch.setattr(Classification, "linear", only_one_learns)
-    fitted = watched_fits(monkeypatch)
-    clients = clients_of(examples_of(*drawn("word", 120)))
-    small.run(built(small), rounds=1, clients=clients)
-    known = sum(len(client.train) for client in clients)
-    to_choose = known - math.ceil(known / 5)
-    assert fitted == [*((to_choose, strength) for strength in STRENGTHS), (known, good)]
-
-
 # ---- fitted once, from nothing but examples and seed -----------------------------------------------------------------
 
 
@@ -114,28 +94,3 @@ def test_it_is_fitted_once_a_run(small, monkeypatch):
     assert len(fitted) == len(STRENGTHS) + 1
     small.run(algorithm, rounds=1, clients=small.clients[:2])  # others' examples: another model
     assert len(fitted) == 2 * (len(STRENGTHS) + 1)
-
-
-def test_nothing_is_sent_and_no_model_is_loaded(small):
-    def no_model():
-        raise AssertionError("a linear model needs no encoder")
-
-    run = small.run(small.algorithm("linear", small.setting(no_model)))
-    assert run.channel.ledger.rows == []
-    assert [result.metrics.train_loss for result in run.results] == [None, None]
-    assert built(small).server is None
-
-
-def test_a_resumed_run_is_the_uninterrupted_one(small, tmp_path, assert_same_run):
-    whole = small.run(built(small), rounds=2)
-    small.run(built(small), rounds=1, checkpoint=Checkpoint(tmp_path, "linear"))
-    assert_same_run(small.run(built(small), rounds=2, checkpoint=Checkpoint(tmp_path, "linear")), whole)
-
-
-def test_the_regression_is_ridge(small):
-    """On one feature, centred: x y / (x x + penalty)."""
-    from scipy.sparse import csr_matrix
-
-    weights, biases = Regression().linear(csr_matrix([[-1.0], [1.0]]), np.array([0.0, 4.0]), strength=0.5)
-    assert weights == pytest.approx(np.array([[4 / (2 + 2)]]))
-    assert biases == pytest.approx([2.0])

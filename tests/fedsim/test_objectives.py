@@ -11,7 +11,7 @@ import torch
 from fedsim.data import IGNORED, Examples, Subset
 from fedsim.errors import FederationError
 from fedsim.models.heads import HEADS
-from fedsim.objectives import Classification, Regression, TokenClassification, TokenRecovery, tokens
+from fedsim.objectives import Classification, Regression, TokenClassification, TokenRecovery, kinds
 
 NO = IGNORED
 # Probabilities 1/4 and 3/4, then 1/2 and 1/2: as targets 0 and 1 they cost ln 4 and ln 2.
@@ -32,14 +32,6 @@ def texts(lengths, labels=None, targets=None) -> Subset:
 
 
 # ---- targets in a batch ----------------------------------------------------------------------------------------
-
-
-def test_targets_lie_at_their_tokens_and_nothing_is_asked_of_padding():
-    subset = texts([2, 3], targets=[NO, 1, 0, NO, 2])
-    assert subset.examples.collate(np.array([1, 0]))["labels"].tolist() == [[0, NO, 2], [NO, 1, NO]]
-    assert subset.examples.collate(np.array([0]), width=4)["labels"].tolist() == [[NO, 1, NO, NO]]
-    assert subset.references.tolist() == [[NO, 1, NO], [0, NO, 2]]
-    assert Subset(subset.examples, np.array([0])).references.tolist() == [[NO, 1]]
 
 
 # ---- of texts --------------------------------------------------------------------------------------------------
@@ -94,8 +86,8 @@ def test_token_recovery_by_hand(monkeypatch):
     )
     batch = subset.examples.collate(subset.indices)
     outputs = torch.tensor([[0.5, 1.0], [-3.0, 2.0]])  # nearest to word 1, which occurs nowhere, and to word 2
-    for rows in (tokens.ROWS, 1):
-        monkeypatch.setattr(tokens, "ROWS", rows)
+    for rows in (kinds.ROWS, 1):
+        monkeypatch.setattr(kinds, "ROWS", rows)
         answers = objective.answer(outputs, batch)
         assert answers.tolist() == [[1, 0], [0, 2]]
     assert answers.shape == objective.shape(subset)

@@ -8,18 +8,19 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from fedsim.data import IGNORED
 from fedsim.errors import FederationError
-from fedsim.models.crossing import crossing
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.model import Model
-from fedsim.models.packed.dropout import Masks
 from fedsim.models.packed.packing import rounded_up
+from fedsim.models.packed.parts import Masks
 from fedsim.models.sequence import with_head
 from fedsim.objectives import Classification, TokenClassification
 from fedsim.precision import resolve_precision
 from fedsim.rng import torch_seeded
+from fedsim.split import crossing
 from tests.local_training import local_training
 
 NARROW = {"hidden_size": 16, "num_hidden_layers": 4, "num_attention_heads": 2, "intermediate_size": 24}
@@ -224,3 +225,20 @@ def test_batches_have_few_shapes():
     assert all(size - tokens <= tokens / 16 for tokens, size in enumerate(sizes, 1) if tokens >= 512)
     assert len(set(sizes[511:1024])) <= 17
     assert len(set(sizes)) <= 80
+
+
+@pytest.mark.parametrize("layer", range(4))
+def test_frozen_layers_below_get_no_gradient_and_above_no_weight_has_one(layer):
+    """By operations: 4 texts of 8 tokens are 32 rows, so there is neither padding nor filling."""
+    model, rows, width, inner = pair("average")[0], 4 * 8, 16, 24
+    products = 2 * rows * (4 * width**2 + 2 * width * inner)  # of a layer with its weights
+    attention, head = 2 * 2 * 4 * 8 * 8 * width, 2 * 4 * width * 3
+    model.set_trained(model.groups.layers[layer] | model.groups.head)
+    model.network.train()
+    with FlopCounterMode(display=False) as forward:
+        loss = model.loss(batch_of([8] * 4))
+    with FlopCounterMode(display=False) as backward:
+        loss.backward()
+    assert forward.get_total_flops() == 4 * (products + attention) + head
+    trained = 2 * products - 2 * rows * 3 * width**2 + 2 * attention  # without the gradient of what the layer reads
+    assert backward.get_total_flops() == (3 - layer) * (products + 2 * attention) + trained + 2 * head

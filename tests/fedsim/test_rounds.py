@@ -1,5 +1,7 @@
 """Cohorts, the weighted mean, and what a round leaves alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 
 from fedsim.algorithms.averaging import aggregation_weights
 from fedsim.data import Client, Subset
-from fedsim.engine import draw_cohort
+from fedsim.engine import draw_cohort, pooled_scores
 from fedsim.errors import DivergedError
 from fedsim.plan import ExchangePlan
 
@@ -37,16 +39,6 @@ def test_cohort_is_in_client_order_without_repetition_and_deterministic(count, p
     assert ids == sorted(set(ids))
     assert set(ids) <= set(range(count))
     assert [client.id for client in draw_cohort(clients, participation, seed, number)] == ids
-
-
-def test_cohort_is_reported_and_only_it_exchanges(small, counting):
-    run = small.run(counting, rounds=6, participation=0.67)
-    for result in run.results:
-        assert len(result.cohort) == 2
-        rows = [row for row in run.channel.ledger.rows if row.round == result.round]
-        assert tuple(row.client for row in rows) == result.cohort
-        assert len(result.client_scores) == 3  # those who rest are scored as well
-    assert len({result.cohort for result in run.results}) > 1
 
 
 # ---- the mean --------------------------------------------------------------------------------------------------
@@ -136,13 +128,6 @@ def test_divergence_names_round_and_client(small):
         small.run(small.algorithm("fedavg", setting))
 
 
-def test_divergence_in_the_last_step_is_noticed(small):
-    """One step: its loss was still finite, and what it left is not."""
-    setting = small.setting(learning_rate=1e39)
-    with pytest.raises(DivergedError, match="round 1 on client 0"):
-        small.run(small.algorithm("fedavg", setting), rounds=1)
-
-
 def test_personal_models_answer_together_with_their_mean(small):
     common = Subset(small.examples, np.arange(20))
     clients = [Client(client.id, client.train, {"test": common}) for client in small.clients]
@@ -156,3 +141,30 @@ def test_personal_models_answer_together_with_their_mean(small):
     np.testing.assert_array_equal(together.predict(joint.state, clients[0], common), np.mean(outputs, axis=0))
     assert len({str(scores) for scores in joint.results[-1].client_scores}) == 1
     assert len({str(scores) for scores in apart.results[-1].client_scores}) > 1
+
+
+def test_pooled_scores_are_of_all_examples_in_client_order(small):
+    def score(answers, subset):
+        return {"clients": answers[:, 0].tolist(), "examples": subset.indices.tolist()}
+
+    tests = {client.id: client.evaluation["test"] for client in small.clients}
+    answers = {f"{number}/test": np.full((len(part), 2), number, np.float32) for number, part in tests.items()}
+    assert pooled_scores(answers, small.clients, score)["test"] == {
+        "clients": [number for number, part in tests.items() for _ in part.indices],
+        "examples": [int(index) for part in tests.values() for index in part.indices],
+    }
+
+
+def test_global_model_answers_a_common_test_set_once(small):
+    common = small.clients[0].evaluation["test"]
+    clients = [Client(client.id, client.train, {"test": common}) for client in small.clients]
+    for name, options, times in (("fedavg", {}, 1), ("fedsplitbert", {"critical_layer": 1}, len(clients))):
+        algorithm, asked = small.algorithm(name, **options), []
+
+        def predict(state, client, subset, algorithm=algorithm, asked=asked):
+            asked.append(client.id)
+            return algorithm.predict(state, client, subset)
+
+        result = small.run(replace(algorithm, predict=predict), clients=clients, rounds=1).results[0]
+        assert len(asked) == times
+        assert len(result.client_scores) == len(clients)

@@ -7,12 +7,10 @@ import signal
 import threading
 import time
 import zlib
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fedsim.errors import FederationError
 from fedsim.stored import Chunks, FileCache, MappedFile
 
 CONTENT = bytes(range(256)) * 64
@@ -59,20 +57,6 @@ def test_a_damaged_file_is_named_and_computed_again(tmp_path, damage, caplog):
     (message,) = caplog.messages
     assert message == f"{path} is damaged (it does not have its checksum): it is computed again"
     assert before.buffer[:] == CONTENT
-
-
-def test_a_checksum_that_is_lost_or_unreadable_counts_as_damage(tmp_path, caplog):
-    opened(tmp_path)
-    for content in (None, b"\xff\xfe"):
-        (tmp_path / "a.crc32").unlink() if content is None else (tmp_path / "a.crc32").write_bytes(content)
-        assert opened(tmp_path).buffer[:] == CONTENT
-    assert len(caplog.messages) == 2
-
-
-def test_a_folder_in_the_way_is_an_error(tmp_path):
-    (tmp_path / "a.bin").mkdir()
-    with pytest.raises(FederationError, match=r"a\.bin: expected a file, found a folder"):
-        opened(tmp_path)
 
 
 def test_a_full_disk_leaves_nothing(tmp_path):
@@ -141,37 +125,6 @@ def test_a_slice_of_chunks_is_that_of_the_whole_array(tmp_path):
             assert found.dtype == np.int32
             assert np.array_equal(found, whole[begin:end])
             assert found.base is None  # a copy
-
-
-def _growth(path, queue):
-    """How far resident memory grows while every byte of a file is read."""
-
-    def resident():
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-    with path.open("rb") as file:
-        mapped = MappedFile(file)
-    chunks = Chunks([np.frombuffer(mapped.buffer, np.int64)], mapped)
-    before = peak = resident()
-    for start in range(0, len(chunks), 2**17):
-        assert not chunks[start : start + 2**17].any()
-        peak = max(peak, resident())
-    queue.put(peak - before)
-
-
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
-def test_memory_stays_flat_however_large_the_file(tmp_path):
-    """A quarter of a GiB (of holes) is read, and resident memory grows by less than half of that."""
-    path = tmp_path / "large"
-    with path.open("wb") as file:
-        file.truncate(2**28)
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    process = context.Process(target=_growth, args=(path, queue))
-    process.start()
-    grown = queue.get(timeout=120)
-    process.join()
-    assert grown < 2**27
 
 
 @pytest.fixture(autouse=True)

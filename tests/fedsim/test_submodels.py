@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import pytest
 import torch
 
 from fedsim.algorithms.averaging import averaging
@@ -36,41 +35,7 @@ def plan_of(setting, layers, trained=None, local=frozenset()) -> ExchangePlan:
     return ExchangePlan(view, shared, own, shared, frozenset(local))
 
 
-@pytest.fixture
-def two_layers(small):
-    """A model of two layers with given values; not made by the engine."""
-    other = type(small)(depth=2)
-
-    def load(values):
-        model = other.load()
-        assert model.parameters.keys() == values.keys()
-        model.write(values)
-        return model
-
-    return load
-
-
-def taken(view, values):
-    return {name: values[target] for name, target in view.items()}
-
-
 # ---- one client, layers 0 and 1 of which are the server's 2 and 0 ----------------------------------------------
-
-
-def test_a_client_trains_what_its_view_names_and_the_server_keeps_its_own_names(small, two_layers, assert_same_tensors):
-    setting = small.setting(batch_size=4)
-    plan = plan_of(setting, (2, 0))
-    algorithm = averaging(setting, lambda round, client: plan)
-    client = small.clients[0]
-    run = small.run(algorithm, clients=[client], rounds=2)
-
-    model = two_layers(taken(plan.view, setting.initial))
-    losses = [setting.training.run(model, client.train, sorted(plan.train), number, 0) for number in (1, 2)]
-    assert [result.metrics.train_loss for result in run.results] == losses
-    assert_same_tensors(run.state.shared, {plan.view[name]: model.parameters[name].detach() for name in plan.upload})
-    assert {layer_of(name) for name in run.state.shared} == {0, 2, None}
-    found = algorithm.predict(run.state, client, client.evaluation["test"])
-    np.testing.assert_array_equal(found, model.predict(client.evaluation["test"], 64, None))
 
 
 # ---- several depths side by side -------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from fedsim.errors import FederationError
 from fedsim.wire import Channel, Ledger, LedgerRow
 
 WIDTHS = {"fp32": 4, "fp16": 2, "bf16": 2}  # bytes of a value
@@ -45,13 +44,6 @@ def test_half_precision_is_rounded_on_the_way(array, codec, direction):
     assert torch.equal(received, half.float())
 
 
-def test_rounding_changes_values():
-    sent = torch.tensor([0.1, 1 / 3, 1 + 2**-12])
-    received = Channel("fp16").to_server(0, {"w": sent})["w"]
-    assert not (received == sent).any()
-    assert received.tolist()[2] == 1.0  # fp16 has ten bits behind the point
-
-
 @settings(deadline=None)
 @given(ARRAYS)
 def test_fp32_is_lossless(array):
@@ -70,11 +62,6 @@ def test_integers_pass_as_they_are(codec):
     assert channel.ledger.rows == [LedgerRow(0, 3, "up", "labels", 5, 2 * 8 + 3 * 1)]
 
 
-def test_what_is_received_carries_no_graph():
-    weight = torch.ones(2, requires_grad=True)
-    assert not Channel("fp32").to_client(0, {"w": weight * 2})["w"].requires_grad
-
-
 @pytest.mark.parametrize("server", [{}, {"name": "adam", "learning_rate": 0.01}])
 def test_server_keeps_what_it_can_send(small, server):
     def shared(codec):
@@ -84,11 +71,6 @@ def test_server_keeps_what_it_can_send(small, server):
     assert all(torch.equal(tensor, tensor.half().float()) for tensor in shared("fp16"))
     assert all(torch.equal(tensor, tensor.bfloat16().float()) for tensor in shared("bf16"))
     assert not any(torch.equal(tensor, tensor.half().float()) for tensor in shared("fp32"))
-
-
-def test_unknown_codec_is_refused():
-    with pytest.raises(FederationError, match="unknown codec 'int8': expected one of fp32, fp16, bf16"):
-        Channel("int8")
 
 
 # ---- the ledger ------------------------------------------------------------------------------------------------
@@ -112,14 +94,6 @@ def test_bytes_of_a_round_are_the_closed_form(small, critical_layer, codec):
     assert ledger.total_bytes() == 2 * rounds * one_way
     whole = embedding_values(small.config) + small.depth * layer_values(small.config) + head_values(small.config)
     assert ledger.setup_bytes == len(clients) * whole * 4  # the pre-trained model is fp32, whatever the codec
-
-
-@pytest.mark.parametrize("embeddings", ["frozen", "global", "local"])
-def test_embeddings_are_counted_when_they_are_global(small, embeddings):
-    one = small.clients[:1]
-    run = small.run(small.algorithm("fedsplitbert", critical_layer=2, embeddings=embeddings), clients=one, rounds=1)
-    values = 2 * layer_values(small.config) + (embedding_values(small.config) if embeddings == "global" else 0)
-    assert run.channel.ledger.total_bytes("up", 1) == 4 * values
 
 
 @pytest.mark.parametrize("embeddings", ["frozen", "global", "local"])
@@ -151,17 +125,6 @@ def test_local_names_never_cross(small, recording_channel, critical_layer, embed
     local = frozenset(run.state.clients.get(0))
     assert model.head < local
     assert not local & shared
-
-
-def test_rows_say_who_sent_which_way_and_when(small):
-    run = small.run(small.algorithm("fedsplitbert", critical_layer=1))
-    rows = run.channel.ledger.rows
-    expected = [(0, client, "down") for client in range(3)]
-    for number in (1, 2):
-        expected += [(number, client, way) for client in range(3) for way in ("down", "up")]
-    assert [(row.round, row.client, row.direction) for row in rows] == expected
-    assert {row.kind for row in rows} == {"parameters"}
-    assert all(row.bytes == 4 * row.values for row in rows)
 
 
 def test_totals_are_sums_over_the_rows():
@@ -197,22 +160,3 @@ def test_payloads_of_a_round_are_summed_by_client_direction_and_kind():
         )
     ]
     assert channel.ledger.total_bytes("up", 1) == 2 * 30_020
-
-
-def test_the_bytes_of_a_round_do_not_depend_on_how_many_there_were():
-    class Unread(dict):
-        def values(self):
-            raise AssertionError("another round's rows were read")
-
-    ledger = Ledger([LedgerRow(number, 0, "up", "parameters", 1, 4) for number in range(50)])
-    for number in ledger._rounds.keys() - {7}:
-        ledger._rounds[number] = Unread()
-    assert ledger.total_bytes(round=7) == ledger.total_bytes("up", 7) == 4
-    assert ledger.total_bytes(round=99) == ledger.total_bytes("down", 7) == 0
-    ledger.add(LedgerRow(50, 0, "up", "parameters", 1, 4))
-    assert ledger.total_bytes(round=50) == 4
-
-
-def test_rows_without_a_count_of_messages_are_one_each():
-    ledger = Ledger([[1, 0, "up", "parameters", 3, 12], [1, 0, "up", "parameters", 3, 12, 4]])
-    assert ledger.rows == [LedgerRow(1, 0, "up", "parameters", 6, 24, 5)]

@@ -63,21 +63,3 @@ def test_rows_of_other_words_are_not_trained_and_those_met_come_back(small):
     changed = (after != before).any(dim=1).nonzero().flatten().numpy()
     np.testing.assert_array_equal(changed, met)
     assert resident.parameters[WORDS] is resident.network.encoder.get_input_embeddings().weight
-
-
-def test_with_weight_decay_every_row_is_trained(small):
-    """Decay reaches rows without a gradient too."""
-    setting = small.setting(weight_decay=0.1)
-    before = setting.model.parameters[WORDS].detach().clone()
-    subset = Subset(small.examples, np.arange(3))
-    setting.training.run(setting.model, subset, sorted(setting.model.groups.names), 1, 0)
-    unmet = np.setdiff1d(np.arange(1, len(before)), small.examples.words(subset.indices))
-    assert (setting.model.parameters[WORDS].detach() != before)[unmet].any(dim=1).all()
-
-
-def test_an_interruption_gives_the_whole_embeddings_back(small):
-    resident = small.load()
-    whole = resident.parameters[WORDS]
-    with contextlib.suppress(KeyboardInterrupt), only_words_of(Subset(small.examples, np.arange(3)), resident):
-        raise KeyboardInterrupt
-    assert resident.parameters[WORDS] is whole

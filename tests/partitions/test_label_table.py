@@ -115,17 +115,6 @@ def test_whole_bound_is_reached_though_floating_point_misses_it():
     assert report.obtained_counts == ((1, 19),) * 3
 
 
-def test_percent_and_fractions_give_the_same_partition():
-    labels = labels_of([400, 500, 300])
-    percent = LabelTable(((86, 5, 9), (5, 90, 5), (5, 5, 90)))(labels, 3, np.random.default_rng(1))
-    fractions = LabelTable(((0.86, 0.05, 0.09), (0.05, 0.9, 0.05), (0.05, 0.05, 0.9)))(
-        labels, 3, np.random.default_rng(1)
-    )
-    for one, other in zip(percent.indices, fractions.indices, strict=True):
-        np.testing.assert_array_equal(one, other)
-    assert percent.report.notes == ()
-
-
 def test_row_that_is_off_by_rounding_is_normalised_and_noted():
     report = LabelTable(MRPC_TABLE_2)(labels_of([1323, 2753]), 10, np.random.default_rng(0)).report
     (note,) = report.notes
@@ -133,14 +122,6 @@ def test_row_that_is_off_by_rounding_is_normalised_and_noted():
     assert "99" in note
     assert report.requested_shares[9] == (48 / 99, 51 / 99)
     assert report.requested_shares[0] == (0.08, 0.92)
-
-
-def test_seed_decides_the_draw():
-    labels = labels_of([60, 60])
-    table = LabelTable(((0.5, 0.5), (0.2, 0.8)))
-    first, again, other = (table(labels, 2, np.random.default_rng(seed)).indices for seed in (3, 3, 4))
-    assert all((a == b).all() for a, b in zip(first, again, strict=True))
-    assert any((a != b).any() for a, b in zip(first, other, strict=True))
 
 
 def test_label_without_any_share_stays_unused():
@@ -174,11 +155,6 @@ def test_infeasible_requests_name_label_and_numbers(table, pools, n_clients, mes
         table(labels_of(pools), n_clients, np.random.default_rng(0))
 
 
-def test_negative_labels_are_outside_the_table():
-    with pytest.raises(PartitionError, match=r"label -1 \(2 examples\)"):
-        LabelTable(((0.5, 0.5),))(np.array([0, 1, -1, -1]), 1, np.random.default_rng(0))
-
-
 @pytest.mark.parametrize(
     ("shares", "message"),
     [
@@ -197,9 +173,3 @@ def test_negative_labels_are_outside_the_table():
 def test_ill_defined_tables(shares, message):
     with pytest.raises(PartitionError, match=message):
         LabelTable(shares)
-
-
-@pytest.mark.parametrize("size", [0, -3, 2.5, True])
-def test_ill_defined_size(size):
-    with pytest.raises(PartitionError, match="size must be an integer of at least 1"):
-        LabelTable(((0.5, 0.5),), size=size)

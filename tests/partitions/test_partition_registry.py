@@ -39,15 +39,6 @@ def test_round_trip_through_json(partitioner):
     assert json.dumps(describe(restored)) == json.dumps(description)
 
 
-def test_description_is_plain_and_complete():
-    assert describe(LabelTable(((5, 95),))) == {
-        "scheme": "label-table",
-        "shares": [[5.0, 95.0]],
-        "size": None,
-    }
-    assert describe(Equal()) == {"scheme": "equal"}
-
-
 def test_a_share_is_described_where_it_is_no_whole():
     """So the descriptions, and ids, of cells that came before the field stay what they were."""
     assert describe(Equal(share=1)) == {"scheme": "equal"}
@@ -67,10 +58,6 @@ def test_a_share_is_described_where_it_is_no_whole():
 )
 def test_equal_partitioners_have_one_description(one, other):
     assert json.dumps(describe(one)) == json.dumps(describe(other))
-
-
-def test_defaults_may_be_left_out():
-    assert from_description({"scheme": "dirichlet", "alpha": 1.0}) == Dirichlet(1.0)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from partitions.rounding import equal_sizes, largest_remainder
+from partitions.drawing import equal_sizes, largest_remainder
 
 
 @pytest.mark.parametrize(

@@ -81,28 +81,11 @@ def test_a_share_is_drawn_and_the_rest_stays_unused(check_partition, labels, sha
         assert same(partition.indices, indices(partitioner, labels, n_clients, seed))
 
 
-@given(seed=SEEDS)
-@settings(max_examples=20, deadline=None)
-def test_the_share_is_drawn_from_all_of_the_data(seed):
-    first = indices(Equal(share=0.1), np.zeros(1000, int), 1, seed)[0]
-    assert first.min() < 100
-    assert first.max() >= 900
-    assert not np.array_equal(first, indices(Equal(share=0.1), np.zeros(1000, int), 1, seed + 1)[0])
-
-
 def test_numbers_of_examples_are_taken_from_the_share():
     labels = np.zeros(40, int)
     assert Sizes((5, 4), share=0.25)(labels, 2, np.random.default_rng(0)).report.unused == 31
     with pytest.raises(PartitionError, match=r"\[5, 6\] want 11 examples, 10 are available"):
         Sizes((5, 6), share=0.25)(labels, 2, np.random.default_rng(0))
-
-
-@pytest.mark.parametrize("partitioner", [Equal(), Sizes((20, 20)), Sizes((0.5, 0.5))])
-def test_draws_at_random(partitioner):
-    labels = np.zeros(40, int)
-    first = indices(partitioner, labels, 2, seed=0)
-    assert not same(first, indices(partitioner, labels, 2, seed=1))
-    assert not np.array_equal(first[0], np.arange(20))
 
 
 @pytest.mark.parametrize(

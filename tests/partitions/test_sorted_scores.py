@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partitions import PartitionError, ScoreSummary, SortedByScore
+from partitions import ScoreSummary, SortedByScore
 
 
 @given(
@@ -35,12 +35,6 @@ def test_integer_scores_are_scores():
     assert report.label_ids is None
 
 
-def test_generator_is_left_alone():
-    rng = np.random.default_rng(0)
-    SortedByScore()(np.arange(9.0), 3, rng)
-    assert rng.random() == np.random.default_rng(0).random()
-
-
 @given(scores=st.lists(st.integers(0, 10), min_size=4, max_size=60).map(np.array), data=st.data())
 @settings(max_examples=40, deadline=None)
 def test_a_size_takes_a_random_part_in_the_same_order(check_partition, scores, data):
@@ -53,8 +47,3 @@ def test_a_size_takes_a_random_part_in_the_same_order(check_partition, scores, d
     assert ordered == sorted(ordered)
     again = SortedByScore(size)(scores, n_clients, np.random.default_rng(1))
     assert all((one == other).all() for one, other in zip(partition.indices, again.indices, strict=True))
-
-
-def test_too_large_a_size_is_refused():
-    with pytest.raises(PartitionError, match="expected at least 12 examples, found 10; use a size of at most 3"):
-        SortedByScore(4)(np.arange(10.0), 3, np.random.default_rng(0))

@@ -54,13 +54,6 @@ def test_paper_split_of_a_client():
     assert np.bincount(labels[test]).tolist() == [13, 239]
 
 
-@pytest.mark.parametrize("stratify", [True, False])
-def test_seed_decides_the_draw(stratify):
-    labels = np.repeat([0, 1], 50)
-    tests = [split_train_test(labels, 0.2, np.random.default_rng(seed), stratify)[1] for seed in (0, 1)]
-    assert not np.array_equal(*tests)
-
-
 @pytest.mark.parametrize(
     ("labels", "share", "stratify", "message"),
     [

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fedsim.models.packed.dropout import Masks
 from fedsim.models.packed.layer import PackedLayer
 from fedsim.models.packed.packing import Packing
+from fedsim.models.packed.parts import Masks
 
 # Shape suffixes: B texts, S tokens, T tokens of all texts, D hidden width.
 

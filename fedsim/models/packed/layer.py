@@ -12,10 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fedsim.models.packed.dropout import Masks
 from fedsim.models.packed.packing import Packing
-from fedsim.models.packed.parts import Attention, AttentionKept, Norm, NormKept
-from fedsim.models.packed.weights import Cast
+from fedsim.models.packed.parts import Attention, AttentionKept, Cast, Masks, Norm, NormKept
 
 # Shape suffixes: T tokens of all texts; R tokens whose output is read, T or B; D hidden width; F the wide layer's.
 

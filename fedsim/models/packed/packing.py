@@ -93,7 +93,7 @@ class Packing:
         rows[self.count :].zero_()
         return rows
 
-    def map_clients(self, values_T: Tensor) -> Tensor:
+    def spread(self, values_T: Tensor) -> Tensor:
         """Rows [B * S, …] of packed ones, 0 at padding."""
         if self.full:
             return values_T

@@ -1,6 +1,9 @@
-"""The two things a BERT layer does beside products with weights: attention, and ending each half with a norm.
+"""The parts of a packed BERT layer: cast weights, dropout, attention, and the norm that ends each half.
 
-Both come with their gradients, so that every value is read and written as few times as can be.
+Attention and norm come with their gradients, so that every value is read and written as rarely as possible. Dropout
+costs a fraction of the usual: PyTorch draws a number for each value from one stream (a third of a small encoder's
+training time, on one core). Here one 64-bit number decides over four values, and a mask is applied to values' bits, as
+integers.
 """
 
 from __future__ import annotations
@@ -8,16 +11,96 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fedsim.models.packed.dropout import Mask, Masks
 from fedsim.models.packed.packing import Packing
 
 # Shape suffixes: T tokens of all texts; R tokens whose output is read, T or B; B texts; S tokens of the longest text;
 # Q tokens of a text whose output is read, S or 1; H attention heads; E a head's width; D hidden width.
 
 aten = torch.ops.aten
+STEPS = 1 << 16
+_INTEGERS = {torch.float32: torch.int32, torch.bfloat16: torch.int16, torch.float16: torch.int16}
+
+
+@dataclass(frozen=True)
+class Mask:
+    """Which values are kept. kept: 1 or 0, integers as wide as the values; scale: 1 / P(kept).
+
+    A value's bits times 1 are the value, times 0 they are 0.0.
+    """
+
+    kept: Tensor
+    scale: float
+
+    def apply_(self, values: Tensor) -> Tensor:
+        """Drop values in place, without the scale."""
+        values.view(self.kept.dtype).mul_(self.kept.view(values.shape))
+        return values
+
+    def of(self, values: Tensor) -> Tensor:
+        """The values with some dropped, without the scale."""
+        return values.view(self.kept.dtype).mul(self.kept.view(values.shape)).view(values.dtype)
+
+    def factor(self, like: Tensor) -> Tensor:
+        """What values of that shape and type are multiplied by: 0 or the scale."""
+        return self.kept.view(like.shape).to(like.dtype).mul_(self.scale)
+
+
+class Masks:
+    """The masks of one forward pass, drawn in order from a generator that PyTorch's seeds."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        """dtype: of the values that are dropped."""
+        self._integer = _INTEGERS[dtype]
+        self._generator = np.random.SFC64(int(torch.randint(1 << 62, ())))
+
+    def draw(self, size: int, probability: float) -> Mask | None:
+        """A mask of so many values, each dropped with the probability to within 2**-17; None where none is."""
+        kept = STEPS - round(STEPS * probability)
+        if kept == STEPS:
+            return None
+        drawn = torch.from_numpy(self._generator.random_raw(-(-size // 4)).view(np.int16)[:size])
+        return Mask(drawn.lt_(kept - STEPS // 2).to(self._integer), STEPS / kept)
+
+
+class Cast:
+    """Some parameters, one under the other, in another element type: cast once a step, and not on every call."""
+
+    def __init__(self, *parameters: nn.Parameter) -> None:
+        self._parameters = parameters
+        self._value: Tensor | None = None
+        self._versions: list[tuple[int, int]] = []
+
+    def value(self, dtype: torch.dtype) -> Tensor:
+        """The parameters in this element type, as they were when `refresh` was last called with it."""
+        if self._value is None or self._value.dtype != dtype:
+            self.refresh(dtype)
+        assert self._value is not None
+        return self._value
+
+    def refresh(self, dtype: torch.dtype) -> None:
+        """Take over what the parameters are now.
+
+        A change in place counts a tensor's version up, and other memory has another address; an optimiser's fused step
+        does not count, so what is trained is always cast.
+        """
+        if len(self._parameters) == 1 and self._parameters[0].dtype == dtype:
+            self._value = self._parameters[0].detach()  # nothing to cast
+            return
+        versions = [(parameter._version, parameter.data_ptr()) for parameter in self._parameters]
+        fits = self._value is not None and self._value.dtype == dtype
+        if fits and versions == self._versions and not any(parameter.requires_grad for parameter in self._parameters):
+            return
+        rows = [len(parameter) for parameter in self._parameters]
+        with torch.inference_mode(False), torch.no_grad():  # training may come to use what scoring has cast
+            if self._value is None or not fits:
+                self._value = torch.empty((sum(rows), *self._parameters[0].shape[1:]), dtype=dtype)
+            for part, parameter in zip(self._value.split(rows), self._parameters, strict=True):
+                part.copy_(parameter.detach())
+        self._versions = versions
 
 
 class NormKept(NamedTuple):
@@ -121,7 +204,7 @@ class Attention:
         """Gradients of `query_RD` and `others_T`, laid out as they were. whole: there was no query_RD."""
         query, key, value, weights, read, mask = kept
         texts = len(packing.lengths)
-        grad = self._by_head(packing.map_clients(grad_RD) if whole else grad_RD, 1, texts)[0]
+        grad = self._by_head(packing.spread(grad_RD) if whole else grad_RD, 1, texts)[0]
         if mask is not None:
             grad.mul_(mask.scale)
         of_weights = torch.bmm(grad, value.transpose(1, 2))

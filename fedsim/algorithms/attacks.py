@@ -1,0 +1,229 @@
+"""Attacks, not methods of training: how much text can a server read off the hidden states that it receives?
+
+C-FedFreezeBERT's server receives features, that of split learning the embeddings' outputs. Attacks send nothing: the
+attacked method has sent it all already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from fedsim.algorithms import Workload, idle_round, silent_start
+from fedsim.algorithms.central import pooled
+from fedsim.data import IGNORED, Client, Subset, evaluation_batches
+from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics
+from fedsim.errors import FederationError
+from fedsim.models.heads import Head, States
+from fedsim.models.model import Model, shallower
+from fedsim.models.sequence import SequenceModel
+from fedsim.objectives import TokenRecovery
+from fedsim.objectives.kinds import ROWS
+from fedsim.rng import SERVER, numpy_generator, torch_seeded
+from fedsim.store import ClientStore, same_device
+from fedsim.wire import Channel, codec_dtype
+
+# Shape suffixes: B batch, S tokens, D hidden width, W words, N tokens asked for, E width of word embeddings, V
+# vocabulary.
+
+UNTRAINED = ("nearest_neighbour", "token_majority")
+PUBLIC_TEXTS = 2000
+WIDENING = 4  # the inverter's inner layer in widths of a word embedding, as in BERT's feed-forward layers
+
+
+def inversion(
+    setting: Workload, public_texts: int = PUBLIC_TEXTS, sent: str = "fp32", layer: int | None = None
+) -> FederatedAlgorithm:
+    """A curious server, which has the pre-trained encoder like everyone, learns to turn features back into tokens.
+
+    Its one round trains an inverter for `local_epochs` epochs on known texts (`known_texts`) and their features.
+    `predict` inverts the features of other texts: what C-FedFreezeBERT's clients would send for the same head, rounded
+    to the element type `sent`. The head decides which hidden states these are; one that reads [CLS] alone sends no row
+    for each token, and is refused. With a `layer` they are those that leave it (0: the embeddings), as split learning
+    sends.
+
+    The attack sends nothing, so nothing is counted: the attacked method has sent it all already.
+    """
+    dtype = codec_dtype(sent)
+    setting = attacked(setting, layer)
+    training = setting.training
+
+    def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
+        if not setting.model.network.head.tokens:
+            raise FederationError("inversion: expected a head that reads every token, such as average or psum")
+        return silent_start(clients, channel, store)
+
+    def round(
+        state: FederationState, cohort: Sequence[Client], channel: Channel
+    ) -> tuple[FederationState, RoundMetrics]:
+        if state.round > 0:
+            raise FederationError("inversion trains once: expected 1 round, with training.local_epochs")
+        known = known_texts(cohort, public_texts, training.seed)
+        occurring = np.unique(tokens_of(known))
+        model = inverter(setting.model, occurring, dtype, training.seed)
+        names = sorted(name for name in model.parameters if name.startswith("head."))
+        loss = training.run(model, setting.by_features(known), names, 1, cohort[0].id)
+        shared = model.snapshot(names) | {"occurring": torch.from_numpy(occurring)}
+        return FederationState(1, shared, {}, state.clients), RoundMetrics((loss,), loss)
+
+    def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
+        learned = dict(state.shared)
+        model = inverter(setting.model, learned.pop("occurring").cpu().numpy(), dtype, training.seed)
+        model.write(same_device(learned, model.device))
+        return model.predict(setting.by_features(subset), setting.evaluation_batch_size, training.width)
+
+    return FederatedAlgorithm(init, round, predict, personal=False)
+
+
+def attacked(setting: Workload, layer: int | None) -> Workload:
+    """The workload with an encoder that ends behind a layer, so that features are what leaves it; None: all of it.
+
+    layer: 0 for the embeddings, then the encoder's from 1. FederationError if there is no such layer.
+    """
+    if layer is None:
+        return setting
+
+    def load_model() -> Model:
+        whole = setting.model
+        if whole.network.head.states > 1:
+            raise FederationError("attacked layer: expected a head that reads one hidden state, such as average")
+        groups = whole.groups
+        if not isinstance(layer, int) or not 0 <= layer <= groups.depth:
+            raise FederationError(f"attacked layer: expected 0, the embeddings, to {groups.depth}, found {layer!r}")
+        cut = shallower(whole, groups.embeddings | groups.up_to(layer) | groups.head)
+        return Model(cut.network, cut.precision, cut.objective, "reference")  # packed kernels are those of layers
+
+    return replace(setting, load_model=load_model)
+
+
+def known_texts(clients: Sequence[Client], public_texts: int, seed: int) -> Subset:
+    """Texts that the server has anyway, drawn from the clients' training parts; all of them if there are fewer.
+
+    None of them is scored.
+    """
+    if public_texts < 1:
+        raise FederationError(f"public_texts: expected 1 or more, found {public_texts}")
+    texts = pooled(clients)
+    drawn = numpy_generator(seed, 1, SERVER, "public").permutation(len(texts))[:public_texts]
+    return Subset(texts.examples, texts.indices[drawn])
+
+
+def tokens_of(texts: Subset) -> np.ndarray:
+    """The ids of all tokens that are asked for, end to end."""
+    references = texts.references
+    return references[references != IGNORED]
+
+
+class Readout(Head):
+    """Each token's hidden states to an estimate of its word embedding, [1, N, E]; no token sees another's.
+
+    dtype: the element type in which the states were sent; they are rounded to it.
+    """
+
+    tokens = True
+    answers_tokens = True
+
+    def __init__(self, states: int, hidden: int, embedding: int, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.dtype = dtype
+        self.norms = nn.ModuleList(nn.LayerNorm(hidden) for _ in range(states))
+        self.inner = nn.Linear(states * hidden, WIDENING * embedding)
+        self.outer = nn.Linear(WIDENING * embedding, embedding)
+
+    def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
+        received = [state.to(self.dtype).float() for state in states]
+        normed = [norm(state) for norm, state in zip(self.norms, received, strict=True)]
+        return self.outer(functional.gelu(self.inner(torch.cat(normed, dim=-1))))[asked_BS][None]
+
+
+def inverter(victim: Model, occurring: np.ndarray, dtype: torch.dtype, seed: int) -> Model:
+    """A model that recovers texts from features by the encoder's word embeddings; it leaves the encoder as it is.
+
+    victim: the model whose features are read. occurring: ids of the tokens in the training texts, ascending.
+    dtype: how features were sent.
+    """
+    words_VE = victim.parameters[victim.word_embeddings].detach()
+    with torch_seeded(seed, 0, SERVER, "inverter"):
+        readout = Readout(victim.network.head.states, victim.hidden, words_VE.shape[1], dtype)
+    objective = TokenRecovery(words_VE.shape[1], words_VE, torch.from_numpy(occurring).to(victim.device))
+    return Model(SequenceModel(victim.network.encoder, readout), victim.precision, objective)
+
+
+def nearest_neighbour(setting: Workload, sent: str = "fp32", dropout: float = 0.0) -> FederatedAlgorithm:
+    """A curious server that has the embedding layer, since it initialised or averages it, and learns nothing.
+
+    What a client sends for a position depends on that position's token alone (FedBERT, section 3.3, the P_ef of
+    Algorithms 2 and 3). The answer is the token whose embedding at that position, of type 0, is nearest, both rounded
+    to the element type `sent`; of equally near ones the smallest id. The attack sends nothing.
+    dropout: the share of the received values that is zero, as in training; the others are scaled up.
+    """
+    dtype = codec_dtype(sent)
+    if not 0 <= dropout < 1:
+        raise FederationError(f"dropout: expected a share in [0, 1), found {dropout}")
+    setting = attacked(setting, 0)
+
+    def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
+        if not setting.model.network.head.tokens:
+            raise FederationError("nearest neighbour: expected a head that reads every token, such as average")
+        return silent_start(clients, channel, store)
+
+    def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
+        answers = np.zeros_like(subset.references)
+        batches = evaluation_batches(setting.by_features(subset), setting.evaluation_batch_size, setting.training.width)
+        for number, (positions, batch) in enumerate(batches):
+            with torch_seeded(setting.training.seed, number, SERVER, "dropout"):
+                sent_BSD = functional.dropout(batch["features"][0].float(), dropout)
+            received_BSD = sent_BSD.to(dtype).float()
+            ids_BS = nearest_words(setting.model, received_BSD.to(setting.model.device), dtype).cpu().numpy()
+            width = min(ids_BS.shape[1], answers.shape[1])
+            answers[positions, :width] = ids_BS[:, :width]
+        return answers
+
+    return FederatedAlgorithm(init, idle_round, predict, personal=False)
+
+
+@torch.inference_mode()
+def nearest_words(model: Model, received_BSD: Tensor, dtype: torch.dtype) -> Tensor:
+    """For each position of each text, the id of the word that a model without layers maps nearest: int64 [B, S].
+
+    |e - x|² is smallest where e x - |e|²/2 is largest; words are compared ROWS at a time.
+    """
+    model.network.eval()
+    length = received_BSD.shape[1]
+    received_SBD = received_BSD.swapaxes(0, 1)
+    best_SB = torch.full(received_SBD.shape[:2], -torch.inf, device=received_BSD.device)
+    ids_SB = torch.zeros_like(best_SB, dtype=torch.int64)
+    for words_W in torch.arange(len(model.parameters[model.word_embeddings])).split(ROWS):
+        ids_WS = words_W[:, None].expand(-1, length)
+        batch = {"input_ids": ids_WS, "attention_mask": torch.ones_like(ids_WS)}
+        batch |= {"token_type_ids": torch.zeros_like(ids_WS)}
+        words_SWD = model.features(batch)[0].to(dtype).float().swapaxes(0, 1)
+        scores_SBW = received_SBD @ words_SWD.mT - words_SWD.square().sum(-1)[:, None] / 2
+        top_SB, place_SB = scores_SBW.max(-1)
+        ids_SB = torch.where(top_SB > best_SB, place_SB + words_W[0].item(), ids_SB)
+        best_SB = torch.maximum(top_SB, best_SB)
+    return ids_SB.T
+
+
+def token_majority(setting: Workload, public_texts: int = PUBLIC_TEXTS) -> FederatedAlgorithm:
+    """What a server knows without any features: the most frequent token of the texts from which inversion learns.
+
+    Of equally frequent tokens the one with the smallest id. No model; nothing is sent.
+    """
+
+    def round(
+        state: FederationState, cohort: Sequence[Client], channel: Channel
+    ) -> tuple[FederationState, RoundMetrics]:
+        tokens = tokens_of(known_texts(cohort, public_texts, setting.training.seed))
+        most_frequent = torch.tensor(np.bincount(tokens).argmax())
+        return FederationState(state.round + 1, {"token": most_frequent}, {}, state.clients), RoundMetrics((), None)
+
+    def predict(state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
+        return np.full_like(subset.references, state.shared["token"].item())
+
+    return FederatedAlgorithm(silent_start, round, predict, personal=False)

@@ -1,0 +1,142 @@
+"""What every method owes: a resumed run is the uninterrupted one, and references send nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from fedsim.algorithms import algorithm_names
+from fedsim.checkpoint import Checkpoint
+from fedsim.data import Examples, Subset
+from fedsim.objectives import MaskedLM, TokenRecovery, Vocabulary
+from fedsim.store import ClientStore
+
+MASKED = MaskedLM(60, Vocabulary(60, np.arange(10, 60), mask_id=3))
+OF_WORDS = {"head": "masked-lm", "objective": MASKED}
+OF_TOKENS = {"head": "average", "objective": TokenRecovery(16)}
+# (method, its options, rounds, changes to the workload)
+CASES = [
+    ("fedavg", {"server": {"name": "adam", "learning_rate": 1e-2}}, 3, {}),
+    ("fedavg", {"server": {"learning_rate": 0.7, "momentum": 0.9, "nesterov": True}}, 3, {"optimizer": "kept"}),
+    ("fedsplitbert", {"critical_layer": 1}, 3, {"optimizer": "kept"}),
+    ("fedper", {"embeddings": "global"}, 3, {}),
+    ("fedbfpt", {"local_layers": 2}, 3, OF_WORDS),
+    ("fedbfpt", {"local_layers": [1, 2, 3], "trained": "all"}, 3, OF_WORDS),
+    ("fedbert_sequential", {"turns": "round"}, 3, {**OF_WORDS, "optimizer": "kept"}),
+    ("fedbert_sequential", {"handed_on": "optimizer"}, 3, {**OF_WORDS, "optimizer": "kept"}),
+    ("fedbert_parallel", {"averaged": "embeddings"}, 3, {**OF_WORDS, "optimizer": "kept"}),
+    ("fedbert_parallel", {"averaged": "all", "transformer": "own"}, 3, {**OF_WORDS, "optimizer": "kept"}),
+    ("central", {}, 3, {"optimizer": "kept"}),
+    ("fedfreezebert", {}, 3, {}),
+    ("fedfreezebert_central", {}, 1, {}),
+    ("local_prior", {}, 1, {}),
+    ("local_majority", {}, 2, {}),
+    ("untrained", {}, 2, {}),
+    ("linear", {}, 2, {}),
+    ("unigram", {}, 1, OF_WORDS),
+    ("inversion", {}, 1, OF_TOKENS),
+    ("nearest_neighbour", {}, 1, OF_TOKENS),
+    ("token_majority", {}, 1, OF_TOKENS),
+]
+SILENT = {"central", "local_majority", "untrained", "linear", "unigram"}
+SILENT |= {"inversion", "nearest_neighbour", "token_majority"}
+
+
+def test_every_method_is_here():
+    assert {name for name, *_ in CASES} == set(algorithm_names())
+
+
+@pytest.fixture
+def with_targets(small):
+    """The clients, whose tokens are also their targets."""
+    given = small.examples
+    examples = Examples(given.tokens, given.types, given.offsets, given.labels, 0, given.tokens.astype(np.int64))
+    return [
+        type(client)(client.id, *(Subset(examples, part.indices) for part in (client.train,)), {
+            name: Subset(examples, part.indices) for name, part in client.evaluation.items()
+        })
+        for client in small.clients
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "options", "rounds", "changes"), CASES)
+def test_resumed_run_is_the_uninterrupted_one(
+    small, with_targets, assert_same_run, tmp_path, name, options, rounds, changes
+):
+    clients = with_targets if changes is OF_TOKENS else small.clients
+
+    def run(rounds, **engine):
+        setting = small.setting(**{"rounds": 3, "batch_size": 8, **changes})
+        algorithm = small.algorithm(name, setting, **options)
+        state = small.run(algorithm, rounds=rounds, clients=clients, score=lambda *_: {}, **engine)
+        return state, algorithm.predict(state.state, clients[0], clients[0].evaluation["test"])
+
+    def kept():
+        return {"checkpoint": Checkpoint(tmp_path, name), "store": ClientStore(tmp_path)}
+
+    whole, answers = run(rounds)
+    run(max(1, rounds - 1), **kept())
+    for _ in range(2):  # the second time nothing is left to do
+        resumed, again = run(rounds, **kept())
+        assert_same_run(resumed, whole)
+        np.testing.assert_array_equal(again, answers)
+    assert (whole.channel.ledger.rows == []) == (name in SILENT)
+
+
+@pytest.mark.parametrize(("codec", "in_memory"), [("fp16", True), ("fp32", False)])
+def test_resumed_run_with_a_codec_or_a_store_on_disk(small, assert_same_run, tmp_path, codec, in_memory):
+    def run(rounds, **engine):
+        algorithm = small.algorithm("fedsplitbert", critical_layer=1)
+        return small.run(algorithm, codec, rounds=rounds, participation=0.67, **engine)
+
+    def kept():
+        return {"checkpoint": Checkpoint(tmp_path, "a run"), "store": ClientStore(tmp_path, in_memory)}
+
+    run(1, **kept())
+    assert_same_run(run(3, **kept()), run(3))
+
+
+def test_two_methods_on_one_resident_model_are_what_they_are_apart(small, assert_same_run):
+    """Tensors that the model holds already are not copied again; that must not show."""
+    setting = small.setting()
+    methods = {"fedavg": {"embeddings": "global"}, "fedsplitbert": {"critical_layer": 1}}
+    apart = [small.run(small.algorithm(name, **options)) for name, options in methods.items()]
+    for _ in range(2):
+        for (name, options), expected in zip(methods.items(), apart, strict=True):
+            assert_same_run(small.run(small.algorithm(name, setting, **options)), expected)
+
+
+def test_held_tensors_are_copied_again_after_training_or_writing(small, assert_same_tensors):
+    model = small.load()
+    model.set_trained(())
+    values = {name: torch.rand_like(tensor) for name, tensor in model.snapshot(model.parameters).items()}
+    model.hold(values)
+    small.setting(lambda: model).training.run(model, small.clients[0].train, sorted(model.groups.head), 1, 0)
+    model.hold(values)
+    assert_same_tensors(model.snapshot(values), values)
+    model.write({name: value + 1 for name, value in values.items()})
+    model.hold(values)
+    assert_same_tensors(model.snapshot(values), values)
+
+
+# ---- central training ------------------------------------------------------------------------------------------
+
+
+def test_one_client_is_central_training_of_the_head(small, assert_same_tensors):
+    def run(name, **options):
+        setting = small.setting(epochs=3, batch_size=4)
+        return small.run(small.algorithm(name, setting, **options), clients=small.clients[1:2], rounds=2)
+
+    frozen, central = run("fedfreezebert"), run("central", train="head")
+    assert [result.metrics for result in frozen.results] == [result.metrics for result in central.results]
+    assert [result.client_scores for result in frozen.results] == [result.client_scores for result in central.results]
+    assert_same_tensors(frozen.state.shared, central.state.shared)
+
+
+def test_central_training_sees_every_clients_examples(small, assert_same_tensors):
+    merged = Subset(small.examples, np.concatenate([client.train.indices for client in small.clients]))
+    together = small.run(small.algorithm("central", small.setting(batch_size=4)))
+    client = type(small.clients[0])(0, merged, {})
+    alone = small.run(small.algorithm("central", small.setting(batch_size=4)), clients=[client])
+    assert_same_tensors(together.state.shared, alone.state.shared)
