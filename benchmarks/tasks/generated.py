@@ -5,6 +5,7 @@ A label shows in two ways, as in real data: in words that go with it, and in how
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -122,14 +123,21 @@ def _text(chosen: list[str], marked: tuple[str, ...], question: bool, rng: np.ra
     return " ".join([str(rng.choice(words.QUESTIONS)), *placed] if question else [*placed, "."])
 
 
-def tagged(kinds: int, sentences: int, rng: np.random.Generator) -> Examples:
+def generated_data(task_id: str, make: Callable[..., Examples], sizes: Mapping[str, int], seed: int) -> TaskData:
+    """Examples of a task's schema from a seed (>= 0). sizes: of the pool and of each central set, in this order."""
+    rng = np.random.default_rng([seed, *task_id.encode()])
+    central = {name: make(examples=size, rng=rng) for name, size in sizes.items()}
+    return TaskData(pool=central.pop("pool"), origin=f"generated from seed {seed}", central=central)
+
+
+def tagged(kinds: int, examples: int, rng: np.random.Generator) -> Examples:
     """Sentences in words with the tags O, B- and I- of each kind, in this order; a fifth of the nouns are compounds.
 
     An entity is a noun of NOUNS with the adjective before it, and the noun says its kind; other nouns are none.
     """
     of_kind = [words.NOUNS[kind::kinds][:NOUNS_OF_KIND] for kind in range(kinds)]
     texts, tags = [], []
-    for _ in range(sentences):
+    for _ in range(examples):
         text: list[str] = []
         own: list[int] = []
         for _ in range(rng.integers(1, 4, endpoint=True)):
@@ -144,4 +152,4 @@ def tagged(kinds: int, sentences: int, rng: np.random.Generator) -> Examples:
             own.append(0)
         texts.append(tuple(map(str, text)))
         tags.append(tuple(own))
-    return Examples(tuple(texts), np.zeros(sentences, dtype=np.int64), tuple(tags))
+    return Examples(tuple(texts), np.zeros(examples, dtype=np.int64), tuple(tags))
