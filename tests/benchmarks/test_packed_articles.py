@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.encoders.backbones import build_tokenizer, locate, word_tokenizer
+from benchmarks.encoders.backbones import build_tokenizer, locate
+from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.encoders.encoding import encode
 from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.running.federation import build_clients, load_inputs, training_examples

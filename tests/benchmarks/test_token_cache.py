@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from benchmarks.encoders import encoding, token_cache
-from benchmarks.encoders.backbones import word_tokenizer
+from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.encoders.encoding import encode, record_batches
 from benchmarks.encoders.token_cache import TokenCache, key_of
 from benchmarks.tasks import task

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from benchmarks.encoders import encoding
-from benchmarks.encoders.backbones import word_tokenizer
+from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.encoders.encoding import record_batches
 from benchmarks.errors import UserError
 from benchmarks.tasks import DataSource, Examples, TaskData, corpora, passages, task
