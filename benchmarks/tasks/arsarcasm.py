@@ -9,11 +9,10 @@ import numpy as np
 
 from benchmarks.tasks.base import Examples, Task, TaskData
 from benchmarks.tasks.generated import Recipe, classified, generated_data
-from benchmarks.tasks.rows import class_label, read_split, read_table, to_examples
+from benchmarks.tasks.rows import Table
 from benchmarks.tasks.sources import Files, Part
 from benchmarks.tasks.words import BLAME, HEDGING, NOUNS, PRAISE
 
-COLUMNS = {"texts": ("tweet",), "label": "sentiment"}
 # The shares are those of the real training set.
 GENERATED = partial(classified, Recipe((0.37, 0.46, 0.17), (BLAME, HEDGING, PRAISE)), nouns=NOUNS)
 generate = partial(generated_data, "arsarcasm", GENERATED, {"pool": 240, "test": 120})
@@ -29,10 +28,7 @@ FILES = Files(
     (Part("training_data.csv", "train"), Part("testing_data.csv", "test", "test", central=True)),
     layouts=("ArSarcasm-v2/{file}", "{file}"),  # as in the authors' repository, github.com/iabufarha/ArSarcasm-v2
     wanted="the authors' CSV files, ArSarcasm-v2/training_data.csv and testing_data.csv",
-    read_file=partial(read_table, **COLUMNS),
-    read_split=partial(read_split, **COLUMNS),
-    # Tweets are not changed: an empty one is an example, and noted.
-    examples=partial(to_examples, columns=("tweet",), parse_label=class_label(("NEG", "NEU", "POS")), blank=True),
+    reader=Table(("tweet",), "sentiment", ("NEG", "NEU", "POS"), blank=True),  # an empty tweet is an example, and noted
     repository="arbml/ArSarcasm_v2",  # a copy by ARBML; the authors published none of this version
     notes=_notes,
 )

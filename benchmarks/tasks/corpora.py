@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.errors import NoDataError
 from benchmarks.tasks import words
 from benchmarks.tasks.base import DataSource, Examples, Task, TaskData
-from benchmarks.tasks.passages import Text, first_lines, stamp, stored_passages, text_of_file, text_of_hub, unlabelled
+from benchmarks.tasks.passages import Text, first_lines, load_texts, stamp, text_of_file, text_of_hub, unlabelled
 from benchmarks.tasks.s2orc import ENDINGS, FOLDER, metadata_files, papers
 from benchmarks.tasks.sources import require_folder
 
@@ -87,15 +87,7 @@ def load(corpus: Corpus, sentences: bool, source: DataSource) -> TaskData:
     """
     files, texts, origin = _texts(corpus, source)
     kind: Literal["passages", "sentences"] = "sentences" if sentences else "passages"
-    parts = [stored_passages(text, kind, corpus.headings, source) for text in texts]
-    return TaskData(
-        pool=parts[0].examples,
-        origin=origin,
-        central={VALID: part.examples for part in parts[1:]},
-        skipped=tuple(row for part in parts for row in part.skipped),
-        notes=parts[0].notes,
-        files=files,
-    )
+    return load_texts(texts, kind, source, origin, files, (VALID,), corpus.headings)
 
 
 def _texts(corpus: Corpus, source: DataSource) -> tuple[tuple[Path, ...], list[Text], str]:

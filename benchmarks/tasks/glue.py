@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from benchmarks.tasks.base import DataSource, Examples, Task, TaskData
 from benchmarks.tasks.generated import generate
-from benchmarks.tasks.rows import class_label, read_split, read_table, score_label, to_examples
+from benchmarks.tasks.rows import Table
 from benchmarks.tasks.sources import Files, Part
 
 REPOSITORY = "nyu-mll/glue"
@@ -24,45 +23,57 @@ ENTAILMENT = ("entailment", "not_entailment")
 
 @dataclass(frozen=True)
 class Glue:
-    """Where the examples of a task are, in the download and in the hub's repository."""
+    """A task in the download, in a clone of the hub's repository, and on the hub.
 
-    id: str  # begins with the hub's configuration
-    name: str  # also the download's folder
+    Attributes:
+        id: Begins with the hub's configuration.
+        name: Also the download's folder.
+        labels: Names of the labels; None for scores.
+        metrics: Of the task.
+        texts: Columns of the TSV files.
+        label: Column of the TSV files.
+        codes: How the TSV files write each label.
+        header: All columns, if the TSV files do not name them.
+        hub_texts: Columns on the hub.
+        parts: What each file is for.
+        subset: So many random examples are the pool, always the same ones.
+    """
+
+    id: str
+    name: str
     labels: tuple[str, ...] | None
     metrics: tuple[str, ...]
-    texts: tuple[str, ...] = SENTENCES  # columns of the TSV files
+    texts: tuple[str, ...] = SENTENCES
     label: str = "label"
-    codes: tuple[str, ...] = ("0", "1")  # how the TSV files write each label
-    header: tuple[str, ...] = ()  # all columns, if the TSV files do not name them
+    codes: tuple[str, ...] = ("0", "1")
+    header: tuple[str, ...] = ()
     hub_texts: tuple[str, ...] = SENTENCES
     parts: tuple[Part, ...] = (Part("train.tsv", "train"), Part("dev.tsv", "validation"))
-    subset: int | None = None  # of the pool: so many random examples, always the same ones
-
-    @property
-    def configuration(self) -> str:
-        """The hub's configuration."""
-        return self.id.partition("-")[0]
+    subset: int | None = None
 
     @property
     def files(self) -> Files:
-        """The TSV files of the download, the parquet files of a clone of the hub's repository, and its splits."""
+        """The files of the task."""
         downloads = (f"glue_data/{self.name}/{{file}}", f"{self.name}/{{file}}")
         clones = (f"{folder}{self.configuration}/{{split}}-00000-of-00001.parquet" for folder in ("", "glue/"))
-        parse = score_label(0, 5) if self.labels is None else class_label(self.codes)
+        hub = {"hub": (*self.hub_texts, "label"), "hub_names": self.labels or ()}
         codes = () if self.labels is None else self.codes
         return Files(
             self.name,
             self.parts,
             layouts=(*downloads, *clones),
             wanted="GLUE's files",
-            read_file=partial(read_table, texts=self.texts, label=self.label, header=self.header, tabs=True),
-            read_split=partial(read_split, texts=self.hub_texts, label="label", names=self.labels or (), codes=codes),
-            examples=partial(to_examples, columns=self.texts, parse_label=parse),
+            reader=Table(self.texts, self.label, codes, header=self.header, tabs=True, **hub),
             repository=REPOSITORY,
             config=self.configuration,
             revision=REVISION,
             partial=True,
         )
+
+    @property
+    def configuration(self) -> str:
+        """The hub's configuration."""
+        return self.id.partition("-")[0]
 
     def load(self, source: DataSource) -> TaskData:
         """The examples of a task, or a random subset of its pool."""

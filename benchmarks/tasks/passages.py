@@ -12,20 +12,19 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from benchmarks.errors import UserError
 from benchmarks.run_config import JSON, digest
-from benchmarks.tasks.base import DataSource, Examples, Skipped
+from benchmarks.tasks.base import DataSource, Examples, Skipped, TaskData
 from benchmarks.tasks.hub import stream_texts
 from benchmarks.tasks.rows import BLANKS, Malformed, Place, read_lines
 from fedsim.stored import FileCache
 
 VERSION = 3  # of the passages that are made of the same text
-LONGEST = 100_000  # characters of a passage; a longer one becomes several, cut at a blank
 AT_ONCE = 100  # passages in a batch
 HEADING = re.compile("=( .* )=", re.DOTALL)  # " = Title = ", as WikiText marks it
 TITLE = re.compile("= (?!= ).*(?<! =) =", re.DOTALL)  # an article's; sections are headed by " = = Section = = "
@@ -66,22 +65,12 @@ class Log(Malformed):
         return (*counts, self.cut) if self.cut else tuple(counts)
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(NamedTuple):
     """A text: where it lies, plain values that identify its content, and how its lines are read."""
 
     place: str
     key: JSON
     lines: Callable[[Log], Iterator[str]]
-
-
-@dataclass(frozen=True)
-class Stored:
-    """The passages of a text, and what was said when it was read."""
-
-    examples: Examples
-    notes: tuple[str, ...]
-    skipped: tuple[Skipped, ...]
 
 
 def stamp(file: Path, name: str) -> JSON:
@@ -126,38 +115,59 @@ def first_lines(lines: Iterable[str], limit: int, log: Log) -> Iterator[str]:
         log.cut = f"the first {limit} passages alone"
 
 
-def stored_passages(
-    text: Text, kind: Literal["passages", "sentences", "articles"], headings: bool, source: DataSource
-) -> Stored:
-    """The passages of a text, which are read from a file if they were written before.
+def load_texts(
+    texts: Sequence[Text],
+    kind: Literal["passages", "sentences", "articles"],
+    source: DataSource,
+    origin: str,
+    files: Sequence[Path] = (),
+    evaluations: Sequence[str] = (),
+    headings: bool = False,
+) -> TaskData:
+    """Texts as a task without labels; they are written once, and not held in memory.
 
     Args:
-        text: The text.
+        texts: The pool's, and those of the central sets.
         kind: "passages", a line each; "sentences", a line each but cut after a full stop, question or exclamation mark;
             or "articles", each from its title, a line as ` = Title = `, to the line before the next title.
+        source: Whether malformed lines are skipped, and the folder for what is written; if None, it is temporary.
+        origin: Where the texts come from, for records.
+        files: The files of the data directory.
+        evaluations: Names of the central sets.
         headings: Whether lines as ` = Title = ` are left out of passages.
-        source: Whether malformed lines are skipped, and the folder of the file; if None, it is temporary.
 
     Raises:
         UserError: For a malformed line, a text without passages, or a folder that cannot be written.
     """
+    parts = [_load_text(text, kind, headings, source) for text in texts]
+    pool, *central = (unlabelled(passages) for passages, _ in parts)
+    return TaskData(
+        pool=pool,
+        origin=origin,
+        central=dict(zip(evaluations, central, strict=False)),
+        skipped=tuple(Skipped(**row) for _, said in parts for row in said["skipped"]),
+        notes=tuple(parts[0][1]["notes"]),
+        files=tuple(files),
+    )
+
+
+def _load_text(text: Text, kind: str, headings: bool, source: DataSource) -> tuple[Passages, dict[str, Any]]:
+    """A text's passages, and the notes and skipped rows that its log had when it was read."""
+    schema = pa.schema({"text": pa.string()})
 
     def write(file: IO[bytes]) -> None:
         log = Log(source.lenient)
         lines = text.lines(log)
-        found = (
-            articles(lines, text.place) if kind == "articles" else passages(lines, log, headings, kind == "sentences")
-        )
-        schema = pa.schema({"text": pa.string()})
+        cut = articles(lines, text.place) if kind == "articles" else passages(lines, log, headings, kind == "sentences")
         with pa.ipc.new_file(file, schema) as writer:
-            batch = list(islice(found, AT_ONCE))
+            batch = list(islice(cut, AT_ONCE))
             if not batch:
                 raise UserError(f"{text.place}: expected {kind}, found none; get the text again")
             while batch:
                 writer.write_batch(pa.record_batch([batch], schema=schema))
-                batch = list(islice(found, AT_ONCE))
-            said = json.dumps({"notes": log.notes, "skipped": [asdict(row) for row in log.skipped]})
-            writer.write_batch(pa.record_batch([[]], schema=schema), custom_metadata={"log": said})
+                batch = list(islice(cut, AT_ONCE))
+            said = {"notes": log.notes, "skipped": [asdict(row) for row in log.skipped]}
+            writer.write_batch(pa.record_batch([[]], schema=schema), custom_metadata={"log": json.dumps(said)})
 
     folder = source.extracts or Path(_temporary().name)
     key = {"version": VERSION, "text": text.key, "kind": kind, "headings": headings, "lenient": source.lenient}
@@ -170,9 +180,8 @@ def stored_passages(
         ) from None
     reader = pa.ipc.open_file(pa.py_buffer(file.buffer))
     *batches, last = (reader.get_batch_with_custom_metadata(number) for number in range(reader.num_record_batches))
-    said = json.loads(last.custom_metadata[b"log"])
-    texts = Passages(pa.chunked_array([batch.column(0) for batch, _ in batches]))
-    return Stored(unlabelled(texts), tuple(said["notes"]), tuple(Skipped(**row) for row in said["skipped"]))
+    column = pa.chunked_array([batch.column(0) for batch, _ in batches])
+    return Passages(column), json.loads(last.custom_metadata[b"log"])
 
 
 def unlabelled(texts: Sequence[tuple[str, ...]]) -> Examples:
@@ -189,20 +198,7 @@ def passages(lines: Iterable[str], log: Log, headings: bool, sentences: bool) ->
         elif headings and HEADING.fullmatch(text):
             log.counts["headings"] += 1
         else:
-            for passage in BETWEEN_SENTENCES.split(text) if sentences else [text]:
-                pieces = list(_pieces(passage))
-                yield from pieces
-                if len(pieces) > 1:
-                    log.counts[f"passages longer than {LONGEST} characters, in several pieces"] += 1
-
-
-def _pieces(text: str) -> Iterator[str]:
-    begin = 0
-    while len(text) - begin > LONGEST:
-        end = text.rfind(" ", begin, begin + LONGEST) + 1 or begin + LONGEST
-        yield text[begin:end]
-        begin = end
-    yield text[begin:]
+            yield from BETWEEN_SENTENCES.split(text) if sentences else [text]
 
 
 def articles(lines: Iterable[str], place: str) -> Iterator[str]:

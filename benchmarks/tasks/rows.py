@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 BLANKS = " \t\r\n\x0b\x0c"
-ParseLabel = Callable[[Any], int | float]
 T = TypeVar("T")
 
 
@@ -45,7 +44,7 @@ class Place(NamedTuple):
 
 @dataclass
 class Malformed:
-    """The malformed rows of a dataset: skipped and listed where the user is lenient, else the first one is an error."""
+    """The malformed rows of a dataset: skipped and listed if the user is lenient, else the first one is an error."""
 
     lenient: bool
     skipped: list[Skipped] = field(default_factory=list)
@@ -57,10 +56,133 @@ class Malformed:
         self.skipped.append(Skipped(place.name, line, fault))
 
 
+@dataclass(frozen=True)
+class Table:
+    """Files with a column for each text and one for the label.
+
+    Attributes:
+        texts: Names of the columns with the texts.
+        label: Name of the column with the label.
+        codes: How the files write each label, in the order of the label ids; () for scores.
+        scores: The lowest and the highest score.
+        header: Names of all columns, if the files do not name them.
+        tabs: Whether tabs separate columns, as in GLUE: then a quote is text, and a row is a line. Else it is CSV.
+        comment: How a line begins that is ignored.
+        any_case: Whether labels are compared without their case.
+        blank: Whether a text may be empty.
+        hub: Names of the columns on the hub, texts first, if they are others.
+        hub_names: The names that the hub must have for the label ids, if it has any.
+    """
+
+    texts: tuple[str, ...]
+    label: str
+    codes: tuple[str, ...] = ()
+    scores: tuple[float, float] = (0, 5)
+    header: tuple[str, ...] = ()
+    tabs: bool = False
+    comment: str | None = None
+    any_case: bool = False
+    blank: bool = False
+    hub: tuple[str, ...] = ()
+    hub_names: tuple[str, ...] = ()
+
+    def read_file(self, file: Path) -> Iterator[Row]:
+        """The rows of a UTF-8 file. A row's line is that on which it begins; empty lines are ignored."""
+        records, columns = self._records(file), (*self.texts, self.label)
+        header = Row(1, self.header) if self.header else next(records, Row(1))
+        if header.fault or any(header.texts.count(column) != 1 for column in columns):
+            raise UserError(
+                f"{file}:1: expected a header with each of the columns {', '.join(columns)} once, "
+                f"found {header.fault or ', '.join(map(repr, header.texts))}; get the file again"
+            )
+        positions = [header.texts.index(column) for column in columns]
+        for record in records:
+            if record.fault:
+                yield record
+            elif len(record.texts) != len(header.texts):
+                yield Row(record.line, fault=f"expected {len(header.texts)} columns, found {len(record.texts)}")
+            else:
+                *texts, label = (record.texts[position] for position in positions)
+                yield Row(record.line, tuple(texts), label)
+
+    def _records(self, file: Path) -> Iterator[Row]:
+        """All columns of each row, the header's too, as its texts."""
+        with open_text(file, newline="") as stream:
+            dialect: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if self.tabs else {"strict": True}
+            reader = csv.reader(stream, **dialect)
+            while True:
+                line = reader.line_num + 1
+                try:
+                    fields = next(reader, None)
+                except csv.Error as error:
+                    yield Row(
+                        line, fault=f"expected CSV, found a malformed record up to line {reader.line_num} ({error})"
+                    )
+                    continue
+                if fields is None:
+                    return
+                if fields and not (self.comment and fields[0].startswith(self.comment)):
+                    yield Row(line, tuple(fields), fault=utf8_fault("".join(fields)))
+
+    def read_split(self, split: Dataset, place: str) -> Iterator[Row]:
+        """The rows of a split of the hub, or of a parquet file. place: for error messages."""
+        codes = self.codes if self.hub_names else ()
+        return read_columns(split, place, self.hub or (*self.texts, self.label), self.hub_names, codes)
+
+    def examples(self, rows: Iterable[Row], place: Place, malformed: Malformed) -> Examples:
+        """The sound rows as examples, in their order."""
+        checked = list(sound_rows(rows, self._checked_label, place, malformed))
+        return Examples(tuple(row.texts for row, _ in checked), np.array([label for _, label in checked]))
+
+    def _checked_label(self, row: Row) -> int | float:
+        for column, text in zip(self.texts, row.texts, strict=True):
+            if not isinstance(text, str) or not (self.blank or text.strip()):
+                raise RowError(f"expected a text in column {column!r}, found {text!r}")
+        label = row.label.lower() if self.any_case and isinstance(row.label, str) else row.label
+        if label in self.codes:
+            return self.codes.index(label)
+        if self.codes:
+            raise RowError(f"expected one of the labels {', '.join(self.codes)}, found {label!r}")
+        low, high = self.scores
+        try:
+            score = float(label)
+        except (TypeError, ValueError):
+            score = np.nan
+        if not low <= score <= high:
+            raise RowError(f"expected a score from {low:g} to {high:g}, found {label!r}")
+        return float(np.float32(score))  # the hub keeps scores in single precision
+
+
+def read_columns(
+    split: Dataset, place: str, columns: Sequence[str], names: Sequence[str] = (), codes: Sequence[str] = ()
+) -> Iterator[Row]:
+    """The rows of a split, whose last column is the label.
+
+    names: the expected names of the label ids, checked if the split names them. codes: the labels of the rows that are
+    returned, by their ids; the split's names if empty.
+    """
+    if missing := [column for column in columns if column not in split.column_names]:
+        raise UserError(
+            f"{place}: expected the columns {', '.join(columns)}, found {', '.join(split.column_names)} without "
+            f"{', '.join(missing)}; get the data again"
+        )
+    feature = split.features[columns[-1]]
+    hub_names = getattr(feature, "names", None) or getattr(getattr(feature, "feature", None), "names", None) or ()
+    if names and hub_names and tuple(hub_names) != tuple(names):
+        raise UserError(
+            f"{place}: expected the labels in the order {', '.join(names)}, found {', '.join(hub_names)}; "
+            "get the data again"
+        )
+    codes = codes or hub_names
+    for number, (*texts, label) in enumerate(zip(*(split[column][:] for column in columns), strict=True), start=1):
+        is_id = isinstance(label, int) and 0 <= label < len(codes)
+        yield Row(number, tuple(texts), codes[label] if is_id else label)
+
+
 def open_text(file: Path, newline: str | None = None) -> io.TextIOWrapper:
     """Open a UTF-8 file without its byte-order mark. A byte that is not UTF-8 is read as a surrogate.
 
-    newline: as `open` takes it. None ends a line at a newline or a carriage return alone: GLUE's texts hold U+0085.
+    newline: as `open` takes it; unless it is one, a line ends at a newline or a carriage return, and not at U+0085.
     """
     return io.TextIOWrapper(open_file(file), encoding="utf-8-sig", errors="surrogateescape", newline=newline)
 
@@ -78,113 +200,10 @@ def utf8_fault(text: str) -> str:
     return f"expected UTF-8, found the byte 0x{ord(stray) - 0xDC00:02x}" if stray else ""
 
 
-def read_table(
-    file: Path, texts: Sequence[str], label: str, header: Sequence[str] = (), tabs: bool = False
-) -> Iterator[Row]:
-    """The rows of a file with a column for each text and one for the label; empty lines are ignored.
-
-    Args:
-        file: A UTF-8 file of comma-separated values; a row's line is that on which it begins.
-        texts: Names of the columns with the texts.
-        label: Name of the column with the label.
-        header: Names of all columns, if the file does not name them.
-        tabs: Whether the values are separated by tabs, as in GLUE: then a quote is text, and a row is a line.
-    """
-    records, columns = _records(file, tabs), (*texts, label)
-    first = Row(1, tuple(header)) if header else next(records, Row(1))
-    if first.fault or any(first.texts.count(column) != 1 for column in columns):
-        raise UserError(
-            f"{file}:1: expected a header with each of the columns {', '.join(columns)} once, "
-            f"found {first.fault or ', '.join(map(repr, first.texts))}; get the file again"
-        )
-    positions = [first.texts.index(column) for column in columns]
-    for record in records:
-        if record.fault:
-            yield record
-        elif len(record.texts) != len(first.texts):
-            yield Row(record.line, fault=f"expected {len(first.texts)} columns, found {len(record.texts)}")
-        else:
-            *values, code = (record.texts[position] for position in positions)
-            yield Row(record.line, tuple(values), code)
-
-
-def _records(file: Path, tabs: bool) -> Iterator[Row]:
-    """All columns of each row, the header's too, as its texts."""
-    with open_text(file, newline="") as stream:
-        dialect: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if tabs else {"strict": True}
-        reader = csv.reader(stream, **dialect)
-        while True:
-            line = reader.line_num + 1
-            try:
-                fields = next(reader, None)
-            except csv.Error as error:
-                yield Row(
-                    line, fault=f"expected a record, found a malformed one up to line {reader.line_num} ({error})"
-                )
-                continue
-            if fields is None:
-                return
-            if fields:
-                yield Row(line, tuple(fields), fault=utf8_fault("".join(fields)))
-
-
-def read_split(
-    split: Dataset, place: str, texts: Sequence[str], label: str, names: Sequence[str] = (), codes: Sequence[str] = ()
-) -> Iterator[Row]:
-    """The rows of a split of the hub, or of a parquet file.
-
-    texts and label name the columns; place says where the rows come from, for error messages. names: the expected names
-    of the label ids, checked if the split names them. codes: what a row has for each label id; else the split's names.
-    """
-    if any(column not in split.column_names for column in (*texts, label)):
-        raise UserError(
-            f"{place}: expected the columns {', '.join((*texts, label))}, found {', '.join(split.column_names)}; "
-            "get the data again"
-        )
-    feature = split.features[label]
-    names_found = getattr(feature, "names", None) or getattr(getattr(feature, "feature", None), "names", ())
-    if names and names_found and tuple(names_found) != tuple(names):
-        raise UserError(
-            f"{place}: expected the labels in the order {', '.join(names)}, found {', '.join(names_found)}; "
-            "get the data again"
-        )
-    codes = codes or names_found
-    columns = [split[column][:] for column in (*texts, label)]
-    for number, (*values, value) in enumerate(zip(*columns, strict=True), start=1):
-        is_id = isinstance(value, int) and 0 <= value < len(codes)
-        yield Row(number, tuple(values), codes[value] if is_id else value)
-
-
-def class_label(codes: Sequence[str]) -> ParseLabel:
-    """A parser of class labels. codes: how a file writes each label, in the order of the label ids."""
-
-    def parse(value: Any) -> int:
-        if value not in codes:
-            raise RowError(f"expected one of the labels {', '.join(codes)}, found {value!r}")
-        return codes.index(value)
-
-    return parse
-
-
-def score_label(low: float, high: float) -> ParseLabel:
-    """A parser of scores from low to high."""
-
-    def parse(value: Any) -> float:
-        try:
-            score = float(value)
-        except (TypeError, ValueError):
-            score = np.nan
-        if not low <= score <= high:
-            raise RowError(f"expected a score from {low:g} to {high:g}, found {value!r}")
-        return float(np.float32(score))  # the hub keeps scores in single precision
-
-    return parse
-
-
 def sound_rows(
     rows: Iterable[Row], check: Callable[[Row], T], place: Place, malformed: Malformed
 ) -> Iterator[tuple[Row, T]]:
-    """The rows that pass a check, each with what the check returns; one with a fault or a RowError is rejected.
+    """The rows that pass a check, each with what the check returns; a fault or a RowError rejects a row.
 
     UserError if no row passes.
     """
@@ -201,27 +220,3 @@ def sound_rows(
             yield row, checked
     if not passed:
         raise UserError(f"{place.path}: expected at least one example, found none; get the file again")
-
-
-def to_examples(
-    rows: Iterable[Row],
-    place: Place,
-    malformed: Malformed,
-    columns: Sequence[str],
-    parse_label: ParseLabel,
-    blank: bool = False,
-) -> Examples:
-    """The sound rows as examples, in their order.
-
-    columns: names of the text columns, for error messages. parse_label: makes a label of what the file holds, or raises
-    RowError. blank: whether a text may be empty.
-    """
-
-    def check(row: Row) -> int | float:
-        for column, text in zip(columns, row.texts, strict=True):
-            if not isinstance(text, str) or not (blank or text.strip()):
-                raise RowError(f"expected a text in column {column!r}, found {text!r}")
-        return parse_label(row.label)
-
-    checked = list(sound_rows(rows, check, place, malformed))
-    return Examples(tuple(row.texts for row, _ in checked), np.array([label for _, label in checked]))

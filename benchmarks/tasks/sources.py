@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -27,6 +27,16 @@ class Part(NamedTuple):
     central: bool = False  # scored as a whole, not divided among clients
 
 
+class Reader(Protocol):
+    """Makes examples of a text file, or of a split of the hub or a parquet file."""
+
+    def read_file(self, file: Path) -> Iterator[Row]: ...
+
+    def read_split(self, split: Dataset, place: str) -> Iterator[Row]: ...
+
+    def examples(self, rows: Iterable[Row], place: Place, malformed: Malformed) -> Examples: ...
+
+
 OFFICIAL = (  # a training set, and central development and test sets
     Part("train.txt", "train"),
     Part("dev.txt", "validation", "validation", central=True),
@@ -44,9 +54,7 @@ class Files:
         layouts: Paths of a part in the data directory, the preferred one first, such as "MRPC/{file}" or
             "mrpc/{split}.parquet". The data directory may also be the folder itself that holds the files.
         wanted: What a data directory must hold, for error messages.
-        read_file: The rows of a text file.
-        read_split: The rows of a split of the hub or of a parquet file, and where they come from.
-        examples: The rows of a part as examples.
+        reader: Makes examples of a file or of a split.
         repository: The hub's copy; "" if there is none that holds all parts.
         config: The copy's configuration.
         revision: The copy's revision; None if it has no tags: then the digest of the examples identifies the data.
@@ -58,9 +66,7 @@ class Files:
     parts: tuple[Part, ...]
     layouts: tuple[str, ...]
     wanted: str
-    read_file: Callable[[Path], Iterator[Row]]
-    read_split: Callable[[Dataset, str], Iterator[Row]]
-    examples: Callable[[Iterator[Row], Place, Malformed], Examples]
+    reader: Reader
     repository: str = ""
     config: str | None = None
     revision: str | None = None
@@ -92,7 +98,7 @@ class Files:
             places = [Place(str(path), f"{path.parent.name}/{path.name}") for path in paths]
             rows_by_place = [(self._rows(path), place) for path, place in zip(paths, places, strict=True)]
             origin = f"folder: {', '.join(place.name for place in places)}"
-        examples = [self.examples(rows, place, malformed) for rows, place in rows_by_place]
+        examples = [self.reader.examples(rows, place, malformed) for rows, place in rows_by_place]
         by_part = list(zip(parts, examples, strict=True))
         return TaskData(
             pool=_merged([each for part, each in by_part if not part.evaluation]),
@@ -106,8 +112,8 @@ class Files:
 
     def _rows(self, path: Path) -> Iterator[Row]:
         if path.suffix == ".parquet":
-            return self.read_split(load_parquet(path), str(path))
-        return self.read_file(path)
+            return self.reader.read_split(load_parquet(path), str(path))
+        return self.reader.read_file(path)
 
     def _layout(self, folder: Path) -> list[Path]:
         """The path of each part, in the first layout that holds a part that the dataset cannot do without."""
@@ -141,7 +147,13 @@ class Files:
             )
         for part in self.parts:
             name = f"{repository}/{part.split}"
-            yield self.read_split(splits[part.split], name), Place(name, name)
+            yield self.reader.read_split(splits[part.split], name), Place(name, name)
+
+
+def official(name: str, folders: tuple[str, ...], page: str, reader: Reader, **fields: Any) -> Files:
+    """A dataset in train.txt, dev.txt and test.txt. folders: where they may be; page: where they are published."""
+    wanted = f"the files of {page}, {folders[0]} with train.txt, dev.txt and test.txt"
+    return Files(name, OFFICIAL, tuple(f"{folder}/{{file}}" for folder in folders), wanted, reader, **fields)
 
 
 def require_folder(folder: Path) -> None:

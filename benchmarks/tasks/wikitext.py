@@ -15,7 +15,7 @@ from benchmarks.errors import NoDataError, UserError
 from benchmarks.run_config import VALIDATION
 from benchmarks.tasks.base import DataSource, Task, TaskData
 from benchmarks.tasks.corpora import FILES, GENERATED, WIKIPEDIA, generated_texts
-from benchmarks.tasks.passages import stored_passages, text_of_file, text_of_hub
+from benchmarks.tasks.passages import load_texts, text_of_file, text_of_hub
 from benchmarks.tasks.sources import require_folder
 
 TEST = "test"
@@ -42,15 +42,9 @@ def load(source: DataSource) -> TaskData:
         names = [f"{file.parent.name}/{file.name}" for file in files]
         texts = [text_of_file(file, name) for file, name in zip(files, names, strict=True)]
         origin = f"folder: {', '.join(names)}"
-    pool, *others = (stored_passages(text, "articles", False, source) for text in texts)
-    return TaskData(
-        pool=pool.examples,
-        origin=origin,
-        central={name: part.examples for name, part in zip((TEST, VALIDATION), others, strict=False)},
-        skipped=tuple(row for part in (pool, *others) for row in part.skipped),
-        notes=("partial: WikiText-2",) if files and files[0].parent.name.startswith("wikitext-2") else (),
-        files=tuple(files),
-    )
+    data = load_texts(texts, "articles", source, origin, files, (TEST, VALIDATION))
+    is_small = bool(files) and files[0].parent.name.startswith("wikitext-2")
+    return replace(data, notes=("partial: WikiText-2",)) if is_small else data
 
 
 def _files(folder: Path) -> list[Path]:
