@@ -139,7 +139,9 @@ def test_a_fault_has_its_line_and_the_next_record_is_read(read, reader, record, 
 @pytest.mark.parametrize("header", [b"", b"text\ttext\tlabel", "text\tlabel".encode("utf-16")])
 @pytest.mark.parametrize("reader", [TSV, CSV])
 def test_a_wrong_header_is_an_error(read, reader, header):
-    with pytest.raises(UserError, match="file:1: expected a header with each of the columns text, label once, found .*; get"):
+    with pytest.raises(
+        UserError, match="file:1: expected a header with each of the columns text, label once, found .*; get"
+    ):
         read(reader, header)
 
 
