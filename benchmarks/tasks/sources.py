@@ -78,36 +78,28 @@ class Files:
 
         A lenient source skips malformed rows, and notes a missing part if the dataset may be partial.
         """
-        malformed = Malformed(source.lenient)
-        notes: tuple[str, ...] = ()
-        paths: list[Path] = []
-        parts = list(self.parts)
+        malformed, files = Malformed(source.lenient), dict[Part, Path]()
         if source.folder is None:
-            rows_by_place = list(self._splits())
+            rows = self._splits()
             revision = f"@{self.revision}" if self.revision else ""
             origin = f"{self.repository}{revision}{f', {self.config}' if self.config else ''}"
         else:
-            layout = self._layout(source.folder)
-            missing = ", ".join(path.name for path in layout if not path.is_file())
-            if missing and not (self.partial and source.lenient):
-                accept = ", or accept a partial dataset with --lenient" if self.partial else "; every part is needed"
-                raise UserError(f"{layout[0].parent}: {self.name} lacks {missing}; add what is missing{accept}")
-            notes = (f"partial: {missing} not found",) if missing else ()
-            parts = [part for part, path in zip(parts, layout, strict=True) if path.is_file()]
-            paths = [path for path in layout if path.is_file()]
-            places = [Place(str(path), f"{path.parent.name}/{path.name}") for path in paths]
-            rows_by_place = [(self._rows(path), place) for path, place in zip(paths, places, strict=True)]
-            origin = f"folder: {', '.join(place.name for place in places)}"
-        examples = [self.reader.examples(rows, place, malformed) for rows, place in rows_by_place]
-        by_part = list(zip(parts, examples, strict=True))
+            files = self._files(source.folder, source.lenient)
+            rows = {
+                part: (self._rows(path), Place(str(path), f"{path.parent.name}/{path.name}"))
+                for part, path in files.items()
+            }
+            origin = f"folder: {', '.join(place.name for _, place in rows.values())}"
+        examples = {part: self.reader.examples(*each, malformed) for part, each in rows.items()}
+        missing = ", ".join(part.file for part in self.parts if part not in examples)
         return TaskData(
-            pool=_merged([each for part, each in by_part if not part.evaluation]),
+            pool=_merged([each for part, each in examples.items() if not part.evaluation]),
             origin=origin,
-            held_out={part.evaluation: each for part, each in by_part if part.evaluation and not part.central},
-            central={part.evaluation: each for part, each in by_part if part.central},
+            held_out={part.evaluation: each for part, each in examples.items() if part.evaluation and not part.central},
+            central={part.evaluation: each for part, each in examples.items() if part.central},
             skipped=tuple(malformed.skipped),
-            notes=(*notes, *self.notes(examples)),
-            files=tuple(paths),
+            notes=((f"partial: {missing} not found",) if missing else ()) + self.notes(list(examples.values())),
+            files=tuple(files.values()),
         )
 
     def _rows(self, path: Path) -> Iterator[Row]:
@@ -115,23 +107,27 @@ class Files:
             return self.reader.read_split(load_parquet(path), str(path))
         return self.reader.read_file(path)
 
-    def _layout(self, folder: Path) -> list[Path]:
-        """The path of each part, in the first layout that holds a part that the dataset cannot do without."""
+    def _files(self, folder: Path, lenient: bool) -> dict[Part, Path]:
+        """The files of the parts, in the first layout that holds a part that the dataset cannot do without."""
         require_folder(folder)
-        name = folder.resolve().name
         layouts = [[folder / layout.format(**part._asdict()) for part in self.parts] for layout in self.layouts]
+        name = folder.resolve().name
         layouts += [[folder / path.name for path in paths] for paths in layouts if paths[0].parent.name == name]
-        needed = [not (self.partial and part.evaluation) for part in self.parts]
-        for paths in layouts:
-            if any(path.is_file() for path, is_needed in zip(paths, needed, strict=True) if is_needed):
-                return paths
-        candidates = [
-            str(path) for paths in layouts for path, part in zip(paths, self.parts, strict=True) if not part.evaluation
+        pool_only = [
+            [path for path, part in zip(paths, self.parts, strict=True) if not part.evaluation] for paths in layouts
         ]
+        for paths, pool in zip(layouts, pool_only, strict=True):
+            if any(map(Path.is_file, pool if self.partial else paths)):
+                missing = ", ".join(path.name for path in paths if not path.is_file())
+                if missing and not (self.partial and lenient):
+                    accept = ", or accept a partial dataset with --lenient" if self.partial else ""
+                    raise UserError(f"{paths[0].parent}: {self.name} lacks {missing}; add what is missing{accept}")
+                return {part: path for part, path in zip(self.parts, paths, strict=True) if path.is_file()}
         hub = ", or leave DATA_DIR unset to load them from the Hugging Face hub" if self.repository else ""
-        raise NoDataError(f"no data of {self.name}: looked for {', '.join(candidates)}; put {self.wanted} there{hub}")
+        candidates = ", ".join(str(path) for pool in pool_only for path in pool)
+        raise NoDataError(f"no data of {self.name}: looked for {candidates}; put {self.wanted} there{hub}")
 
-    def _splits(self) -> Iterator[tuple[Iterator[Row], Place]]:
+    def _splits(self) -> dict[Part, tuple[Iterator[Row], Place]]:
         """The rows of each part's split on the hub."""
         if not self.repository:
             raise NoDataError(
@@ -145,9 +141,10 @@ class Files:
                 f"{repository}: expected the splits {', '.join(part.split for part in self.parts)}, "
                 f"found {', '.join(splits)}; set DATA_DIR to a folder that holds {self.wanted}"
             )
-        for part in self.parts:
-            name = f"{repository}/{part.split}"
-            yield self.reader.read_split(splits[part.split], name), Place(name, name)
+        names = {part: f"{repository}/{part.split}" for part in self.parts}
+        return {
+            part: (self.reader.read_split(splits[part.split], name), Place(name, name)) for part, name in names.items()
+        }
 
 
 def official(name: str, folders: tuple[str, ...], page: str, reader: Reader, **fields: Any) -> Files:
