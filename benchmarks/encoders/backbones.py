@@ -153,8 +153,8 @@ def _drawn(known: Backbone, data_dir: Path | None, local_only: bool, results_dir
             problem = f"its vocabulary is trained here on the text of the task wikitext, which is missing: {error}"
         else:
             problem = (
-                f"expected its tokenizer in {in_data} of the data directory ({data_dir or 'not set'}) or on the Hugging "
-                f"Face hub as {known.hub}, found none. Put {known.hub}'s vocabulary there, and set DATA_DIR."
+                f"expected its tokenizer in {in_data} of the data directory ({data_dir or 'not set'}) or on the hub as "
+                f"{known.hub}, found none. Put {known.hub}'s vocabulary there, and set DATA_DIR."
             )
         raise UserError(f"backbone {known.id!r}: {problem}") from None
     bpe = bool(known.bpe)

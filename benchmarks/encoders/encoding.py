@@ -52,9 +52,9 @@ class Encoded:
 def encode(examples: Examples, tokenizer: Any, max_length: int, task: Task | None = None) -> Encoded:
     """Tokenise one or two texts an example, or one in words if they are tagged, to at most `max_length` tokens.
 
-    A longer text is cut, of two the longer one. If the task has `long_texts` "blocks", the rest of a text becomes further
-    examples, of at most that length each, special tokens included. If it has "packed", whole texts are put end to end,
-    in blocks of exactly that length.
+    A longer text is cut, of two the longer one. If the task's `long_texts` are in "blocks", the rest of a text becomes
+    further examples, of at most that length each with special tokens. If they are "packed", whole texts are put end to
+    end, in blocks of exactly that length.
     """
     batches = list(record_batches(examples, tokenizer, max_length, task))
     return from_batches(batches, len(examples), tokenizer, max_length, task)

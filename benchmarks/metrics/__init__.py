@@ -26,19 +26,17 @@ class LocalMetric(evaluate.Metric, ABC):  # type: ignore[misc]  # evaluate has n
 
     Attributes:
         inputs: What it compares: "labels", "scores", "ids" of tokens or tags, or "likelihoods" of texts.
-        url: Where it is defined.
-        citation: The source, if it is a paper.
+        url: Its definition.
     """
 
     inputs = "labels"
     url = ""
-    citation = ""
 
     def _info(self) -> evaluate.MetricInfo:
         predictions, references = _TYPES.get(self.inputs, (_SCORE, _ID))
         return evaluate.MetricInfo(
             description=self.__doc__,
-            citation=self.citation,
+            citation=self.url,
             inputs_description=_INPUTS[self.inputs],
             features=datasets.Features({"predictions": predictions, "references": references}),
             # Asked for NumPy, `datasets` would pass single precision on, and tables as arrays of arrays.

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.tasks.base import Examples, Task
 from benchmarks.tasks.generated import generated_data, tagged
-from benchmarks.tasks.rows import BLANKS, Malformed, Place, Row, RowError, read_columns, read_lines, sound_rows
+from benchmarks.tasks.rows import BLANKS, Log, Place, Row, RowError, read_columns, read_lines, sound_rows
 from benchmarks.tasks.sources import OFFICIAL, Files, official
 
 if TYPE_CHECKING:
@@ -69,9 +69,9 @@ class Sentences:
             ids = [self.tags[tag] if tag in range(len(self.tags)) else tag for tag in row.label or ()]
             yield row._replace(texts=tuple(row.texts[0] or ()), label=tuple(ids))
 
-    def examples(self, rows: Iterable[Row], place: Place, malformed: Malformed) -> Examples:
+    def examples(self, rows: Iterable[Row], place: Place, log: Log) -> Examples:
         """The sentences as examples; one malformed word makes its sentence malformed."""
-        sentences = list(sound_rows(rows, self._tag_ids, place, malformed))
+        sentences = list(sound_rows(rows, self._tag_ids, place, log))
         labels = np.zeros(len(sentences), dtype=np.int64)
         return Examples(tuple(row.texts for row, _ in sentences), labels, tuple(ids for _, ids in sentences))
 

@@ -23,33 +23,19 @@ ENTAILMENT = ("entailment", "not_entailment")
 
 @dataclass(frozen=True)
 class Glue:
-    """A task in the download, in a clone of the hub's repository, and on the hub.
+    """A task in the download, in a clone of the hub's repository, and on the hub."""
 
-    Attributes:
-        id: Begins with the hub's configuration.
-        name: Also the download's folder.
-        labels: Names of the labels; None for scores.
-        metrics: Of the task.
-        texts: Columns of the TSV files.
-        label: Column of the TSV files.
-        codes: How the TSV files write each label.
-        header: All columns, if the TSV files do not name them.
-        hub_texts: Columns on the hub.
-        parts: What each file is for.
-        subset: So many random examples are the pool, always the same ones.
-    """
-
-    id: str
-    name: str
-    labels: tuple[str, ...] | None
+    id: str  # begins with the hub's configuration
+    name: str  # also the download's folder
+    labels: tuple[str, ...] | None  # None: scores
     metrics: tuple[str, ...]
-    texts: tuple[str, ...] = SENTENCES
+    texts: tuple[str, ...] = SENTENCES  # columns of the TSV files
     label: str = "label"
-    codes: tuple[str, ...] = ("0", "1")
-    header: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ("0", "1")  # how the TSV files write each label
+    header: tuple[str, ...] = ()  # all columns, if the TSV files do not name them
     hub_texts: tuple[str, ...] = SENTENCES
     parts: tuple[Part, ...] = (Part("train.tsv", "train"), Part("dev.tsv", "validation"))
-    subset: int | None = None
+    subset: int | None = None  # so many random examples are the pool, always the same ones
 
     @property
     def files(self) -> Files:

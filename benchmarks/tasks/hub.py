@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet
 
 from benchmarks.errors import NoDataError, UserError
-from benchmarks.tasks.rows import Malformed, Place
+from benchmarks.tasks.rows import Log, Place
 from fedsim.files import open_file
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def load_config(repository: str, config: str | None, revision: str | None) -> Da
         raise _unavailable(repository, config, revision, error) from error
 
 
-def stream_texts(repository: str, files: str, revision: str | None, malformed: Malformed) -> Iterator[str]:
+def stream_texts(repository: str, files: str, revision: str | None, log: Log) -> Iterator[str]:
     """The column "text" of some parquet files of a dataset, row by row; nothing is kept. files: a glob.
 
     NoDataError if the hub cannot give them.
@@ -40,7 +40,7 @@ def stream_texts(repository: str, files: str, revision: str | None, malformed: M
                 raise UserError(f"{place.path}: expected a column 'text', found {', '.join(row)}")
             text = row["text"] or ""
             if "\0" in text:
-                malformed.reject(place, number, "expected text, found U+0000")
+                log.reject(place, number, "expected text, found U+0000")
             else:
                 yield text
     except (UserError, GeneratorExit):

@@ -6,9 +6,8 @@ import json
 import re
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -21,7 +20,7 @@ from benchmarks.errors import UserError
 from benchmarks.run_config import JSON, digest
 from benchmarks.tasks.base import DataSource, Examples, Skipped, TaskData
 from benchmarks.tasks.hub import stream_texts
-from benchmarks.tasks.rows import BLANKS, Malformed, Place, read_lines
+from benchmarks.tasks.rows import BLANKS, Log, Place, read_lines
 from fedsim.stored import FileCache
 
 VERSION = 3  # of the passages that are made of the same text
@@ -49,20 +48,6 @@ class Passages(Sequence[tuple[str, ...]]):
     def __iter__(self) -> Iterator[tuple[str, ...]]:
         for chunk in self.column.chunks:
             yield from ((text,) for text in chunk.to_pylist())
-
-
-@dataclass
-class Log(Malformed):
-    """What is said of a text while it is read: malformed lines, and counts of what was left out."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    cut: str = ""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """The counts, for records."""
-        counts = [f"{name}: {count}" for name, count in sorted(self.counts.items())]
-        return (*counts, self.cut) if self.cut else tuple(counts)
 
 
 class Text(NamedTuple):
@@ -112,7 +97,7 @@ def first_lines(lines: Iterable[str], limit: int, log: Log) -> Iterator[str]:
     filled = filter(None, lines)
     yield from islice(filled, limit)
     if next(filled, None) is not None:
-        log.cut = f"the first {limit} passages alone"
+        log.notes.append(f"the first {limit} passages alone")
 
 
 def load_texts(
@@ -166,7 +151,8 @@ def _load_text(text: Text, kind: str, headings: bool, source: DataSource) -> tup
             while batch:
                 writer.write_batch(pa.record_batch([batch], schema=schema))
                 batch = list(islice(cut, AT_ONCE))
-            said = {"notes": log.notes, "skipped": [asdict(row) for row in log.skipped]}
+            counts = [f"{name}: {count}" for name, count in sorted(log.counts.items())]
+            said = {"notes": counts + log.notes, "skipped": [asdict(row) for row in log.skipped]}
             writer.write_batch(pa.record_batch([[]], schema=schema), custom_metadata={"log": json.dumps(said)})
 
     folder = source.extracts or Path(_temporary().name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,14 +44,16 @@ class Place(NamedTuple):
 
 
 @dataclass
-class Malformed:
-    """The malformed rows of a dataset: skipped and listed if the user is lenient, else the first one is an error."""
+class Log:
+    """What is said of a dataset while it is read: malformed rows, counts of what was left out, and other notes."""
 
     lenient: bool
     skipped: list[Skipped] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
 
     def reject(self, place: Place, line: int, fault: str) -> None:
-        """Skip a row; UserError unless lenient."""
+        """Skip a malformed row; UserError unless lenient."""
         if not self.lenient:
             raise UserError(f"{place.path}:{line}: {fault}; mend the row, or skip malformed rows with --lenient")
         self.skipped.append(Skipped(place.name, line, fault))
@@ -129,9 +132,9 @@ class Table:
         codes = self.codes if self.hub_names else ()
         return read_columns(split, place, self.hub or (*self.texts, self.label), self.hub_names, codes)
 
-    def examples(self, rows: Iterable[Row], place: Place, malformed: Malformed) -> Examples:
+    def examples(self, rows: Iterable[Row], place: Place, log: Log) -> Examples:
         """The sound rows as examples, in their order."""
-        checked = list(sound_rows(rows, self._checked_label, place, malformed))
+        checked = list(sound_rows(rows, self._checked_label, place, log))
         return Examples(tuple(row.texts for row, _ in checked), np.array([label for _, label in checked]))
 
     def _checked_label(self, row: Row) -> int | float:
@@ -200,9 +203,7 @@ def utf8_fault(text: str) -> str:
     return f"expected UTF-8, found the byte 0x{ord(stray) - 0xDC00:02x}" if stray else ""
 
 
-def sound_rows(
-    rows: Iterable[Row], check: Callable[[Row], T], place: Place, malformed: Malformed
-) -> Iterator[tuple[Row, T]]:
+def sound_rows(rows: Iterable[Row], check: Callable[[Row], T], place: Place, log: Log) -> Iterator[tuple[Row, T]]:
     """The rows that pass a check, each with what the check returns; a fault or a RowError rejects a row.
 
     UserError if no row passes.
@@ -214,7 +215,7 @@ def sound_rows(
                 raise RowError(row.fault)
             checked = check(row)
         except RowError as error:
-            malformed.reject(place, row.line, str(error))
+            log.reject(place, row.line, str(error))
         else:
             passed += 1
             yield row, checked

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from benchmarks.tasks.passages import Log
-from benchmarks.tasks.rows import Place
+from benchmarks.tasks.rows import Log, Place
 from fedsim.files import open_file
 
 FOLDER = "s2orc"

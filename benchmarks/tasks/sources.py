@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.tasks.base import DataSource, Examples, TaskData
 from benchmarks.tasks.hub import load_config, load_parquet
-from benchmarks.tasks.rows import Malformed, Place, Row
+from benchmarks.tasks.rows import Log, Place, Row
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -34,7 +34,7 @@ class Reader(Protocol):
 
     def read_split(self, split: Dataset, place: str) -> Iterator[Row]: ...
 
-    def examples(self, rows: Iterable[Row], place: Place, malformed: Malformed) -> Examples: ...
+    def examples(self, rows: Iterable[Row], place: Place, log: Log) -> Examples: ...
 
 
 OFFICIAL = (  # a training set, and central development and test sets
@@ -78,7 +78,7 @@ class Files:
 
         A lenient source skips malformed rows, and notes a missing part if the dataset may be partial.
         """
-        malformed, files = Malformed(source.lenient), dict[Part, Path]()
+        log, files = Log(source.lenient), dict[Part, Path]()
         if source.folder is None:
             rows = self._splits()
             revision = f"@{self.revision}" if self.revision else ""
@@ -90,14 +90,14 @@ class Files:
                 for part, path in files.items()
             }
             origin = f"folder: {', '.join(place.name for _, place in rows.values())}"
-        examples = {part: self.reader.examples(*each, malformed) for part, each in rows.items()}
+        examples = {part: self.reader.examples(*each, log) for part, each in rows.items()}
         missing = ", ".join(part.file for part in self.parts if part not in examples)
         return TaskData(
             pool=_merged([each for part, each in examples.items() if not part.evaluation]),
             origin=origin,
             held_out={part.evaluation: each for part, each in examples.items() if part.evaluation and not part.central},
             central={part.evaluation: each for part, each in examples.items() if part.central},
-            skipped=tuple(malformed.skipped),
+            skipped=tuple(log.skipped),
             notes=((f"partial: {missing} not found",) if missing else ()) + self.notes(list(examples.values())),
             files=tuple(files.values()),
         )

@@ -17,8 +17,8 @@ from benchmarks.tasks import DataSource, task
 from benchmarks.tasks.abstracts import RCT, _table
 from benchmarks.tasks.conll import Sentences
 from benchmarks.tasks.hub import load_parquet
-from benchmarks.tasks.passages import Log, load_texts, text_of_file
-from benchmarks.tasks.rows import Row, Table
+from benchmarks.tasks.passages import load_texts, text_of_file
+from benchmarks.tasks.rows import Log, Row, Table
 from benchmarks.tasks.s2orc import papers
 from fedsim.errors import FederationError
 
@@ -140,7 +140,7 @@ def test_a_fault_has_its_line_and_the_next_record_is_read(read, reader, record, 
 @pytest.mark.parametrize("reader", [TSV, CSV])
 def test_a_wrong_header_is_an_error(read, reader, header):
     with pytest.raises(
-        UserError, match="file:1: expected a header with each of the columns text, label once, found .*; get"
+        UserError, match=r"file:1: expected a header with each of the columns text, label once, found .*; get"
     ):
         read(reader, header)
 

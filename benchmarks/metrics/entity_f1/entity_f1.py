@@ -16,10 +16,6 @@ class EntityF1(LocalMetric):
 
     inputs = "ids"
     url = "https://aclanthology.org/W03-0419"
-    citation = (
-        "Tjong Kim Sang, E. F. and De Meulder, F. (2003). Introduction to the CoNLL-2003 shared task: "
-        "language-independent named entity recognition. CoNLL 2003, 142-147. Computed by seqeval (Nakayama, 2018)."
-    )
 
     def counts(self, predictions: Ids, references: Ids) -> np.ndarray:
         """For each sentence: right entities, and entities named in predictions and references; [n, 2]."""

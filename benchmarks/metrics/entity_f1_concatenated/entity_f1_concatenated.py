@@ -6,18 +6,15 @@ from benchmarks.metrics import IGNORED, Ids, LocalMetric, f1
 
 
 class EntityF1Concatenated(LocalMetric):
-    """F1 of the spans of one sequence: the tags of all sentences, end to end. Tag ids as for `entity_f1`.
+    """F1 of the spans of one sequence: the tags of all sentences, end to end, as in FedBFPT's downstream_ner.py.
 
     A span begins with B-, continues with every I- whatever its kind, past the end of a sentence too, and has the kind
-    of its last word; every other I- is a span of one word. A span that is open at the very end is dropped.
+    of its last word; every other I- is a span of one word. A span that is open at the very end is dropped. Tag ids as
+    for `entity_f1`.
     """
 
     inputs = "ids"
     url = "https://github.com/Hanzhouu/FedBFPT"
-    citation = (
-        "Wang, X. et al. (2023). FedBFPT: an efficient federated learning framework for BERT further pre-training. "
-        "IJCAI 2023; the function of their code (github.com/Hanzhouu/FedBFPT, downstream_ner.py)."
-    )
 
     def _compute(self, predictions: Ids, references: Ids) -> dict[str, float]:
         predictions, references = np.asarray(predictions), np.asarray(references)

@@ -6,10 +6,9 @@ from benchmarks.metrics import LocalMetric
 
 
 class MatthewsCorrelation(LocalMetric):
-    """Matthews correlation of label 1; 0 if predictions or references are constant."""
+    """Matthews correlation (1975) of label 1; 0 if predictions or references are constant."""
 
     url = "https://scikit-learn.org/stable/modules/generated/sklearn.metrics.matthews_corrcoef.html"
-    citation = "Matthews, B. W. (1975). Biochimica et Biophysica Acta 405(2), 442-451."
 
     def _compute(self, predictions: np.ndarray, references: np.ndarray) -> dict[str, float]:
         predicted, true = predictions == 1, references == 1

@@ -10,16 +10,12 @@ from benchmarks.metrics import LocalMetric
 class Perplexity(LocalMetric):
     """The exponential of the mean negative log-likelihood, in nats, of all tokens of all texts together.
 
-    The tokens are the masked ones for a masked language model, and all but the first for a causal one. NaN without any
-    token, infinite beyond the largest float.
+    The tokens are the masked ones for a masked language model, and all but the first for a causal one (Jelinek et al.
+    1977). NaN without any token, infinite beyond the largest float.
     """
 
     inputs = "likelihoods"
     url = "https://doi.org/10.1121/1.2016299"
-    citation = (
-        "Jelinek, F., Mercer, R. L., Bahl, L. R. and Baker, J. K. (1977). Perplexity: a measure of the difficulty of "
-        "speech recognition tasks. Journal of the Acoustical Society of America 62, S63."
-    )
 
     def _compute(self, predictions: np.ndarray, references: np.ndarray) -> dict[str, float]:
         tokens = int(np.sum(references))

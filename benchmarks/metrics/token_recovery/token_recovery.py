@@ -8,15 +8,12 @@ from benchmarks.metrics import IGNORED, Ids, LocalMetric
 class TokenRecovery(LocalMetric):
     """The share of the tokens of all texts whose id is predicted at its own position; NaN without any token.
 
+    As in the attack of Song and Raghunathan (2020), who count tokens as sets.
     Padding and special tokens do not count.
     """
 
     inputs = "ids"
     url = "https://doi.org/10.1145/3372297.3417270"
-    citation = (
-        "Song, C. and Raghunathan, A. (2020). Information leakage in embedding models. CCS 2020, 377-390: the attack, "
-        "which counts tokens as sets, not by position."
-    )
 
     def _compute(self, predictions: Ids, references: Ids) -> dict[str, float]:
         predictions, references = np.asarray(predictions), np.asarray(references)
