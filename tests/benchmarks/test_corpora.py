@@ -11,13 +11,11 @@ from benchmarks.encoders.backbones import KNOWN, build_tokenizer, locate
 from benchmarks.encoders.encoding import encode
 from benchmarks.encoders.token_cache import TokenCache
 from benchmarks.encoders.tokenization import word_tokenizer
-from benchmarks.errors import UserError
 from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.running.federation import build_clients, load_inputs, training_examples
 from benchmarks.running.runner import run_cell
 from benchmarks.tasks import Examples, task
 from fedsim.stored import Chunks
-from partitions import PartitionError
 
 WORDS = ("one", "two", "three", "four", "five")
 CELL = RunConfig(
@@ -85,15 +83,6 @@ def test_tokens_in_a_file_train_to_the_same_bits(settings, monkeypatch):
     clients, _ = build_clients(ONE_ROUND, load_inputs(ONE_ROUND, other), other)
     assert isinstance(clients[0].train.examples.tokens, np.ndarray)
     assert run(ONE_ROUND, other).rounds == stored.rounds
-
-
-@pytest.mark.parametrize(
-    ("clients", "passages", "message"), [(6, 3, "6 clients cannot share 3 examples"), (6, 6, "test_share")]
-)
-def test_too_few_passages_are_an_error(settings, clients, passages, message):
-    settings = write(settings, "a passage\n" * passages)
-    with pytest.raises((UserError, PartitionError), match=message):
-        run(replace(CELL, source="corpora", clients=clients), settings)
 
 
 def test_a_very_long_passage_is_trained_on_whole(settings):

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.linear_model import LogisticRegression, Ridge
 
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.tasks import DataSource, Task, TaskData, task, tasks
@@ -18,16 +16,6 @@ from benchmarks.tasks.words import VOCABULARY
 from tests.tasks.samples import MALFORMED, files_of, kind_of, write
 
 TASKS = tasks()
-WITH_LABELS = [of for of in TASKS if of.labels or of.objective == "regression"]
-SLOW = {
-    "jnlpba",
-    "corpus-biology-sentences",
-    "corpus-wikipedia",
-    "corpus-wikipedia-sentences",
-    "wikitext",
-    "wikitext-causal",
-}
-REAL = [pytest.param(of, id=of.id, marks=[pytest.mark.slow] if of.id in SLOW else []) for of in TASKS]
 
 
 def parts_of(data: TaskData):
@@ -85,31 +73,6 @@ def test_generated_data_have_the_schema_and_are_those_of_their_seed(of):
     words = {word for texts in data.pool.texts for text in texts for word in re.split("[ -]", text)}
     assert words <= set(VOCABULARY)
     assert all(examples.texts != data.pool.texts for examples in parts_of(data)[1:])
-
-
-@pytest.mark.parametrize("of", WITH_LABELS, ids=lambda of: of.id)
-def test_generated_labels_can_be_learnt(of):
-    """The noise, 10 %, is the only thing that a classifier cannot learn."""
-    train, test = (of.generate(seed).pool for seed in (0, 1))
-    words = CountVectorizer().fit([" ".join(texts) for texts in train.texts])
-    features = [words.transform([" ".join(texts) for texts in part.texts]) for part in (train, test)]
-    if of.objective == "regression":
-        answers = Ridge(alpha=10.0).fit(features[0], train.labels).predict(features[1])
-        assert np.corrcoef(answers, test.labels)[0, 1] > 0.7
-        return
-    assert set(train.labels.tolist()) == set(range(len(of.labels)))
-    score = LogisticRegression().fit(features[0], train.labels).score(features[1], test.labels)
-    assert np.bincount(test.labels).max() / len(test) + 0.1 < score < 0.97
-
-
-@pytest.mark.parametrize("of", REAL)
-def test_real_data_have_the_schema(of, data_dir):
-    try:
-        data = of.load(DataSource(data_dir, lenient=True))
-    except NoDataError as error:
-        pytest.skip(str(error))
-    assert_schema(of, data)
-    assert not data.skipped
 
 
 # ---- files -----------------------------------------------------------------------------------------------------

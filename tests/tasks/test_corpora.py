@@ -7,7 +7,6 @@ import gzip
 import json
 import pickle
 import tracemalloc
-from collections import Counter
 from dataclasses import replace
 
 import datasets
@@ -23,7 +22,6 @@ from benchmarks.tasks import DataSource, Examples, TaskData, corpora, task
 from benchmarks.tasks.words import VOCABULARY
 from tests.tasks.samples import ARTICLES, write
 
-DOMAINS = ("biology", "computer-science", "medicine", "wikipedia")
 WIKITEXT = (
     "\n = One = \n\n The first . \n = x = \n = 1 = \n\n = = Section = = \n\n Goes  on . \n \n = Two = \n\n Ends . \n"
 )
@@ -109,18 +107,6 @@ def test_neither_loading_nor_tokenising_holds_the_texts(tmp_path, monkeypatch):
     assert python + arrow < size / 2
 
 
-def test_generated_domains_differ_in_words_and_in_their_order():
-    words, followers = [], []
-    for domain in DOMAINS:
-        data = texts(task(f"corpus-{domain}").generate(0).pool)
-        words.append(Counter(word for text in data for word in text.split()))
-        followers.append({pair for text in data for pair in zip(text.split(), text.split()[1:], strict=False)})
-    for one in range(len(DOMAINS)):
-        for other in range(one):
-            assert sum((words[one] & words[other]).values()) < 0.6 * words[one].total()
-            assert len(followers[one] & followers[other]) < 0.1 * len(followers[one])
-
-
 # ---- articles ----------------------------------------------------------------------------------------------------
 
 
@@ -158,19 +144,12 @@ def test_text_before_the_first_title_is_refused(tmp_path, content):
         load(write(tmp_path, {"wikipedia.valid.txt": ARTICLES, "wikipedia.train.txt": content}), "wikitext")
 
 
-@pytest.mark.slow
-def test_real_texts_have_the_published_numbers(data_dir, tmp_path):
-    data = load(data_dir, "wikitext")
-    assert (len(data.pool), len(data.central["test"])) == (4943, 157)
-    (tmp_path / "wikitext-2").mkdir()
+def test_real_texts_have_as_many_articles_as_are_published(data_dir, tmp_path):
     for split, name in (("valid", "train"), ("test", "test")):  # 60 articles each: Merity et al. (2017), Table 1
-        content = (data_dir / "wikitext-2" / f"wikitext-2_{split}.txt").read_bytes()
-        (tmp_path / "wikitext-2" / f"wiki.{name}.raw").write_bytes(content)
+        content = (data_dir / "wikitext-2" / f"wikitext-2_{split}.txt").read_text()
+        write(tmp_path, {f"wikitext-2/wiki.{name}.raw": content})
     data = load(tmp_path, "wikitext")
     assert (len(data.pool), len(data.central["test"])) == (60, 60)
-    whole, cut = (texts(load(data_dir, f"corpus-medicine{variant}").pool) for variant in ("", "-sentences"))
-    assert (len(whole), len(cut)) == (11890, 28693)
-    assert Counter("".join(" ".join(whole).split())) == Counter("".join(" ".join(cut).split()))
 
 
 # ---- S2ORC's release ---------------------------------------------------------------------------------------------
@@ -278,21 +257,16 @@ def hub(tmp_path, monkeypatch):
     return publish
 
 
-def test_papers_of_the_hub_are_passages_by_paragraph(hub):
+def test_papers_of_the_hub_are_passages_by_paragraph_and_other_rows_are_refused(hub):
     hub("Biology,2011-2011/train-00000-of-00001-a.parquet", ["A title\n\nAn abstract\n \nA body", ""])
-    hub("Biology,2012-2012/train-00000-of-00001-b.parquet", ["Another"])
+    hub("Biology,2012-2012/train-00000-of-00001-b.parquet", ["Another", "a\0b"])
     hub("Biology,2012-2012/validation-00000-of-00001-c.parquet", ["not this"])
     hub("Chemistry,2012-2012/train-00000-of-00001-d.parquet", ["nor this"])
-    assert texts(hub.read("biology").pool) == ["A title", "An abstract", "A body", "Another"]
-
-
-def test_a_row_of_the_hub_that_is_not_text_is_refused_with_its_place(hub):
-    hub("Biology,2011-2011/train-00000-of-00001-a.parquet", ["A title", "a\0b", "Another"])
-    with pytest.raises(UserError, match=r"hub/Biology,.*parquet:2: expected text, found U\+0000; .*--lenient"):
+    with pytest.raises(UserError, match=r"hub/Biology,.*parquet:4: expected text, found U\+0000; .*--lenient"):
         hub.read("biology")
     data = hub.read("biology", lenient=True)
-    assert texts(data.pool) == ["A title", "Another"]
-    assert [(row.line, row.reason) for row in data.skipped] == [(2, "expected text, found U+0000")]
+    assert texts(data.pool) == ["A title", "An abstract", "A body", "Another"]
+    assert [(row.line, row.reason) for row in data.skipped] == [(4, "expected text, found U+0000")]
 
 
 def test_a_hub_without_the_column_or_out_of_reach_is_an_error(hub):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 
 import datasets
@@ -95,10 +94,8 @@ def test_a_clone_may_be_in_a_folder_glue_and_the_download_is_preferred(tmp_path)
 @pytest.mark.parametrize(
     ("text", "label", "reason"),
     [
-        (None, 0, "expected a text in column 'sentence1', found None"),
         ("", 0, "expected a text in column 'sentence1', found ''"),
         ("a", -1, "expected one of the labels entailment, not_entailment, found -1"),
-        ("a", None, "expected one of the labels entailment, not_entailment, found None"),
     ],
 )
 def test_a_malformed_row_is_an_error_unless_lenient(hub, text, label, reason):
@@ -140,49 +137,36 @@ def test_a_dataset_without_a_copy_says_where_it_is_published(task_id):
         load(task_id)
 
 
-def test_abstracts_of_the_hub(tmp_path, hub):
-    """As names in JSON lines, as ids of names, and a name that is not a label."""
-    expected = load("rct20k", write(tmp_path, files_of(task("rct20k"))))
-    parts = {"train": expected.pool, "dev": expected.central["validation"], "test": expected.central["test"]}
-    (tmp_path / "hub").mkdir()
-    for name, part in parts.items():
-        labels = [task("rct20k").labels[label].upper() for label in part.labels]
-        rows = [{"label": label, "text": text} for label, (text,) in zip(labels, part.texts, strict=True)]
-        (tmp_path / "hub" / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    asked = hub(folder=tmp_path / "hub")
-    assert load("rct20k").digest == expected.digest
-    assert asked == [("armanc/pubmed-rct20k", None, None)]
+def test_labels_of_abstracts_are_ids_of_names(hub):
     names = datasets.ClassLabel(names=["METHODS", "RESULTS", "NONE"])
-    split, wrong = (
+    right, wrong = (
         datasets.Dataset.from_dict({"text": ["a", "b"], "label": labels}).cast_column("label", names)
         for labels in ([1, 0], [1, 2])
     )
-    hub({"train": split, "validation": split, "test": split})
+    requests = hub({"train": right, "validation": right, "test": right})
     assert load("rct20k").pool.labels.tolist() == [3, 2]
-    hub({"train": wrong, "validation": split, "test": split})
+    assert requests == [("armanc/pubmed-rct20k", None, None)]
+    hub({"train": wrong, "validation": right, "test": right})
     with pytest.raises(UserError, match=r"rct20k/train:2: expected one of the labels background, .*, found 'none'"):
         load("rct20k")
 
 
 @pytest.mark.parametrize("named", [False, True])
 def test_entities_of_the_hub(tmp_path, hub, named):
-    tags = task("jnlpba").tags
+    tags = list(task("jnlpba").tags)
     expected = load("jnlpba", write(tmp_path, files_of(task("jnlpba"))))
-    kind = datasets.ClassLabel(names=list(tags)) if named else datasets.Value("int32")
-    splits = {
-        name: datasets.Dataset.from_dict({"tokens": list(part.texts), "tags": list(part.tags)}).cast_column(
-            "tags", datasets.List(kind)
-        )
-        for name, part in {"train": expected.pool, **expected.central}.items()
-    }
-    asked = hub(splits)
+
+    def split(part, kind):
+        rows = {"tokens": list(part.texts), "tags": list(part.tags)}
+        return datasets.Dataset.from_dict(rows).cast_column("tags", datasets.List(kind))
+
+    kind = datasets.ClassLabel(names=tags) if named else datasets.Value("int32")
+    splits = {name: split(part, kind) for name, part in {"train": expected.pool, **expected.central}.items()}
+    assert hub(splits) == []
     assert load("jnlpba").digest == expected.digest
-    assert asked == [("tner/bionlp2004", None, "refs/convert/parquet")]
-    if named:
-        other = datasets.ClassLabel(names=list(reversed(tags)))
-        hub({**splits, "train": splits["train"].cast_column("tags", datasets.List(other))})
-        with pytest.raises(UserError, match=r"train: expected the labels in the order O, B-DNA, .*found I-RNA"):
-            load("jnlpba")
+    hub({**splits, "train": split(expected.pool, datasets.ClassLabel(names=tags[::-1]))})
+    with pytest.raises(UserError, match=r"train: expected the labels in the order O, B-DNA, .*found I-RNA"):
+        load("jnlpba")
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from benchmarks.tasks.passages import load_texts, text_of_file
 from benchmarks.tasks.rows import Log, Row, Table
 from benchmarks.tasks.s2orc import papers
 from fedsim.errors import FederationError
+from tests.tasks.samples import write
 
 TSV, CSV = Table(("text",), "label", tabs=True), Table(("text",), "label")
 ABSTRACTS, SENTENCES = _table(RCT), Sentences(("O", "B-a", "I-a"))
@@ -176,12 +177,10 @@ def test_headings_and_empty_lines_of_abstracts_are_ignored(read):
 
 @pytest.mark.parametrize("score", ["5.001", "nan", "high", ""])
 def test_a_score_must_be_a_number_from_0_to_5(tmp_path, score):
-    (tmp_path / "STS-B").mkdir()
-    (tmp_path / "STS-B" / "train.tsv").write_text(f"sentence1\tsentence2\tscore\na\tb\t0\na\tb\t{score}\n")
-    (tmp_path / "STS-B" / "dev.tsv").write_text("sentence1\tsentence2\tscore\na\tb\t5\n")
+    header = "sentence1\tsentence2\tscore\na\tb\t0\n"
+    write(tmp_path, {"STS-B/train.tsv": f"{header}a\tb\t{score}\n", "STS-B/dev.tsv": header})
     with pytest.raises(UserError, match=rf"STS-B/train\.tsv:3: expected a score from 0 to 5, found '{score}'"):
         task("stsb").load(DataSource(tmp_path))
-    assert task("stsb").load(DataSource(tmp_path, lenient=True)).pool.labels.tolist() == [0, 5]
 
 
 def test_a_pointer_of_git_lfs_is_an_error_that_says_so(tmp_path):
