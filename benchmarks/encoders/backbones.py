@@ -92,7 +92,9 @@ def locate(
     elif known and known.package and (installed := _packaged(known.package)):
         folder, origin = installed, {"from": f"package {known.package[0]}"}
     else:
-        folder, origin = fetch(known.hub or known.id if known else requested, known and known.revision, local_only)
+        folder, origin = (
+            fetch(known.hub or known.id, known.revision, local_only) if known else fetch(requested, None, local_only)
+        )
     config = _models().read_config(folder)
     heads = known.heads if known else True
     return Located(backbone_name(requested), config, _content_digest(folder, config), origin, folder, heads)

@@ -42,14 +42,20 @@ class Glue:
         """The files of the task."""
         downloads = (f"glue_data/{self.name}/{{file}}", f"{self.name}/{{file}}")
         clones = (f"{folder}{self.configuration}/{{split}}-00000-of-00001.parquet" for folder in ("", "glue/"))
-        hub = {"hub": (*self.hub_texts, "label"), "hub_names": self.labels or ()}
-        codes = () if self.labels is None else self.codes
         return Files(
             self.name,
             self.parts,
             layouts=(*downloads, *clones),
             wanted="GLUE's files",
-            reader=Table(self.texts, self.label, codes, header=self.header, tabs=True, **hub),
+            reader=Table(
+                self.texts,
+                self.label,
+                codes=self.codes if self.labels else (),
+                header=self.header,
+                tabs=True,
+                hub=(*self.hub_texts, "label"),
+                hub_names=self.labels or (),
+            ),
             repository=REPOSITORY,
             config=self.configuration,
             revision=REVISION,

@@ -40,7 +40,7 @@ class Passages(Sequence[tuple[str, ...]]):
     def __len__(self) -> int:
         return len(self.column)
 
-    def __getitem__(self, index):  # type: ignore[no-untyped-def]
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return Passages(self.column[index])
         return (self.column[index].as_py(),)

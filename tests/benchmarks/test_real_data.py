@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 
+import pytest
+
 from benchmarks.cli.main import main
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.results import read_results
@@ -15,6 +17,7 @@ from benchmarks.tasks import DataSource, task
 SHORT = ("training.rounds=1", "test_share=0.95", "holdout=validation", "options.critical_layer=6")
 
 
+@pytest.mark.slow
 def test_a_run_on_real_data_has_the_sizes_the_bytes_and_the_digest_that_can_be_derived(
     data_dir, encoder_dir, run_words, tmp_path
 ):
