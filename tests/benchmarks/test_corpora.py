@@ -9,13 +9,11 @@ import pytest
 
 from benchmarks.encoders.backbones import KNOWN, build_tokenizer, locate
 from benchmarks.encoders.encoding import encode
-from benchmarks.encoders.token_cache import TokenCache
 from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.running.federation import build_clients, load_inputs, training_examples
 from benchmarks.running.runner import run_cell
 from benchmarks.tasks import Examples, task
-from fedsim.stored import Chunks
 
 WORDS = ("one", "two", "three", "four", "five")
 CELL = RunConfig(
@@ -72,17 +70,6 @@ def test_a_file_is_read_and_its_notes_are_in_the_record(settings):
     record = run(replace(ONE_ROUND, source="corpora"), write(settings, "\n\n".join(texts[:40])))
     assert record.inputs["data"]["notes"] == ["empty lines: 39"]
     assert record.inputs["data"]["examples"] == 40
-
-
-def test_tokens_in_a_file_train_to_the_same_bits(settings, monkeypatch):
-    clients, _ = build_clients(ONE_ROUND, load_inputs(ONE_ROUND, settings), settings)
-    assert isinstance(clients[0].train.examples.tokens, Chunks)
-    stored = run(ONE_ROUND, settings)
-    monkeypatch.setattr(TokenCache, "encode", lambda cache, *args: encode(*args))
-    other = replace(settings, results_dir=settings.results_dir / "other")
-    clients, _ = build_clients(ONE_ROUND, load_inputs(ONE_ROUND, other), other)
-    assert isinstance(clients[0].train.examples.tokens, np.ndarray)
-    assert run(ONE_ROUND, other).rounds == stored.rounds
 
 
 def test_a_very_long_passage_is_trained_on_whole(settings):

@@ -104,19 +104,6 @@ def test_everything_that_decides_the_tokens_decides_the_key(tokenizer):
     assert key_of(PAIRS, tokenizer, 12, None) == keys[0]  # the tokenizer's last call does not count
 
 
-def test_a_damaged_file_is_named_and_its_tokens_are_never_used(tokenizer, calls, tmp_path, caplog):
-    expected = encode(PAIRS, tokenizer, 12)
-    TokenCache(tmp_path).encode(PAIRS, tokenizer, 12)
-    (path,) = tmp_path.glob("*.arrow")
-    content = path.read_bytes()
-    middle = content.find(np.asarray(expected.examples.tokens[:4]).tobytes())
-    path.write_bytes(content[:middle] + b"\1" + content[middle + 1 :])
-    assert_same(TokenCache(tmp_path).encode(PAIRS, tokenizer, 12), expected)
-    assert f"{path} is damaged" in caplog.text
-    assert path.read_bytes() == content
-    assert calls == [1, 1]
-
-
 def test_a_disk_that_is_full_or_read_only_costs_only_the_cache(tokenizer, tmp_path, monkeypatch, caplog):
     (tmp_path / "file").write_text("in the way")
     expected = encode(PAIRS, tokenizer, 12)

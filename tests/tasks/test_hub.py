@@ -9,10 +9,8 @@ import pytest
 
 from benchmarks.errors import UserError
 from benchmarks.tasks import DataSource, sources, task
-from benchmarks.tasks.glue import CENTRAL_EXAMPLES, FINE_TUNED, GLUE, REPOSITORY, REVISION
-from tests.tasks.samples import COLUMNS, files_of, glue_id, glue_rows, write
-
-OF = {glue.id: glue for glue in GLUE}
+from benchmarks.tasks.glue import CENTRAL_EXAMPLES, FINE_TUNED, REPOSITORY, REVISION
+from tests.tasks.samples import GLUES, files_of, glue_id, glue_rows, write
 
 
 def load(task_id, folder=None, lenient=False):
@@ -21,7 +19,7 @@ def load(task_id, folder=None, lenient=False):
 
 def columns_of(dataset, part):
     """A split of GLUE as the hub has it."""
-    glue, rows = OF[dataset], glue_rows(dataset, part)
+    glue, rows = GLUES[dataset], glue_rows(dataset, part)
     label = float if glue.labels is None else glue.codes.index
     texts = {name: [row[place] for row in rows] for place, name in enumerate(glue.hub_texts)}
     return {**texts, "label": [label(row[2]) for row in rows], "idx": list(range(len(rows)))}
@@ -31,7 +29,7 @@ def clone(folder, dataset):
     """A folder in the layout of the hub's repository."""
     (folder / dataset).mkdir(parents=True)
     listed = ""
-    for number, part in enumerate(OF[dataset].parts):
+    for number, part in enumerate(GLUES[dataset].parts):
         table = datasets.Dataset.from_dict(columns_of(dataset, number))
         if dataset == "stsb":
             table = table.cast_column("label", datasets.Value("float32"))
@@ -62,17 +60,17 @@ def hub(tmp_path, monkeypatch):
     return use
 
 
-@pytest.mark.parametrize("dataset", COLUMNS)
+@pytest.mark.parametrize("dataset", GLUES)
 def test_a_clone_and_the_hub_have_the_same_examples_as_the_download(dataset, tmp_path, hub):
     folder, download = clone(tmp_path / "hub", dataset), write(tmp_path, files_of(task(dataset)))
     expected = load(dataset, download)
     rows = [row for part in (0, 1) for row in glue_rows(dataset, part)]
-    width = len(OF[dataset].texts)
+    width = len(GLUES[dataset].texts)
     assert expected.pool.texts == tuple(row[:width] for row in rows)
     found = load(dataset, folder)
     assert found.digest == expected.digest
     assert found.origin == "folder: " + ", ".join(
-        f"{dataset}/{part.split}-00000-of-00001.parquet" for part in OF[dataset].parts
+        f"{dataset}/{part.split}-00000-of-00001.parquet" for part in GLUES[dataset].parts
     )
     assert hub(folder=folder) == []
     found = load(dataset)
