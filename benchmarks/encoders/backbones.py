@@ -6,7 +6,7 @@ import hashlib
 import importlib.util
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -115,19 +115,16 @@ def build_tokenizer(found: Located) -> Any:
     folder = found.tokenizer or found.folder
     if folder is None:
         return _tokenization().generated_tokenizer()
-    tokenizer = _tokenizer(folder, found.config, found.bpe)
+    if found.bpe:
+        tokenizer = _tokenization().byte_level_tokenizer(folder, str(found.config["model_type"]))
+    else:
+        tokenizer = _tokenization().load_tokenizer(folder)
     if len(tokenizer) > found.config["vocab_size"]:
         raise UserError(
             f"{folder}: the tokenizer has {len(tokenizer)} tokens, the encoder {found.config['vocab_size']}: "
             f"they do not belong together. Fetch the encoder again."
         )
     return tokenizer
-
-
-def _tokenizer(folder: Path, config: Mapping[str, Any], bpe: bool) -> Any:
-    if bpe:
-        return _tokenization().byte_level_tokenizer(folder, str(config["model_type"]))
-    return _tokenization().load_tokenizer(folder)
 
 
 def _packaged(package: tuple[str, str]) -> Path | None:
@@ -159,11 +156,11 @@ def _drawn(known: Backbone, data_dir: Path | None, local_only: bool, results_dir
                 f"{known.hub}, found none. Put {known.hub}'s vocabulary there, and set DATA_DIR."
             )
         raise UserError(f"backbone {known.id!r}: {problem}") from None
-    bpe = bool(known.bpe)
-    tokenizer = digest(_tokenizer(folder, known.config, bpe).backend_tokenizer.to_str(), 64)
-    content = digest({"config": dict(known.config), "seed": 0, "tokenizer": tokenizer}, 64)
     origin = {**origin, "from": f"drawn here; tokenizer: {origin['from']}"}
-    return Located(known.id, known.config, content, origin, heads=False, tokenizer=folder, bpe=bpe)
+    located = Located(known.id, known.config, "", origin, heads=False, tokenizer=folder, bpe=bool(known.bpe))
+    tokenizer = digest(build_tokenizer(located).backend_tokenizer.to_str(), 64)
+    content = digest({"config": dict(known.config), "seed": 0, "tokenizer": tokenizer}, 64)
+    return replace(located, digest=content)
 
 
 def fetch(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
-
 from benchmarks.tasks.base import Examples, Task, TaskData
 from benchmarks.tasks.generated import Recipe, classified, generated_data
+from benchmarks.tasks.passages import unlabelled
 from benchmarks.tasks.rows import Table
 from benchmarks.tasks.sources import Files, Part
 from benchmarks.tasks.words import BLAME, HEDGING, NOUNS, PRAISE
@@ -37,7 +36,7 @@ FILES = Files(
 def distinct_texts(data: TaskData) -> TaskData:
     """The training tweets alone, without labels and each once, so that none is held out and trained on as well."""
     texts = tuple(dict.fromkeys(texts for texts in data.pool.texts if any(text.strip() for text in texts)))
-    return replace(data, pool=Examples(texts, np.zeros(len(texts), dtype=np.int64)), central={})
+    return replace(data, pool=unlabelled(texts), central={})
 
 
 SENTIMENT = Task(
