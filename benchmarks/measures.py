@@ -1,6 +1,6 @@
-"""Metrics as data: what each is called, its unit, which way is better, how clients' scores combine. Nothing heavy.
+"""Metrics as data: name, unit, direction, and how clients' scores are combined, without heavy imports.
 
-How a metric is computed stands in the local `evaluate` module of its name (metrics/<name>/<name>.py).
+metrics.py computes them.
 """
 
 from __future__ import annotations
@@ -12,16 +12,15 @@ from typing import Literal
 
 from benchmarks.errors import UserError
 
-TRAIN_LOSS = "train_loss"  # not computed by a module: the mean loss of a round's training
+TRAIN_LOSS = "train_loss"  # the mean loss of a round's training, which needs no module
 
 
 @dataclass(frozen=True)
 class Metric:
     """One metric.
 
-    label: as tables print it. unit: "%" of a fraction, or "" for a plain number. higher_is_better: its direction.
-    over_clients: "mean", the plain mean over clients, or "geometric", of what is an exponential, such as perplexity.
-    least, most: between which a score lies, as recorded.
+    label: as tables print it. unit: "%" for a fraction, "" for a plain number. over_clients: the "mean" over clients,
+    or the "geometric" mean for an exponential such as perplexity. least, most: the limits of a score, as recorded.
     """
 
     name: str
@@ -34,22 +33,22 @@ class Metric:
 
     @property
     def factor(self) -> int:
-        """What a value is multiplied with to be shown: 100 for percent."""
+        """The factor from a recorded to a printed value: 100 for percent."""
         return 100 if self.unit == "%" else 1
 
     @property
     def is_exponential(self) -> bool:
-        """Whether ratios of it say more than differences: such scores stand on a logarithmic axis."""
+        """Whether ratios are more meaningful than differences, so that an axis is logarithmic."""
         return self.over_clients == "geometric"
 
     @property
     def sign(self) -> int:
-        """What a difference is multiplied with to be above 0 where it is a gain."""
+        """The sign of a difference that is a gain."""
         return 1 if self.higher_is_better else -1
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Between which a score lies, in the unit in which it is shown."""
+        """The limits of a score, in the printed unit."""
         return self.factor * self.least, self.factor * self.most
 
     def in_unit(self, text: str) -> str:
@@ -57,11 +56,11 @@ class Metric:
         return f"{text} {self.unit}".rstrip()
 
     def shown(self, value: float) -> float:
-        """A value, or a difference of two, in the unit in which it is shown."""
+        """A value, or a difference of two, in the printed unit."""
         return self.factor * value
 
     def gain(self, value: float, other: float) -> float:
-        """By how much a value is better than another: above 0 is better, whatever the metric's direction."""
+        """How much better a value is than another; above 0 is better in either direction."""
         return value - other if self.higher_is_better else other - value
 
     def reaches(self, value: float, target: float) -> bool:
@@ -69,20 +68,20 @@ class Metric:
         return self.gain(value, target) >= 0
 
     def best(self, values: Iterable[float | None]) -> float | None:
-        """The best of the values that are defined, the first of equals; None where none is."""
-        known = (value for value in values if value is not None)
-        return max(known, default=None) if self.higher_is_better else min(known, default=None)
+        """The best defined value, the first of equals; None if none is defined."""
+        defined = (value for value in values if value is not None)
+        return max(defined, default=None) if self.higher_is_better else min(defined, default=None)
 
     def combined(self, values: Sequence[float | None]) -> float | None:
-        """One score of the clients'; None where one is undefined, or where there is none."""
-        known = [value for value in values if value is not None]
-        if not known or len(known) < len(values):
+        """The clients' scores as one; None if one is undefined, or if there are none."""
+        defined = [value for value in values if value is not None]
+        if not defined or len(defined) < len(values):
             return None
         if self.is_exponential:
-            return math.exp(math.fsum(math.log(value) for value in known) / len(known))
+            return math.exp(math.fsum(math.log(value) for value in defined) / len(defined))
         import numpy as np
 
-        return float(np.mean(known))
+        return float(np.mean(defined))
 
 
 METRICS = {
@@ -104,8 +103,8 @@ METRICS = {
 
 
 def metric(name: str) -> Metric:
-    """The metric of a name ("f1"), or of a score ("test/f1"); UserError where there is none."""
-    found = METRICS.get(name.rpartition("/")[2])
-    if found is None:
+    """The metric of a name ("f1"), or of a score ("test/f1"); UserError if there is none."""
+    short = name.rpartition("/")[2]
+    if short not in METRICS:
         raise UserError(f"unknown metric {name!r}: expected one of {', '.join(METRICS)}")
-    return found
+    return METRICS[short]

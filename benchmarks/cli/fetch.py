@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 
 from benchmarks.cli.select import Selection, selection, tables_of
+from benchmarks.encoders.backbones import KNOWN, build_tokenizer, locate
 from benchmarks.encoders.fetched import EXTRACTS, copied, note, places
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig
 from benchmarks.running.run_options import require_writable
+from benchmarks.tasks import DataSource, task
 
 
 def fetch_command(args: argparse.Namespace) -> int:
@@ -70,8 +72,6 @@ def _copy_task(name: str, args: argparse.Namespace) -> tuple[str, str]:
 
     UserError where its files are damaged or incomplete: the hub's are not put in their place.
     """
-    from benchmarks.tasks import DataSource, task
-
     if args.data_dir is None:
         return "", ""
     try:
@@ -84,8 +84,6 @@ def _copy_task(name: str, args: argparse.Namespace) -> tuple[str, str]:
 
 def _copy_vocabulary(name: str, data_dir: Path | None, folder: Path) -> None:
     """Copy the tokenizer of a known encoder that a data directory has."""
-    from benchmarks.encoders.known_backbones import KNOWN
-
     if data_dir is not None and name in KNOWN and KNOWN[name].tokenizer:
         own = data_dir / "vocab" / KNOWN[name].tokenizer
         copied((path for path in own.glob("*") if path.is_file()), data_dir, folder)
@@ -93,8 +91,6 @@ def _copy_vocabulary(name: str, data_dir: Path | None, folder: Path) -> None:
 
 def _fetch_task(name: str, folder: Path, lacks: str) -> str:
     """Fetch a task from the hub. lacks: why the data directory's own files are none, in words."""
-    from benchmarks.tasks import DataSource, task
-
     try:
         data = task(name).load(DataSource(extracts=folder / EXTRACTS))
     except ValueError as error:
@@ -103,8 +99,6 @@ def _fetch_task(name: str, folder: Path, lacks: str) -> str:
 
 
 def _fetch_encoder(name: str, folder: Path) -> str:
-    from benchmarks.encoders.backbones import build_tokenizer, locate
-
     found = locate(name, False, folder, folder / EXTRACTS)
     build_tokenizer(found)  # what is found can be read
     return ", ".join(found.origin.values())

@@ -17,29 +17,29 @@ from fedsim.data import IGNORED, Subset
 from fedsim.objectives import Vocabulary
 from fedsim.stored import Chunks, MappedFile, Numbers
 
-AT_ONCE = 8192  # texts: a tokenizer's answer takes a hundred times the memory of what is kept of it
+AT_ONCE = 8192  # texts: a tokenizer's answer takes a hundred times the memory of the tokens
 CHARACTERS_AT_ONCE = 10**6
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """A task's texts as the examples that a model reads.
+    """A task's texts as examples for a model.
 
-    starts: of texts in blocks, where the blocks of each begin, int64 [n + 1]; None where a text is one example.
+    starts: the first block of each text, int64 [n + 1]; None if a text is one example.
     """
 
     examples: data.ExampleSet
     starts: np.ndarray | None = None
 
     def subsets(self, parts: Sequence[np.ndarray]) -> list[Subset]:
-        """The examples of each part of the texts, all of one set. parts: the texts of each, by their indices."""
+        """The examples of each part of the texts, which share one set. parts: indices of texts."""
         if isinstance(self.examples, Blocks):
             blocks, owned = self.examples.shared_out(parts)
             return [Subset(blocks, indices) for indices in owned]
         return [Subset(self.examples, self._of(texts)) for texts in parts]
 
     def subset(self, texts: np.ndarray) -> Subset:
-        """The examples of some texts, by the texts' indices."""
+        """The examples of some texts. texts: their indices."""
         return self.subsets([texts])[0]
 
     def _of(self, texts: np.ndarray) -> np.ndarray:
@@ -50,26 +50,37 @@ class Encoded:
 
 
 def encode(examples: Examples, tokenizer: Any, max_length: int, task: Task | None = None) -> Encoded:
-    """Tokenise one or two texts an example, or one in words where they are tagged, to `max_length` tokens at most.
+    """Tokenise one or two texts an example, or one in words if they are tagged, to at most `max_length` tokens.
 
-    A longer text is cut, of two the longer one; or, where the task has `long_texts` "blocks", all of it is kept, as
-    examples of its own, of at most that length each, special tokens included. Where it has "packed", texts are kept
-    whole, and put end to end, in blocks of exactly that length.
+    A longer text is cut, of two the longer one. If the task's `long_texts` are in "blocks", the rest of a text becomes
+    further examples, of at most that length each with special tokens. If they are "packed", whole texts are put end to
+    end, in blocks of exactly that length.
     """
     batches = list(record_batches(examples, tokenizer, max_length, task))
     return from_batches(batches, len(examples), tokenizer, max_length, task)
 
 
 def record_batches(examples: Examples, tokenizer: Any, max_length: int, task: Task | None) -> Iterator[pa.RecordBatch]:
-    """What `encode` makes, a few thousand texts at a time: a row an example, its columns as `from_batches` reads them.
+    """The examples that `encode` returns, a row each, with the columns that `from_batches` reads.
 
-    Texts are read in order, and none is held once its batch is there.
+    A few thousand texts are held at a time, and fewer if they are long.
     """
     make = _packed if _is_packed(task) else _encoded
-    first = 0
-    for some in _some_at_once(examples):
-        yield make(some, first, tokenizer, max_length, task)
-        first += len(some)
+    texts: list[tuple[str, ...]] = []
+    first = characters = 0
+    for number, text in enumerate(examples.texts):
+        length = sum(map(len, text))
+        if texts and (len(texts) == AT_ONCE or characters + length > CHARACTERS_AT_ONCE):
+            yield make(_part(examples, texts, first), first, tokenizer, max_length, task)
+            first, characters, texts = number, 0, []
+        texts.append(text)
+        characters += length
+    yield make(_part(examples, texts, first), first, tokenizer, max_length, task)
+
+
+def _part(examples: Examples, texts: list[tuple[str, ...]], first: int) -> Examples:
+    span = slice(first, first + len(texts))
+    return Examples(tuple(texts), examples.labels[span], None if examples.tags is None else examples.tags[span])
 
 
 def from_batches(
@@ -80,10 +91,16 @@ def from_batches(
     task: Task | None,
     file: MappedFile | None = None,
 ) -> Encoded:
-    """The examples of all record batches, made of so many texts. file: where their tokens are, and stay.
+    """The examples of all record batches.
 
-    Columns: "tokens" and "types", lists of int32; "targets", lists of int64, where the task has some; "labels"; "text",
-    the number of the text that an example is of. Packed texts have tokens alone.
+    Args:
+        batches: Columns "tokens" and "types", lists of int32; "targets", lists of int64, if the task has some;
+            "labels"; and "text", the number of an example's text. Packed texts have only tokens.
+        texts: The number of texts.
+        tokenizer: Says which token pads, and which opens packed blocks.
+        max_length: Of packed blocks.
+        task: Decides the form of the examples.
+        file: The file that holds the tokens, which stay there; None if they are in memory.
     """
 
     def flat(name: str) -> Numbers:
@@ -98,7 +115,7 @@ def from_batches(
     padding_id = tokenizer.pad_token_id or 0
     if _is_packed(task):
         return Encoded(packed(flat("tokens"), offsets, max_length, padding_id, tokenizer.cls_token_id))
-    found = data.Examples(
+    examples = data.Examples(
         tokens=flat("tokens"),
         types=flat("types"),
         offsets=offsets,
@@ -107,7 +124,7 @@ def from_batches(
         targets=flat("targets") if "targets" in batches[0].schema.names else None,
     )
     in_blocks = task is not None and task.long_texts == "blocks"
-    return Encoded(found, np.searchsorted(column("text"), np.arange(texts + 1)) if in_blocks else None)
+    return Encoded(examples, np.searchsorted(column("text"), np.arange(texts + 1)) if in_blocks else None)
 
 
 def _is_packed(task: Task | None) -> bool:
@@ -115,40 +132,20 @@ def _is_packed(task: Task | None) -> bool:
 
 
 def _packed(examples: Examples, first: int, tokenizer: Any, max_length: int, task: Task | None) -> pa.RecordBatch:
-    """Whole texts, each closed by the separator, or by the end token where there is none.
+    """Whole texts, each closed by the separator, or by the end token if there is no separator.
 
-    Blocks open with the tokenizer's [CLS] or <s>, where it has one, as fairseq opens those that a masked LM reads: it
-    stands first in fine-tuning, too.
+    Blocks open with the tokenizer's [CLS] or <s>, if it has one, as fairseq opens the blocks of a masked LM: it is the
+    first token in fine-tuning, too.
     """
     closing = tokenizer.eos_token_id if tokenizer.sep_token_id is None else tokenizer.sep_token_id
     texts = [text for (text,) in examples.texts]
     rows = tokenizer(texts, add_special_tokens=False, return_attention_mask=False, verbose=False)["input_ids"]
     rows = [[*row, closing] for row in rows]
-    offsets = _offsets(rows)
-    return pa.record_batch({"tokens": _lists(_flat(rows, int(offsets[-1])), offsets)})
-
-
-def _some_at_once(examples: Examples) -> Iterator[Examples]:
-    """The examples, a few thousand at a time, and fewer where texts are long."""
-
-    def some() -> Examples:
-        span = slice(start, start + len(texts))
-        return Examples(tuple(texts), examples.labels[span], None if examples.tags is None else examples.tags[span])
-
-    texts: list[tuple[str, ...]] = []
-    start = characters = 0
-    for text in examples.texts:
-        length = sum(map(len, text))
-        if texts and (len(texts) == AT_ONCE or characters + length > CHARACTERS_AT_ONCE):
-            yield some()
-            start, characters, texts = start + len(texts), 0, []
-        texts.append(text)
-        characters += length
-    yield some()
+    return pa.record_batch({"tokens": _lists(_flat(rows), _offsets(rows))})
 
 
 def _encoded(examples: Examples, first: int, tokenizer: Any, max_length: int, task: Task | None) -> pa.RecordBatch:
-    """Texts with special tokens. first: the number of the first of them."""
+    """Texts with special tokens. first: the number of the first text."""
     blocks = task is not None and task.long_texts == "blocks"
     in_words = examples.tags is not None
     columns = [list(examples.texts)] if in_words else [list(column) for column in zip(*examples.texts, strict=True)]
@@ -162,14 +159,14 @@ def _encoded(examples: Examples, first: int, tokenizer: Any, max_length: int, ta
         return_attention_mask=False,
     )
     ids = encoded["input_ids"]
-    offsets = _offsets(ids)
-    tokens, types = (_flat(rows, int(offsets[-1])) for rows in (ids, encoded["token_type_ids"]))
+    offsets, tokens = _offsets(ids), _flat(ids)
     of_text = np.asarray(encoded.get("overflow_to_sample_mapping", range(len(ids))), dtype=np.int64)
     labels = examples.labels.astype(np.float32 if np.issubdtype(examples.labels.dtype, np.floating) else np.int64)
-    found = {"tokens": _lists(tokens, offsets), "types": _lists(types, offsets), "labels": labels[of_text]}
+    types = _lists(_flat(encoded["token_type_ids"]), offsets)
+    arrays = {"tokens": _lists(tokens, offsets), "types": types, "labels": labels[of_text]}
     if task is not None and task.objective in TARGETS:
-        found["targets"] = _lists(TARGETS[task.objective](tokens, offsets, examples, encoded, tokenizer), offsets)
-    return pa.record_batch({**found, "text": first + of_text})
+        arrays["targets"] = _lists(TARGETS[task.objective](tokens, offsets, examples, encoded, tokenizer), offsets)
+    return pa.record_batch({**arrays, "text": first + of_text})
 
 
 def vocabulary_of(tokenizer: Any, words: int) -> Vocabulary:
@@ -181,16 +178,16 @@ def vocabulary_of(tokenizer: Any, words: int) -> Vocabulary:
 def _own_tokens(
     tokens: np.ndarray, offsets: np.ndarray, examples: Examples, encoded: Any, tokenizer: Any
 ) -> np.ndarray:
-    """Each token itself; special tokens are not asked for: [CLS] and [SEP] are known, [UNK] is no word."""
+    """Each token itself, except special tokens: [CLS] and [SEP] are known, and [UNK] is not a word."""
     targets: np.ndarray = np.where(np.isin(tokens, tokenizer.all_special_ids), IGNORED, tokens)
     return targets.astype(np.int64)
 
 
 def _word_tags(tokens: np.ndarray, offsets: np.ndarray, examples: Examples, encoded: Any, tokenizer: Any) -> np.ndarray:
-    """A word's tag at its first token (Devlin et al. 2019, section 5.3); nothing is asked of its other tokens."""
+    """A word's tag at its first token (Devlin et al. 2019, section 5.3); its other tokens have none."""
     targets = np.full(len(tokens), IGNORED, dtype=np.int64)
     rows = range(len(offsets) - 1)
-    of_text = encoded.get("overflow_to_sample_mapping", rows)  # where texts are in blocks, which may cut a word
+    of_text = encoded.get("overflow_to_sample_mapping", rows)  # blocks may cut a word
     before: tuple[int, int] | None = None
     for row, text in zip(rows, of_text, strict=True):
         for place, word in enumerate(encoded.word_ids(row), start=int(offsets[row])):
@@ -200,7 +197,7 @@ def _word_tags(tokens: np.ndarray, offsets: np.ndarray, examples: Examples, enco
     return targets
 
 
-# Objectives whose targets stand in the data: the others draw theirs, or follow from the ids.
+# Objectives whose targets are in the data; the others draw theirs, or derive them from the ids.
 TARGETS: Mapping[str, Callable[[np.ndarray, np.ndarray, Examples, Any, Any], np.ndarray]] = {
     "token_recovery": _own_tokens,
     "token_classification": _word_tags,
@@ -215,5 +212,5 @@ def _lists(values: np.ndarray, offsets: np.ndarray) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pa.array(values))
 
 
-def _flat(rows: list[list[int]], total: int) -> np.ndarray:
-    return np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=total)
+def _flat(rows: list[list[int]]) -> np.ndarray:
+    return np.fromiter(chain.from_iterable(rows), dtype=np.int32)

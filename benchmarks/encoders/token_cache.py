@@ -1,4 +1,4 @@
-"""The cache of tokenised examples: texts are tokenised once for all runs that read them with the same tokenizer."""
+"""The cache of tokenised examples: runs with the same texts and the same tokenizer tokenise them once."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
+from tokenizers import Tokenizer
 
 from benchmarks.encoders.encoding import TARGETS, Encoded, encode, from_batches, record_batches
 from benchmarks.errors import UserError
@@ -20,22 +21,21 @@ from fedsim.stored import FileCache
 
 logger = logging.getLogger(__name__)
 LIMIT_BYTES = 4 * 10**9
-SUFFIX = ".arrow"
-VERSION = 2  # of what `encode` makes of the same texts
+VERSION = 2  # of the tokens that `encode` makes of the same texts
 
 
 class TokenCache:
-    """A folder of Arrow files, each named by the digest of all that decides the tokens in it.
+    """A folder of Arrow files, each named by the digest of everything that decides its tokens.
 
-    A disk that is full or may not be written to costs the cache and nothing else.
+    If the disk is full or cannot be written to, examples are tokenised without the cache.
     """
 
     def __init__(self, folder: Path, limit_bytes: int = LIMIT_BYTES) -> None:
         self.folder = folder
-        self.files = FileCache(folder, SUFFIX, limit_bytes)
+        self.files = FileCache(folder, ".arrow", limit_bytes)
 
     def encode(self, examples: Examples, tokenizer: Any, max_length: int, task: Task | None = None) -> Encoded:
-        """What `encode` makes of the examples, from the file where there is one; its tokens stay on the disk."""
+        """The result of `encode`, from the cache if it is there; its tokens stay on the disk."""
 
         def write(file: IO[bytes]) -> None:
             batches = record_batches(examples, tokenizer, max_length, task)
@@ -57,7 +57,7 @@ class TokenCache:
 
 
 def key_of(examples: Examples, tokenizer: Any, max_length: int, task: Task | None) -> str:
-    """A digest of all that decides the tokens: texts, labels, tags, the tokenizer and what the task makes of both."""
+    """A digest of everything that decides the tokens: texts, labels, tags, tokenizer and the task's own choices."""
     state = hashlib.sha256()
     settings = {
         "version": VERSION,
@@ -69,21 +69,15 @@ def key_of(examples: Examples, tokenizer: Any, max_length: int, task: Task | Non
         "long_texts": task.long_texts if task is not None else "cut",
         "targets": task.objective if task is not None and task.objective in TARGETS else None,
     }
+    # Without the truncation and padding that the tokenizer's last call has set.
+    plain = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    plain.no_truncation()
+    plain.no_padding()
     state.update(canonical_json(settings).encode())
-    state.update(hashlib.sha256(_serialised(tokenizer)).digest())
+    state.update(hashlib.sha256(plain.to_str().encode()).digest())
     state.update(f"{len(examples)} {examples.labels.dtype}".encode())
     state.update(np.ascontiguousarray(examples.labels).data)
     state.update(repr(examples.tags).encode())
     for texts in examples.texts:
         state.update(repr(texts).encode())
     return state.hexdigest()[:32]
-
-
-def _serialised(tokenizer: Any) -> bytes:
-    """The tokenizer itself, without the truncation that its last call has left in it."""
-    from tokenizers import Tokenizer
-
-    plain = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
-    plain.no_truncation()
-    plain.no_padding()
-    return str(plain.to_str()).encode()

@@ -6,7 +6,6 @@ import math
 import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from benchmarks.running.federation import Federation
     from benchmarks.tasks import Task
 
-METRICS = Path(__file__).parent.parent / "metrics"
 RESAMPLES = 100
 
 
@@ -162,13 +160,8 @@ def _defined(value: float) -> float | None:
 
 @cache
 def _modules() -> dict[str, Any]:
-    """Every metric of metrics/<name>/<name>.py, loaded once a process."""
-    import evaluate
+    """Every metric of benchmarks/metrics.py, as an `evaluate` module."""
+    from benchmarks.metrics import DEFINITIONS, LocalMetric  # loads evaluate
 
-    # `evaluate` imports copies, by default from the home directory: that may be read-only, and processes share it.
     with tempfile.TemporaryDirectory(prefix="metrics-") as folder:
-        evaluate.config.HF_MODULES_CACHE = Path(folder)
-        return {
-            file.stem: evaluate.load(str(file), cache_dir=folder, keep_in_memory=True)
-            for file in sorted(METRICS.glob("*/*.py"))
-        }
+        return {name: LocalMetric(name, folder) for name in DEFINITIONS}

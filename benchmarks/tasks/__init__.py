@@ -1,4 +1,4 @@
-"""Every task by its id: a module of this folder with a tuple `TASKS` registers what is in it."""
+"""Every task by its id: a module of this folder registers its tuple `TASKS`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["DataSource", "Examples", "Skipped", "Task", "TaskData", "task", "tas
 
 
 def tasks() -> tuple[Task, ...]:
-    """Every known task, module by module in alphabetical order."""
+    """Every task, module by module in alphabetical order."""
     return tuple(_registry().values())
 
 
 def task(task_id: str) -> Task:
-    """The task of that id; UserError where there is none."""
+    """The task of that id; UserError if there is none."""
     registry = _registry()
     if task_id not in registry:
         near = difflib.get_close_matches(task_id.lower(), registry, n=1)
@@ -32,8 +32,8 @@ def task(task_id: str) -> Task:
 def _registry() -> dict[str, Task]:
     registry: dict[str, Task] = {}
     for module in pkgutil.iter_modules(__path__, prefix=f"{__name__}."):
-        for found in getattr(importlib.import_module(module.name), "TASKS", ()):
-            if found.id in registry:
-                raise ValueError(f"two tasks have the id {found.id!r}; one of them is in {module.name}")
-            registry[found.id] = found
+        for each in getattr(importlib.import_module(module.name), "TASKS", ()):
+            if each.id in registry:
+                raise ValueError(f"two tasks have the id {each.id!r}; one of them is in {module.name}")
+            registry[each.id] = each
     return registry

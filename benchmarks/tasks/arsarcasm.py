@@ -3,41 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from functools import partial
 
-import numpy as np
-
-from benchmarks.tasks.base import Examples, Skipped, Task, TaskData
-from benchmarks.tasks.generated import Recipe, classified
-from benchmarks.tasks.hub import read_dataset
-from benchmarks.tasks.readers import read_csv
-from benchmarks.tasks.rows import class_label, to_examples
-from benchmarks.tasks.sources import Files, Part, Place
+from benchmarks.tasks.base import Examples, Task, TaskData
+from benchmarks.tasks.generated import Recipe, classified, generated_data
+from benchmarks.tasks.passages import unlabelled
+from benchmarks.tasks.rows import Table
+from benchmarks.tasks.sources import Files, Part
 from benchmarks.tasks.words import BLAME, HEDGING, NOUNS, PRAISE
 
-if TYPE_CHECKING:
-    from datasets import Dataset
-
-FOLDER = "ArSarcasm-v2"  # as in the authors' repository, github.com/iabufarha/ArSarcasm-v2
-PARTS = (Part("training_data.csv", "train"), Part("testing_data.csv", "test", "test", central=True))
-# ARBML's copy: the authors have none of this version there. It came without tags, so no revision is pinned; the
-# digest of the examples says whether they are the authors'.
-REPOSITORY = "arbml/ArSarcasm_v2"
-TEXTS, LABEL = ("tweet",), "sentiment"
-LABELS = ("negative", "neutral", "positive")
-PARSE = class_label({"NEG": 0, "NEU": 1, "POS": 2})
-GENERATED = Recipe((0.37, 0.46, 0.17), (BLAME, HEDGING, PRAISE))  # the shares are those of the real training set
-GENERATED_EXAMPLES = (240, 120)  # training, test
-
-
-def _read_file(path: Path, place: Place, skipped: list[Skipped] | None) -> Examples:
-    return to_examples(read_csv(path, TEXTS, LABEL), TEXTS, PARSE, *place, skipped, blank=True)
-
-
-def _read_split(split: Dataset, place: Place, skipped: list[Skipped] | None) -> Examples:
-    rows = read_dataset(split, place.path, TEXTS, LABEL, None)
-    return to_examples(rows, TEXTS, PARSE, *place, skipped, blank=True)
+# The shares are those of the real training set.
+GENERATED = partial(classified, Recipe((0.37, 0.46, 0.17), (BLAME, HEDGING, PRAISE)), nouns=NOUNS)
+generate = partial(generated_data, "arsarcasm", GENERATED, {"pool": 240, "test": 120})
 
 
 def _notes(parts: list[Examples]) -> tuple[str, ...]:
@@ -45,59 +22,48 @@ def _notes(parts: list[Examples]) -> tuple[str, ...]:
     return (f"empty texts: {empty}",) if empty else ()
 
 
-# Tweets are taken as they stand; an empty one is an example, and noted.
-SOURCE = Files(
-    FOLDER,
-    PARTS,
-    lambda folder: [[place / part.file for part in PARTS] for place in (folder / FOLDER, folder)],
-    _read_file,
-    _read_split,
-    wanted=f"the authors' CSV files, {FOLDER}/{PARTS[0].file} and {PARTS[1].file}",
-    repository=REPOSITORY,
+FILES = Files(
+    "ArSarcasm-v2",
+    (Part("training_data.csv", "train"), Part("testing_data.csv", "test", "test", central=True)),
+    layouts=("ArSarcasm-v2/{file}", "{file}"),  # as in the authors' repository, github.com/iabufarha/ArSarcasm-v2
+    wanted="the authors' CSV files, ArSarcasm-v2/training_data.csv and testing_data.csv",
+    reader=Table(("tweet",), "sentiment", ("NEG", "NEU", "POS"), blank=True),  # an empty tweet is an example, and noted
+    repository="arbml/ArSarcasm_v2",  # a copy by ARBML; the authors published none of this version
     notes=_notes,
 )
 
 
-def generate(seed: int) -> TaskData:
-    """Examples of the same schema with the real shares of the labels, from a seed (>= 0)."""
-    rng = np.random.default_rng([seed, *b"arsarcasm"])
-    pool, test = (classified(GENERATED, examples, NOUNS, rng) for examples in GENERATED_EXAMPLES)
-    return TaskData(pool=pool, origin=f"generated from seed {seed}", central={"test": test})
-
-
 def distinct_texts(data: TaskData) -> TaskData:
-    """The training tweets alone, without labels, each that says something once: none held out is trained on too."""
+    """The training tweets alone, without labels and each once, so that none is held out and trained on as well."""
     texts = tuple(dict.fromkeys(texts for texts in data.pool.texts if any(text.strip() for text in texts)))
-    return replace(data, pool=Examples(texts, np.zeros(len(texts), dtype=np.int64)), central={})
+    return replace(data, pool=unlabelled(texts), central={})
 
 
+SENTIMENT = Task(
+    id="arsarcasm",
+    name="ArSarcasm-v2",
+    family="arsarcasm",
+    labels=("negative", "neutral", "positive"),
+    metrics=("f1_pn", "accuracy"),
+    load=FILES.load,
+    generate=generate,
+)
 TASKS = (
-    Task(
-        id="arsarcasm",
-        name=FOLDER,
-        family="arsarcasm",
-        labels=LABELS,
-        metrics=("f1_pn", "accuracy"),
-        load=SOURCE.load,
-        generate=generate,
-    ),
-    Task(
+    SENTIMENT,
+    replace(
+        SENTIMENT,
         id="arsarcasm-texts",
-        name=f"{FOLDER}, the texts themselves",
-        family="arsarcasm",
-        labels=LABELS,
+        name="ArSarcasm-v2, the texts themselves",
         metrics=("token_recovery", "text_recovery"),
-        load=SOURCE.load,
-        generate=generate,
         objective="token_recovery",
     ),
-    Task(
+    replace(
+        SENTIMENT,
         id="arsarcasm-masked",
-        name=f"{FOLDER}, masked tokens of the training tweets",
-        family="arsarcasm",
+        name="ArSarcasm-v2, masked tokens of the training tweets",
         labels=None,
         metrics=("perplexity",),
-        load=lambda source: distinct_texts(SOURCE.load(source)),
+        load=lambda source: distinct_texts(FILES.load(source)),
         generate=lambda seed: distinct_texts(generate(seed)),
         objective="masked_lm",
     ),

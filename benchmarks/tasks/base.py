@@ -1,4 +1,4 @@
-"""What a task is: its schema, its metrics, and examples as every source must give them."""
+"""What a task is: its schema, its metrics, and its examples."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-Texts = Sequence[tuple[str, ...]]  # a tuple, or the passages of a file, which are read when they are asked for
+Texts = Sequence[tuple[str, ...]]  # a tuple, or the passages of a file, which are read on demand
 
 
 @dataclass(frozen=True)
 class Examples:
     """Texts with labels. texts[i] holds one or two strings; labels is int64 [n], or float64 [n] for a score.
 
-    tags: of a task that tags tokens, an id for each word of each text; texts[i] then holds its words.
+    tags: if tokens are tagged, an id for each word of each text; texts[i] then holds the words.
     """
 
     texts: Texts
@@ -31,7 +31,7 @@ class Examples:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A row that leniency passed over, and why."""
+    """A malformed row that leniency skipped, and why."""
 
     file: str
     line: int
@@ -40,12 +40,17 @@ class Skipped:
 
 @dataclass(frozen=True)
 class TaskData:
-    """A loaded task: the pool that clients share out, and further test sets that nobody trains on.
+    """A loaded task.
 
-    held_out: evaluation name -> examples, such as MNLI's mismatched development set; clients share them out too.
-    central: evaluation name -> examples on which the whole federation is scored, such as an official test set. By one
-        named VALIDATION, such as an official development set, a round is chosen.
-    origin: where the examples came from, in words for the record (no absolute path).
+    Attributes:
+        pool: The examples that are divided among clients.
+        origin: Where the examples come from, for records; without an absolute path.
+        held_out: Evaluation -> examples that are divided among clients too, such as MNLI's mismatched development set.
+        central: Evaluation -> examples on which the whole federation is scored, such as an official test set. The set
+            named VALIDATION, such as an official development set, chooses a round.
+        skipped: The malformed rows that leniency skipped.
+        notes: Remarks for records, such as "partial: dev.tsv not found".
+        files: The files of the data directory that were read.
     """
 
     pool: Examples
@@ -53,12 +58,12 @@ class TaskData:
     held_out: Mapping[str, Examples] = field(default_factory=dict)
     central: Mapping[str, Examples] = field(default_factory=dict)
     skipped: tuple[Skipped, ...] = ()
-    notes: tuple[str, ...] = ()  # such as "partial: dev only"
-    files: tuple[Path, ...] = ()  # of the data directory, that were read
+    notes: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over the examples themselves: the same from a folder and from the hub."""
+        """SHA-256 over the examples: the same from a folder and from the hub."""
         state = hashlib.sha256()
         central = [(f"central {name}", examples) for name, examples in sorted(self.central.items())]
         for name, examples in [("pool", self.pool), *sorted(self.held_out.items()), *central]:
@@ -72,9 +77,10 @@ class TaskData:
 
 @dataclass(frozen=True)
 class DataSource:
-    """Where data come from: a folder in the downloads' layouts, else the hub.
+    """Where data come from.
 
-    extracts: a folder for what is taken out of archives and streams once; None: a temporary one.
+    folder: a data directory in the downloads' layouts; None for the hub. lenient: whether malformed rows are skipped.
+    extracts: a folder for the passages of large texts; None for a temporary one.
     """
 
     folder: Path | None = None
@@ -84,26 +90,32 @@ class DataSource:
 
 @dataclass(frozen=True)
 class Task:
-    """A task: one object that says all that the rest of the project needs to know of a dataset.
+    """A task: everything that the rest of the project needs to know of a dataset.
 
-    labels: names in the order of the label ids, by which examples are shared out; None where texts have none.
-    metrics: names of the local `evaluate` modules, computed for every evaluation; by the first one a round is chosen.
-    objective: what a model is trained for, a name of fedsim.objectives; objective_options: its own options.
-    tags: names in the order of the tag ids, where tokens are tagged; O, then B- and I- of each kind for entities, by
-        which their metrics know the ids.
-    long_texts: what becomes of a text longer than the model: "cut", or all of it in "blocks" of that length; or
-        "packed": a client's texts, end to end, in blocks of exactly that length.
-    evaluations: "test" is each client's own held-back share of the pool, unless the data hold a central set of that
-        name; more names are held-out sets, or central ones.
+    Attributes:
+        id: By which cells name it.
+        name: As tables print it.
+        family: Tasks of a family come from the same publication.
+        labels: Names in the order of the label ids, which partitions use; None if texts have no labels.
+        metrics: Names of the local `evaluate` modules, computed for every evaluation; the first one chooses a round.
+        load: Loads the examples.
+        generate: Makes examples of the same schema with a learnable signal, from a seed; None without a demo scale.
+        evaluations: "test" is each client's own held-back share of the pool, unless the data hold a central set of that
+            name; the others are held-out or central sets.
+        objective: What a model is trained for, a name of fedsim.objectives.
+        objective_options: Its own options.
+        tags: Names in the order of the tag ids, if tokens are tagged: O, then B- and I- of each kind.
+        long_texts: A text that is longer than the model is "cut", or kept in "blocks" of that length; or a client's
+            texts are "packed", end to end, in blocks of exactly that length.
+        version: Of the definition, which cells record.
     """
 
     id: str
     name: str
-    family: str  # "glue"
+    family: str
     labels: tuple[str, ...] | None
     metrics: tuple[str, ...]
     load: Callable[[DataSource], TaskData]
-    # Examples of the same schema with a learnable signal, from a seed; None: the task has no demo scale.
     generate: Callable[[int], TaskData] | None = None
     evaluations: tuple[str, ...] = ("test",)
     objective: str = "classification"
@@ -114,5 +126,5 @@ class Task:
 
     @property
     def classes(self) -> int:
-        """Tags, or labels; 1 where there are none."""
+        """The number of tags, or of labels; 1 without either."""
         return len(self.tags or self.labels or (0,))

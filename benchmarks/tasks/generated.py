@@ -1,10 +1,11 @@
-"""Generated stand-ins for GLUE's tasks: their schemas, their rough label shares and a signal quickly learnt.
+"""Generated examples: schemas and rough label shares of the real tasks, with a signal that is learnt quickly.
 
-A label shows in two ways, as in real data: in words that go with it, and in how many words a pair shares.
+As in real data, a label shows in words that go with it, and in the number of words that a pair shares.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,21 +14,20 @@ import numpy as np
 from benchmarks.tasks import words
 from benchmarks.tasks.base import Examples, TaskData
 
-VOCABULARY = words.VOCABULARY  # every word of every text
 EXAMPLES = 240
-NOISE = 0.1  # share of examples whose text speaks for another label, or another score
-MARKERS = 2  # words in a text that go with its label
+NOISE = 0.1  # share of examples whose text indicates another label or score
+MARKERS = 2  # words of a text that go with its label
 SCORE_MARKERS = 4
-NOUNS_OF_KIND = 6  # of entities, so that each is met often
-WORDS = (6, 9)  # fewest and most words of a text, beside markers, question word and full stop
+NOUNS_OF_KIND = 6  # of entities, so that each occurs often
+WORDS = (6, 9)  # fewest and most words of a text, without markers, question word and full stop
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a task's texts are made of. Lists are in the order of the label ids.
+    """How a task's texts are made; tuples are in the order of the label ids.
 
-    shares: of the labels. markers: words that go with each label. overlaps: share of the second text's words
-    that come from the first, for each label; empty for single texts. questions: whether each text is one.
+    shares: of the labels. markers: words that go with each label. overlaps: for each label, the share of the second
+    text's words that come from the first; empty for single texts. questions: whether each text is a question.
     """
 
     shares: tuple[float, ...]
@@ -52,8 +52,7 @@ RECIPES = {
 def generate(task_id: str, seed: int, examples: int = EXAMPLES) -> TaskData:
     """Examples of a GLUE task's schema, from a seed (>= 0).
 
-    MNLI's mismatched set is a quarter as large and about other things. Texts are words of VOCABULARY
-    between single blanks; statements end with " .".
+    MNLI's mismatched set is a quarter as large and has other nouns. Texts are words of VOCABULARY with single blanks.
     """
     rng = np.random.default_rng([seed, *task_id.encode()])
     make = _scored if task_id == "stsb" else partial(classified, RECIPES[task_id])
@@ -63,9 +62,9 @@ def generate(task_id: str, seed: int, examples: int = EXAMPLES) -> TaskData:
 
 
 def classified(recipe: Recipe, examples: int, nouns: tuple[str, ...], rng: np.random.Generator) -> Examples:
-    """Examples of a recipe about some nouns, with label counts that follow its shares."""
+    """Examples of a recipe about some nouns, whose label counts follow its shares."""
     shares = np.array(recipe.shares)
-    # Cut between the labels, not drawn: the counts follow the shares for every seed.
+    # Not drawn: the counts follow the shares for every seed.
     labels = np.searchsorted(np.cumsum(shares[:-1]), (np.arange(examples) + 0.5) / examples)
     labels = rng.permutation(labels).astype(np.int64)
     texts: list[tuple[str, ...]] = []
@@ -115,21 +114,28 @@ def _words(nouns: tuple[str, ...], rng: np.random.Generator) -> list[str]:
 
 
 def _text(chosen: list[str], marked: tuple[str, ...], question: bool, rng: np.random.Generator) -> str:
-    """The words, with each marker at a place of its own choice among them."""
+    """The words, with each marker at a random position."""
     placed = list(chosen)
     for marker in marked:
         placed.insert(int(rng.integers(len(placed), endpoint=True)), marker)
     return " ".join([str(rng.choice(words.QUESTIONS)), *placed] if question else [*placed, "."])
 
 
-def tagged(kinds: int, sentences: int, rng: np.random.Generator) -> Examples:
-    """Sentences in words with the tags O, B- and I- of each kind, in this order; a fifth of the nouns are compounds.
+def generated_data(task_id: str, make: Callable[..., Examples], sizes: Mapping[str, int], seed: int) -> TaskData:
+    """Examples of a task's schema from a seed (>= 0). sizes: of the pool and of each central set, in this order."""
+    rng = np.random.default_rng([seed, *task_id.encode()])
+    central = {name: make(examples=size, rng=rng) for name, size in sizes.items()}
+    return TaskData(pool=central.pop("pool"), origin=f"generated from seed {seed}", central=central)
 
-    An entity is a noun of NOUNS with the adjective before it, and the noun says its kind; other nouns are none.
+
+def tagged(kinds: int, examples: int, rng: np.random.Generator) -> Examples:
+    """Sentences in words with the tags O, B- and I- of each kind; a fifth of the nouns are compounds.
+
+    An entity is a noun of NOUNS, which decides its kind, with the adjective before it; other nouns are not entities.
     """
     of_kind = [words.NOUNS[kind::kinds][:NOUNS_OF_KIND] for kind in range(kinds)]
     texts, tags = [], []
-    for _ in range(sentences):
+    for _ in range(examples):
         text: list[str] = []
         own: list[int] = []
         for _ in range(rng.integers(1, 4, endpoint=True)):
@@ -144,4 +150,4 @@ def tagged(kinds: int, sentences: int, rng: np.random.Generator) -> Examples:
             own.append(0)
         texts.append(tuple(map(str, text)))
         tags.append(tuple(own))
-    return Examples(tuple(texts), np.zeros(sentences, dtype=np.int64), tuple(tags))
+    return Examples(tuple(texts), np.zeros(examples, dtype=np.int64), tuple(tags))

@@ -1,27 +1,19 @@
 """GLUE's nine tasks (Wang et al., 2019), training and development sets merged as in FedSplitBERT §IV-B.
 
-Besides, `<task>-central`: the training set alone is shared out, the development set is central.
+`<task>-central` keeps the two apart: the training set is divided among clients, the development set is central.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from benchmarks.tasks.base import DataSource, Examples, Skipped, Task, TaskData
+from benchmarks.tasks.base import DataSource, Examples, Task, TaskData
 from benchmarks.tasks.generated import generate
-from benchmarks.tasks.hub import load_parquet, read_dataset
-from benchmarks.tasks.readers import read_tsv
-from benchmarks.tasks.rows import ParseLabel, class_label, score_label, to_examples
-from benchmarks.tasks.sources import Files, Part, Place
-
-if TYPE_CHECKING:
-    from datasets import Dataset
+from benchmarks.tasks.rows import Table
+from benchmarks.tasks.sources import Files, Part
 
 REPOSITORY = "nyu-mll/glue"
 REVISION = "bcdcba79d07bc864c1c254ccfcedcce55bcc9a8c"
@@ -31,98 +23,90 @@ ENTAILMENT = ("entailment", "not_entailment")
 
 @dataclass(frozen=True)
 class Glue:
-    """Where the examples of a task stand, in the download and in the hub's repository."""
+    """A task in the download, in a clone of the hub's repository, and on the hub."""
 
     id: str  # begins with the hub's configuration
     name: str  # also the download's folder
-    labels: tuple[str, ...] | None
+    labels: tuple[str, ...] | None  # None: scores
     metrics: tuple[str, ...]
     texts: tuple[str, ...] = SENTENCES  # columns of the TSV files
     label: str = "label"
-    codes: tuple[str, ...] = ("0", "1")  # what the TSV files hold for each label
-    header: tuple[str, ...] | None = None  # all columns, where the TSV files do not name them
+    codes: tuple[str, ...] = ("0", "1")  # how the TSV files write each label
+    header: tuple[str, ...] = ()  # all columns, if the TSV files do not name them
     hub_texts: tuple[str, ...] = SENTENCES
     parts: tuple[Part, ...] = (Part("train.tsv", "train"), Part("dev.tsv", "validation"))
-    subset: int | None = None  # of the pool: so many random examples, always the same, where there are more
+    subset: int | None = None  # so many random examples are the pool, always the same ones
+
+    @property
+    def files(self) -> Files:
+        """The files of the task."""
+        downloads = (f"glue_data/{self.name}/{{file}}", f"{self.name}/{{file}}")
+        clones = (f"{folder}{self.configuration}/{{split}}-00000-of-00001.parquet" for folder in ("", "glue/"))
+        return Files(
+            self.name,
+            self.parts,
+            layouts=(*downloads, *clones),
+            wanted="GLUE's files",
+            reader=Table(
+                self.texts,
+                self.label,
+                codes=self.codes if self.labels else (),
+                header=self.header,
+                tabs=True,
+                hub=(*self.hub_texts, "label"),
+                hub_names=self.labels or (),
+            ),
+            repository=REPOSITORY,
+            config=self.configuration,
+            revision=REVISION,
+            partial=True,
+        )
 
     @property
     def configuration(self) -> str:
         """The hub's configuration."""
         return self.id.partition("-")[0]
 
-    def layouts(self, folder: Path) -> list[list[Path]]:
-        """`glue_data/MRPC/train.tsv` or `MRPC/train.tsv`; of a clone of the hub's repository, also under `glue/`."""
-        downloads = (folder / "glue_data" / self.name, folder / self.name)
-        clones = (folder / self.configuration, folder / "glue" / self.configuration)
-        return [
-            *([place / part.file for part in self.parts] for place in downloads),
-            *([place / f"{part.split}-00000-of-00001.parquet" for part in self.parts] for place in clones),
-        ]
+    def load(self, source: DataSource) -> TaskData:
+        """The examples of a task, or a random subset of its pool."""
+        data = self.files.load(source)
+        if self.subset is None or len(data.pool) <= self.subset:
+            return data
+        rng = np.random.default_rng([0, *self.id.encode()])
+        chosen = np.sort(rng.permutation(len(data.pool))[: self.subset])
+        pool = Examples(tuple(data.pool.texts[index] for index in chosen), data.pool.labels[chosen])
+        note = f"a random subset: {self.subset} of {len(data.pool)} training examples"
+        return replace(data, pool=pool, notes=(*data.notes, note))
 
-    def read_file(self, path: Path, place: Place, skipped: list[Skipped] | None) -> Examples:
-        """The examples of a TSV file of the download, or of a parquet file of a clone."""
-        if path.suffix != ".tsv":
-            return self.read_split(load_parquet(path), place, skipped)
-        rows = read_tsv(path, self.texts, self.label, self.header)
-        return to_examples(rows, self.texts, self._parser(self.codes), *place, skipped)
+    def generate(self, seed: int) -> TaskData:
+        """Generated examples; a central set is generated from the next seed."""
+        data, other = (generate(self.configuration, number) for number in (seed, seed + 1))
+        names = [part.evaluation for part in self.parts if part.central]
+        central = {name: other.held_out.get(name, other.pool) for name in names}
+        held_out = {name: examples for name, examples in data.held_out.items() if name not in central}
+        return replace(data, held_out=held_out, central=central)
 
-    def read_split(self, split: Dataset, place: Place, skipped: list[Skipped] | None) -> Examples:
-        """The examples of a split of the hub."""
-        rows = read_dataset(split, place.path, self.hub_texts, "label", self.labels)
-        return to_examples(rows, self.texts, self._parser(range(len(self.labels or ()))), *place, skipped)
+    @property
+    def task(self) -> Task:
+        """The task."""
+        evaluations = tuple(part.evaluation for part in self.parts if part.evaluation not in ("", "test"))
+        return Task(
+            id=self.id,
+            name=self.name,
+            family="glue",
+            labels=self.labels,
+            metrics=self.metrics,
+            load=self.load,
+            generate=self.generate,
+            evaluations=("test", *evaluations),
+            objective="regression" if self.labels is None else "classification",
+        )
 
-    def _parser(self, codes: Iterable[Any]) -> ParseLabel:
-        """What makes a label of a field: one of the codes, or STS-B's score."""
-        if self.labels is None:
-            return score_label(0, 5)
-        return class_label({code: label for label, code in enumerate(codes)})
-
-
-def load(glue: Glue, source: DataSource) -> TaskData:
-    """The examples of a task, or a random subset of its pool."""
-    files = Files(
-        glue.name,
-        glue.parts,
-        glue.layouts,
-        glue.read_file,
-        glue.read_split,
-        wanted="GLUE's files",
-        repository=REPOSITORY,
-        config=glue.configuration,
-        revision=REVISION,
-        partial=True,
-    )
-    data = files.load(source)
-    if glue.subset is None or len(data.pool) <= glue.subset:
-        return data
-    rng = np.random.default_rng([0, *glue.id.encode()])
-    chosen = np.sort(rng.permutation(len(data.pool))[: glue.subset])
-    pool = Examples(tuple(data.pool.texts[index] for index in chosen), data.pool.labels[chosen])
-    note = f"a random subset: {glue.subset} of {len(data.pool)} training examples"
-    return replace(data, pool=pool, notes=(*data.notes, note))
-
-
-def _generate(glue: Glue, seed: int) -> TaskData:
-    """Generated examples; where a set is central, its counterpart of the next seed for that."""
-    made, other = (generate(glue.configuration, number) for number in (seed, seed + 1))
-    central = {part.evaluation: other.held_out.get(part.evaluation, other.pool) for part in glue.parts if part.central}
-    held_out = {name: examples for name, examples in made.held_out.items() if name not in central}
-    return replace(made, held_out=held_out, central=central)
-
-
-def _task(glue: Glue) -> Task:
-    held_out = tuple(part.evaluation for part in glue.parts if part.evaluation not in ("", "test"))
-    return Task(
-        id=glue.id,
-        name=glue.name,
-        family="glue",
-        labels=glue.labels,
-        metrics=glue.metrics,
-        load=partial(load, glue),
-        generate=partial(_generate, glue),
-        evaluations=("test", *held_out),
-        objective="regression" if glue.labels is None else "classification",
-    )
+    def central(self, **changes: Any) -> Glue:
+        """The task with the development set as its central test set, and MNLI's mismatched one next to it."""
+        train, *dev = self.parts
+        parts = (train, *(part._replace(evaluation=part.evaluation or "test", central=True) for part in dev))
+        return replace(self, **{"id": f"{self.id}-central", "parts": parts, **changes})
 
 
 # Labels are in the hub's order. Where FedSplitBERT's Table III prints two numbers, they are F1 and accuracy.
@@ -188,33 +172,22 @@ GLUE = (
     ),
     Glue(id="wnli", name="WNLI", labels=("not_entailment", "entailment"), metrics=("accuracy",)),
 )
-# GLUE keeps its test labels, so the development set is central: by FedFreezeBERT's protocol on a subset of SST-2, as
-# features are computed of all examples; by FedBERT's (section 4.2) beside whole training sets.
+# GLUE keeps its test labels secret, so the development set is central: in FedFreezeBERT's protocol with a subset of
+# SST-2, because features of all examples are computed; in FedBERT's (section 4.2) with whole training sets.
 CENTRAL_EXAMPLES = 3000
 FINE_TUNED = ("rte", "mrpc", "mnli", "qnli", "qqp", "stsb")
-
-
-def _central(glue: Glue, **changes: Any) -> Glue:
-    """The task with the development set as its test set, on which all are scored; MNLI's mismatched one beside it."""
-    train, *dev = glue.parts
-    parts = (train, *(part._replace(evaluation=part.evaluation or "test", central=True) for part in dev))
-    return replace(glue, id=f"{glue.id}-central", parts=parts, **changes)
-
-
 _BY_ID = {glue.id: glue for glue in GLUE}
-_CENTRAL = _task(_central(_BY_ID["sst2"], subset=CENTRAL_EXAMPLES))
-SST2_TEXTS = replace(
-    _CENTRAL,
-    id="sst2-texts",
-    name="SST-2, the texts themselves",
-    metrics=("token_recovery", "text_recovery"),
-    objective="token_recovery",
-)
-SST2_WHOLE = replace(_central(_BY_ID["sst2"]), id="sst2-whole-central")
+_CENTRAL = _BY_ID["sst2"].central(subset=CENTRAL_EXAMPLES).task
 TASKS = (
-    *(_task(glue) for glue in GLUE),
+    *(glue.task for glue in GLUE),
     _CENTRAL,
-    SST2_TEXTS,
-    *(_task(_central(_BY_ID[name])) for name in FINE_TUNED),
-    _task(SST2_WHOLE),
+    replace(
+        _CENTRAL,
+        id="sst2-texts",
+        name="SST-2, the texts themselves",
+        metrics=("token_recovery", "text_recovery"),
+        objective="token_recovery",
+    ),
+    *(_BY_ID[name].central().task for name in FINE_TUNED),
+    _BY_ID["sst2"].central(id="sst2-whole-central").task,
 )

@@ -1,14 +1,16 @@
-"""Rows from the Hugging Face hub, or from parquet files as a clone of a hub repository has them."""
+"""Data from the Hugging Face hub, and the parquet files of a clone of a hub repository."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
+import pyarrow.parquet
+
 from benchmarks.errors import NoDataError, UserError
-from benchmarks.tasks.base import Skipped
-from benchmarks.tasks.rows import Row, text_fault
+from benchmarks.tasks.rows import Log, Place
 from fedsim.files import open_file
 
 if TYPE_CHECKING:
@@ -16,61 +18,41 @@ if TYPE_CHECKING:
 
 
 def load_config(repository: str, config: str | None, revision: str | None) -> DatasetDict:
-    """All splits of a dataset's configuration, None being its only one; UserError where they cannot be had."""
-    import datasets
-
+    """All splits of a dataset's configuration; None is its only one. NoDataError if the hub cannot give them."""
     try:
-        return datasets.load_dataset(repository, config, revision=revision)
-    # What is raised comes from four libraries with no common base, and all of it means the same to the user.
-    except Exception as error:
-        raise _out_of_reach(repository, config, revision, error) from error
+        return _library().load_dataset(repository, config, revision=revision)
+    except Exception as error:  # of four libraries without a common base; all mean the same to the user
+        raise _unavailable(repository, config, revision, error) from error
 
 
-def stream_column(
-    repository: str, files: str, revision: str | None, column: str, skipped: list[Skipped] | None
-) -> Iterator[str]:
-    """A column of texts of some parquet files of a dataset, `files` as a glob has them, row by row: nothing is kept.
+def stream_texts(repository: str, files: str, revision: str | None, log: Log) -> Iterator[str]:
+    """The column "text" of some parquet files of a dataset, row by row; nothing is kept. files: a glob.
 
-    skipped: takes up rows that are no text; None where each is a UserError, as it is where they cannot be had.
+    NoDataError if the hub cannot give them.
     """
-    import datasets
-
+    place = Place(f"{repository}/{files}", f"{repository}/{files}")
     try:
-        rows = datasets.load_dataset(
+        rows = _library().load_dataset(
             repository, data_files={"all": files}, split="all", revision=revision, streaming=True
         )
         for number, row in enumerate(rows, start=1):
-            if column not in row:
-                raise UserError(f"{repository}/{files}: expected a column {column!r}, found {', '.join(row)}")
-            text = row[column] or ""
-            fault = text_fault(text)
-            if not fault:
-                yield text
-            elif skipped is None:
-                raise UserError(f"{repository}/{files}:{number}: {fault}; skip such rows with --lenient")
+            if "text" not in row:
+                raise UserError(f"{place.path}: expected a column 'text', found {', '.join(row)}")
+            text = row["text"] or ""
+            if "\0" in text:
+                log.reject(place, number, "expected text, found U+0000")
             else:
-                skipped.append(Skipped(f"{repository}/{files}", number, fault))
+                yield text
     except (UserError, GeneratorExit):
         raise
     except Exception as error:
-        raise _out_of_reach(repository, files, revision, error) from error
-
-
-def _out_of_reach(repository: str, what: str | None, revision: str | None, error: Exception) -> NoDataError:
-    wanted = f"{f'{what!r} of ' if what else ''}{repository}{f'@{revision}' if revision else ''}"
-    return NoDataError(
-        f"cannot load {wanted} from the Hugging Face hub ({_first_line(error)}). "
-        "Connect to the internet, without HF_HUB_OFFLINE and HF_DATASETS_OFFLINE, "
-        "or set DATA_DIR to a folder that holds the data"
-    )
+        raise _unavailable(repository, files, revision, error) from error
 
 
 def load_parquet(file: Path) -> Dataset:
-    """The dataset in one parquet file; UserError where it is not one. Writes no cache."""
-    import datasets
-    import pyarrow.parquet
-
-    open_file(file, "a parquet file").close()  # a pipe would be waited for
+    """The rows of a parquet file, without a cache on the disk; UserError if it is not a parquet file."""
+    datasets = _library()
+    open_file(file, "a parquet file").close()
     try:
         return datasets.Dataset(datasets.table.InMemoryTable(pyarrow.parquet.read_table(file)))
     except Exception as error:
@@ -80,28 +62,19 @@ def load_parquet(file: Path) -> Dataset:
         ) from error
 
 
-def read_dataset(
-    dataset: Dataset, place: str, texts: tuple[str, ...], label: str, label_names: tuple[str, ...] | None
-) -> Iterator[Row]:
-    """The rows of a split. place: where it comes from, for errors.
+def _library() -> ModuleType:
+    import datasets  # takes half a second, and reads the environment that `fetch` sets
 
-    label_names: the names expected of the label ids, checked where the dataset knows them.
-    """
-    lacking = [column for column in (*texts, label) if column not in dataset.column_names]
-    if lacking:
-        raise UserError(
-            f"{place}: expected the columns {', '.join((*texts, label))}, "
-            f"found {', '.join(dataset.column_names)}; get the data again"
-        )
-    named = getattr(dataset.features[label], "names", None)
-    if label_names is not None and named is not None and tuple(named) != label_names:
-        raise UserError(
-            f"{place}: expected the labels in the order {', '.join(label_names)}, found {', '.join(named)}; "
-            "get the data again"
-        )
-    columns = [dataset[column][:] for column in (*texts, label)]
-    for number, (*values, target) in enumerate(zip(*columns, strict=True), start=1):
-        yield Row(number, tuple(values), target)
+    return datasets
+
+
+def _unavailable(repository: str, part: str | None, revision: str | None, error: Exception) -> NoDataError:
+    wanted = f"{f'{part!r} of ' if part else ''}{repository}{f'@{revision}' if revision else ''}"
+    return NoDataError(
+        f"cannot load {wanted} from the Hugging Face hub ({_first_line(error)}). "
+        "Connect to the internet, without HF_HUB_OFFLINE and HF_DATASETS_OFFLINE, "
+        "or set DATA_DIR to a folder that holds the data"
+    )
 
 
 def _first_line(error: Exception) -> str:

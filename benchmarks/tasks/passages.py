@@ -1,209 +1,220 @@
-"""The passages or articles of a text file, read when they are asked for: memory does not grow with the texts."""
+"""Texts of any size: cut into passages once, kept in an Arrow file, and read when they are asked for."""
 
 from __future__ import annotations
 
-import codecs
+import json
 import re
-from array import array
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
+from functools import cache
+from itertools import islice
 from pathlib import Path
-from typing import IO, overload
+from typing import IO, Any, Literal, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from benchmarks.errors import UserError
-from benchmarks.tasks.base import Skipped
-from fedsim.files import open_file
+from benchmarks.run_config import JSON, digest
+from benchmarks.tasks.base import DataSource, Examples, Skipped, TaskData
+from benchmarks.tasks.hub import stream_texts
+from benchmarks.tasks.rows import BLANKS, Log, Place, read_lines
+from fedsim.stored import FileCache
 
-LONGEST = 100_000  # bytes of a passage; what is longer becomes several, cut at a blank
-BUFFER_BYTES = 2**20
-SPANS_AT_ONCE = 8192
-HEADING = re.compile(rb"=( .* )=", re.DOTALL)  # " = Title = ", as WikiText marks it
-TITLE = re.compile(rb"= (?!= ).*(?<! =) =", re.DOTALL)  # an article's: sections are headed by " = = Section = = "
-# A blank behind a full stop, question mark or exclamation mark, before a capital, a digit, a quote or a bracket.
-BETWEEN_SENTENCES = re.compile(rb"(?<=[.!?])[ \t]+(?=[A-Z0-9\"'(\[])")
+VERSION = 3  # of the passages that are made of the same text
+AT_ONCE = 100  # passages in a batch
+HEADING = re.compile("=( .* )=", re.DOTALL)  # " = Title = ", as WikiText marks it
+TITLE = re.compile("= (?!= ).*(?<! =) =", re.DOTALL)  # an article's; sections are headed by " = = Section = = "
+# A blank after a full stop, question mark or exclamation mark, before a capital, a digit, a quote or a bracket.
+BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])[ \t]+(?=[A-Z0-9\"'(\[])")
 
 
-@dataclass(frozen=True, eq=False)
 class Passages(Sequence[tuple[str, ...]]):
-    """Passages of a file as a task's texts. spans: where each begins and ends in bytes, int64 [n, 2].
+    """Texts in a column of an Arrow file that is mapped into memory."""
 
-    stamp: size and time of change of the file when they were found; UserError where it has changed since.
-    """
-
-    file: Path
-    spans: np.ndarray
-    stamp: tuple[int, int]
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        self.column = column
 
     def __len__(self) -> int:
-        return len(self.spans)
+        return len(self.column)
 
-    @overload
-    def __getitem__(self, index: int) -> tuple[str, ...]: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Passages: ...
-
-    def __getitem__(self, index: int | slice) -> tuple[str, ...] | Passages:
-        """One passage, or some of them, which are not read yet either."""
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return replace(self, spans=self.spans[index])
-        (found,) = replace(self, spans=self.spans[index][None])
-        return found
+            return Passages(self.column[index])
+        return (self.column[index].as_py(),)
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:
-        with opened(self.file) as file:
-            if stamp_of(self.file) != self.stamp:
-                raise UserError(f"{self.file}: has changed since its passages were counted; run again")
-            for start in range(0, len(self), SPANS_AT_ONCE):
-                for begin, end in self.spans[start : start + SPANS_AT_ONCE].tolist():
-                    file.seek(begin)
-                    yield (self._text(file.read(end - begin)),)
-
-    def _text(self, content: bytes) -> str:
-        return content.decode("utf-8")
+        for chunk in self.column.chunks:
+            yield from ((text,) for text in chunk.to_pylist())
 
 
-class Articles(Passages):
-    """Articles of a file: each is its lines, the title's among them, with single blanks and without empty ones."""
+class Text(NamedTuple):
+    """A text: where it lies, plain values that identify its content, and how its lines are read."""
 
-    def _text(self, content: bytes) -> str:
-        lines = (" ".join(line.decode("utf-8").split()) for line in content.split(b"\n") if not _fault(line))
-        return "\n".join(filter(None, lines))
-
-
-@dataclass(frozen=True)
-class Found:
-    """What is in a file: its passages, in words what was passed over, and the lines that leniency skipped."""
-
-    passages: Passages
-    notes: tuple[str, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
+    place: str
+    key: JSON
+    lines: Callable[[Log], Iterator[str]]
 
 
-def find_passages(file: Path, name: str, lenient: bool, headings: bool = False, sentences: bool = False) -> Found:
-    """The passages of a UTF-8 file, one a line, without the blanks around it; empty lines are passed over.
-
-    name: the file as records call it. headings: whether lines as ` = Title = ` are passed over, too. sentences:
-    whether each sentence is a passage: a line is cut behind a full stop, question or exclamation mark where a blank
-    and a capital, a digit, a quote or a bracket follow. UserError where bytes are no text, unless lenient, or where
-    there is no passage.
-    """
-    spans, counts, skipped = array("q"), Counter[str](), list[Skipped]()
-    stamp = stamp_of(file)
-    for begin, line in _sound_lines(file, name, lenient, counts, skipped):
-        text = line.strip()
-        if _is_empty(text):
-            counts["empty lines"] += 1
-        elif headings and HEADING.fullmatch(text):
-            counts["headings"] += 1
-        else:
-            first = begin + line.index(text)
-            cuts = [match.span() for match in BETWEEN_SENTENCES.finditer(text)] if sentences else []
-            ends = [start for start, _ in cuts] + [len(text)]
-            for start, end in zip([0, *(end for _, end in cuts)], ends, strict=True):
-                spans.extend((first + start, first + end))
-    if not spans:
-        raise UserError(f"{file}: expected one passage a line, found none; get the file again")
-    passages = Passages(file, np.frombuffer(spans, dtype=np.int64).reshape(-1, 2), stamp)
-    return Found(passages, tuple(f"{what}: {count}" for what, count in sorted(counts.items())), tuple(skipped))
+def stamp(file: Path, name: str) -> JSON:
+    """A file's name, size and times of change, which identify its content on this machine."""
+    status = file.stat()
+    return [name, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
-def find_articles(file: Path, name: str, lenient: bool) -> Found:
-    """The articles of a UTF-8 file, each from its title on, a line as ` = Title = `, to the line before the next one.
+def text_of_file(file: Path, name: str) -> Text:
+    """A UTF-8 file, whose lines end at a newline alone. name: as records call it."""
 
-    Where an empty line follows the first title, as in WikiText, a title is one behind an empty line alone: formulas
-    look like titles, too. name, lenient: as `find_passages` has them. UserError where bytes are no text, unless
-    lenient, or where there is no title, or text before the first one.
-    """
-    begins, skipped = array("q"), list[Skipped]()
-    stamp = stamp_of(file)
-    set_off: bool | None = None  # whether titles stand between empty lines, once that is known
-    before = True  # whether the line before is empty, or there is none
-    for begin, line in _sound_lines(file, name, lenient, Counter(), skipped):
-        text = line.strip()
-        empty = _is_empty(text)
-        if begins and set_off is None:
-            set_off = empty
-        if TITLE.fullmatch(text) and (before or not set_off):
-            begins.append(begin)
-        elif not (begins or empty):
-            raise UserError(
-                f'{file}: expected articles, each headed by a line as " = Title = ", found text before the first one; '
-                "head it, too"
-            )
-        before = empty
-    if not begins:
-        raise UserError(f'{file}: expected articles, each headed by a line as " = Title = ", found none; get it again')
-    ends = [*begins[1:], stamp[0]]
-    return Found(Articles(file, np.stack([begins, ends], axis=1).astype(np.int64), stamp), (), tuple(skipped))
-
-
-def _sound_lines(
-    file: Path, name: str, lenient: bool, counts: Counter[str], skipped: list[Skipped]
-) -> Iterator[tuple[int, bytes]]:
-    """A file's lines that are text, each with where it begins; the others are skipped, or a UserError."""
-    with opened(file) as stream:
-        for number, begin, line in _lines(stream, counts):
-            fault = _fault(line)
-            if not fault:
-                yield begin, line
-            elif lenient:
-                skipped.append(Skipped(name, number, fault))
+    def lines(log: Log) -> Iterator[str]:
+        for number, line, fault in read_lines(file, newline="\n"):
+            if fault := fault or ("expected text in UTF-8, found the byte 0x00" if "\0" in line else ""):
+                log.reject(Place(str(file), name), number, fault)
             else:
-                raise UserError(f"{file}:{number}: {fault}; mend the line, or skip such lines with --lenient")
+                yield line
+
+    return Text(str(file), ["file", stamp(file, name)], lines)
 
 
-def _is_empty(text: bytes) -> bool:
-    return not text or text.decode().isspace()
+def text_of_hub(repository: str, revision: str | None, files: str, limit: int | None = None) -> Text:
+    """The column "text" of a dataset's parquet files, a line for each line of a row's text; single blanks.
+
+    limit: of lines that are not empty; None: each row is one line, and all are read.
+    """
+
+    def lines(log: Log) -> Iterator[str]:
+        rows = stream_texts(repository, files, revision, log)
+        if limit is None:
+            return (" ".join(row.split()) for row in rows)
+        return first_lines((" ".join(line.split()) for row in rows for line in row.split("\n")), limit, log)
+
+    return Text(repository, ["hub", repository, revision, files, limit], lines)
 
 
-def _lines(stream: IO[bytes], counts: Counter[str]) -> Iterator[tuple[int, int, bytes]]:
-    """A file's lines, each with its number and where it begins; of a very long one the parts, of the same number."""
-    begin, number, goes_on = 0, 1, False
-    if stream.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8:
-        begin = len(codecs.BOM_UTF8)
-    stream.seek(begin)
-    while line := stream.readline(LONGEST):
-        whole = len(line) < LONGEST or line.endswith(b"\n")
-        if not whole:
-            line = line[: line.rfind(b" ") + 1] or _whole_characters(line)
-            stream.seek(begin + len(line))
-            counts[f"lines longer than {LONGEST} bytes, in several passages"] += not goes_on
-        yield number, begin, line
-        begin, number, goes_on = begin + len(line), number + whole, not whole
+def first_lines(lines: Iterable[str], limit: int, log: Log) -> Iterator[str]:
+    """The first lines that are not empty; the log says if there are more."""
+    filled = filter(None, lines)
+    yield from islice(filled, limit)
+    if next(filled, None) is not None:
+        log.notes.append(f"the first {limit} passages alone")
 
 
-def _whole_characters(line: bytes) -> bytes:
-    """Bytes without the last character, which may be cut."""
-    end = len(line) - 1
-    while end > 1 and line[end] & 0xC0 == 0x80:
-        end -= 1
-    return line[:end]
+def load_texts(
+    texts: Sequence[Text],
+    kind: Literal["passages", "sentences", "articles"],
+    source: DataSource,
+    origin: str,
+    files: Sequence[Path] = (),
+    evaluations: Sequence[str] = (),
+    headings: bool = False,
+) -> TaskData:
+    """Texts as a task without labels; they are written once, and not held in memory.
+
+    Args:
+        texts: The pool's, and those of the central sets.
+        kind: "passages", a line each; "sentences", a line each but cut after a full stop, question or exclamation mark;
+            or "articles", each from its title, a line as ` = Title = `, to the line before the next title.
+        source: Whether malformed lines are skipped, and the folder for what is written; if None, it is temporary.
+        origin: Where the texts come from, for records.
+        files: The files of the data directory.
+        evaluations: Names of the central sets.
+        headings: Whether lines as ` = Title = ` are left out of passages.
+
+    Raises:
+        UserError: For a malformed line, a text without passages, or a folder that cannot be written.
+    """
+    parts = [_load_text(text, kind, headings, source) for text in texts]
+    pool, *central = (unlabelled(passages) for passages, _ in parts)
+    return TaskData(
+        pool=pool,
+        origin=origin,
+        central=dict(zip(evaluations, central, strict=False)),
+        skipped=tuple(Skipped(**row) for _, said in parts for row in said["skipped"]),
+        notes=tuple(parts[0][1]["notes"]),
+        files=tuple(files),
+    )
 
 
-def _fault(line: bytes) -> str:
-    """Why a line's bytes are no text; "" where they are."""
-    if b"\0" in line:
-        return "expected text in UTF-8, found the byte 0x00"
+def _load_text(text: Text, kind: str, headings: bool, source: DataSource) -> tuple[Passages, dict[str, Any]]:
+    """A text's passages, and the notes and skipped rows that its log had when it was read."""
+    schema = pa.schema({"text": pa.string()})
+
+    def write(file: IO[bytes]) -> None:
+        log = Log(source.lenient)
+        lines = text.lines(log)
+        cut = articles(lines, text.place) if kind == "articles" else passages(lines, log, headings, kind == "sentences")
+        with pa.ipc.new_file(file, schema) as writer:
+            batch = list(islice(cut, AT_ONCE))
+            if not batch:
+                raise UserError(f"{text.place}: expected {kind}, found none; get the text again")
+            while batch:
+                writer.write_batch(pa.record_batch([batch], schema=schema))
+                batch = list(islice(cut, AT_ONCE))
+            counts = [f"{name}: {count}" for name, count in sorted(log.counts.items())]
+            said = {"notes": counts + log.notes, "skipped": [asdict(row) for row in log.skipped]}
+            writer.write_batch(pa.record_batch([[]], schema=schema), custom_metadata={"log": json.dumps(said)})
+
+    folder = source.extracts or Path(_temporary().name)
+    key = {"version": VERSION, "text": text.key, "kind": kind, "headings": headings, "lenient": source.lenient}
     try:
-        line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return f"expected UTF-8, found the byte 0x{line[error.start]:02x}"
-    return ""
-
-
-def opened(file: Path) -> IO[bytes]:
-    """The file, for reading; FileError where it cannot be read."""
-    return open_file(file)
-
-
-def stamp_of(file: Path) -> tuple[int, int]:
-    """Size and time of change, by which a file is known to be the same."""
-    try:
-        found = file.stat()
+        file = FileCache(folder, ".arrow", sys.maxsize).open(digest(key, 24), write)
     except OSError as error:
-        raise UserError(f"{file}: cannot be read: {error.strerror}") from None
-    return found.st_size, found.st_mtime_ns
+        raise UserError(
+            f"{folder}: passages cannot be kept there ({error.strerror or error}). Set RESULTS_DIR to a folder that "
+            "you may write to, with room for them"
+        ) from None
+    reader = pa.ipc.open_file(pa.py_buffer(file.buffer))
+    *batches, last = (reader.get_batch_with_custom_metadata(number) for number in range(reader.num_record_batches))
+    column = pa.chunked_array([batch.column(0) for batch, _ in batches])
+    return Passages(column), json.loads(last.custom_metadata[b"log"])
+
+
+def unlabelled(texts: Sequence[tuple[str, ...]]) -> Examples:
+    """Texts without labels, as examples."""
+    return Examples(texts, np.zeros(len(texts), dtype=np.int64))
+
+
+def passages(lines: Iterable[str], log: Log, headings: bool, sentences: bool) -> Iterator[str]:
+    """The lines without the blanks around them, or their sentences; empty lines and headings are counted."""
+    for line in lines:
+        text = line.strip(BLANKS)
+        if not text or text.isspace():
+            log.counts["empty lines"] += 1
+        elif headings and HEADING.fullmatch(text):
+            log.counts["headings"] += 1
+        else:
+            yield from BETWEEN_SENTENCES.split(text) if sentences else [text]
+
+
+def articles(lines: Iterable[str], place: str) -> Iterator[str]:
+    """Articles: the title and the other lines that are not empty, with single blanks. place: for error messages.
+
+    If an empty line follows the first title, as in WikiText, a title is only one that follows an empty line: formulas
+    look like titles, too.
+    """
+    article: list[str] = []
+    set_off: bool | None = None  # whether titles stand between empty lines, as far as is known
+    after_empty = True
+    for line in lines:
+        text = " ".join(line.split())
+        if article and set_off is None:
+            set_off = not text
+        if TITLE.fullmatch(line.strip(BLANKS)) and (after_empty or not set_off):
+            if article:
+                yield "\n".join(article)
+            article = []
+        elif text and not article:
+            raise UserError(
+                f'{place}: expected articles, each headed by a line as " = Title = ", found text before the first one; '
+                "add its title"
+            )
+        article += [text] if text else []
+        after_empty = not text
+    if article:
+        yield "\n".join(article)
+
+
+@cache
+def _temporary() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="passages-")

@@ -1,24 +1,30 @@
-"""Rows of any source become examples here, so that the same faults are found in all of them."""
+"""Rows of a task's files, as text, parquet or a split of the hub, and the checks that make them examples."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, TypeVar
+import csv
+import io
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from benchmarks.errors import UserError
 from benchmarks.tasks.base import Examples, Skipped
+from fedsim.files import open_file
 
-Label = int | float
-ParseLabel = Callable[[Any], Label]
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+BLANKS = " \t\r\n\x0b\x0c"
 T = TypeVar("T")
-NO_TEXT = re.compile("\0|([\ud800-\udfff])")  # JSON may hold either; a file of passages holds neither
 
 
 class Row(NamedTuple):
-    """One row of a file: its texts and its label as they stand there, or what is wrong with it."""
+    """One row of a file: its texts and its label as the file has them, or the fault that makes it malformed."""
 
     line: int  # from 1
     texts: tuple[Any, ...] = ()
@@ -30,86 +36,188 @@ class RowError(ValueError):
     """Why a row cannot be an example."""
 
 
-def text_fault(text: str) -> str:
-    """Why a string cannot stand in a file of passages; "" where it can."""
-    if not (found := NO_TEXT.search(text)):
-        return ""
-    return f"expected text, found {'half of a surrogate pair, which is no character' if found[1] else 'U+0000'}"
+class Place(NamedTuple):
+    """Where rows come from: `path` for error messages, `name` for records, which hold no absolute path."""
+
+    path: str
+    name: str
 
 
-def class_label(ids: dict[Any, int]) -> ParseLabel:
-    """A parser of class labels: what the file holds -> label id."""
+@dataclass
+class Log:
+    """What is said of a dataset while it is read: malformed rows, counts of what was left out, and other notes."""
 
-    def parse(value: Any) -> int:
-        if value not in ids:
-            raise RowError(f"expected one of the labels {', '.join(map(str, ids))}, found {value!r}")
-        return ids[value]
+    lenient: bool
+    skipped: list[Skipped] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
 
-    return parse
+    def reject(self, place: Place, line: int, fault: str) -> None:
+        """Skip a malformed row; UserError unless lenient."""
+        if not self.lenient:
+            raise UserError(f"{place.path}:{line}: {fault}; mend the row, or skip malformed rows with --lenient")
+        self.skipped.append(Skipped(place.name, line, fault))
 
 
-def score_label(low: float, high: float) -> ParseLabel:
-    """A parser of scores from low to high."""
+@dataclass(frozen=True)
+class Table:
+    """Files with a column for each text and one for the label.
 
-    def parse(value: Any) -> float:
+    Attributes:
+        texts: Names of the columns with the texts.
+        label: Name of the column with the label.
+        codes: How the files write each label, in the order of the label ids; () for scores.
+        scores: The lowest and the highest score.
+        header: Names of all columns, if the files do not name them.
+        tabs: Whether tabs separate columns, as in GLUE: then a quote is text, and a row is a line. Else it is CSV.
+        comment: How a line begins that is ignored.
+        any_case: Whether labels are compared without their case.
+        blank: Whether a text may be empty.
+        hub: Names of the columns on the hub, texts first, if they are others.
+        hub_names: The names that the hub must have for the label ids, if it has any.
+    """
+
+    texts: tuple[str, ...]
+    label: str
+    codes: tuple[str, ...] = ()
+    scores: tuple[float, float] = (0, 5)
+    header: tuple[str, ...] = ()
+    tabs: bool = False
+    comment: str | None = None
+    any_case: bool = False
+    blank: bool = False
+    hub: tuple[str, ...] = ()
+    hub_names: tuple[str, ...] = ()
+
+    def read_file(self, file: Path) -> Iterator[Row]:
+        """The rows of a UTF-8 file. A row's line is that on which it begins; empty lines are ignored."""
+        records, columns = self._records(file), (*self.texts, self.label)
+        header = Row(1, self.header) if self.header else next(records, Row(1))
+        if header.fault or any(header.texts.count(column) != 1 for column in columns):
+            raise UserError(
+                f"{file}:1: expected a header with each of the columns {', '.join(columns)} once, "
+                f"found {header.fault or ', '.join(map(repr, header.texts))}; get the file again"
+            )
+        positions = [header.texts.index(column) for column in columns]
+        for record in records:
+            if record.fault:
+                yield record
+            elif len(record.texts) != len(header.texts):
+                yield Row(record.line, fault=f"expected {len(header.texts)} columns, found {len(record.texts)}")
+            else:
+                *texts, label = (record.texts[position] for position in positions)
+                yield Row(record.line, tuple(texts), label)
+
+    def _records(self, file: Path) -> Iterator[Row]:
+        """All columns of each row, the header's too, as its texts."""
+        with open_text(file, newline="") as stream:
+            dialect: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if self.tabs else {"strict": True}
+            reader = csv.reader(stream, **dialect)
+            while True:
+                line = reader.line_num + 1
+                try:
+                    fields = next(reader, None)
+                except csv.Error as error:
+                    yield Row(
+                        line, fault=f"expected CSV, found a malformed record up to line {reader.line_num} ({error})"
+                    )
+                    continue
+                if fields is None:
+                    return
+                if fields and not (self.comment and fields[0].startswith(self.comment)):
+                    yield Row(line, tuple(fields), fault=utf8_fault("".join(fields)))
+
+    def read_split(self, split: Dataset, place: str) -> Iterator[Row]:
+        """The rows of a split of the hub, or of a parquet file. place: for error messages."""
+        codes = self.codes if self.hub_names else ()
+        return read_columns(split, place, self.hub or (*self.texts, self.label), self.hub_names, codes)
+
+    def examples(self, rows: Iterable[Row], place: Place, log: Log) -> Examples:
+        """The sound rows as examples, in their order."""
+        checked = list(sound_rows(rows, self._checked_label, place, log))
+        return Examples(tuple(row.texts for row, _ in checked), np.array([label for _, label in checked]))
+
+    def _checked_label(self, row: Row) -> int | float:
+        for column, text in zip(self.texts, row.texts, strict=True):
+            if not isinstance(text, str) or not (self.blank or text.strip()):
+                raise RowError(f"expected a text in column {column!r}, found {text!r}")
+        label = row.label.lower() if self.any_case and isinstance(row.label, str) else row.label
+        if label in self.codes:
+            return self.codes.index(label)
+        if self.codes:
+            raise RowError(f"expected one of the labels {', '.join(self.codes)}, found {label!r}")
+        low, high = self.scores
         try:
-            score = float(value)
+            score = float(label)
         except (TypeError, ValueError):
             score = np.nan
         if not low <= score <= high:
-            raise RowError(f"expected a score from {low:g} to {high:g}, found {value!r}")
+            raise RowError(f"expected a score from {low:g} to {high:g}, found {label!r}")
         return float(np.float32(score))  # the hub keeps scores in single precision
 
-    return parse
 
+def read_columns(
+    split: Dataset, place: str, columns: Sequence[str], names: Sequence[str] = (), codes: Sequence[str] = ()
+) -> Iterator[Row]:
+    """The rows of a split, whose last column is the label.
 
-def sound_rows(
-    rows: Iterable[Row], check: Callable[[Row], T], place: str, name: str, skipped: list[Skipped] | None
-) -> Iterator[tuple[Row, T]]:
-    """The rows that pass a check, each with what the check makes of it; one that has a fault or raises RowError fails.
-
-    place: the file as the user can find it, for errors. name: the file as records call it. skipped: takes up malformed
-    rows; None where each is a UserError. No sound row at all is a UserError.
+    names: the expected names of the label ids, checked if the split names them. codes: the labels of the rows that are
+    returned, by their ids; the split's names if empty.
     """
-    found = 0
+    if missing := [column for column in columns if column not in split.column_names]:
+        raise UserError(
+            f"{place}: expected the columns {', '.join(columns)}, found {', '.join(split.column_names)} without "
+            f"{', '.join(missing)}; get the data again"
+        )
+    feature = split.features[columns[-1]]
+    hub_names = getattr(feature, "names", None) or getattr(getattr(feature, "feature", None), "names", None) or ()
+    if names and hub_names and tuple(hub_names) != tuple(names):
+        raise UserError(
+            f"{place}: expected the labels in the order {', '.join(names)}, found {', '.join(hub_names)}; "
+            "get the data again"
+        )
+    codes = codes or hub_names
+    for number, (*texts, label) in enumerate(zip(*(split[column][:] for column in columns), strict=True), start=1):
+        is_id = isinstance(label, int) and 0 <= label < len(codes)
+        yield Row(number, tuple(texts), codes[label] if is_id else label)
+
+
+def open_text(file: Path, newline: str | None = None) -> io.TextIOWrapper:
+    """Open a UTF-8 file without its byte-order mark. A byte that is not UTF-8 is read as a surrogate.
+
+    newline: as `open` takes it; unless it is one, a line ends at a newline or a carriage return, and not at U+0085.
+    """
+    return io.TextIOWrapper(open_file(file), encoding="utf-8-sig", errors="surrogateescape", newline=newline)
+
+
+def read_lines(file: Path, newline: str | None = None) -> Iterator[tuple[int, str, str]]:
+    """Each line of a UTF-8 file: its number, its text without the end of the line, and the fault of its bytes."""
+    with open_text(file, newline) as stream:
+        for number, line in enumerate(stream, start=1):
+            yield number, line.removesuffix("\n"), utf8_fault(line)
+
+
+def utf8_fault(text: str) -> str:
+    """The first byte of a text that is not UTF-8, as a fault; "" if there is none."""
+    stray = "" if text.isascii() else next((mark for mark in text if "\udc80" <= mark <= "\udcff"), "")
+    return f"expected UTF-8, found the byte 0x{ord(stray) - 0xDC00:02x}" if stray else ""
+
+
+def sound_rows(rows: Iterable[Row], check: Callable[[Row], T], place: Place, log: Log) -> Iterator[tuple[Row, T]]:
+    """The rows that pass a check, each with what the check returns; a fault or a RowError rejects a row.
+
+    UserError if no row passes.
+    """
+    passed = 0
     for row in rows:
         try:
             if row.fault:
                 raise RowError(row.fault)
-            made = check(row)
+            checked = check(row)
         except RowError as error:
-            if skipped is None:
-                raise UserError(
-                    f"{place}:{row.line}: {error}; mend the row, or skip malformed rows with --lenient"
-                ) from None
-            skipped.append(Skipped(file=name, line=row.line, reason=str(error)))
+            log.reject(place, row.line, str(error))
         else:
-            found += 1
-            yield row, made
-    if not found:
-        raise UserError(f"{place}: expected at least one example, found none; get the file again")
-
-
-def to_examples(
-    rows: Iterable[Row],
-    columns: tuple[str, ...],
-    parse_label: ParseLabel,
-    place: str,
-    name: str,
-    skipped: list[Skipped] | None,
-    blank: bool = False,
-) -> Examples:
-    """The rows as examples, in their order.
-
-    columns: names of the text columns, for messages. place, name, skipped: as `sound_rows` has them.
-    blank: whether a text may be empty.
-    """
-
-    def check(row: Row) -> Label:
-        for column, text in zip(columns, row.texts, strict=True):
-            if not isinstance(text, str) or not (blank or text.strip()):
-                raise RowError(f"expected a text in column {column!r}, found {text!r}")
-        return parse_label(row.label)
-
-    found = list(sound_rows(rows, check, place, name, skipped))
-    return Examples(texts=tuple(row.texts for row, _ in found), labels=np.array([label for _, label in found]))
+            passed += 1
+            yield row, checked
+    if not passed:
+        raise UserError(f"{place.path}: expected at least one example, found none; get the file again")

@@ -1,40 +1,143 @@
-"""Backbones known by name: their sizes follow from their configurations alone."""
+"""Encoders known by name: sizes, pinned revisions, tokenizers, and what identifies them."""
 
 from __future__ import annotations
+
+import json
 
 import pytest
 import torch
 
-from benchmarks.encoders.backbones import KNOWN, architecture, depth, locate
+from benchmarks.encoders import tokenization
+from benchmarks.encoders.backbones import KNOWN, architecture, build_tokenizer, depth, locate
+from benchmarks.encoders.tokenization import byte_level_tokenizer
 from benchmarks.errors import UserError
+from benchmarks.running.federation import longest_text
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.sequence import with_head
 
+BYTES = [chr(code) for code in (*range(33, 127), *range(161, 173), *range(174, 256), *range(256, 324))]
 
-def megabytes(backbone: str, outputs: int) -> float:
-    """Size of encoder, pooler and classifier in fp32."""
+
+@pytest.mark.parametrize(
+    ("backbone", "head", "outputs", "millions"),
+    [
+        ("MARBERT", {}, 3, 651.37 / 4),  # FedFreezeBERT prints 651.37 MB
+        ("roberta-small-fresh", {"head": "masked-lm"}, 50265, 22.6),  # FedBERT's Table 3
+        ("roberta-base-fresh", {"head": "masked-lm"}, 50265, 124.7),
+        ("gpt2-fresh", {"head": "causal-lm"}, 50257, 124.4),
+    ],
+)
+def test_sizes_are_the_published_ones(backbone, head, outputs, millions):
+    config = architecture(backbone)
     with torch.device("meta"):
-        model = with_head(encoder_from_config(architecture(backbone)), outputs, seed=0)
-    return 4 * sum(parameter.numel() for parameter in model.parameters()) / 1e6
+        model = with_head(encoder_from_config(config), outputs, seed=0, **head)
+    assert sum(parameter.numel() for parameter in model.parameters()) / 1e6 == pytest.approx(millions, abs=0.05)
+    assert depth(backbone) == 12
+    assert longest_text(config) >= 512
 
 
-def test_marbert_has_the_size_that_fedfreezebert_prints() -> None:
-    assert megabytes("MARBERT", outputs=3) == pytest.approx(651.37, abs=0.005)
-    assert depth("MARBERT") == 12
+def test_the_hubs_models_are_pinned_and_asked_for_by_their_revision(monkeypatch):
+    assert all(known.revision for known in KNOWN.values() if known.hub)
+    requests = []
 
-
-def test_the_hubs_models_are_pinned() -> None:
-    assert {name for name, backbone in KNOWN.items() if backbone.hub and not backbone.revision} == set()
-
-
-def test_marbert_is_looked_for_where_it_has_safetensors(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    def snapshot_download(name: str, revision: str, **_: object) -> str:
-        asked.append((name, revision))
+    def snapshot_download(name, revision, **_):
+        requests.append((name, revision))
         raise OSError("offline")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
     with pytest.raises(UserError, match="it was not found"):
         locate("MARBERT")
-    assert asked == [("UBC-NLP/MARBERT", "refs/pr/1")]
+    assert requests == [("UBC-NLP/MARBERT", "refs/pr/1")]  # where it has safetensors
+
+
+# ---- vocabularies ------------------------------------------------------------------------------------------------
+
+
+def write_bpe(folder, words, merges, names=("encoder.json", "vocab.bpe")):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / names[0]).write_text(json.dumps({word: number for number, word in enumerate(words)}))
+    (folder / names[1]).write_text("#version: 0.2\n" + "".join(f"{pair}\n" for pair in merges))
+    return folder
+
+
+@pytest.fixture
+def small(tmp_path):
+    return write_bpe(tmp_path / "data" / "vocab" / "gpt2", [*BYTES, "he", "Ġt", "<|endoftext|>"], ["h e", "Ġ t"])
+
+
+def test_gpt2s_vocabulary_has_the_released_ids_and_robertas_has_fairseqs_around_it(data_dir):
+    tokenizer = build_tokenizer(locate("gpt2-fresh", data_dir=data_dir))
+    assert len(tokenizer) == 50257
+    assert tokenizer("Hello world").input_ids == [15496, 995]
+    assert (tokenizer.eos_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id) == (50256, None, None)
+    tokenizer = build_tokenizer(locate("roberta-small-fresh", data_dir=data_dir))
+    assert len(tokenizer) == 50265
+    tokens = ["<s>", "<pad>", "</s>", "<unk>", "!", "madeupword0002", "<mask>"]
+    assert tokenizer.convert_tokens_to_ids(tokens) == [0, 1, 2, 3, 4, 50263, 50264]
+    pair = tokenizer("Hello", " world", return_token_type_ids=True)
+    assert pair.input_ids == [0, 15496 + 4, 2, 2, 995 + 4, 2]
+    assert not any(pair.token_type_ids)
+    assert tokenizer.decode(tokenizer("naïve — ☃\n").input_ids, skip_special_tokens=True) == "naïve — ☃\n"
+
+
+def test_both_names_of_the_files_give_one_identity(small, tmp_path):
+    words = list(json.loads((small / "encoder.json").read_text()))
+    other = write_bpe(tmp_path / "other" / "vocab" / "gpt2", words, ["h e", "Ġ t"], ("vocab.json", "merges.txt"))
+
+    def digest(name, folder):
+        locate.cache_clear()
+        return locate(name, data_dir=folder.parent.parent).digest
+
+    for name in ("gpt2-fresh", "roberta-small-fresh"):
+        assert digest(name, small) == digest(name, other)
+    write_bpe(other, words, ["Ġ t", "h e"], ("vocab.json", "merges.txt"))
+    assert digest("gpt2-fresh", small) != digest("gpt2-fresh", other)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("encoder.json", "{", "expected the vocabulary of a BPE"),
+        ("encoder.json", '{"a": 0, "b": 2}', "expected ids from 0 on"),
+        ("encoder.json", '{"a": 0}', r"expected ids from 0 on, each once, and <\|endoftext\|>"),
+        ("vocab.bpe", "h e\nh\n", "expected two tokens of encoder.json a line"),
+        ("vocab.bpe", "h z\n", "expected two tokens of encoder.json a line"),
+    ],
+)
+def test_damaged_files_are_refused(small, name, content, message):
+    (small / name).write_text(content)
+    with pytest.raises(ValueError, match=message):
+        byte_level_tokenizer(small, "gpt2")
+
+
+def test_a_vocabulary_is_trained_once_and_its_text_decides_the_identity(tmp_path, monkeypatch):
+    monkeypatch.setattr(tokenization, "MINI_WORDS", 300)
+    (tmp_path / "data" / "corpora").mkdir(parents=True)
+    files = [tmp_path / "data" / "corpora" / f"wikipedia.{part}.txt" for part in ("train", "valid")]
+    for file in files:
+        file.write_text(" = A =\n" + "".join(f"the theatre of theory number {number} — ü\n" for number in range(200)))
+
+    def located(name, results="results"):
+        locate.cache_clear()
+        return locate(name, True, tmp_path / "data", tmp_path / results)
+
+    mini = located("gpt2-mini-fresh")
+    tokenizer = build_tokenizer(mini)
+    assert len(tokenizer) <= 300
+    assert len(tokenizer(" theatre theory").input_ids) < 15
+    assert located("gpt2-mini-fresh", "elsewhere").digest == mini.digest
+    with monkeypatch.context() as patch:
+        patch.setattr(tokenization, "train_bpe", None)  # it is not trained again
+        assert located("gpt2-mini-fresh").digest == mini.digest
+        roberta = located("roberta-mini-fresh")
+    assert roberta.tokenizer == mini.tokenizer
+    assert len(build_tokenizer(roberta)) % 8 == 1
+    files[0].write_text(files[0].read_text() + "another ending of another text\n" * 50)
+    assert located("gpt2-mini-fresh").digest != mini.digest
+
+
+@pytest.mark.parametrize("with_folder", [True, False])
+def test_a_vocabulary_without_its_text_says_what_is_missing(tmp_path, with_folder):
+    reason = "put WikiText-103 there" if with_folder else "the data directory is not set"
+    with pytest.raises(UserError, match=f"'gpt2-mini-fresh': its vocabulary is trained here .*{reason}"):
+        locate("gpt2-mini-fresh", True, tmp_path if with_folder else None, tmp_path)

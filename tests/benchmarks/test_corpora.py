@@ -1,4 +1,4 @@
-"""Cells on corpora: from a text file to the perplexity of what was held back."""
+"""Runs on texts without labels: from a text file to the perplexity of the test set, by passages and by articles."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.encoders.backbones import KNOWN
+from benchmarks.encoders.backbones import KNOWN, build_tokenizer, locate
 from benchmarks.encoders.encoding import encode
-from benchmarks.encoders.token_cache import TokenCache
-from benchmarks.errors import UserError
+from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.run_config import RunConfig, TrainConfig
-from benchmarks.running.federation import build_clients, load_inputs
+from benchmarks.running.federation import build_clients, load_inputs, training_examples
 from benchmarks.running.runner import run_cell
-from benchmarks.tasks import task
-from fedsim.stored import Chunks
-from partitions import PartitionError
+from benchmarks.tasks import Examples, task
 
-WORDS = KNOWN["tiny"].config["vocab_size"]
+WORDS = ("one", "two", "three", "four", "five")
 CELL = RunConfig(
     scale="demo",
     task="corpus-biology",
@@ -34,79 +31,45 @@ CELL = RunConfig(
     head="masked-lm",
     test_share=0.05,
 )
+ONE_ROUND = replace(CELL, clients=2, training=replace(CELL.training, rounds=1))
+MASKED = replace(CELL, task="wikitext", clients=2, test_share=0.0)
+CAUSAL = replace(MASKED, task="wikitext-causal", backbone="tiny-gpt2-fresh", head="causal-lm")
 
 
-def write(settings, content, name="biology.txt"):
+def write(settings, content):
     folder = settings.results_dir.parent / "data" / "corpora"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    (folder / "biology.txt").write_text(content)
     return replace(settings, data_dir=folder.parent)
 
 
-def scores(record):
-    return [entry.scores for entry in record.rounds]
+def run(cell, settings):
+    return run_cell(cell, settings, lambda event: None)
+
+
+def perplexities(record):
+    return [entry.scores["test"]["perplexity"] for entry in record.rounds]
 
 
 def test_a_generated_domain_is_learnt_in_a_few_rounds(settings):
-    record = run_cell(CELL, settings, lambda event: None)
-    found = [entry["test"]["perplexity"] for entry in scores(record)]
-    assert found == sorted(found, reverse=True)
-    assert found[-1] < WORDS / 2
+    record = run(CELL, settings)
+    values = perplexities(record)
+    assert values == sorted(values, reverse=True)
+    assert values[-1] < KNOWN["tiny"].config["vocab_size"] / 2
     assert sum(client["train"] for client in record.clients) > len(task("corpus-biology").generate(0).pool)  # blocks
     assert record.inputs["data"]["origin"] == "generated from seed 0"
 
 
-def test_the_validation_text_is_scored_beside_what_is_held_back(settings):
-    cell = replace(CELL, task="corpus-wikipedia", training=replace(CELL.training, rounds=1))
-    (found,) = scores(run_cell(cell, settings, lambda event: None))
-    assert set(found) == {"test", "valid"}
+def test_the_validation_text_is_scored_as_well_as_the_test_shares(settings):
+    (entry,) = run(replace(ONE_ROUND, task="corpus-wikipedia"), settings).rounds
+    assert set(entry.scores) == {"test", "valid"}
 
 
 def test_a_file_is_read_and_its_notes_are_in_the_record(settings):
     texts = [text for (text,) in task("corpus-biology").generate(0).pool.texts]
-    settings = write(settings, "\n\n".join(texts[:40]))
-    cell = replace(CELL, source="corpora", clients=2, training=replace(CELL.training, rounds=1))
-    record = run_cell(cell, settings, lambda event: None)
+    record = run(replace(ONE_ROUND, source="corpora"), write(settings, "\n\n".join(texts[:40])))
     assert record.inputs["data"]["notes"] == ["empty lines: 39"]
     assert record.inputs["data"]["examples"] == 40
-
-
-def test_tokens_in_a_file_train_to_the_same_bits(settings, monkeypatch):
-    cell = replace(CELL, clients=2, training=replace(CELL.training, rounds=1))
-    clients, _ = build_clients(cell, load_inputs(cell, settings), settings)
-    assert isinstance(clients[0].train.examples.tokens, Chunks)
-    stored = run_cell(cell, settings, lambda event: None)
-    monkeypatch.setattr(TokenCache, "encode", lambda cache, *words: encode(*words))
-    other = replace(settings, results_dir=settings.results_dir / "other")
-    clients, _ = build_clients(cell, load_inputs(cell, other), other)
-    assert isinstance(clients[0].train.examples.tokens, np.ndarray)
-    assert run_cell(cell, other, lambda event: None).rounds == stored.rounds
-
-
-@pytest.mark.parametrize(
-    ("clients", "partition", "wanted"),
-    [
-        (6, {"scheme": "equal"}, "6 clients cannot share 3 examples"),
-        (2, {"scheme": "sizes", "sizes": [2, 2]}, "want 4 examples, 3 are available"),
-    ],
-)
-def test_fewer_passages_than_are_asked_for_are_an_error(settings, clients, partition, wanted):
-    settings = write(settings, "one\ntwo\nthree\n")
-    cell = replace(CELL, source="corpora", clients=clients, partition=partition)
-    with pytest.raises(PartitionError, match=wanted):
-        run_cell(cell, settings, lambda event: None)
-
-
-def test_a_client_with_too_few_passages_to_hold_any_back_is_an_error(settings):
-    settings = write(settings, "\n".join(["a passage"] * 6))
-    with pytest.raises((UserError, PartitionError), match="test_share"):
-        run_cell(replace(CELL, source="corpora"), settings, lambda event: None)
-
-
-def test_a_damaged_file_is_refused_with_its_line(settings):
-    settings = write(settings, b"fine\n" * 20 + b"br\xfcken\n")
-    with pytest.raises(UserError, match=r"biology\.txt:21: expected UTF-8"):
-        run_cell(replace(CELL, source="corpora"), settings, lambda event: None)
 
 
 def test_a_very_long_passage_is_trained_on_whole(settings):
@@ -119,3 +82,47 @@ def test_a_very_long_passage_is_trained_on_whole(settings):
     assert tokens == 8000 + 3 * 20
     assert report.sizes == (21,)
     assert np.concatenate([part.indices for part in parts]).size > 250
+
+
+# ---- articles ----------------------------------------------------------------------------------------------------
+
+
+def test_each_article_is_tokenised_whole_and_closed(data_dir):
+    """By [SEP] after blocks that open with [CLS]; by GPT-2's end of text, and nothing opens its blocks."""
+    texts = tuple(("\n".join([" ".join(WORDS[count % 3 :])] * (1 + count % 3)),) for count in range(9))
+    articles = Examples(texts, np.zeros(9, dtype=np.int64))
+    tokenizer = word_tokenizer(WORDS)
+    part = encode(articles, tokenizer, 7, task("wikitext")).subset(np.array([4, 1]))
+    batch = part.examples.collate(part.indices)
+    stream = [token for text in (4, 1) for token in (*tokenizer(*texts[text]).input_ids[1:-1], tokenizer.sep_token_id)]
+    assert batch["input_ids"][:, 1:].flatten().tolist() == stream[: len(stream) // 6 * 6]
+    assert (batch["input_ids"][:, 0] == tokenizer.cls_token_id).all()
+    assert batch["attention_mask"].all()
+    tokenizer = build_tokenizer(locate("gpt2-fresh", data_dir=data_dir))
+    part = encode(articles, tokenizer, 8, task("wikitext")).subset(np.array([2]))
+    whole = [*tokenizer(*texts[2]).input_ids, 50256]
+    assert part.examples.collate(part.indices)["input_ids"].flatten().tolist() == whole[: len(whole) // 8 * 8]
+
+
+@pytest.mark.parametrize("cell", [MASKED, CAUSAL], ids=["masked", "causal"])
+def test_clients_divide_the_articles(cell, settings):
+    inputs = load_inputs(cell, settings)
+    clients, report = build_clients(cell, inputs, settings)
+    assert report.sizes == (180, 180)
+    words = sum(len(text.split()) + 1 for (text,) in inputs.data.pool.texts)
+    parts = [client.train for client in clients]
+    assert {id(part.examples) for part in parts} == {id(parts[0].examples)}  # one set, for training on all together
+    assert set(parts[0].examples.lengths) == {32}
+    assert words - 2 * 31 < 31 * sum(map(len, parts)) <= words
+    test = clients[0].evaluation["test"]
+    assert test is clients[1].evaluation["test"]
+    assert len(test) > 0
+    assert training_examples(cell, settings) == [len(part) for part in parts]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", [MASKED, CAUSAL], ids=["masked", "causal"])
+def test_both_kinds_of_model_learn_the_generated_language(cell, settings):
+    values = perplexities(run(replace(cell, algorithm="central"), settings))
+    assert values == sorted(values, reverse=True)
+    assert values[-1] < 100  # of 326 words

@@ -63,7 +63,7 @@ def test_missing_data_are_named(folder: Path, capsys: pytest.CaptureFixture[str]
     places = ["--include", str(folder / "tables"), "--data-dir", str(folder / "data"), "--backbone", "tiny"]
     places += ["--results-dir", str(folder / "results"), "--workers", "1", "--no-tracking"]
     assert main(["run", "ours-reviews", "--scale", "lite", *places]) == 2
-    assert "put reviews/reviews.tsv into the data directory" in capsys.readouterr().err
+    assert "put reviews/reviews.tsv, with the columns text and verdict, there" in capsys.readouterr().err
 
 
 def test_the_pages_lines_are_counted(folder: Path) -> None:

@@ -14,13 +14,12 @@ import pytest
 from benchmarks.cli.arguments import build_parser
 from benchmarks.cli.main import main
 from benchmarks.cli.select import selection
-from benchmarks.fedsplitbert import table3
 from benchmarks.results import RunResult, read_results
 from benchmarks.sweeps.tuning import read_sweep
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
-TABLE = table3.BENCHMARK
+TABLE = benchmark("fedsplitbert-table3")
 LAYER, RATE = "options.critical_layer", "training.learning_rate"
 SHORT = ("training.rounds=2", "training.max_length=16", "training.batch_size=32", "training.local_epochs=1")
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from benchmarks.cli.main import main
-from benchmarks.encoders.backbones import word_tokenizer
+from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.running import runner
 from benchmarks.tasks.words import VOCABULARY
 

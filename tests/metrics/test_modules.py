@@ -1,28 +1,40 @@
-"""The local `evaluate` modules against scikit-learn, SciPy and numbers worked out by hand."""
+"""The local `evaluate` modules against scikit-learn, SciPy, seqeval and numbers worked out by hand."""
 
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
 import scipy.stats
+import seqeval.metrics
 import sklearn.metrics
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.measures import METRICS, TRAIN_LOSS
 from benchmarks.running import scoring
-from fedsim.data import IGNORED
+from fedsim.data import IGNORED as NO
 
 OF_TOKENS = ("entity_f1", "entity_f1_concatenated", "text_recovery", "token_recovery")
-NAMES = ("accuracy", "f1", "f1_pn", "matthews_correlation", "pearson", "perplexity", *OF_TOKENS)
+NAMES = sorted(set(METRICS) - {TRAIN_LOSS})
 REFERENCES = {
-    "accuracy": sklearn.metrics.accuracy_score,
-    "f1": lambda true, predicted: sklearn.metrics.f1_score(true, predicted, labels=[0, 1], zero_division=0),
-    "matthews_correlation": sklearn.metrics.matthews_corrcoef,
+    "accuracy": (2, sklearn.metrics.accuracy_score),
+    "f1": (2, lambda true, predicted: sklearn.metrics.f1_score(true, predicted, labels=[0, 1], zero_division=0)),
+    "matthews_correlation": (2, sklearn.metrics.matthews_corrcoef),
+    "f1_pn": (
+        3,
+        lambda true, predicted: sklearn.metrics.f1_score(
+            true, predicted, labels=[0, 2], average="macro", zero_division=0
+        ),
+    ),
 }
-BITS = st.integers(0, 1)
-SENTIMENTS = st.integers(0, 2)  # negative, neutral, positive
+TAGS = ("O", "B-x", "I-x", "B-y", "I-y")
+O, Bx, Ix, By, Iy = range(len(TAGS))  # noqa: E741
+SENTENCES = st.lists(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=8), min_size=1, max_size=6
+)
 
 
 def compute(name, predictions, references):
@@ -32,26 +44,11 @@ def compute(name, predictions, references):
 @pytest.mark.filterwarnings("ignore:A single label was found")
 @pytest.mark.parametrize("name", REFERENCES)
 @settings(max_examples=25, deadline=None)
-@given(pairs=st.lists(st.tuples(BITS, BITS), min_size=1, max_size=30))
+@given(pairs=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=30))
 def test_classification_agrees_with_scikit_learn(name, pairs):
-    predictions, references = (np.array(side) for side in zip(*pairs, strict=True))
-    expected = REFERENCES[name](references, predictions)
-    assert compute(name, predictions, references) == pytest.approx(expected, abs=1e-12)
-
-
-@settings(max_examples=50, deadline=None)
-@given(pairs=st.lists(st.tuples(SENTIMENTS, SENTIMENTS), min_size=1, max_size=30))
-def test_f1_pn_agrees_with_scikit_learn(pairs):
-    predictions, references = (np.array(side) for side in zip(*pairs, strict=True))
-    expected = sklearn.metrics.f1_score(references, predictions, labels=[0, 2], average="macro", zero_division=0)
-    assert compute("f1_pn", predictions, references) == pytest.approx(expected, abs=1e-12)
-
-
-def test_f1_pn_by_hand():
-    # Negative: 2 right, 1 taken for neutral. Positive: 1 right, 1 neutral taken for it. F1: 4 / 5 and 2 / 3.
-    assert compute("f1_pn", [0, 0, 1, 1, 2, 2], [0, 0, 0, 1, 1, 2]) == pytest.approx((4 / 5 + 2 / 3) / 2)
-    # A neutral tweet more or less that is right changes nothing.
-    assert compute("f1_pn", [0, 0, 1, 1, 1, 2, 2], [0, 0, 0, 1, 1, 1, 2]) == pytest.approx((4 / 5 + 2 / 3) / 2)
+    labels, reference = REFERENCES[name]
+    predictions, references = (np.array(side) % labels for side in zip(*pairs, strict=True))
+    assert compute(name, predictions, references) == pytest.approx(reference(references, predictions), abs=1e-12)
 
 
 @settings(max_examples=25, deadline=None)
@@ -63,37 +60,6 @@ def test_pearson_agrees_with_scipy(pairs):
     assert compute("pearson", predictions, references) == pytest.approx(expected, abs=1e-9)
 
 
-# Three texts of 3, 2 and no tokens that are asked for; NO is padding or a special token.
-NO = IGNORED
-TEXTS = [[NO, 7, 8, 9, NO], [NO, 7, 8, NO, NO], [NO, NO, NO, NO, NO]]
-
-
-@pytest.mark.parametrize(
-    ("recovered", "tokens", "texts"),
-    [
-        ([[1, 7, 8, 9, 2], [1, 7, 8, 2, 0], [1, 2, 0, 0, 0]], 5 / 5, 2 / 2),  # what is not asked for is not judged
-        ([[1, 7, 8, 9, 2], [1, 8, 7, 2, 0], [1, 2, 0, 0, 0]], 3 / 5, 1 / 2),  # at the wrong places
-        ([[1, 7, 8, 8, 2], [1, 7, 7, 2, 0], [1, 2, 0, 0, 0]], 3 / 5, 0 / 2),  # one wrong token spoils a text
-        ([[NO] * 5] * 3, 0, 0),  # not answered
-    ],
-)
-def test_recovery_by_hand(recovered, tokens, texts):
-    assert compute("token_recovery", recovered, TEXTS) == pytest.approx(tokens)
-    assert compute("text_recovery", recovered, TEXTS) == pytest.approx(texts)
-
-
-def test_pearson_by_hand():
-    # Deviations (-1, 0, 1) and (-4, -1, 5) / 3: products sum to 3, squares to 2 and 42 / 9.
-    assert compute("pearson", [1.0, 2.0, 3.0], [0.0, 1.0, 3.0]) == pytest.approx(3 / math.sqrt(2 * 42 / 9))
-
-
-def test_perplexity_by_hand():
-    # Two texts, 3 tokens of probability 1/4 each and 1 of 1/2: exp of (3 ln 4 + ln 2) / 4.
-    found = compute("perplexity", [3 * math.log(1 / 4), math.log(1 / 2)], [3, 1])
-    assert found == pytest.approx(2 ** (7 / 4))
-    assert compute("perplexity", [0.0, 0.0], [2, 1]) == 1.0
-
-
 @pytest.mark.parametrize("value", [0.1, 3.0])
 def test_pearson_of_a_constant_is_undefined(value):
     # The mean of ten times 0.1 is not 0.1, so a spread of rounding errors is left where none should be.
@@ -101,18 +67,109 @@ def test_pearson_of_a_constant_is_undefined(value):
     assert math.isnan(compute("pearson", np.arange(10.0), [value] * 10))
 
 
+# Three texts of 3, 2 and no tokens that count; NO is padding or a special token.
+TEXTS = [[NO, 7, 8, 9, NO], [NO, 7, 8, NO, NO], [NO, NO, NO, NO, NO]]
+
+
+@pytest.mark.parametrize(
+    ("recovered", "tokens", "texts"),
+    [
+        ([[1, 7, 8, 9, 2], [1, 7, 8, 2, 0], [1, 2, 0, 0, 0]], 5 / 5, 2 / 2),  # other positions do not count
+        ([[1, 7, 8, 9, 2], [1, 8, 7, 2, 0], [1, 2, 0, 0, 0]], 3 / 5, 1 / 2),  # at the wrong places
+        ([[1, 7, 8, 8, 2], [1, 7, 7, 2, 0], [1, 2, 0, 0, 0]], 3 / 5, 0 / 2),  # one wrong token spoils a text
+    ],
+)
+def test_recovery_by_hand(recovered, tokens, texts):
+    assert compute("token_recovery", recovered, TEXTS) == pytest.approx(tokens)
+    assert compute("text_recovery", recovered, TEXTS) == pytest.approx(texts)
+
+
+def test_other_metrics_by_hand():
+    # Deviations (-1, 0, 1) and (-4, -1, 5) / 3: products sum to 3, squares to 2 and 42 / 9.
+    assert compute("pearson", [1.0, 2.0, 3.0], [0.0, 1.0, 3.0]) == pytest.approx(3 / math.sqrt(2 * 42 / 9))
+    # Two texts, 3 tokens of probability 1/4 each and 1 of 1/2: exp of (3 ln 4 + ln 2) / 4.
+    assert compute("perplexity", [3 * math.log(1 / 4), math.log(1 / 2)], [3, 1]) == pytest.approx(2 ** (7 / 4))
+    # Negative: 2 right, 1 taken for neutral. Positive: 1 right, 1 neutral taken for it. F1: 4 / 5 and 2 / 3.
+    assert compute("f1_pn", [0, 0, 1, 1, 2, 2], [0, 0, 0, 1, 1, 2]) == pytest.approx((4 / 5 + 2 / 3) / 2)
+
+
+# ---- entities ----------------------------------------------------------------------------------------------------
+
+
+def entities(name, predicted, true):
+    predictions, references = (
+        np.array([[NO, *tags, *[NO] * (9 - len(tags))] for tags in side]) for side in (predicted, true)
+    )
+    predictions[references == NO] = Bx  # these positions do not count
+    return scoring._value(name, predictions, references)
+
+
+def sides(pairs):
+    return tuple([[pair[side] for pair in tags] for tags in pairs] for side in (0, 1))
+
+
+@given(SENTENCES)
+@settings(max_examples=100, deadline=None)
+def test_entity_f1_is_seqevals(pairs):
+    predicted, true = sides(pairs)
+    names = [[[TAGS[tag] for tag in tags] for tags in side] for side in (true, predicted)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # seqeval's, of undefined scores: 0 here as there
+        expected = seqeval.metrics.f1_score(*names)
+    assert entities("entity_f1", predicted, true) == pytest.approx(expected, abs=1e-12)
+
+
+def spans(tags):
+    """Word by word, what the vectorised function does at once: first, last, kind of the last."""
+    found, first = set(), None
+    for place, tag in enumerate(tags):
+        if tag % 2 == 0 and tag > 0:
+            if first is None:
+                found.add((place, place, tag // 2))
+            continue
+        if first is not None:
+            found.add((first, place - 1, (tags[place - 1] + 1) // 2))
+        first = place if tag else None
+    return found
+
+
+@given(SENTENCES)
+@settings(max_examples=200, deadline=None)
+def test_the_authors_f1_is_that_of_their_spans(pairs):
+    predicted, true = (spans([tag for tags in side for tag in tags]) for side in sides(pairs))
+    expected = 2 * len(predicted & true) / (len(predicted) + len(true)) if predicted & true else 0.0
+    assert entities("entity_f1_concatenated", *sides(pairs)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("predicted", "true", "f1", "authors_f1"),
+    [
+        ([[Bx, Ix, O]], [[Bx, Ix, O]], 1, 1),
+        ([[Bx, O, O]], [[Bx, Ix, O]], 0, 0),  # too short
+        ([[Ix, Ix, O]], [[Bx, Ix, O]], 1, 0),  # an I- begins an entity, as in conlleval; or is a span of one word
+        ([[Bx, Iy, O]], [[Bx, By, O]], 1, 0),
+        ([[Bx, Iy, O]], [[By, Iy, O]], 0, 1),  # two entities; or one of the kind of its last word
+        ([[Bx, O, By]], [[Bx, O, O]], 2 / 3, 1),  # a span that is open at the very end is dropped
+        ([[O, O, O]], [[O, O, O]], 0, 0),
+        ([[O, Bx], [Ix, O]], [[O, Bx], [O, O]], 2 / 3, 0),  # two entities; or one span across the end of a sentence
+    ],
+)
+def test_f1_of_entities_by_hand(predicted, true, f1, authors_f1):
+    assert entities("entity_f1", predicted, true) == pytest.approx(f1)
+    assert entities("entity_f1_concatenated", predicted, true) == pytest.approx(authors_f1)
+
+
+# ---- all metrics -------------------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_modules_describe_themselves(name):
+def test_a_metric_describes_itself_and_has_the_same_bits_without_arrow(name):
     info = scoring._modules()[name].info
     assert info.module_name == name
     assert info.description
     assert info.inputs_description
-    assert info.reference_urls
+    assert all(info.reference_urls)
     assert set(info.features) == {"predictions", "references"}
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_module_asked_without_arrow_says_the_same_to_the_bit(name):
     draw = np.random.default_rng(0)
     for n in (1, 2, 7, 300):
         if name in OF_TOKENS:

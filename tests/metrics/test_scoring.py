@@ -48,10 +48,11 @@ def test_classes_are_the_largest_logits():
     assert scores("cola", LOGITS, ASKED) == {"matthews_correlation": 0.0}
 
 
-def test_a_constant_prediction_has_no_correlation():
+def test_the_correlation_with_a_constant_and_an_empty_test_set_are_not_scored():
     outputs, labels = np.full((4, 1), 2.5, np.float32), np.arange(4.0)
     assert scores("stsb", outputs, subset(labels)) == {"pearson": None}
     assert sampling_error("stsb", "pearson", outputs, subset(labels), rng()) is None
+    assert scores("mnli", np.zeros((0, 3), np.float32), subset(np.array([], int))) == {"accuracy": None}
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -76,10 +77,6 @@ def test_a_perplexity_is_a_score_while_a_float_holds_it():
         perplexity(710.0)
 
 
-def test_an_empty_test_set_is_not_scored():
-    assert scores("mnli", np.zeros((0, 3), np.float32), subset(np.array([], int))) == {"accuracy": None}
-
-
 def test_error_of_accuracy_is_binomial():
     labels = np.zeros(100, int)
     outputs = np.zeros((100, 2), np.float32)
@@ -96,9 +93,17 @@ def test_bootstrap_error_of_pearson_is_near_the_theory():
     assert found == pytest.approx((1 - r**2) / math.sqrt(n), rel=0.3)
 
 
-def test_bootstrap_depends_on_the_generator_alone():
-    errors = [sampling_error("mrpc", "f1", LOGITS, ASKED, rng(seed)) for seed in (1, 1, 2)]
-    assert errors[0] == errors[1] != errors[2]
+def test_bootstrap_error_of_entity_f1_is_near_the_theory():
+    # One entity a sentence, found in a share p of them and never wrongly: f1 = 2p / (1 + p), whose slope
+    # 2 / (1 + p)² times sqrt(p (1 - p) / n) is its standard error.
+    n, p = 1500, 0.5
+    asked = subset(np.zeros(n), np.full(n, 2), np.tile([1, 0], n))
+    answers = np.zeros(objective_of("scierc").shape(asked), np.float32)
+    answers[::2, 0, 1] = 1
+    assert scores("scierc", answers, asked)["entity_f1"] == pytest.approx(2 * p / (1 + p))
+    errors = [sampling_error("scierc", "entity_f1", answers, asked, rng(seed)) for seed in (1, 1, 2)]
+    assert errors[0] == pytest.approx(2 / (1 + p) ** 2 * math.sqrt(p * (1 - p) / n), rel=0.3)
+    assert errors[0] == errors[1] != errors[2]  # it depends on the generator alone
 
 
 def test_errors_of_a_mean_by_hand():

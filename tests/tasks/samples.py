@@ -6,32 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.tasks import Task
+from benchmarks.tasks.glue import GLUE
 
-# Whatever might be taken for a quote, a blank to strip or the end of a line, and is text.
+# Texts with marks that a reader could mistake for a quote, a blank to strip or the end of a line.
 ODD = ('He said " nothing .', '"quoted"', "it ended . ", "one\u2028line", "still\u0085one\x0cline\x1c", "naïve ''")
 CORPUS = "\ufeffOne passage. It goes on.\n\n  two  words \r\nthe last: ß\n"
 ARTICLES = " = One =\nThe first.\nGoes on.\n = Two =\nEnds.\n"
 TWEET = ("NEG", "POS", "NEU", "NEG", "NEU", "POS")
 TWEETS = "tweet,sentiment,dialect\n{}\n"
 CONLL = "-DOCSTART- X O\n\nIL-2 NN B-{0}\ngene NN I-{0}\n, , O\n\nit PRP O\n"
-NAMES = {"cola": "CoLA", "sst2": "SST-2", "stsb": "STS-B"}  # the others' folders are their ids in capitals
-COLUMNS = {  # of GLUE's download: header, and a row with the texts {0} and {1} and the code {2} of the label
-    "cola": ("", "gj04|{2}|*|{0}"),
-    "sst2": ("sentence|label", "{0}|{2}"),
-    "mrpc": ("Quality|#1 ID|#2 ID|#1 String|#2 String", "{2}|7|8|{0}|{1}"),
-    "qqp": ("id|qid1|qid2|question1|question2|is_duplicate", "1|2|3|{0}|{1}|{2}"),
-    "stsb": ("index|genre|sentence1|sentence2|score", "0|main|{0}|{1}|{2}"),
-    "mnli": ("index|sentence1|sentence2|label1|gold_label", "0|{0}|{1}|neutral|{2}"),
-    "rte": ("index|sentence1|sentence2|label", "0|{0}|{1}|{2}"),
-    "qnli": ("index|question|sentence|label", "0|{0}|{1}|{2}"),
-    "wnli": ("index|sentence1|sentence2|label", "0|{0}|{1}|{2}"),
-}
-CODES = {
-    "mnli": ("entailment", "neutral", "contradiction"),
-    "rte": ("entailment", "not_entailment"),
-    "qnli": ("entailment", "not_entailment"),
-    "stsb": ("0.000", "3.800", "5.000"),
-}
+GLUES = {glue.id: glue for glue in GLUE}
+SCORES = ("0.000", "3.800", "5.000")
 
 
 def glue_id(task: Task) -> str:
@@ -41,7 +26,7 @@ def glue_id(task: Task) -> str:
 
 def glue_rows(dataset: str, part: int) -> list[tuple[str, str, str]]:
     """Rows (text, other text, code) of a part: every odd text and every label occurs, and no two parts are alike."""
-    codes = CODES.get(dataset, ("0", "1"))
+    codes = SCORES if GLUES[dataset].labels is None else GLUES[dataset].codes
     return [
         (ODD[(place + part) % len(ODD)], ODD[(place + part + 1) % len(ODD)], codes[place % len(codes)])
         for place in range(6 + part)
@@ -50,14 +35,15 @@ def glue_rows(dataset: str, part: int) -> list[tuple[str, str, str]]:
 
 def glue_files(dataset: str) -> dict[str, str]:
     """File -> content of a GLUE dataset."""
-    dev = ("dev_matched.tsv", "dev_mismatched.tsv") if dataset == "mnli" else ("dev.tsv",)
-    header, row = COLUMNS[dataset]
+    glue = GLUES[dataset]
+    header = glue.header or ("index", *glue.texts, "genre", glue.label)
     files = {}
-    for part, name in enumerate(("train.tsv", *dev)):
-        lines = [header] if header else []
-        lines += [row.format(*values) for values in glue_rows(dataset, part)]
-        place = f"glue_data/{NAMES.get(dataset, dataset.upper())}/{name}"
-        files[place] = "".join(line.replace("|", "\t") + "\n" for line in lines)
+    for number, part in enumerate(glue.parts):
+        lines = [] if glue.header else [header]
+        for *texts, code in glue_rows(dataset, number):
+            values = dict(zip(glue.texts, texts, strict=False)) | {glue.label: code}
+            lines.append(tuple(values.get(column, "7") for column in header))
+        files[f"glue_data/{glue.name}/{part.file}"] = "".join("\t".join(line) + "\n" for line in lines)
     return files
 
 

@@ -1,0 +1,146 @@
+"""Tokenizers: of whole words, of an encoder's own files, or byte-level BPEs (Radford et al., 2019, section 2.2).
+
+A byte-level BPE is GPT-2's own, or one that is trained here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+from benchmarks.encoders.fetched import source_of
+from benchmarks.encoders.known_backbones import MINI_WORDS
+from benchmarks.errors import UserError
+from benchmarks.results import write_text
+from benchmarks.run_config import digest
+from benchmarks.tasks import task
+from benchmarks.tasks.words import VOCABULARY
+from fedsim.files import read_json, read_text, require_files
+from fedsim.locks import held
+
+FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model")
+BPE_FILES = (("encoder.json", "vocab.bpe"), ("vocab.json", "merges.txt"))  # as GPT-2's release and the hub name them
+END = "<|endoftext|>"
+ROBERTA = {"bos": "<s>", "pad": "<pad>", "eos": "</s>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
+CORPUS = "wikitext"  # the task on whose training text a BPE is trained
+CHARACTERS = 4_000_000  # of that text, from its beginning
+FOLDER = "tokenizers"  # of the results directory
+
+
+def load_tokenizer(folder: Path) -> Any:
+    """The tokenizer in a folder; UserError if there is none, or none that transformers can read."""
+    if not any((folder / name).is_file() for name in FILES):
+        raise UserError(f"{folder}: expected a tokenizer ({', '.join(FILES)}), found none")
+    require_files(folder, (*FILES, "tokenizer*", "vocab*", "merges.txt", "*.json", "*.model"), "a file of a tokenizer")
+    try:
+        return AutoTokenizer.from_pretrained(folder)
+    except Exception as error:  # noqa: BLE001 - the library raises many kinds for a damaged file
+        raise UserError(f"{folder}: the tokenizer cannot be read ({error}). Fetch the encoder again.") from None
+
+
+def word_tokenizer(words: Sequence[str]) -> Any:
+    """A tokenizer of whole words, with BERT's special tokens and templates."""
+    # The mask is last, so that the ids of the others do not depend on it.
+    ids = {word: index for index, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *words, "[MASK]"])}
+    tokenizer = Tokenizer(models.WordLevel(ids, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", ids["[SEP]"]), ("[CLS]", ids["[CLS]"]))
+    special = {f"{name}_token": f"[{name.upper()}]" for name in ("unk", "pad", "cls", "sep", "mask")}
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special)
+
+
+def generated_tokenizer() -> Any:
+    """The tokenizer of the generated tasks' words."""
+    return word_tokenizer(VOCABULARY)
+
+
+def byte_level_tokenizer(folder: Path, model_type: str) -> Any:
+    """The tokenizer of a BPE's files for a type of model; UserError if they are missing or cannot be read.
+
+    GPT-2's only special token is its end of text. RoBERTa's vocabulary is GPT-2's as fairseq has it: <s>, <pad>, </s>
+    and <unk> are 0 to 3, GPT-2's tokens follow in their order, then filler words up to a multiple of eight, and the
+    mask: 50 265 in all.
+    """
+    words, merges = _read_bpe(folder)
+    special = dict.fromkeys(("bos", "eos", "unk"), END)
+    if model_type == "roberta":
+        words, special = ["<s>", "<pad>", "</s>", "<unk>", *words], ROBERTA
+        words += [*(f"madeupword{number:04}" for number in range(-len(words) % 8)), "<mask>"]
+    ids = {word: number for number, word in enumerate(words)}
+    tokenizer = Tokenizer(models.BPE(ids, merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    if model_type == "roberta":
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single="<s> $A </s>",
+            pair="<s> $A </s> </s>:0 $B:0 </s>:0",  # RoBERTa has one type of token
+            special_tokens=[("<s>", ids["<s>"]), ("</s>", ids["</s>"])],
+        )
+    named = {f"{name}_token": token for name, token in special.items()}
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **named)
+
+
+def trained_files(data_dir: Path | None, results_dir: Path) -> Path:
+    """The folder of a byte-level BPE of MINI_WORDS tokens, which is trained once for each text.
+
+    The text is the beginning of the training text of the task `wikitext`; UserError if there is none.
+    """
+    text = "".join(_beginning(data_dir, results_dir))
+    folder = results_dir / FOLDER / digest({"text": text, "words": MINI_WORDS, "version": 1}, 24)
+    folder.mkdir(parents=True, exist_ok=True)
+    encoder, pairs = (folder / name for name in BPE_FILES[0])
+    with held(folder / ".lock"):
+        if not (encoder.is_file() and pairs.is_file()):
+            words, merges = train_bpe(text)
+            write_text(pairs, "#version: 0.2\n" + "".join(f"{one} {other}\n" for one, other in merges))
+            write_text(encoder, json.dumps({word: number for number, word in enumerate(words)}))
+    return folder
+
+
+def train_bpe(text: str) -> tuple[list[str], list[tuple[str, str]]]:
+    """The tokens of a byte-level BPE in the order of their ids, and the pairs that it merges, in their order."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(
+        vocab_size=MINI_WORDS, special_tokens=[END], initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator(text.splitlines(keepends=True), trainer)
+    model = json.loads(tokenizer.to_str())["model"]
+    return sorted(model["vocab"], key=model["vocab"].__getitem__), [tuple(pair) for pair in model["merges"]]
+
+
+def _beginning(data_dir: Path | None, results_dir: Path) -> Iterator[str]:
+    left = CHARACTERS
+    for (article,) in task(CORPUS).load(source_of(CORPUS, data_dir, extracts=results_dir / "corpora")).pool.texts:
+        yield f"{article[:left]}\n"
+        left -= len(article)
+        if left <= 0:
+            return
+
+
+def _read_bpe(folder: Path) -> tuple[list[str], list[tuple[str, str]]]:
+    """As `train_bpe` returns them, from a folder's files."""
+    pairs_of_files = [(folder / encoder, folder / pairs) for encoder, pairs in BPE_FILES]
+    files = next((names for names in pairs_of_files if names[0].is_file() and names[1].is_file()), None)
+    if files is None:
+        names = " or ".join(" and ".join(names) for names in BPE_FILES)
+        raise UserError(f"{folder}: expected a byte-level BPE ({names}), found none")
+    encoder, pairs = files
+    ids = read_json(encoder, "the vocabulary of a BPE")
+    if (
+        not isinstance(ids, dict)
+        or sorted(map(str, ids.values())) != sorted(map(str, range(len(ids))))
+        or END not in ids
+    ):
+        raise UserError(f"{encoder}: expected ids from 0 on, each once, and {END}; get it again")
+    lines = [line for line in read_text(pairs, "pairs to merge").split("\n") if line and line[:8] != "#version"]
+    merges = [(one, other) for one, _, other in (line.partition(" ") for line in lines)]
+    if any(one + other not in ids or not other or " " in other for one, other in merges):
+        raise UserError(f"{pairs}: expected two tokens of {encoder.name} a line; get both again")
+    return sorted(ids, key=ids.__getitem__), merges
