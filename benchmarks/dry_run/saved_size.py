@@ -1,4 +1,4 @@
-"""The size of tensors saved as a file, which some papers print as the cost of communication."""
+"""The size of tensors saved as a file, which some papers publish as the cost of communication."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import IO, Any, cast
 
 import torch
 
-# The names that the transformers library's masked language models give the encoder and the parts of their heads.
+# The transformers library's names of the encoder and of the parts of a masked language model's head.
 LIBRARY_NAMES: Mapping[str, Mapping[str, str]] = {
     "bert": {
         "encoder": "bert",
@@ -26,13 +26,10 @@ LIBRARY_NAMES: Mapping[str, Mapping[str, str]] = {
 }
 
 
-class _Discarded(io.RawIOBase):
-    """A file that keeps the number of bytes written to it and nothing else."""
+class _Counted(io.RawIOBase):
+    """A file that counts the bytes written to it and keeps none."""
 
     count = 0
-
-    def writable(self) -> bool:
-        return True
 
     def write(self, data: Any) -> int:
         size = memoryview(data).nbytes
@@ -41,16 +38,13 @@ class _Discarded(io.RawIOBase):
 
 
 def saved_bytes(tensors: Iterable[tuple[str, Sequence[int]]]) -> int:
-    """Bytes of the file that `torch.save` makes of a dict of fp32 tensors, given as names and shapes, in their order.
-
-    That is their values, each aligned in an archive, and names, which some papers print as the cost of communication.
-    """
+    """Bytes of the file that `torch.save` writes for a dict of fp32 tensors, given as names and shapes in order."""
     return _saved(tuple((name, tuple(shape)) for name, shape in tensors))
 
 
 @lru_cache
 def _saved(tensors: tuple[tuple[str, tuple[int, ...]], ...]) -> int:
-    file = _Discarded()  # zeros that nobody wrote take no memory
+    file = _Counted()
     torch.save({name: torch.zeros(shape) for name, shape in tensors}, cast("IO[bytes]", file))
     return file.count
 
@@ -58,9 +52,9 @@ def _saved(tensors: tuple[tuple[str, tuple[int, ...]], ...]) -> int:
 def library_name(name: str, family: str) -> str:
     """The transformers library's name of a masked language model's parameter; our name in other families.
 
-    family: the model type, such as "bert". Names are part of a saved file.
+    family: The model type, such as "bert".
     """
-    for own, theirs in LIBRARY_NAMES.get(family, {}).items():
-        if name == own or name.startswith(f"{own}."):
-            return theirs + name.removeprefix(own)
+    for ours, theirs in LIBRARY_NAMES.get(family, {}).items():
+        if name == ours or name.startswith(f"{ours}."):
+            return theirs + name.removeprefix(ours)
     return name

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.dry_run.rounds import client_costs, shapes
-from benchmarks.dry_run.rounds import rounds as dry_run
+from benchmarks.dry_run import client_costs, shapes
+from benchmarks.dry_run import rounds as dry_run
 from benchmarks.dry_run.shapes import derive_client, key_of, plan_of
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig
@@ -21,7 +21,8 @@ FEATURES = benchmark("fedfreezebert-table3")
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The cache file of a fresh process."""
-    monkeypatch.setattr(shapes, "_ANSWERS", shapes._Answers())
+    monkeypatch.setattr(shapes, "_answers", {})
+    monkeypatch.setattr(shapes, "_file", None)
     shapes.keep_in(tmp_path)
     return tmp_path / "cache" / "shapes.json"
 
@@ -53,7 +54,7 @@ def test_a_damaged_file_is_derived_anew(path: Path, damage: str) -> None:
     shapes.keep_in(path.parents[1])
     assert plan_of(CELL) == plan
     shapes.keep_in(path.parents[1])
-    assert key_of("plan", CELL) in shapes._ANSWERS.known
+    assert key_of("plan", CELL) in shapes._answers
 
 
 def test_keys_tell_shapes_and_libraries_apart(monkeypatch: pytest.MonkeyPatch) -> None:
