@@ -50,6 +50,11 @@ class Plan:
                 entry.reason = str(error)
 
     @property
+    def finished_cells(self) -> int:
+        """How many unique cells have a record."""
+        return sum(self.finished(cell, False) for cell in self.unique.values())
+
+    @property
     def total(self) -> dict[str, int]:
         """Bytes of all unique cells: those of a seed, times the seeds; a cell in two rows counts once."""
         known = {entry.cell.spec_id: entry.wire for entry in self.entries if entry.wire}.values()
@@ -155,7 +160,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "seeds": list(chosen.seeds),
         "cells": len(plan.entries) * len(chosen.seeds),
         "unique_cells": len(plan.unique),
-        "finished_cells": plan.finished.of(set(plan.unique)),
+        "finished_cells": plan.finished_cells,
         "hours": plan.hours,
         "cells_of_unknown_hours": 0 if plan.args.tflops else plan.seconds.count(None),
         "sum": plan.total,

@@ -1,4 +1,4 @@
-"""What is read of records in passing, without the checks of who judges by them: to count, to estimate."""
+"""Reading single fields of records quickly, without checking the records."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ T = TypeVar("T")
 
 
 def glimpses(folders: Iterable[Path], read: Callable[[str], T]) -> Iterator[T]:
-    """What `read` finds in the text of each record in folders; files that are no record are left to who reads them.
+    """Apply `read` to the text of each record in folders, skipping files that it cannot read.
 
-    A record that lies in two of the folders counts once.
+    A record in two of the folders counts once.
     """
     seen = set()
     for path in (path for folder in dict.fromkeys(folders) for path in folder.glob("*.json")):
         if path.name in seen:
             continue
         try:
-            found = read(read_text(path, "a record"))
+            value = read(read_text(path, "a record"))
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             continue
         seen.add(path.name)
-        yield found
+        yield value

@@ -1,4 +1,4 @@
-"""Who holds which examples: a task's data shared out among clients, and what each of them keeps back."""
+"""The split of a task's data: which client trains on which examples, and on which it is scored."""
 
 from __future__ import annotations
 
@@ -31,29 +31,35 @@ Parts = Sequence[np.ndarray]  # each client's texts, by their indices
 def share_out(
     cell: RunConfig, of: Task, loaded: TaskData, examples: Mapping[str, Encoded]
 ) -> tuple[list[Client], PartitionReport]:
-    """The clients of a task: the pool shared out and split on each client; held-out sets shared out in the same way.
+    """The clients of a task: the pool is partitioned, and each client keeps part of it back to be scored on.
 
-    examples: the same ones in the form in which clients hold them: "pool", held-out sets, and "central <name>".
-    Central sets are no client's own: every client is scored on the whole of them, or on one part, cell.central_share.
-    Where one of them is the test set, clients keep nothing back (test_share 0). With cell.holdout "validation" a client
-    is scored on a fifth of its training subset at most, and never sees a test set. Else a share of that subset,
-    cell.validation_share, is scored beside the test set, to choose a round by. Where the validation set is central, it
-    stands for both shares.
-    Where cell.grouped, what is kept back is drawn for all clients at once, in whole groups of examples with the same
-    first text, so that none of these texts is both trained on and kept back, by whomever. The report says how much of
-    each evaluation has its first text in training.
-    UserError or PartitionError, which name the option, where the cell asks for what the data cannot give.
+    Held-out sets are partitioned like the pool. Every client is scored on a whole central set, or on the same
+    cell.central_share of it; where the test set is central, clients keep nothing back (test_share 0). With
+    cell.holdout "validation", clients are scored on at most a fifth of their training subset, or on the central
+    validation set, and never on a test set. cell.validation_share is kept back in addition, to choose a round.
+    With cell.grouped, examples with the same first text are all trained on or all kept back, over all clients.
+
+    Args:
+        cell: The run.
+        of: The task.
+        loaded: Its data.
+        examples: The same sets as clients hold them: "pool", held-out sets, and "central <name>".
+
+    Returns:
+        The clients, and a report of the partition with the share of each evaluation whose first text is in training.
+
+    Raises:
+        UserError, PartitionError: The cell asks for a split that the data do not allow; names the option.
     """
     _check(cell, loaded)
-    stratify = of.labels is not None
-    texts = first_texts(loaded) if cell.grouped or of_pairs(loaded.pool) else {}
-    labels = loaded.pool.labels
+    stratify, labels, sets = of.labels is not None, loaded.pool.labels, _sets(loaded)
+    texts = first_texts(loaded) if cell.grouped or _is_paired(loaded.pool) else {}
 
     def generator(client: int, purpose: str) -> np.random.Generator:
         return numpy_generator(cell.seed if cell.data_seed is None else cell.data_seed, 0, client, purpose)
 
-    def held_back(parts: Parts, share: float, purpose: str, option: str) -> tuple[Parts, Parts]:
-        """The texts that are left, and those that clients are scored on."""
+    def keep_back(parts: Parts, share: float, purpose: str, option: str) -> tuple[Parts, Parts]:
+        """The texts to train on, and those to be scored on."""
         if cell.grouped:
             return split_by_group(parts, texts[POOL], labels, share, generator(SERVER, purpose), stratify, option)
         sides = [
@@ -61,45 +67,42 @@ def share_out(
             for client, part in enumerate(parts)
         ]
         both = list(zip(parts, sides, strict=True))
-        return [part[rest] for part, (rest, _) in both], [part[held] for part, (_, held) in both]
+        return [part[rest] for part, (rest, _) in both], [part[kept] for part, (_, kept) in both]
 
     partitioner = from_description(cell.partition)
     partition = partitioner(labels, cell.clients, generator(SERVER, "partition"))
     train: Parts = partition.indices
-    own: dict[str, Parts] = {}
+    scored: dict[str, tuple[str, Parts]] = {}  # evaluation -> its set, and each client's texts of it
     if cell.test_share:
-        train, own[TEST] = held_back(train, cell.test_share, "split", "test_share")
+        train, kept = keep_back(train, cell.test_share, "split", "test_share")
+        scored[TEST] = POOL, kept
     central = {name: name for name in sorted(loaded.central)}  # evaluation -> set
     if cell.holdout == "validation":
         central = {TEST: VALIDATION} if VALIDATION in central else {}
         if not central:
             option = "test_share" if cell.test_share else "the validation share"
             share = min(cell.test_share, VALIDATION_SHARE) or VALIDATION_SHARE
-            train, own[TEST] = held_back(train, share, "validation", option)
+            train, kept = keep_back(train, share, "validation", option)
+            scored[TEST] = POOL, kept
     elif cell.validation_share:
-        train, own[VALIDATION] = held_back(train, cell.validation_share, "validation", "validation_share")
-    sets = loaded.held_out if cell.holdout == "test" else {}
-    held_out = {
-        name: partitioner(sets[name].labels, cell.clients, generator(SERVER, f"partition-{name}")).indices
-        for name in sorted(sets)
-    }
-    scored_of = {source: _part_of(len(loaded.central[source]), cell.central_share) for source in central.values()}
-    whole = {name: examples[f"central {source}"].subset(scored_of[source]) for name, source in central.items()}
-    trained = examples[POOL].subsets(train)
-    evaluations = {name: examples[POOL].subsets(parts) for name, parts in own.items()}
-    evaluations |= {name: examples[name].subsets(parts) for name, parts in held_out.items()}
+        train, kept = keep_back(train, cell.validation_share, "validation", "validation_share")
+        scored[VALIDATION] = POOL, kept
+    for name in sorted(loaded.held_out) if cell.holdout == "test" else ():
+        parts = partitioner(sets[name].labels, cell.clients, generator(SERVER, f"partition-{name}")).indices
+        scored[name] = name, parts
+    evaluations = {name: examples[source].subsets(parts) for name, (source, parts) in scored.items()}
+    common = {name: (source, _central_part(len(sets[source]), cell.central_share)) for name, source in central.items()}
+    whole = {name: examples[f"central {source}"].subset(part) for name, (source, part) in common.items()}
     clients = [
         Client(number, part, {name: parts[number] for name, parts in evaluations.items()} | whole)
-        for number, part in enumerate(trained)
+        for number, part in enumerate(examples[POOL].subsets(train))
     ]
-    scored = {name: (POOL, np.concatenate(parts)) for name, parts in own.items()}
-    scored |= {name: (name, np.concatenate(parts)) for name, parts in held_out.items()}
-    scored |= {name: (source, scored_of[source]) for name, source in central.items()}
-    return clients, replace(partition.report, overlap=_overlap(loaded, texts, np.concatenate(train), scored))
+    indices = {name: (source, np.concatenate(parts)) for name, (source, parts) in scored.items()} | common
+    return clients, replace(partition.report, overlap=_overlap(loaded, texts, np.concatenate(train), indices))
 
 
-def _part_of(size: int, share: float) -> np.ndarray:
-    """Which of a central set's examples are scored, int64 ascending: the same for every cell, at least one."""
+def _central_part(size: int, share: float) -> np.ndarray:
+    """Indices of a central set's scored examples, int64 ascending: the same for every cell, at least one."""
     if share == 1:
         return np.arange(size)
     drawn = numpy_generator(0, 0, SERVER, "central part").permutation(size)
@@ -109,19 +112,19 @@ def _part_of(size: int, share: float) -> np.ndarray:
 def _overlap(
     loaded: TaskData, texts: Mapping[str, np.ndarray], trained: np.ndarray, scored: Mapping[str, tuple[str, np.ndarray]]
 ) -> dict[str, Overlap]:
-    """Evaluation -> how much of it has its first text in training, where there is some; of pairs alone.
+    """Evaluation of pairs -> how much of it has its first text in training, where any does.
 
-    texts: as `first_texts` numbers them. scored: evaluation -> set of the data, and which of its examples.
+    texts: numbers of `first_texts`. scored: evaluation -> its set, and the indices of its examples.
     """
-    if not of_pairs(loaded.pool):
+    if not _is_paired(loaded.pool):
         return {}
     sets = _sets(loaded)
-    known = texts[POOL][trained], loaded.pool.labels[trained]
-    found = {
-        name: measure_overlap(*known, texts[source][indices], sets[source].labels[indices])
+    training = texts[POOL][trained], loaded.pool.labels[trained]
+    overlaps = {
+        name: measure_overlap(*training, texts[source][indices], sets[source].labels[indices])
         for name, (source, indices) in scored.items()
     }
-    return {name: overlap for name, overlap in found.items() if overlap.shared}
+    return {name: overlap for name, overlap in overlaps.items() if overlap.shared}
 
 
 def _check(cell: RunConfig, loaded: TaskData) -> None:
@@ -136,17 +139,14 @@ def _check(cell: RunConfig, loaded: TaskData) -> None:
         raise UserError(f"test_share: expected {expected} for the task {cell.task}, found {cell.test_share}")
 
 
-def of_pairs(examples: Examples) -> bool:
-    """Whether examples are two texts each, the first of which may stand in several of them."""
+def _is_paired(examples: Examples) -> bool:
+    """Whether examples are pairs of texts, several of which may have the same first text."""
     return examples.tags is None and len(examples.texts) > 0 and len(examples.texts[0]) > 1
 
 
 def first_texts(loaded: TaskData) -> dict[str, np.ndarray]:
-    """Set of a task's data -> a number for each example's first text, int64 [n]: one for one text, in every set.
-
-    Where examples are no pairs it is the whole text.
-    """
-    paired = of_pairs(loaded.pool)
+    """Set -> a number for each example's first text, or for its whole text without pairs: int64 [n], one numbering."""
+    paired = _is_paired(loaded.pool)
     numbers: dict[tuple[str, ...], int] = {}
     return {
         name: np.array(

@@ -1,4 +1,4 @@
-"""Stages: a cell may begin from another cell's outcome, whose weights are kept under its id."""
+"""Earlier runs: a cell may start from the weights that another cell left, which are kept under that cell's id."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.encoders.backbones import KNOWN
 from benchmarks.errors import UserError
+from benchmarks.registry import benchmark
 from benchmarks.results import RunResult, write_bytes, write_text
 from benchmarks.run_config import RunConfig
 from benchmarks.running.run_options import RunOptions
@@ -20,28 +21,23 @@ from fedsim.files import read_file, read_json
 if TYPE_CHECKING:
     from torch import Tensor
 
+IsFinished = Callable[[RunConfig, bool], bool]  # (a cell, whether its weights are needed)
+
 
 def initial_of(cell: RunConfig) -> RunConfig | None:
-    """The cell from whose outcome another begins: its own `initial`, or the one that made its backbone."""
-    if cell.initial is not None:
+    """The cell from whose weights a cell starts: its `initial`, or the cell that trained its backbone."""
+    backbone = KNOWN.get(cell.backbone)
+    if cell.initial is not None or backbone is None or not backbone.made_by:
         return cell.initial
-    known = KNOWN.get(cell.backbone)
-    if known is None or not known.made_by:
-        return None
-    from benchmarks.registry import benchmark
-
-    made_by, scale = known.made_by
+    made_by, scale = backbone.made_by
     definition = benchmark(made_by)
-    (found,) = definition.cells(definition.scale(scale), [0])
-    return found[-1]
+    ((_, _, earlier),) = definition.cells(definition.scale(scale), [0])
+    return earlier
 
 
 def earlier_stages(cell: RunConfig) -> list[RunConfig]:
-    """Every cell that has to be run before this one, the first one first."""
+    """Every cell that has to run before this one, the first one first."""
     return chain_of(cell, _never)[:-1]
-
-
-IsFinished = Callable[[RunConfig, bool], bool]  # a cell, whether its weights are needed
 
 
 def _never(cell: RunConfig, with_weights: bool) -> bool:
@@ -49,7 +45,7 @@ def _never(cell: RunConfig, with_weights: bool) -> bool:
 
 
 def chain_of(cell: RunConfig, is_finished: IsFinished) -> list[RunConfig]:
-    """A cell, and before it what has to be run, or found, so that it can begin: nothing where it is finished."""
+    """A cell after the cells that it still needs: none where it is finished."""
     chain = [cell]
     while (before := initial_of(chain[0])) is not None and not is_finished(chain[0], len(chain) > 1):
         chain.insert(0, before)
@@ -57,17 +53,16 @@ def chain_of(cell: RunConfig, is_finished: IsFinished) -> list[RunConfig]:
 
 
 def by_stage(cells: Sequence[RunConfig], is_finished: IsFinished = _never) -> list[list[RunConfig]]:
-    """Cells, and all that has to be run before them, in lists that are run one after the other."""
-    given = {cell.spec_id for cell in cells}
+    """Cells and the cells that they need, each once, in lists to run one after the other."""
+    added = {cell.spec_id for cell in cells}
     lists: list[list[RunConfig]] = []
-    added: set[str] = set()
     for cell in cells:
         for depth, stage in enumerate(chain_of(cell, is_finished)):
             lists += [[] for _ in range(depth + 1 - len(lists))]
-            if stage is cell or stage.spec_id not in given | added:
+            if stage is cell or stage.spec_id not in added:
                 added.add(stage.spec_id)
                 lists[depth].append(stage)
-    return [found for found in lists if found]
+    return [stage for stage in lists if stage]
 
 
 @dataclass(frozen=True)
@@ -81,13 +76,13 @@ class Outcome:
 
     def tensors(self) -> dict[str, Tensor]:
         """The parameters by name; UserError where the file is damaged."""
-        import safetensors.torch
+        import safetensors.torch  # loads torch
 
         content = read_file(self.path, "the weights of a stage")
         if hashlib.sha256(content).hexdigest() != self.sha256:
             raise UserError(
                 f"{self.path}: expected the SHA-256 {self.sha256[:12]}…, found another: the weights are damaged. "
-                f"Remove the file, and the stage that made it is run again."
+                f"Remove the file, and the stage that made it runs again."
             )
         try:
             return safetensors.torch.load(content)
@@ -96,32 +91,32 @@ class Outcome:
 
 
 def stopped_by(record: RunResult) -> str:
-    """Why nothing begins from a cell whose training diverged, in words."""
+    """Why no cell can start from a cell whose training diverged."""
     return f"{record.cell.label}, from which it begins, {record.divergence}: {record.diverged['reason']}"
 
 
-def _places(settings: RunOptions, cell: RunConfig, cell_id: str) -> tuple[Path, Path]:
+def _files(settings: RunOptions, cell: RunConfig, cell_id: str) -> tuple[Path, Path]:
+    """The file of the weights, and the note with their digest."""
     stem = settings.results_dir / "weights" / f"{cell.label}-{cell_id}"
     return stem.with_name(f"{stem.name}.safetensors"), stem.with_name(f"{stem.name}.json")
 
 
 def find_outcome(settings: RunOptions, cell: RunConfig, cell_id: str) -> Outcome | None:
-    """The kept weights of a cell, None where they are not there; their content is checked when they are read."""
-    path, note = _places(settings, cell, cell_id)
+    """The kept weights of a cell, None where they are missing; their content is checked when they are read."""
+    path, note = _files(settings, cell, cell_id)
     if not (os.path.lexists(path) and note.exists()):
         return None
     try:
-        sha256 = str(read_json(note)["sha256"])
+        return Outcome(cell, cell_id, str(read_json(note)["sha256"]), path)
     except (ValueError, KeyError, TypeError):
-        return None  # written anew
-    return Outcome(cell, cell_id, sha256, path)
+        return None  # the cell runs again and writes both files
 
 
 def keep_outcome(settings: RunOptions, cell: RunConfig, cell_id: str, parameters: Mapping[str, Tensor]) -> Outcome:
-    """Keep a finished cell's weights; the note with their digest, written last, makes them count."""
-    import safetensors.torch
+    """Keep a finished cell's weights; they count once the note with their digest is written."""
+    import safetensors.torch  # loads torch
 
-    path, note = _places(settings, cell, cell_id)
+    path, note = _files(settings, cell, cell_id)
     content = safetensors.torch.save({name: tensor.detach().cpu().contiguous() for name, tensor in parameters.items()})
     sha256 = hashlib.sha256(content).hexdigest()
     write_bytes(path, content)
