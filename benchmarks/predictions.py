@@ -41,8 +41,8 @@ class Predictions:
     last, chosen: the answers after the last and the chosen round, [n, ...]; logits in half precision.
     by_round: round -> the answers after it, for the last three rounds and the chosen one; first records have fewer.
 
-    Where tokens are asked for, a row has their tags (int8, or int16 for more than 128 tags) or ids (int32), then IGNORED;
-    an answer is IGNORED also where logits were not finite.
+    Where tokens are asked for, a row has their tags (int8, or int16 for more than 128 tags) or ids (int32), then
+    IGNORED; an answer is IGNORED also where logits were not finite.
     """
 
     indices: np.ndarray

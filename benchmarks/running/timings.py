@@ -1,16 +1,18 @@
-"""Run times of cells, estimated from the records of similar cells on any machine."""
+"""Run times of cells, estimated from the records of similar cells; and single fields of records, read quickly."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig, canonical_json
-from benchmarks.running.glimpses import glimpses
+from fedsim.files import read_text
 
+T = TypeVar("T")
 Taken = tuple[RunConfig, float]  # a cell, and the seconds of its training
 
 
@@ -51,3 +53,20 @@ def _similarity(cell: RunConfig) -> list[tuple[str, ...]]:
     """Keys of cells with similar run times: all settings but the seed first, then task, method and encoder."""
     method = cell.scale, cell.task, cell.algorithm, cell.backbone
     return [(*method, canonical_json(cell.options), cell.head, str(cell.training.rounds)), method]
+
+
+def glimpses(folders: Iterable[Path], read: Callable[[str], T]) -> Iterator[T]:
+    """Apply `read` to the text of each record in folders, skipping files that it cannot read.
+
+    A record in two of the folders counts once.
+    """
+    seen = set()
+    for path in (path for folder in dict.fromkeys(folders) for path in folder.glob("*.json")):
+        if path.name in seen:
+            continue
+        try:
+            value = read(read_text(path, "a record"))
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            continue
+        seen.add(path.name)
+        yield value

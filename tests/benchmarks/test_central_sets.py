@@ -54,21 +54,6 @@ def test_a_part_of_the_test_set_is_the_same_for_all_cells() -> None:
     assert found[0] != list(range(len(found[0])))
 
 
-def test_validation_is_a_share_of_the_training_part_and_leaves_the_test_set_alone() -> None:
-    settings = RunOptions()
-    cell = replace(CELL, holdout="validation")
-    clients, _ = build_clients(cell, load_inputs(cell, settings), settings)
-    for client in clients:
-        assert client.evaluation["test"].examples is client.train.examples  # of the pool
-        assert not set(client.evaluation["test"].indices) & set(client.train.indices)
-
-
-def test_a_share_beside_a_central_test_set_is_refused() -> None:
-    cell = replace(CELL, test_share=0.2)
-    with pytest.raises(UserError, match="test_share: expected 0, as the test set is central for the task arsarcasm"):
-        build_clients(cell, load_inputs(cell, RunOptions()), RunOptions())
-
-
 def test_no_share_without_a_central_test_set_is_refused() -> None:
     cell = replace(CELL, task="mrpc")
     with pytest.raises(UserError, match=r"test_share: expected a share in \(0, 1\) for the task mrpc, found 0.0"):

@@ -78,24 +78,6 @@ def test_it_is_not_computed_again(
     assert found.record.by_round("test/f1") == ()
 
 
-def test_what_a_stopped_and_resumed_cell_says_is_the_same(
-    cells_of: CellsOf, settings: RunOptions, tmp_path: Path, diverging_in: Callable[[int], None]
-) -> None:
-    class Stop(BaseException):
-        pass
-
-    def stop(event: Any) -> None:
-        if isinstance(event, RoundFinished):
-            raise Stop
-
-    diverging_in(2)
-    (cell,) = cells_of(("fedavg",), *SHORT, "training.rounds=3")
-    with pytest.raises(Stop):
-        run_cell(cell, settings, stop)
-    resumed = run_cell(cell, settings, lambda _: None)
-    assert resumed.outcome == run_cell(cell, replace(settings, results_dir=tmp_path / "whole"), lambda _: None).outcome
-
-
 def test_a_real_divergence_ends_so(cells_of: CellsOf, settings: RunOptions) -> None:
     (cell,) = cells_of(("fedavg",), *SHORT, "training.rounds=2", "training.learning_rate=1e30")
     record = run_cell(cell, settings, lambda _: None)
@@ -119,13 +101,6 @@ def test_scores_that_are_not_finite_end_a_cell(
     assert record.diverged["round"] == 2
     assert "finite answers" in record.diverged["reason"]
     assert len(record.rounds) == 1
-
-
-def test_records_of_others_do_not_speak_of_it(cells_of: CellsOf, settings: RunOptions) -> None:
-    (cell,) = cells_of(("local-majority",))
-    record = run_cell(cell, settings, lambda _: None)
-    assert "diverged" not in record.to_json()
-    assert record.divergence == ""
 
 
 # ---- stages ----------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,10 +9,8 @@ import pytest
 
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.errors import UserError
-from benchmarks.executors import run_cells
-from benchmarks.results import RunResult, read_result
+from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig, TrainConfig
-from benchmarks.running.events import CellFailed
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
 from fedsim.errors import FederationError
@@ -50,15 +47,6 @@ def run(cell: RunConfig, settings: RunOptions) -> RunResult:
 
 
 # ---- identity --------------------------------------------------------------------------------------------------
-
-
-def test_a_head_is_part_of_identity_and_the_first_one_is_left_out() -> None:
-    pooled = replace(CELL, head="pooled")
-    assert "head" not in pooled.to_json()
-    assert CELL.to_json()["head"] == "psum"
-    assert len({replace(CELL, head=head).spec_id for head in ("pooled", "ordinary", "psum")}) == 3
-    for cell in (CELL, pooled):
-        assert RunConfig.from_json(cell.to_json()) == replace(cell, partition=dict(cell.partition))
 
 
 def test_an_unknown_head_is_refused(settings: RunOptions) -> None:
@@ -114,21 +102,6 @@ def test_central_training_sends_nothing() -> None:
     assert (plan.up_bytes, plan.down_bytes, plan.setup_bytes, plan.kinds) == (0, 0, 0, {})
 
 
-@pytest.mark.parametrize("cell", [CELL, CENTRAL, replace(CENTRAL, head="ordinary"), replace(CENTRAL, codec="fp16")])
-def test_the_ledger_is_what_the_plan_foretold(cell: RunConfig, settings: RunOptions) -> None:
-    record = run(cell, settings)
-    plan = wire_plan(cell, examples=[client["train"] for client in record.clients])
-    assert [(entry.up_bytes, entry.down_bytes) for entry in record.rounds] == (
-        [(plan.up_bytes, plan.down_bytes)] * cell.training.rounds
-    )
-    assert record.setup_bytes == plan.setup_bytes
-    found: Counter[tuple[str, str]] = Counter()
-    for number, _, direction, kind, _, size, _ in record.ledger:
-        if number == 1:
-            found[direction, kind] += size
-    assert found == plan.kinds
-
-
 # ---- features --------------------------------------------------------------------------------------------------
 
 
@@ -142,15 +115,3 @@ def test_features_are_kept_between_cells_and_change_nothing(settings: RunOptions
     assert {path.name: path.stat().st_ino for path in folder.glob("*.features")} == before
     elsewhere = run(again, RunOptions(results_dir=tmp_path / "results", device="cpu"))
     assert elsewhere.outcome == found.outcome
-
-
-def test_one_worker_and_two_give_the_same_records(settings: RunOptions, tmp_path: Path) -> None:
-    """Both ask for the same features at once."""
-    cells = [CELL, CENTRAL]
-    alone = [run(cell, settings) for cell in cells]
-    together = RunOptions(results_dir=tmp_path / "results", device="cpu", workers=2)
-    failures: list[CellFailed] = []
-    run_cells(cells, together, lambda event: failures.append(event) if isinstance(event, CellFailed) else None)
-    assert not failures
-    records = {record.cell_id: record for record in map(read_result, together.records_dir.glob("*.json"))}
-    assert [records[record.cell_id].outcome for record in alone] == [record.outcome for record in alone]

@@ -19,8 +19,6 @@ from benchmarks.overrides import ByScale, LayerUnit, field_value, options_in
 from benchmarks.registry import benchmark, benchmark_ids, with_backbone
 from benchmarks.results import read_results
 from benchmarks.run_config import RunConfig
-from benchmarks.running.federation import load_inputs
-from benchmarks.running.run_options import RunOptions
 
 pytestmark = pytest.mark.usefixtures("untuned")
 
@@ -123,7 +121,7 @@ def test_a_setting_labels_every_scale_changes_every_cell_and_comes_last() -> Non
         ("initial.seed=1", "--set initial.seed: expected a cell with initial, .* found one without it"),
         ("training.round=2", "unknown field; expected one of .*options.<name>, .* Did you mean 'training.rounds'"),
         ("training.rounds", "--set training.rounds: expected field=value, such as"),
-        (f"options.a={'[' * 21}{']' * 21}", "expected at most 20 levels of lists and groups, found more"),
+        (f"options.a={'[' * 99999}", "found too many levels of lists and groups"),
     ],
 )
 def test_a_wrong_setting_is_one_sentence(assignment: str, message: str) -> None:
@@ -155,17 +153,6 @@ def test_all_options_at_once_are_each_of_them() -> None:
     assert first is not None
     assert first.options == {"critical_layer": 2, "embeddings": "global"}
     assert options_in({"initial.options.a": 1, "options.b": 2}, "initial.options") == {"a": 1}
-
-
-def test_a_run_may_start_from_none_or_from_another() -> None:
-    alone = FEDAVG.changed({"initial": None})
-    assert cell_of(alone, staged()) == cell_of(FEDAVG) == cell_of(FEDAVG, with_settings(staged(), ["initial=null"]))
-    other = cell_of(FEDSPLITBERT)
-    assert cell_of(FEDAVG.changed({"initial": other})).initial == other
-    with pytest.raises(KeyError):
-        field_value(cell_of(alone), "initial.seed")
-    fixed = FEDAVG.changed({"initial": None}, fixed=("initial",))  # no --set on earlier runs is for it
-    assert cell_of(fixed, with_settings(staged(), ["initial.seed=1", "training.rounds=9"])).initial is None
 
 
 # ---- units -----------------------------------------------------------------------------------------------------
@@ -216,23 +203,6 @@ def test_another_encoder_labels_the_scale_and_changes_its_cells(tiny_encoder: Pa
     assert (own.backbone, own.depth, own.label) == ("my-encoder", 4, f"{LITE.label}; on my-encoder")
     assert cell_of(FEDSPLITBERT, scale=own).options == {"critical_layer": 2}  # half of this encoder's depth, too
     assert with_backbone(LITE, None) is with_backbone(LITE, LITE.backbone) is LITE
-
-
-def test_weights_of_the_same_name_are_told_apart(tiny_encoder: Path, tmp_path: Path, cells_of: CellsOf) -> None:
-    copy = tmp_path / tiny_encoder.name
-    shutil.copytree(tiny_encoder, copy)
-
-    def digest(folder: Path) -> str:
-        cell = dataclasses.replace(cells_of(["fedavg"])[0], backbone=folder.name)
-        return load_inputs(cell, RunOptions(backbone=str(folder))).digests["backbone"]
-
-    assert digest(copy) == digest(tiny_encoder)  # the same content is the same encoder wherever it lies
-    changed = tmp_path / "changed" / tiny_encoder.name
-    shutil.copytree(tiny_encoder, changed)
-    content = bytearray((changed / "model.safetensors").read_bytes())
-    content[-1] ^= 1
-    (changed / "model.safetensors").write_bytes(content)
-    assert digest(changed) != digest(tiny_encoder)
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ BENCHMARK{annotation} = replace(table3.BENCHMARK, id="{id}", place="A study")
 '''
 NONE = {
     "claims": "CLAIMS = ()\n",
-    "mentions": '"""\nBENCHMARK = 1\n"""\n# BENCHMARK = 2\nif True:\n    BENCHMARK = 3\n',
+    "mentions": "# BENCHMARK = 2\nif True:\n    BENCHMARK = 3\n",
     "similar": "BENCHMARKS = ()\nBENCHMARK_ID = 1\n",
     "imports": "from benchmarks.fedsplitbert.table3 import BENCHMARK\n",
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import lzma
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -14,14 +13,9 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from benchmarks.errors import UserError
 from benchmarks.predictions import (
     Predictions,
-    copy_predictions,
-    has_predictions,
-    predictions_file,
     read_predictions,
-    write_predictions,
 )
 from benchmarks.results import RunResult, read_result
 from benchmarks.run_config import RunConfig, TrainConfig
@@ -103,92 +97,6 @@ def scored(record: RunResult, subset: Subset, outputs: np.ndarray) -> Mapping[st
 
 
 # ---- files of earlier versions ---------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def earlier(choose: Callable[[int], None], tmp_path: Path) -> Callable[[int], tuple[Path, RunResult, RunResult]]:
-    """A run's records of this version and of an earlier one, which has its own folder.
-
-    Earlier versions kept the answers after the last round and, where that is another one, after the chosen round.
-    """
-
-    def build(chosen: int) -> tuple[Path, RunResult, RunResult]:
-        choose(chosen)
-        record = run(replace(CELL, **PERSONAL), tmp_path)
-        names = {f"last-{6 - chosen}": "chosen"} if 4 <= chosen < 6 else {"chosen": "chosen"}
-        names |= {name: name for name in ("indices", "gold", "last")}
-        arrays = {}
-        for name, array in contents(tmp_path / "records", record).items():
-            part, _, what = name.rpartition("/")
-            if what in names:
-                arrays[f"{part}/{names[what]}"] = array
-        content = safetensors.numpy.save(arrays)
-        known = replace(record, predictions={"sha256": hashlib.sha256(content).hexdigest()})
-        folder = tmp_path / "earlier"
-        folder.mkdir()
-        (folder / record.predictions_name.removesuffix(".xz")).write_bytes(content)
-        return folder, record, known
-
-    return build
-
-
-@pytest.mark.parametrize("chosen", [2, 4, 5, 6])
-def test_a_file_of_an_earlier_version_has_what_it_had(
-    chosen: int, earlier: Callable[[int], tuple[Path, RunResult, RunResult]], tmp_path: Path
-) -> None:
-    folder, record, known = earlier(chosen)
-    now, then = read_predictions(tmp_path / "records", record), read_predictions(folder, known)
-    assert has_predictions(folder, known)
-    assert then.keys() == now.keys()
-    for part, own in then.items():
-        assert list(own.by_round) == sorted({chosen, 6})
-        for number, outputs in own.by_round.items():
-            assert np.array_equal(outputs, now[part].by_round[number])
-        assert own.last is own.by_round[6]
-        assert own.chosen is own.by_round[chosen]
-        assert np.array_equal(own.gold, now[part].gold)
-        assert np.array_equal(own.indices, now[part].indices)
-
-
-@pytest.mark.parametrize("chosen", [2, 5])
-def test_a_run_scored_at_its_last_round_does_not_take_the_chosen_answers_for_the_last(
-    chosen: int, earlier: Callable[[int], tuple[Path, RunResult, RunResult]], tmp_path: Path
-) -> None:
-    folder, record, known = earlier(chosen)
-    for place, one, expected in ((folder, known, [6]), (tmp_path / "records", record, [4, 5, 6])):
-        chosen_then, now = read_predictions(place, one), read_predictions(place, one.at_last_round())
-        assert one.at_last_round().chosen_round == 6
-        for part, own in now.items():
-            assert list(own.by_round) == expected
-            assert own.chosen is own.last is own.by_round[6]
-            assert np.array_equal(own.last, chosen_then[part].last)
-        assert any(not np.array_equal(own.last, chosen_then[part].chosen) for part, own in now.items())
-
-
-def test_a_file_of_an_earlier_version_is_copied_compressed(
-    earlier: Callable[[int], tuple[Path, RunResult, RunResult]], tmp_path: Path
-) -> None:
-    folder, _, known = earlier(2)
-    (path,) = folder.iterdir()
-    assert predictions_file(folder, known) == path
-    copy_predictions(folder, known, tmp_path / "copied")
-    (copied,) = (tmp_path / "copied").iterdir()
-    assert copied.name == known.predictions_name
-    assert lzma.decompress(copied.read_bytes()) == path.read_bytes()
-    assert has_predictions(tmp_path / "copied", known)
-    write_predictions(folder, known, path.read_bytes())
-    assert predictions_file(folder, known).name == known.predictions_name  # where both are there
-
-
-def test_damage_of_a_file_of_an_earlier_version_is_noticed(
-    earlier: Callable[[int], tuple[Path, RunResult, RunResult]],
-) -> None:
-    folder, _, known = earlier(2)
-    (path,) = folder.iterdir()
-    path.write_bytes(path.read_bytes()[:-1])
-    for reader in (read_predictions, has_predictions):
-        with pytest.raises(UserError, match=rf"{path}: expected the predictions of {known.file_name}, found none"):
-            reader(folder, known)
 
 
 def test_committed_records_have_the_answers_after_their_last_and_their_chosen_round() -> None:

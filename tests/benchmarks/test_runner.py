@@ -102,13 +102,6 @@ def test_a_record_holds_every_round(finished: dict[str, RunResult]) -> None:
         assert set(record.sampling_errors["test"]) == {"f1", "accuracy"}
 
 
-def test_the_local_majority_is_its_label_share(finished: dict[str, RunResult]) -> None:
-    shares = PartitionReport.from_json(finished["local-majority"].partition).obtained_counts
-    for counts, scores in zip(shares, finished["local-majority"].rounds[-1].client_scores, strict=True):
-        test = round(0.2 * sum(counts))  # stratified, so within one example of the client's own shares
-        assert scores["test"]["accuracy"] == pytest.approx(max(counts) / sum(counts), abs=1 / test)
-
-
 def test_a_finished_cell_is_found_and_not_touched(
     finished: dict[str, RunResult], module_settings: RunOptions, events: Any
 ) -> None:
@@ -134,16 +127,6 @@ def test_events_of_a_cell_count_every_example_once(
     assert [event.round for event in events.of(RoundFinished)] == list(record.rounds)
     assert record.outcome == finished["fedavg"].outcome  # in another folder, after other cells
     assert not list((settings.results_dir / "checkpoints").iterdir())
-
-
-def test_fedsplitbert_that_shares_every_layer_is_fedavg(
-    cells_of: CellsOf, finished: dict[str, RunResult], settings: RunOptions
-) -> None:
-    (cell,) = cells_of(["fedsplitbert"], *SHORT, "options.critical_layer=12")  # of the paper's layers: all
-    split, average = run_cell(cell, settings, lambda _: None), finished["fedavg"]
-    assert split.cell_id != average.cell_id
-    assert split.rounds == average.rounds
-    assert split.ledger == average.ledger
 
 
 def test_one_worker_and_two_give_the_same_records(

@@ -21,7 +21,7 @@ from benchmarks.running.federation import build_federation, load_inputs
 from benchmarks.running.found import Recorded
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell, run_stage
-from benchmarks.running.stages import by_stage, earlier_stages, find_outcome, initial_of, keep_outcome
+from benchmarks.running.stages import by_stage, earlier_stages, initial_of, keep_outcome
 from reports.evidence.records import by_definition
 
 PRETRAINING, TABLE = benchmark("fedfreezebert-pretraining"), benchmark("fedfreezebert-table3")
@@ -63,14 +63,6 @@ def test_a_chain_is_told_from_its_last_cell() -> None:
     other = replace(second, seed=2)
     assert by_stage([second, other]) == [[first], [second, other]]
     assert by_stage([replace(second, initial=None)]) == [[replace(second, initial=None)]]
-
-
-def test_a_cell_says_what_it_begins_from() -> None:
-    first, second = first_stage(), second_stage(first_stage())
-    assert RunConfig.from_json(second.to_json()) == second
-    assert second.to_json()["initial"] == first.to_json()
-    assert "initial" not in replace(second, initial=None).to_json()
-    assert second.spec_id != replace(second, initial=first_stage(3)).spec_id
 
 
 def test_the_small_arabic_encoder_is_the_outcome_of_a_cell() -> None:
@@ -122,19 +114,6 @@ def test_another_encoder_cannot_begin_from_it(finished: RunOptions, monkeypatch:
     outcome = run_stage(first_stage(), finished, lambda _: None)
     with pytest.raises(UserError, match=r"none that fit 16 of its parameters.*both stages need one backbone"):
         _ = build_federation(second, load_inputs(second, finished, outcome), finished).setting.model
-
-
-def test_the_record_says_what_it_began_from(finished: RunOptions) -> None:
-    records = {record.cell.task: record for record in read_results(finished.records_dir)}
-    first, second = records["arsarcasm-masked"], records["arsarcasm"]
-    outcome = find_outcome(finished, first.cell, first.cell_id)
-    assert outcome is not None
-    assert second.inputs["initial"] == {"digest": outcome.sha256, "cell_id": first.cell_id}
-    assert "initial" not in first.inputs
-    scores = [entry.scores["test"]["perplexity"] for entry in first.rounds]
-    assert scores[0] is not None
-    assert scores[-1] is not None
-    assert scores[-1] < scores[0]
 
 
 # ---- once, and in order ------------------------------------------------------------------------------------------
@@ -191,20 +170,6 @@ def test_what_is_finished_asks_for_no_weights(finished: RunOptions, tmp_path: Pa
     assert run_cells([first], settings, events, keeps_weights=True) == 0
     assert not events.of(CellStarted)
     assert not (tmp_path / "weights").exists()
-
-
-def test_only_the_nearest_stage_is_run_again(tmp_path: Path, events: Any) -> None:
-    settings, first = RunOptions(results_dir=tmp_path, device="cpu"), first_stage(1)
-    second = second_stage(first)
-    third = replace(second, initial=second, seed=1)
-    assert run_cells([third], settings, events) == 0
-    kept = {path.name.split("-")[1] for path in (tmp_path / "weights").glob("*.safetensors")}
-    assert kept == {"arsarcasm"}  # of both stages
-    for path in (tmp_path / "weights").glob("*masked*"):
-        path.unlink()
-    events.clear()
-    assert run_cells([replace(third, seed=2)], settings, events) == 0
-    assert [event.cell.seed for event in events.of(CellStarted)] == [2]
 
 
 def left_by_another_machine(settings: RunOptions, cell: RunConfig) -> None:
@@ -273,14 +238,6 @@ def test_damaged_weights_are_refused(tmp_path: Path) -> None:
         run_cell(second_stage(first), settings, lambda _: None)
 
 
-def test_another_first_stage_makes_another_second(finished: RunOptions, tmp_path: Path) -> None:
-    second = second_stage(first_stage())
-    (known,) = (record for record in read_results(finished.records_dir) if record.cell == second)
-    other = run_cell(second_stage(first_stage(1)), RunOptions(results_dir=tmp_path, device="cpu"), lambda _: None)
-    assert other.cell_id != known.cell_id
-    assert other.rounds != known.rounds
-
-
 def test_a_method_without_a_servers_model_leaves_nothing_to_begin_from(tmp_path: Path) -> None:
     majority = replace(second_stage(first_stage(), "local-majority"), initial=None)
     with pytest.raises(UserError, match="leaves no server's model"):
@@ -288,16 +245,6 @@ def test_a_method_without_a_servers_model_leaves_nothing_to_begin_from(tmp_path:
 
 
 # ---- a kill before each write, within and between the stages --------------------------------------------------------
-
-
-def test_a_table_that_keeps_weights_runs_its_references_too(tmp_path: Path, events: Any) -> None:
-    """What does not train, here a majority, leaves none, and is finished without."""
-    settings = RunOptions(results_dir=tmp_path, device="cpu")
-    cells = [replace(second_stage(first_stage(), "local-majority"), initial=None)]
-    for _ in range(2):
-        assert run_cells(cells, settings, events, keeps_weights=True) == 0
-    assert [found.reused for found in events.of(CellFinished)] == [False, True]
-    assert not (settings.results_dir / "weights").exists()
 
 
 def test_killed_before_each_step_on_the_disk(finished: RunOptions, tmp_path: Path, killed_before_step: Any) -> None:
