@@ -18,8 +18,8 @@ from benchmarks.sweeps.tuning import Grid, Search
 class Row:
     """A line of a table: a method as the paper names it, by its changes to the table's base configuration.
 
-    changes: field -> value, as --set has them, such as {"algorithm": "fedavg", "options.proximal": 0.01}; a value may be
-    a `ByScale` or a `ByTask`. begins: the row from whose run of the same task, scale and seed each run starts.
+    changes: field -> value, as --set has them, such as {"algorithm": "fedavg", "options.proximal": 0.01}; a value may
+    be a `ByScale` or a `ByTask`. begins: the row from whose run of the same task, scale and seed each run starts.
     """
 
     id: str

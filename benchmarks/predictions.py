@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import lzma
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,7 +66,8 @@ def pack_predictions(clients: Sequence[Client], answers: Mapping[int, Answers], 
     """
     from fedsim.engine import part_name  # loads torch
 
-    names = _round_names(answers, max(answers), chosen)
+    names = {number: name for number, name in _last_names(max(answers)).items() if number in answers}
+    names.setdefault(chosen, "chosen")
     arrays: dict[str, np.ndarray] = {}
     for evaluation in clients[0].evaluation:
         parts = {part_name(client, evaluation): client.evaluation[evaluation] for client in clients}
@@ -83,10 +84,9 @@ def pack_predictions(clients: Sequence[Client], answers: Mapping[int, Answers], 
     return safetensors.numpy.save(arrays)
 
 
-def _round_names(rounds: Iterable[int], last: int, chosen: int) -> dict[int, str]:
-    """Round -> the name of the array of the answers after it."""
-    names = {last - step: f"last-{step}" if step else "last" for step in range(LAST_ROUNDS)}
-    return {number: name for number, name in ({chosen: "chosen"} | names).items() if number in rounds}
+def _last_names(last: int) -> dict[int, str]:
+    """Each of the last rounds -> the name of the array of the answers after it."""
+    return {last - step: f"last-{step}" if step else "last" for step in range(LAST_ROUNDS)}
 
 
 def _pack(subset: Subset, answers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -144,8 +144,9 @@ def read_predictions(folder: Path, record: RunResult) -> dict[tuple[int, str], P
     try:
         arrays = safetensors.numpy.load(_content(folder, record))
         stored = {name.rpartition("/")[2] for name in arrays}
-        names = _round_names(range(len(record.rounds) + 1), len(record.rounds), record.chosen_round)
-        names = {number: name for number, name in names.items() if name in stored}
+        names = {number: name for number, name in _last_names(len(record.rounds)).items() if name in stored}
+        if "chosen" in stored:
+            names.setdefault(record.chosen_round, "chosen")
         return {
             (int(client["client"]), evaluation): _unpack(arrays, client["client"], evaluation, names, record)
             for client in record.clients

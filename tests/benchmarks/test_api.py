@@ -66,11 +66,6 @@ def test_curves_and_payloads_agree_on_bytes(records: list[RunResult]) -> None:
         assert sent[sent.direction == "down"]["bytes"].sum() == line.downlink
 
 
-def test_a_plan_is_what_was_measured(records: list[RunResult]) -> None:
-    plan = api.plan(records[1].cell)
-    assert (plan.up_bytes, plan.down_bytes) == (records[1].rounds[0].up_bytes, records[1].rounds[0].down_bytes)
-
-
 def test_predictions_lie_beside_records(records: list[RunResult], results: Path) -> None:
     assert set(api.predictions(records[0])) >= {(client, "test") for client in range(3)}
     assert api.run_cell(records[0].cell, api.settings(results, device="cpu")).outcome == records[0].outcome

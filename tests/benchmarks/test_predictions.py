@@ -1,11 +1,12 @@
-"""A cell's answers are kept next to its record: scores can be computed anew, and a kill changes no byte."""
+"""A run's answers: the recorded scores follow from them exactly, and damaged files are refused."""
 
 from __future__ import annotations
 
 import lzma
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,11 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from benchmarks.errors import UserError
 from benchmarks.predictions import (
+    Predictions,
     halved,
     read_predictions,
 )
-from benchmarks.results import RoundRecord, RunResult, chosen_round
+from benchmarks.results import RoundRecord, RunResult, chosen_round, read_result
 from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.running import runner
 from benchmarks.running.federation import build_clients, load_inputs
@@ -64,6 +66,26 @@ def run(cell: RunConfig, folder: Path) -> RunResult:
     return run_cell(cell, RunOptions(results_dir=folder, device="cpu"), lambda _: None)
 
 
+def check_answers(folder: Path, record: RunResult, rounds: list[int]) -> dict[tuple[int, str], Predictions]:
+    """The kept answers are of these rounds, and give exactly each round's recorded scores."""
+    of, settings = task(record.cell.task), RunOptions(device="cpu")
+    objective = build_objective(of.objective, of.classes)
+    clients, _ = build_clients(record.cell, load_inputs(record.cell, settings), settings)
+    kept = read_predictions(folder, record)
+    assert kept.keys() == {(client.id, name) for client in clients for name in client.evaluation}
+    for (client, name), own in kept.items():
+        subset = clients[client].evaluation[name]
+        assert own.indices.tolist() == subset.indices.tolist()
+        assert own.gold.tolist() == subset.references.tolist()
+        assert list(own.by_round) == rounds
+        assert own.last is own.by_round[len(record.rounds)]
+        assert own.chosen is own.by_round[record.chosen_round]
+        for number, outputs in own.by_round.items():
+            found = scores(of.metrics, objective, outputs, subset)
+            assert found == record.rounds[number - 1].client_scores[client][name]
+    return kept
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, RunResult]]:
     """The records' folder, and the record of each case; tests leave them as they are."""
@@ -77,25 +99,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
 @pytest.mark.parametrize("case", CASES)
 def test_the_recorded_scores_come_out_again(case: str, finished: tuple[Path, dict[str, RunResult]]) -> None:
     """Exactly: half precision changes no label, and scores are kept as they are."""
-    folder, record = finished[0], finished[1][case]
-    of = task(record.cell.task)
-    objective = build_objective(of.objective, of.classes)
-    settings = RunOptions(device="cpu")
-    clients, _ = build_clients(record.cell, load_inputs(record.cell, settings), settings)
-    kept = read_predictions(folder, record)
-    assert kept.keys() == {(client.id, name) for client in clients for name in client.evaluation}
-    for client in clients:
-        for name, subset in client.evaluation.items():
-            own = kept[client.id, name]
-            assert own.indices.tolist() == subset.indices.tolist()
-            assert own.gold.tolist() == subset.references.tolist()
-            assert list(own.by_round) == [1, 2, 3]
-            assert own.last is own.by_round[len(record.rounds)]
-            assert own.chosen is own.by_round[record.chosen_round]
-            for number, outputs in own.by_round.items():
-                assert outputs.dtype == (np.float32 if case == "scores" else np.float16)
-                found = scores(of.metrics, objective, outputs, subset)
-                assert found == record.rounds[number - 1].client_scores[client.id][name]
+    kind = np.float32 if case == "scores" else np.float16
+    for own in check_answers(finished[0], finished[1][case], [1, 2, 3]).values():
+        assert all(outputs.dtype == kind for outputs in own.by_round.values())
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -193,6 +199,46 @@ def test_half_precision_keeps_which_is_largest_and_what_is_finite(outputs: np.nd
         assert np.array_equal(found.argmax(axis=-1), outputs.argmax(axis=-1))
         near = np.abs(outputs) < 60000
         assert np.allclose(found[near], outputs[near], rtol=2e-3, atol=1e-6)
+
+
+# ---- the last three rounds and the chosen one ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "chosen", "expected"),
+    [
+        (PERSONAL, 1, [1, 4, 5, 6]),
+        ({}, 3, [3, 4, 5, 6]),
+        (CENTRAL, 4, [4, 5, 6]),
+        ({}, 6, [4, 5, 6]),
+        ({"validation_share": 0.0}, 1, [4, 5, 6]),  # nothing to choose by: the last one
+    ],
+)
+def test_a_record_keeps_the_answers_of_its_last_three_rounds_and_of_the_chosen_one(
+    changes: Mapping[str, Any], chosen: int, expected: list[int], choose: Callable[[int], None], tmp_path: Path
+) -> None:
+    """And those of each round come to that round's scores, client by client and exactly."""
+    choose(chosen)
+    record = run(replace(CELL, training=replace(CELL.training, rounds=6), **changes), tmp_path)
+    assert record.chosen_round == (chosen if record.chosen_by else len(record.rounds))
+    kept = check_answers(tmp_path / "records", record, expected)
+    assert any(not np.array_equal(*pair) for own in kept.values() for pair in pairwise(own.by_round.values()))
+
+
+def test_committed_records_have_the_answers_after_their_last_and_their_chosen_round() -> None:
+    """Twelve of those in which they are not the same."""
+    folder = Path(__file__).parents[2] / "benchmarks" / "fedsplitbert" / "records"
+    seen = 0
+    for path in sorted(folder.glob("*.json")):
+        record = read_result(path)
+        if seen == 12 or not record.predictions or record.chosen_round == len(record.rounds):
+            continue
+        for own in read_predictions(folder, record).values():
+            assert own.by_round.keys() >= {len(record.rounds), record.chosen_round}
+            assert own.last is own.by_round[len(record.rounds)]
+            assert own.chosen is own.by_round[record.chosen_round]
+        seen += 1
+    assert seen == 12
 
 
 # ---- kills, and starts that compute anew ---------------------------------------------------------------------------

@@ -20,7 +20,6 @@ from benchmarks.results import (
     checksum,
     read_result,
     read_results,
-    result_from_json,
     write_result,
     write_text,
 )
@@ -79,21 +78,6 @@ def test_a_committed_record_is_written_as_it_was(path: Path, tmp_path: Path) -> 
     assert write_result(tmp_path, read_result(path)).read_bytes() == path.read_bytes()
 
 
-def test_a_ledger_without_numbers_of_messages_is_read() -> None:
-    value = RECORD.to_json()
-    value["ledger"] = [row[:6] for row in value["ledger"]]
-    assert result_from_json(value).ledger == tuple(entry._replace(messages=1) for entry in RECORD.ledger)
-
-
-def test_the_outcome_leaves_out_only_when_and_where() -> None:
-    inputs = {name: {**entry, "origin": "elsewhere"} for name, entry in RECORD.inputs.items()}
-    elsewhere = replace(RECORD, environment={"revision": "def"}, timing={}, finished="2027", inputs=inputs)
-    assert elsewhere.outcome == RECORD.outcome
-    changes = {"rounds": RECORD.rounds[:1], "ledger": RECORD.ledger[:1], "sampling_errors": {}, "partition": {}}
-    for name, value in changes.items():
-        assert replace(RECORD, **{name: value}).outcome != RECORD.outcome
-
-
 def test_scores_of_the_last_and_of_the_best_round() -> None:
     assert (RECORD.score("test/f1"), RECORD.score("test/f1", "best")) == (0.6, 0.8)
     assert RECORD.score("test/accuracy") is RECORD.score("test/accuracy", "best") is None
@@ -103,13 +87,6 @@ def test_scores_of_the_last_and_of_the_best_round() -> None:
     chosen = replace(RECORD, chosen_by="test/f1")
     assert (chosen.chosen_round, chosen.at_last_round().chosen_round) == (1, 2)
     assert RECORD.examples("test") == 9
-
-
-def test_a_diverged_run_has_no_score_however_well_it_began() -> None:
-    stopped = replace(RECORD, diverged={"round": 3, "reason": "no finite loss"})
-    assert stopped.divergence == "diverged in round 3"
-    assert stopped.by_round("test/f1") == (0.8, 0.6)
-    assert stopped.score("test/f1") is stopped.score("test/f1", "best") is None
 
 
 # ---- files -----------------------------------------------------------------------------------------------------

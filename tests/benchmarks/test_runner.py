@@ -24,7 +24,6 @@ from benchmarks.running.runner import run_cell
 from benchmarks.tasks import task
 from fedsim.errors import FederationError
 from fedsim.training import LocalTraining
-from partitions import PartitionReport
 
 ROOT = Path(__file__).resolve().parents[2]
 CellsOf = Callable[..., list[RunConfig]]
@@ -70,20 +69,6 @@ def test_a_record_says_what_was_computed_on_what(finished: dict[str, RunResult])
     assert record.inputs["backbone"]["config"]["num_hidden_layers"] == 4
     assert record.timing["train_seconds"] > 0
     assert record.timing["peak_memory_bytes"] > 2**20
-
-
-def test_a_record_holds_the_partition(finished: dict[str, RunResult]) -> None:
-    record = finished["fedavg"]
-    report = PartitionReport.from_json(record.partition)
-    assert report.scheme == "label-table"
-    assert report.n_examples == 240 == record.inputs["data"]["examples"]
-    assert report.requested_shares == ((0.05, 0.95), (0.25, 0.75), (0.75, 0.25))
-    # 80 of the 240 have label 0, of which the three clients want 105 % of a size: at most 76 each, and so 3 × 76.
-    labels = np.bincount(task("mrpc").generate(0).pool.labels)
-    assert report.sizes == 3 * (int(min(labels[0] / 1.05, labels[1] / 1.95)),)
-    for size, client in zip(report.sizes, record.clients, strict=True):
-        assert client["train"] + client["test"] == size
-        assert client["test"] == round(0.2 * size)
 
 
 def test_a_record_holds_every_round(finished: dict[str, RunResult]) -> None:

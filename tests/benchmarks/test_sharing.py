@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from benchmarks.encoders.encoding import Encoded
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.running.sharing import share_out
-from benchmarks.tasks import DataSource, Examples, TaskData, task
+from benchmarks.tasks import Examples, TaskData, task
 from fedsim.data import Client
 from partitions import Overlap, PartitionError, PartitionReport
 
@@ -182,23 +181,6 @@ def test_overlap_is_of_pairs_alone_and_of_held_out_sets_too() -> None:
     known = Examples((("first 0", "new"), ("unknown", "new"), ("unknown too", "new")), np.array([1, 1, 0]))
     held_out = replace(twice, held_out={"mismatched": known})
     assert shared(replace(CELL, partition=EQUAL), held_out)[1].overlap["mismatched"] == Overlap(3, 1, 0)
-
-
-# ---- subsets ---------------------------------------------------------------------------------------------------
-
-
-def test_real_wnli_overlaps_and_groups_take_it_away(data_dir: Path) -> None:
-    column = next(column for column in TABLE3.columns if column.task == "wnli")
-    cell = TABLE3.cell(TABLE3.rows[0], column, TABLE3.scale("lite"), 0)
-    loaded = task("wnli").load(DataSource(data_dir))
-    plain, grouped = (shared(replace(cell, grouped=grouped), loaded)[1] for grouped in (False, True))
-    found = plain.overlap["test"]
-    assert found.opposite is not None
-    assert 0.6 < found.shared / found.examples < 0.95
-    assert found.opposite > found.shared / 2
-    assert grouped.overlap == {}
-    assert grouped.sizes == plain.sizes
-    assert grouped.obtained_counts == plain.obtained_counts
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------

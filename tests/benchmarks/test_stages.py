@@ -21,7 +21,7 @@ from benchmarks.running.federation import build_federation, load_inputs
 from benchmarks.running.found import Recorded
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell, run_stage
-from benchmarks.running.stages import by_stage, earlier_stages, initial_of, keep_outcome
+from benchmarks.running.stages import by_stage, earlier_stages, keep_outcome
 from reports.evidence.records import by_definition
 
 PRETRAINING, TABLE = benchmark("fedfreezebert-pretraining"), benchmark("fedfreezebert-table3")
@@ -63,16 +63,6 @@ def test_a_chain_is_told_from_its_last_cell() -> None:
     other = replace(second, seed=2)
     assert by_stage([second, other]) == [[first], [second, other]]
     assert by_stage([replace(second, initial=None)]) == [[replace(second, initial=None)]]
-
-
-def test_the_small_arabic_encoder_is_the_outcome_of_a_cell() -> None:
-    ((_, _, cell),) = TABLE.cells(scale_of(TABLE, "lite"), [0], rows_of(TABLE, ["c-psum"]), TABLE.columns[:1])
-    ((_, _, made_by),) = PRETRAINING.cells(scale_of(PRETRAINING, "lite"), [0])
-    assert initial_of(cell) == made_by
-    assert initial_of(made_by) is None
-    assert initial_of(replace(cell, backbone="tiny")) is None
-    ours, fresh = KNOWN["arabic-mini"], KNOWN["arabic-mini-fresh"]
-    assert {**fresh.config, **ours.config} == fresh.config  # one shape, two rates of dropout
 
 
 # ---- what crosses from stage to stage ----------------------------------------------------------------------------
@@ -236,12 +226,6 @@ def test_damaged_weights_are_refused(tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(UserError, match=r"the weights are damaged. Remove the file"):
         run_cell(second_stage(first), settings, lambda _: None)
-
-
-def test_a_method_without_a_servers_model_leaves_nothing_to_begin_from(tmp_path: Path) -> None:
-    majority = replace(second_stage(first_stage(), "local-majority"), initial=None)
-    with pytest.raises(UserError, match="leaves no server's model"):
-        run_stage(majority, RunOptions(results_dir=tmp_path, device="cpu"), lambda _: None)
 
 
 # ---- a kill before each write, within and between the stages --------------------------------------------------------

@@ -44,11 +44,6 @@ def refused_data(refusal: Refusal, run_words: Words, data: Path, results: Path) 
     return refuse
 
 
-def test_a_missing_file(data: Path, refused_data: Callable[[], str]) -> None:
-    (data / "MRPC" / "train.tsv").unlink()
-    assert f"{data / 'MRPC'}: MRPC lacks train.tsv; add what is missing" in refused_data()
-
-
 ROWS = {
     "a column too few": ("1\t1\t2\tOne text .\n", "expected 5 columns, found 4"),
     "a label outside the set": ("2\t1\t2\tOne .\tTwo .\n", "expected one of the labels 0, 1, found '2'"),
