@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.cli.select import Selection, part_of, tables_of
+from benchmarks.dry_run.run_bytes import among, run_bytes, stage_bytes
 from benchmarks.errors import UserError
 from benchmarks.executors.slots import default_workers
 from benchmarks.experiment import Benchmark
@@ -61,14 +62,11 @@ def select(
     Args:
         id: Of the table or figure.
         scale: The id of a scale.
-        tasks: Ids; empty for all.
+        tasks: Ids of columns; empty for all.
         methods: Ids of rows; empty for all.
         seeds: How many, from 0, or which.
         backbone: A folder or hub name that replaces the scale's own.
         changes: Field -> value, as `--set` has them, such as {"training.rounds": 2}.
-
-    Returns:
-        The selection; its `cells()` are the runs.
     """
     seeds = range(seeds) if isinstance(seeds, int) else tuple(seeds)
     require_at_most("seeds", MOST_SEEDS, len(seeds))
@@ -87,14 +85,8 @@ def settings(
 ) -> RunOptions:
     """Folders and machine, checked.
 
-    Args:
-        results_dir: Where results are kept.
-        data_dir: The folder of the datasets.
-        workers: Cells that run at once; None for as many as the cores or GPUs allow.
-        threads: Of each cell.
-        device: "cpu", "cuda", "cuda:1"; None for a GPU where there is one.
-        backbone: As in `select`.
-        client_workers: Clients of a cell that train at once, in tasks of Ray.
+    workers: cells that run at once; None for as many as the cores or GPUs allow. client_workers: clients of a cell that
+    train at once, in tasks of Ray. device: "cpu", "cuda", "cuda:1"; None for a GPU where there is one.
     """
     require_machine(device, threads, 1 if workers is None else workers, None, client_workers)
     options = RunOptions(
@@ -111,17 +103,15 @@ def settings(
 
 
 def run(chosen: Selection, made: RunOptions | None = None, tell: Sink | None = None) -> list[RunResult]:
-    """Compute the unfinished cells of a selection, and resume interrupted ones. Nothing is printed or tracked.
+    """Compute the unfinished cells of a selection; returns the records of all its cells, in order.
 
-    More than one worker needs a script that can be imported (`if __name__ == "__main__":`), or a notebook.
+    Nothing is printed or tracked. More than one worker needs a script that can be imported
+    (`if __name__ == "__main__":`), or a notebook.
 
     Args:
         chosen: The selection.
         made: Folders and machine; None for the defaults of `settings`.
         tell: Called with every event (`benchmarks.running.events`) as it happens.
-
-    Returns:
-        The records of the selection's cells, in order.
 
     Raises:
         UserError: Some cells failed; the others have finished.
@@ -213,9 +203,12 @@ def claims(paper: str, scale: str, records: Iterable[RunResult]) -> pd.DataFrame
 def scores(records: Iterable[RunResult], chosen: Selection | None = None) -> pd.DataFrame:
     """One line for each cell, evaluation and metric: the score at the chosen and the last round, and the cell's bytes.
 
-    Uplink and downlink are sums over rounds and clients; one_time is the distribution of the model before the first
-    round. Diverged cells have no score. chosen: adds its ids of methods.
+    uplink and downlink are sums over rounds and clients, with the earlier runs from which a cell starts, and None where
+    the record of such a run is missing; uplink_stage is without them. one_time is the distribution of the model before
+    the first round. Diverged cells have no score. chosen: adds its ids of methods.
     """
+    records = list(records)
+    find = among(records)
     return _frame(
         {
             **keys,
@@ -226,12 +219,14 @@ def scores(records: Iterable[RunResult], chosen: Selection | None = None) -> pd.
             "test_set_error": None if evaluation == POOLED else record.sampling_error(f"{evaluation}/{metric}"),
             "rounds": len(record.rounds),
             "chosen_round": record.chosen_round,
-            "uplink": sum(entry.up_bytes for entry in record.rounds),
-            "downlink": sum(entry.down_bytes for entry in record.rounds),
+            "uplink": sent.up if sent else None,
+            "downlink": sent.down if sent else None,
+            "uplink_stage": stage_bytes(record).up,
             "one_time": record.setup_bytes,
             "diverged": record.divergence,
         }
         for record, keys in _with_keys(records, chosen)
+        for sent in [run_bytes(record, find)]
         for evaluation, metric in _score_names(record)
     )
 

@@ -16,9 +16,8 @@ from benchmarks.encoders.backbones import backbone_name
 from benchmarks.errors import DependsOnTextsError, UserError
 from benchmarks.experiment import Column, Row
 from benchmarks.run_config import RunConfig
-from benchmarks.running.found import Recorded
 from benchmarks.running.run_options import RunOptions
-from benchmarks.running.stages import by_stage, chain_of
+from benchmarks.running.stages import Recorded, by_stage, chain_of
 from benchmarks.running.timings import Timings, taken
 
 

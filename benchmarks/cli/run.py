@@ -100,7 +100,7 @@ def compute(
     The files that `show` writes become artifacts of the table's run in MLflow.
     """
     from benchmarks.cli.progress import ProgressDisplay
-    from benchmarks.running.found import Found
+    from benchmarks.running.stages import Found
     from benchmarks.running.timings import Timings, taken_in
 
     records: list[RunResult] = []

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import lru_cache
+from typing import IO, Any, cast
 
 import torch
 from torch import Tensor
 
 from benchmarks.costs import ClientCosts
 from benchmarks.dry_run.rounds import ONE, Amounts, DryRun, DryTraining, architecture_of, client_of, counted_once
-from benchmarks.dry_run.rounds import FlopMeter as FlopMeter
-from benchmarks.dry_run.saved_size import library_name, saved_bytes
 from benchmarks.dry_run.stand_ins import Features, OneText
 from benchmarks.encoders.backbones import architecture
 from benchmarks.run_config import RunConfig
@@ -25,6 +25,21 @@ from fedsim.objectives import Objective
 from fedsim.train_config import TrainConfig
 
 MOMENTS = 2  # that AdamW keeps of each parameter
+# The transformers library's names of the encoder and of the parts of a masked language model's head.
+LIBRARY_NAMES: Mapping[str, Mapping[str, str]] = {
+    "bert": {
+        "encoder": "bert",
+        "head.transform": "cls.predictions.transform.dense",
+        "head.norm": "cls.predictions.transform.LayerNorm",
+        "head.bias": "cls.predictions.bias",
+    },
+    "distilbert": {
+        "encoder": "distilbert",
+        "head.transform": "vocab_transform",
+        "head.norm": "vocab_layer_norm",
+        "head.bias": "vocab_projector.bias",
+    },
+}
 # ClientCosts that are means over the trainings of clients.
 MEANS = (
     "forward", "backward", "trained", "saved_bytes", "parameters_bytes", "gradients_bytes", "moments_bytes",
@@ -160,3 +175,40 @@ def kept_bytes(model: Model, trained: frozenset[str], batch: Batch) -> int:
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         model.loss(batch)
     return sum(storage.nbytes() for storage in kept.values())
+
+
+# ---- file sizes, which some papers publish as the cost of communication ------------------------------------------
+
+
+class _Counted(io.RawIOBase):
+    """A file that counts the bytes written to it and keeps none."""
+
+    count = 0
+
+    def write(self, data: Any) -> int:
+        size = memoryview(data).nbytes
+        self.count += size
+        return size
+
+
+def saved_bytes(tensors: Iterable[tuple[str, Sequence[int]]]) -> int:
+    """Bytes of the file that `torch.save` writes for a dict of fp32 tensors, given as names and shapes in order."""
+    return _saved(tuple((name, tuple(shape)) for name, shape in tensors))
+
+
+@lru_cache
+def _saved(tensors: tuple[tuple[str, tuple[int, ...]], ...]) -> int:
+    file = _Counted()
+    torch.save({name: torch.zeros(shape) for name, shape in tensors}, cast("IO[bytes]", file))
+    return file.count
+
+
+def library_name(name: str, family: str) -> str:
+    """The transformers library's name of a masked language model's parameter; our name in other families.
+
+    family: The model type, such as "bert".
+    """
+    for ours, theirs in LIBRARY_NAMES.get(family, {}).items():
+        if name == ours or name.startswith(f"{ours}."):
+            return theirs + name.removeprefix(ours)
+    return name

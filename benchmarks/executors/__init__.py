@@ -14,9 +14,8 @@ from benchmarks.executors import on_ray, on_slurm, processes
 from benchmarks.executors.jobs import End, Executor, Job, Serial, staged_jobs
 from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellFailed, CellFinished, CellWaits, Sink
-from benchmarks.running.found import Found
 from benchmarks.running.run_options import ELSEWHERE, RunOptions
-from benchmarks.running.stages import IsFinished, stopped_by
+from benchmarks.running.stages import Found, IsFinished, stopped_by
 
 DEATHS = 3  # of a job's process, after which the job fails
 DIED = (

@@ -20,10 +20,17 @@ from benchmarks.run_config import JSON, VALIDATION, RunConfig
 from benchmarks.running.environment import describe_environment
 from benchmarks.running.events import CellFinished, CellStarted, CellWaits, RoundFinished, Sink, Trained
 from benchmarks.running.federation import Federation, Inputs, build_clients, build_federation, load_inputs
-from benchmarks.running.found import cell_id_of, finished_result
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.scoring import is_chosen, round_record, sampling_errors, scores
-from benchmarks.running.stages import Outcome, find_outcome, initial_of, keep_outcome, stopped_by
+from benchmarks.running.stages import (
+    Outcome,
+    cell_id_of,
+    find_outcome,
+    finished_result,
+    initial_of,
+    keep_outcome,
+    stopped_by,
+)
 from fedsim.algorithms import trains
 from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client

@@ -1,4 +1,4 @@
-"""Earlier runs: a cell may start from the weights that another cell left, which are kept under that cell's id."""
+"""Finished cells: their records, the weights that they left, and the cells that start from these."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 from benchmarks.encoders.backbones import KNOWN
 from benchmarks.errors import UserError
 from benchmarks.registry import benchmark
-from benchmarks.results import RunResult, write_bytes, write_text
+from benchmarks.results import RunResult, read_result, write_bytes, write_text
 from benchmarks.run_config import RunConfig
 from benchmarks.running.run_options import RunOptions
 from fedsim.files import read_file, read_json
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 IsFinished = Callable[[RunConfig, bool], bool]  # (a cell, whether its weights are needed)
+
+# ---- earlier runs ------------------------------------------------------------------------------------------------
 
 
 def initial_of(cell: RunConfig) -> RunConfig | None:
@@ -63,6 +66,9 @@ def by_stage(cells: Sequence[RunConfig], is_finished: IsFinished = _never) -> li
                 added.add(stage.spec_id)
                 lists[depth].append(stage)
     return [stage for stage in lists if stage]
+
+
+# ---- weights -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -122,3 +128,67 @@ def keep_outcome(settings: RunOptions, cell: RunConfig, cell_id: str, parameters
     write_bytes(path, content)
     write_text(note, json.dumps({"cell": cell.to_json(), "cell_id": cell_id, "sha256": sha256}, indent=1) + "\n")
     return Outcome(cell, cell_id, sha256, path)
+
+
+# ---- records -----------------------------------------------------------------------------------------------------
+
+
+def cell_id_of(cell: RunConfig, settings: RunOptions) -> str:
+    """A cell's identity with the data and encoders on this machine, earlier runs included."""
+    from benchmarks.running.federation import load_inputs  # loads torch
+
+    before = initial_of(cell)
+    earlier = {"initial": cell_id_of(before, settings)} if before else {}
+    return cell.cell_id(load_inputs(cell, settings).digests | earlier)
+
+
+def finished_result(cell: RunConfig, cell_id: str, records_dir: Path) -> RunResult | None:
+    """The record of a finished cell, None where there is none; UserError where its file is damaged."""
+    path = records_dir / f"{cell.label}-{cell_id}.json"
+    if not os.path.lexists(path):  # a broken link is an error
+        return None
+    record = read_result(path)
+    if record.cell_id != cell_id:
+        raise UserError(f"{path}: expected the record of {cell_id}, found that of {record.cell_id}. Move it away.")
+    return record
+
+
+class Recorded:
+    """Whether cells have a record in the results folder; each file is read once.
+
+    A cell whose data or encoder have changed since counts as finished here, and `run_cell` computes it again.
+    """
+
+    def __init__(self, settings: RunOptions) -> None:
+        self._settings = settings
+        self._records: dict[str, RunResult] = {}  # spec_id -> record
+        self._read: set[str] = set()  # the labels of cells whose files were read
+
+    def __call__(self, cell: RunConfig, with_weights: bool) -> bool:
+        """Whether a cell has a record and, if asked for, weights from which another cell can start."""
+        record = self._record(cell)
+        if record is None or not with_weights or record.diverged:
+            return record is not None
+        return find_outcome(self._settings, record.cell, record.cell_id) is not None
+
+    def _record(self, cell: RunConfig) -> RunResult | None:
+        if cell.label not in self._read:
+            self._read.add(cell.label)
+            for path in sorted(self._settings.records_dir.glob(f"{cell.label}-*.json")):
+                with suppress(UserError):  # damage is reported when the cell starts
+                    record = read_result(path)
+                    self._records[record.cell.spec_id] = record
+        return self._records.get(cell.spec_id)
+
+    def said(self, cells: Sequence[RunConfig]) -> str:
+        """A phrase for how many of some earlier runs are finished."""
+        finished = [cell for cell in cells if self(cell, with_weights=False)]
+        if not finished:
+            return "not run yet"
+        count = "finished" if len(finished) == len(cells) else f"{len(finished)} of {len(cells)} finished"
+        if all(self(cell, with_weights=True) for cell in finished):
+            return count
+        return f"{count}; without its weights here, it runs again for the runs that start from it"
+
+
+Found = Recorded

@@ -18,10 +18,9 @@ from benchmarks.results import read_result, read_results, write_result
 from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellFailed, CellFinished, CellStarted, Event, RoundFinished
 from benchmarks.running.federation import build_federation, load_inputs
-from benchmarks.running.found import Recorded
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell, run_stage
-from benchmarks.running.stages import by_stage, earlier_stages, keep_outcome
+from benchmarks.running.stages import Recorded, by_stage, earlier_stages, keep_outcome
 from reports.evidence.records import by_definition
 
 PRETRAINING, TABLE = benchmark("fedfreezebert-pretraining"), benchmark("fedfreezebert-table3")
