@@ -240,15 +240,17 @@ class DryRun:
         round runs that differs from all earlier rounds. RoundRefusedError where the method has fewer rounds.
         """
         algorithm, known, rounds = self.algorithm, dict[Hashable, Amounts](), list[Amounts]()
+        plan = algorithm.plan
         state = algorithm.init(clients, self.setup, NoStore())
         for number, cohort in enumerate(cohorts(self.cell, clients)):
             total: Counter[Hashable] = Counter()
-            for client in cohort if algorithm.plan else ():
-                key: Hashable = len(client.train), decisive(algorithm.plan(number + 1, client.id))
-                if key not in known:
-                    known[key] = self.measure(replace(state, round=number), [client])[1]
-                total.update(known[key])
-            if algorithm.plan is None:
+            if plan is not None:
+                for client in cohort:
+                    key: Hashable = len(client.train), decisive(plan(number + 1, client.id))
+                    if key not in known:
+                        known[key] = self.measure(replace(state, round=number), [client])[1]
+                    total.update(known[key])
+            else:
                 alike = algorithm.alike(number + 1) if algorithm.alike else number
                 key = alike, *(len(client.train) for client in algorithm.learners(number + 1, cohort))
                 if key in known:
