@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import safetensors.numpy
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -162,22 +161,6 @@ def test_the_round_kept_on_the_way_is_the_one_chosen_at_the_end(values: list[flo
     assert not is_chosen(results, "")
 
 
-def test_what_clients_share_is_there_once(finished: tuple[Path, dict[str, RunResult]]) -> None:
-    def names(case: str) -> set[str]:
-        return {name for name in contents(finished[0], finished[1][case]) if "test/" in name}
-
-    rounds = ("last", "last-1", "last-2")
-    assert names("central set, shared model") == {"test/indices", "test/gold", *(f"test/{name}" for name in rounds)}
-    own = {f"{client}/test/{name}" for client in range(3) for name in rounds}
-    assert names("central set, own models") == {"test/indices", "test/gold", *own}
-
-
-def contents(folder: Path, record: RunResult) -> dict[str, np.ndarray]:
-    """The arrays of a record's file, by name."""
-    compressed = (folder / record.predictions_name).read_bytes()
-    return safetensors.numpy.load(lzma.decompress(compressed))
-
-
 # ---- labels that clients trained on ----------------------------------------------------------------------------
 
 
@@ -285,7 +268,3 @@ def test_a_file_that_is_not_the_records_own_is_refused(
             path.write_bytes(damaged)
         with pytest.raises(UserError, match=rf"{path}: expected the predictions of {record.file_name}, found none"):
             read_predictions(path.parent, record)
-
-
-def test_records_from_before_have_none(finished: tuple[Path, dict[str, RunResult]], tmp_path: Path) -> None:
-    assert read_predictions(tmp_path, replace(finished[1]["shared model"], predictions={})) == {}

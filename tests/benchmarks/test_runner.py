@@ -159,18 +159,6 @@ def test_a_cell_that_cannot_be_computed_fails_alone(
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("change", ["training.participation=0.5", "clients=33"])
-def test_some_clients_of_many(change: str, cells_of: CellsOf, settings: RunOptions) -> None:
-    """A cohort is half of three clients; 33 clients keep their tensors on disk."""
-    equal = 'partition={"scheme":"equal"}'
-    cells = cells_of(["fedsplitbert"], equal, *SHORT, change, tasks=["stsb"])
-    record = run_cell(cells[0], settings, lambda _: None)
-    cohorts = [entry.cohort for entry in record.rounds]
-    assert [len(cohort) for cohort in cohorts] == ([2, 2] if change.startswith("training") else [33, 33])
-    uploaded = {row[1] for row in record.ledger if row[0] == 1 and row[2] == "up"}
-    assert uploaded == set(cohorts[0])
-
-
 def test_a_leftover_checkpoint_goes_when_the_record_is_found(
     finished: dict[str, RunResult], module_settings: RunOptions, tmp_path: Path
 ) -> None:

@@ -74,15 +74,6 @@ def test_validation_is_a_part_of_what_a_client_trained_on(name: str, grouped: bo
     assert with_validation == all_held(replace(cell, validation_share=0.25))
 
 
-def test_held_out_and_central_sets_stay_beside_it() -> None:
-    table = replace(CELL, task="mnli", partition=EQUAL, validation_share=0.2)
-    assert [list(own) for own in all_held(table)] == [["train", "test", "validation", "mismatched"]] * 3
-    central = replace(CELL, task="arsarcasm", partition=EQUAL, validation_share=0.2, test_share=0.0)
-    clients, _ = shared(central)
-    assert [list(held(client)) for client in clients] == [["train", "validation", "test"]] * 3
-    assert len({id(client.evaluation["test"]) for client in clients}) == 1
-
-
 @pytest.mark.parametrize("grouped", [False, True])
 def test_a_cell_for_tuning_sees_no_test_example(grouped: bool) -> None:
     """Its "test" is a part of what the table's cell trains on, with a share for validation or without."""
