@@ -16,8 +16,8 @@ from benchmarks.encoders.backbones import backbone_name
 from benchmarks.errors import DependsOnTextsError, UserError
 from benchmarks.experiment import Column, Row
 from benchmarks.run_config import RunConfig
+from benchmarks.running.completed import Completed, by_stage, chain_of
 from benchmarks.running.run_options import RunOptions
-from benchmarks.running.stages import Recorded, by_stage, chain_of
 from benchmarks.running.timings import Timings, taken
 
 
@@ -40,7 +40,7 @@ class Plan:
         self.chosen, self.args = chosen, args
         cells = chosen.cells()
         self.unique = {cell.spec_id: cell for _, _, cell in cells}  # of all seeds
-        self.finished = Recorded(RunOptions(args.results_dir))
+        self.finished = Completed(RunOptions(args.results_dir))
         self.entries = [Planned(row, column, cell) for row, column, cell in cells if cell.seed == chosen.seeds[0]]
         for entry in self.entries:
             try:

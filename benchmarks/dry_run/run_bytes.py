@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.results import RunResult, read_result
-from benchmarks.running.stages import initial_of
+from benchmarks.running.completed import initial_of
 
 Find = Callable[[str, str], RunResult | None]  # (cell_id, spec_id) of a run -> its record
 

@@ -15,9 +15,9 @@ from benchmarks.encoders.fetched import source_of
 from benchmarks.encoders.token_cache import TokenCache
 from benchmarks.errors import UserError
 from benchmarks.run_config import JSON, RunConfig
+from benchmarks.running.completed import Outcome
+from benchmarks.running.data_split import split_data
 from benchmarks.running.run_options import RunOptions
-from benchmarks.running.sharing import share_out
-from benchmarks.running.stages import Outcome
 from benchmarks.tasks import Task, TaskData, task
 from fedsim.algorithms import Workload, build_algorithm
 from fedsim.client_updates import MapClients
@@ -126,9 +126,9 @@ def objective_of(of: Task, words: int, tokenizer: Callable[[], Any]) -> Objectiv
 
 
 def build_clients(cell: RunConfig, inputs: Inputs, settings: RunOptions) -> tuple[list[Client], PartitionReport]:
-    """The cell's clients with texts as the backbone's tokens; see `share_out`."""
+    """The cell's clients with texts as the backbone's tokens; see `split_data`."""
     encoded = _encoded(cell.task, cell.source, settings, _requested(cell, settings), cell.training.max_length)
-    return share_out(cell, inputs.task, inputs.data, encoded)
+    return split_data(cell, inputs.task, inputs.data, encoded)
 
 
 def counted_clients(cell: RunConfig, settings: RunOptions) -> list[Client]:
@@ -137,7 +137,7 @@ def counted_clients(cell: RunConfig, settings: RunOptions) -> list[Client]:
     if of.long_texts == "packed":
         return build_clients(cell, load_inputs(cell, settings), settings)[0]
     texts: defaultdict[str, Encoded] = defaultdict(lambda: Encoded(Texts()))
-    return share_out(cell, of, _task_data(cell.task, cell.source, settings), texts)[0]
+    return split_data(cell, of, _task_data(cell.task, cell.source, settings), texts)[0]
 
 
 def training_examples(cell: RunConfig, settings: RunOptions) -> list[int]:

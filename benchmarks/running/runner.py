@@ -17,12 +17,7 @@ from benchmarks.executors.clients import ClientTasks, Work, spread_of
 from benchmarks.predictions import pack_predictions, write_predictions
 from benchmarks.results import LedgerEntry, RunResult, write_result
 from benchmarks.run_config import JSON, VALIDATION, RunConfig
-from benchmarks.running.environment import describe_environment
-from benchmarks.running.events import CellFinished, CellStarted, CellWaits, RoundFinished, Sink, Trained
-from benchmarks.running.federation import Federation, Inputs, build_clients, build_federation, load_inputs
-from benchmarks.running.run_options import RunOptions
-from benchmarks.running.scoring import is_chosen, round_record, sampling_errors, scores
-from benchmarks.running.stages import (
+from benchmarks.running.completed import (
     Outcome,
     cell_id_of,
     find_outcome,
@@ -31,6 +26,11 @@ from benchmarks.running.stages import (
     keep_outcome,
     stopped_by,
 )
+from benchmarks.running.environment import describe_environment
+from benchmarks.running.events import CellFinished, CellStarted, CellWaits, RoundFinished, Sink, Trained
+from benchmarks.running.federation import Federation, Inputs, build_clients, build_federation, load_inputs
+from benchmarks.running.run_options import RunOptions
+from benchmarks.running.scoring import is_chosen, round_record, sampling_errors, scores
 from fedsim.algorithms import trains
 from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client

@@ -20,9 +20,9 @@ from benchmarks.fedbert.setup import UPDATES_AN_EPOCH
 from benchmarks.fedbfpt.setup import SKEWED_SHARES
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig
+from benchmarks.running.completed import earlier_stages
 from benchmarks.running.federation import build_clients, load_inputs
 from benchmarks.running.run_options import RunOptions
-from benchmarks.running.stages import earlier_stages
 from fedsim.models.encoder import encoder_from_config
 from fedsim.models.sequence import with_head
 from partitions import from_description

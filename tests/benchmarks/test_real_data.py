@@ -15,7 +15,7 @@ from benchmarks.cli.main import main
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.fedsplitbert.setup import LABEL_SHARES_3
 from benchmarks.results import RunResult, read_results
-from benchmarks.running.sharing import VALIDATION_SHARE
+from benchmarks.running.data_split import VALIDATION_SHARE
 from benchmarks.tasks import DataSource, task
 from partitions import PartitionReport
 

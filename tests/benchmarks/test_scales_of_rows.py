@@ -14,7 +14,7 @@ from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
 from benchmarks.run_config import RunConfig
-from benchmarks.running.stages import by_stage, earlier_stages, initial_of
+from benchmarks.running.completed import by_stage, earlier_stages, initial_of
 
 PRETRAINING, TABLE3 = benchmark("fedbfpt-pretraining"), benchmark("fedbfpt-table3")
 GENERAL = benchmark("fedbfpt-general")

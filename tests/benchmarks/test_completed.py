@@ -16,11 +16,11 @@ from benchmarks.executors import run_cells
 from benchmarks.registry import benchmark, rows_of, scale_of
 from benchmarks.results import read_result, read_results, write_result
 from benchmarks.run_config import RunConfig
+from benchmarks.running.completed import Completed, by_stage, earlier_stages, keep_outcome
 from benchmarks.running.events import CellFailed, CellFinished, CellStarted, Event, RoundFinished
 from benchmarks.running.federation import build_federation, load_inputs
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell, run_stage
-from benchmarks.running.stages import Recorded, by_stage, earlier_stages, keep_outcome
 from reports.evidence.records import by_definition
 
 PRETRAINING, TABLE = benchmark("fedfreezebert-pretraining"), benchmark("fedfreezebert-table3")
@@ -209,12 +209,12 @@ def test_first_records_whose_stages_were_known_by_their_weights_are_read(finishe
 def test_a_plan_says_which_weights_are_not_here(finished: RunOptions, tmp_path: Path) -> None:
     settings = RunOptions(results_dir=tmp_path)
     first, second = first_stage(), second_stage(first_stage())
-    assert Recorded(settings).said([first]) == "not run yet"
+    assert Completed(settings).said([first]) == "not run yet"
     shutil.copytree(finished.records_dir, settings.records_dir)
-    assert Recorded(finished).said([first]) == "finished"
-    assert Recorded(settings).said([first, replace(first, seed=1)]).startswith("1 of 2 finished; without its weights")
-    assert Recorded(settings)(second, False)
-    assert not Recorded(settings)(first, True)
+    assert Completed(finished).said([first]) == "finished"
+    assert Completed(settings).said([first, replace(first, seed=1)]).startswith("1 of 2 finished; without its weights")
+    assert Completed(settings)(second, False)
+    assert not Completed(settings)(first, True)
 
 
 def test_damaged_weights_are_refused(tmp_path: Path) -> None:

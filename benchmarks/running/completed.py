@@ -153,7 +153,7 @@ def finished_result(cell: RunConfig, cell_id: str, records_dir: Path) -> RunResu
     return record
 
 
-class Recorded:
+class Completed:
     """Whether cells have a record in the results folder; each file is read once.
 
     A cell whose data or encoder have changed since counts as finished here, and `run_cell` computes it again.
@@ -191,4 +191,4 @@ class Recorded:
         return f"{count}; without its weights here, it runs again for the runs that start from it"
 
 
-Found = Recorded
+Found = Completed

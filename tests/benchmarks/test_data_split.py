@@ -18,7 +18,7 @@ from benchmarks.dry_run.stand_ins import Texts
 from benchmarks.encoders.encoding import Encoded
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig, TrainConfig
-from benchmarks.running.sharing import share_out
+from benchmarks.running.data_split import split_data
 from benchmarks.tasks import Examples, TaskData, task
 from fedsim.data import Client
 from partitions import Overlap, PartitionError, PartitionReport
@@ -44,7 +44,7 @@ EQUAL = {"scheme": "equal"}
 def shared(cell: RunConfig, loaded: TaskData | None = None) -> tuple[list[Client], PartitionReport]:
     """A cell's clients, of texts that are not read."""
     uncut: Mapping[str, Encoded] = defaultdict(lambda: Encoded(Texts()))
-    return share_out(cell, task(cell.task), loaded or GENERATED[cell.task], uncut)
+    return split_data(cell, task(cell.task), loaded or GENERATED[cell.task], uncut)
 
 
 def held(client: Client) -> dict[str, list[int]]:

@@ -28,7 +28,7 @@ VALIDATION_SHARE = 0.2  # of a client's training subset, at most, to be scored o
 Parts = Sequence[np.ndarray]  # each client's texts, by their indices
 
 
-def share_out(
+def split_data(
     cell: RunConfig, of: Task, loaded: TaskData, examples: Mapping[str, Encoded]
 ) -> tuple[list[Client], PartitionReport]:
     """The clients of a task: the pool is partitioned, and each client keeps part of it back to be scored on.
