@@ -1,13 +1,13 @@
-"""The harness from Python: what the command line does, as objects and data frames.
+"""The harness from Python: the command line's functions on objects and data frames.
 
     from benchmarks import api
 
     chosen = api.select("fedsplitbert-table3", scale="demo", tasks=["rte"], methods=["fedavg", "fedsplitbert"], seeds=2)
     records = api.run(chosen, api.settings(results_dir="results", data_dir="data"))
-    api.table(chosen, records)      # the table, one line a row, task and quantity, beside the reported value
-    api.scores(records)             # one line a cell, evaluation and metric
-    api.curves(records)             # one line a round
-    api.payloads(records)           # one line a client, round, direction and kind of payload
+    api.table(chosen, records)      # the table, one line for each row, task and quantity, with the published value
+    api.scores(records)             # one line for each cell, evaluation and metric
+    api.curves(records)             # one line for each round
+    api.payloads(records)           # one line for each client, round, direction and kind of payload
     api.claims("fedsplitbert", "lite", api.load("benchmarks/fedsplitbert/records"))
 
 Scores are in the records' unit: 0.75 is 75 %. Bad input raises `UserError`, which says what was expected.
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.cli.select import Selection, part_of, tables_of
+from benchmarks.dry_run.run_bytes import among, run_bytes, stage_bytes
 from benchmarks.errors import UserError
 from benchmarks.executors.slots import default_workers
 from benchmarks.experiment import Benchmark
@@ -34,24 +35,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from benchmarks.costs import WirePlan
+    from benchmarks.predictions import Predictions
 
 __all__ = [
-    "UserError",
-    "benchmark",
-    "benchmarks",
-    "claims",
-    "curves",
-    "load",
-    "payloads",
-    "plan",
-    "predictions",
-    "run",
-    "run_cell",
-    "scores",
-    "select",
-    "settings",
-    "table",
-]
+    "UserError", "benchmark", "benchmarks", "claims", "curves", "load", "payloads", "plan", "predictions", "run",
+    "run_cell", "scores", "select", "settings", "table",
+]  # fmt: skip
 
 
 def benchmarks() -> dict[str, Benchmark]:
@@ -68,16 +57,21 @@ def select(
     backbone: str | None = None,
     changes: Mapping[str, JSON] | None = None,
 ) -> Selection:
-    """A part of a table or figure: what `make <id> SCALE=… TASKS=… METHODS=… SEEDS=…` chooses; its `cells()` are data.
+    """A part of a table or figure, as `make <id> SCALE=… TASKS=… METHODS=… SEEDS=…` chooses it.
 
-    tasks, methods: their ids; all where none is given. seeds: how many, from 0, or which. backbone: a folder or hub
-    name in place of the scale's own.
-    changes: fields as `--set` names them, such as {"training.rounds": 2}. UserError names what is there to choose.
+    Args:
+        id: Of the table or figure.
+        scale: The id of a scale.
+        tasks: Ids of columns; empty for all.
+        methods: Ids of rows; empty for all.
+        seeds: How many, from 0, or which.
+        backbone: A folder or hub name that replaces the scale's own.
+        changes: Field -> value, as `--set` has them, such as {"training.rounds": 2}.
     """
     seeds = range(seeds) if isinstance(seeds, int) else tuple(seeds)
     require_at_most("seeds", MOST_SEEDS, len(seeds))
-    texts = [f"{name}={canonical_json(value)}" for name, value in (changes or {}).items()]
-    return part_of(id, scale, list(methods), list(tasks), seeds, texts, backbone)
+    assignments = [f"{name}={canonical_json(value)}" for name, value in (changes or {}).items()]
+    return part_of(id, scale, list(methods), list(tasks), seeds, assignments, backbone)
 
 
 def settings(
@@ -89,13 +83,13 @@ def settings(
     backbone: str | None = None,
     client_workers: int = 1,
 ) -> RunOptions:
-    """Places and machine, checked. workers: as many as there are cores, or places on GPUs, where none is given.
+    """Folders and machine, checked.
 
-    client_workers: clients of one cell that train at once, in tasks of Ray, where a method's clients train apart.
-    backbone: as in `select`, where one is named there.
+    workers: cells that run at once; None for as many as the cores or GPUs allow. client_workers: clients of a cell that
+    train at once, in tasks of Ray. device: "cpu", "cuda", "cuda:1"; None for a GPU where there is one.
     """
     require_machine(device, threads, 1 if workers is None else workers, None, client_workers)
-    made = RunOptions(
+    options = RunOptions(
         results_dir=Path(results_dir),
         data_dir=None if data_dir is None else Path(data_dir),
         backbone=backbone,
@@ -104,19 +98,23 @@ def settings(
         client_workers=client_workers,
         device=device,
     )
-    made.check()
-    return made
+    options.check()
+    return options
 
 
 def run(chosen: Selection, made: RunOptions | None = None, tell: Sink | None = None) -> list[RunResult]:
-    """Compute what is not finished of a selection; returns the records of its cells, in their order.
+    """Compute the unfinished cells of a selection; returns the records of all its cells, in order.
 
-    Finished cells are found, interrupted ones go on. made: as `settings` gives them, which are the default. tell: is
-    given every event (`benchmarks.running.events`) as it happens; nothing is printed and nothing tracked:
-    `python -m benchmarks import` brings records into MLflow. UserError, once the others have finished, where cells
-    could not be computed.
-    More than one worker needs a calling script that can be imported (`if __name__ == "__main__":`), as Python's
-    multiprocessing does; a notebook can have them.
+    Nothing is printed or tracked. More than one worker needs a script that can be imported
+    (`if __name__ == "__main__":`), or a notebook.
+
+    Args:
+        chosen: The selection.
+        made: Folders and machine; None for the defaults of `settings`.
+        tell: Called with every event (`benchmarks.running.events`) as it happens.
+
+    Raises:
+        UserError: Some cells failed; the others have finished.
     """
     from benchmarks.cli.run import summary
     from benchmarks.executors import run_cells
@@ -141,174 +139,166 @@ def run(chosen: Selection, made: RunOptions | None = None, tell: Sink | None = N
 
 
 def run_cell(cell: RunConfig, made: RunOptions, tell: Sink = lambda event: None) -> RunResult:
-    """Compute one cell in this process, or find its record; `Benchmark.cell` and `dataclasses.replace` make cells."""
-    from benchmarks.running.runner import run_cell as computed
+    """Compute one cell in this process, or read its record."""
+    from benchmarks.running import runner
 
-    return computed(cell, made, tell)
+    return runner.run_cell(cell, made, tell)
 
 
 def plan(cell: RunConfig, examples: Sequence[int] | None = None) -> WirePlan:
-    """The bytes of a cell's rounds, derived from shapes without training, data or weights.
-
-    examples: of each client, for methods that send something for each. UserError where bytes depend on the texts.
-    """
+    """The bytes of a cell's rounds, derived without training; see `benchmarks.dry_run.rounds.wire_plan`."""
     from benchmarks.dry_run.rounds import wire_plan
 
     return wire_plan(cell, examples=examples)
 
 
-# ---- what was found ----------------------------------------------------------------------------------------------
+# ---- results -----------------------------------------------------------------------------------------------------
 
 
 def load(*folders: str | Path) -> list[RunResult]:
-    """The records of folders such as results/records, each cell once; UserError where one is damaged, or no folder."""
+    """The records of folders such as results/records, each cell once; UserError for a damaged record or no folder."""
     return read_folders(map(Path, folders))
 
 
 def table(chosen: Selection, records: Iterable[RunResult]) -> pd.DataFrame:
-    """What the table or figure shows of records, in long form: as its table.csv in the reports."""
+    """A table or figure in long form, as the table.csv of its report."""
     from benchmarks.cli.report import page_of
 
     return page_of(chosen, list(records)).frame()
 
 
 def claims(paper: str, scale: str, records: Iterable[RunResult]) -> pd.DataFrame:
-    """A paper's claims with their verdicts, in print and on the records of a scale, and the numbers behind them.
+    """A paper's claims with their verdicts on the published numbers and on the records of a scale.
 
-    UserError where the paper or the scale is unknown.
+    UserError for an unknown paper or scale.
     """
     import pandas as pd
 
     from benchmarks.cli.paper import benchmarks_of, judged
 
     if tables_of(paper) == [paper]:
-        papers = sorted({found.paper.id for found in benchmarks().values()})
+        papers = sorted({table.paper.id for table in benchmarks().values()})
         raise UserError(f"unknown paper {paper!r}: expected one of {', '.join(papers)}")
-    known = benchmarks_of(paper)
-    at = next((table.scale(scale) for table in known.values() if scale in {each.id for each in table.scales}), None)
-    if at is None:
+    at = {each.id: each for table in benchmarks_of(paper).values() for each in table.scales}
+    if scale not in at:
         raise UserError(f"scale {scale!r}: no table of {paper} has it")
     lines = [
         {
-            "claim": found.claim.id,
-            "quotation": found.claim.quotation,
-            "in_print": found.in_print,
-            "ours": found.ours,
-            "numbers": found.ours_numbers,
-            "effect": found.effect,
-            "seeds": found.n,
-            "why": found.why,
-            "without": found.without,
-            "at_last_round": found.at_last,
+            "claim": judgement.claim.id,
+            "quotation": judgement.claim.quotation,
+            "in_print": judgement.in_print,
+            "ours": judgement.ours,
+            "numbers": judgement.ours_numbers,
+            "effect": judgement.effect,
+            "seeds": judgement.n,
+            "why": judgement.why,
+            "without": judgement.without,
+            "at_last_round": judgement.at_last,
         }
-        for found in judged(paper, at, list(records))
+        for judgement in judged(paper, at[scale], list(records))
     ]
     return pd.DataFrame(lines)
 
 
-def _keys(record: RunResult, names: Mapping[str, str]) -> dict[str, JSON]:
-    cell = record.cell
-    named = {"method": names[cell.definition_id]} if cell.definition_id in names else {}
-    return named | {
-        "cell": record.cell_id,
-        "scale": cell.scale,
-        "task": cell.task,
-        "algorithm": cell.algorithm,
-        "options": canonical_json(cell.options),
-        "backbone": cell.backbone,
-        "clients": cell.clients,
-        "learning_rate": cell.training.learning_rate,
-        "seed": cell.seed,
-    }
-
-
-def _names(chosen: Selection | None) -> dict[str, str]:
-    """How a table calls its cells' methods, by what they are up to the seed."""
-    return {cell.definition_id: row.id for row, _, cell in chosen.cells()} if chosen else {}
-
-
 def scores(records: Iterable[RunResult], chosen: Selection | None = None) -> pd.DataFrame:
-    """One line a cell, evaluation and metric: the score at the chosen round and at the last, and the cell's bytes.
+    """One line for each cell, evaluation and metric: the score at the chosen and the last round, and the cell's bytes.
 
-    chosen: whose ids of methods are put beside. Uplink and downlink are sums over rounds and clients; one_time is the
-    distribution of the model before the first round. Cells that diverged have no score.
+    uplink and downlink are sums over rounds and clients, with the earlier runs from which a cell starts, and None where
+    the record of such a run is missing; uplink_stage is without them. one_time is the distribution of the model before
+    the first round. Diverged cells have no score. chosen: adds its ids of methods.
     """
-    import pandas as pd
-
-    def lines() -> Iterator[dict[str, JSON]]:
-        for record in records:
-            sums = {
-                "rounds": len(record.rounds),
-                "chosen_round": record.chosen_round if record.rounds else None,
-                "uplink": sum(entry.up_bytes for entry in record.rounds),
-                "downlink": sum(entry.down_bytes for entry in record.rounds),
-                "one_time": record.setup_bytes,
-                "diverged": record.divergence,
-            }
-            for name in _scored(record):
-                evaluation, measured = name.split("/")
-                yield {
-                    **_keys(record, names),
-                    "evaluation": evaluation,
-                    "metric": measured,
-                    "score": record.score(name, "chosen"),
-                    "last": record.score(name, "last"),
-                    "test_set_error": None if evaluation == POOLED else record.sampling_error(name),
-                    **sums,
-                }
-
-    names = _names(chosen)
-    return pd.DataFrame(list(lines()))
-
-
-def _scored(record: RunResult) -> list[str]:
-    """Names of a record's scores: "test/f1"; "pooled/f1" on all clients' test examples together."""
-    last = record.rounds[-1] if record.rounds else None
-    if last is None:
-        return []
-    own = [f"{evaluation}/{name}" for evaluation, found in last.scores.items() for name in found]
-    return own + [f"{POOLED}/{name}" for name in last.pooled_scores.get("test", {})]
+    records = list(records)
+    find = among(records)
+    return _frame(
+        {
+            **keys,
+            "evaluation": evaluation,
+            "metric": metric,
+            "score": record.score(f"{evaluation}/{metric}", "chosen"),
+            "last": record.score(f"{evaluation}/{metric}", "last"),
+            "test_set_error": None if evaluation == POOLED else record.sampling_error(f"{evaluation}/{metric}"),
+            "rounds": len(record.rounds),
+            "chosen_round": record.chosen_round,
+            "uplink": sent.up if sent else None,
+            "downlink": sent.down if sent else None,
+            "uplink_stage": stage_bytes(record).up,
+            "one_time": record.setup_bytes,
+            "diverged": record.divergence,
+        }
+        for record, keys in _with_keys(records, chosen)
+        for sent in [run_bytes(record, find)]
+        for evaluation, metric in _score_names(record)
+    )
 
 
 def curves(records: Iterable[RunResult], chosen: Selection | None = None) -> pd.DataFrame:
-    """One line a cell, round, evaluation and metric: the clients' combined score after the round, losses and bytes."""
-    import pandas as pd
-
-    names = _names(chosen)
-    return pd.DataFrame(
-        [
-            {
-                **_keys(record, names),
-                "round": entry.round,
-                "evaluation": name.split("/")[0],
-                "metric": name.split("/")[1],
-                "score": value,
-                "train_loss": entry.train_loss,
-                "uplink": entry.up_bytes,
-                "downlink": entry.down_bytes,
-            }
-            for record in records
-            for name in _scored(record)
-            for entry, value in zip(record.rounds, record.by_round(name), strict=True)
-        ]
+    """One line for each cell, round, evaluation and metric: the clients' combined score, the loss and the bytes."""
+    return _frame(
+        {
+            **keys,
+            "round": entry.round,
+            "evaluation": evaluation,
+            "metric": metric,
+            "score": value,
+            "train_loss": entry.train_loss,
+            "uplink": entry.up_bytes,
+            "downlink": entry.down_bytes,
+        }
+        for record, keys in _with_keys(records, chosen)
+        for evaluation, metric in _score_names(record)
+        for entry, value in zip(record.rounds, record.by_round(f"{evaluation}/{metric}"), strict=True)
     )
 
 
 def payloads(records: Iterable[RunResult], chosen: Selection | None = None) -> pd.DataFrame:
-    """The ledger: one line a cell, round, client, direction and kind, with values, bytes and messages.
-
-    Round 0 is the one-time distribution.
-    """
-    import pandas as pd
-
-    names = _names(chosen)
-    return pd.DataFrame([{**_keys(record, names), **entry._asdict()} for record in records for entry in record.ledger])
+    """The ledger: one line for each cell, round, client, direction and kind. Round 0 is the set-up."""
+    return _frame(
+        {**keys, **entry._asdict()} for record, keys in _with_keys(records, chosen) for entry in record.ledger
+    )
 
 
-def predictions(record: RunResult) -> dict[tuple[int, str], object]:
-    """What a cell answered: (client, evaluation) -> labels and outputs; UserError where its file is not beside it."""
+def predictions(record: RunResult) -> dict[tuple[int, str], Predictions]:
+    """(client, evaluation) -> labels and answers; UserError where the file of predictions is missing."""
     from benchmarks.predictions import read_predictions
 
     if record.folder is None:
         raise UserError("predictions lie beside records: load() the folder of this one first")
-    return dict(read_predictions(record.folder, record))
+    return read_predictions(record.folder, record)
+
+
+def _frame(lines: Iterable[Mapping[str, JSON]]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(list(lines))
+
+
+def _with_keys(records: Iterable[RunResult], chosen: Selection | None) -> Iterator[tuple[RunResult, dict[str, JSON]]]:
+    """Each record with the columns that identify its cell."""
+    methods = {cell.definition_id: row.id for row, _, cell in chosen.cells()} if chosen else {}
+    for record in records:
+        cell = record.cell
+        method = {"method": methods[cell.definition_id]} if cell.definition_id in methods else {}
+        yield (
+            record,
+            method
+            | {
+                "cell": record.cell_id,
+                "scale": cell.scale,
+                "task": cell.task,
+                "algorithm": cell.algorithm,
+                "options": canonical_json(cell.options),
+                "backbone": cell.backbone,
+                "clients": cell.clients,
+                "learning_rate": cell.training.learning_rate,
+                "seed": cell.seed,
+            },
+        )
+
+
+def _score_names(record: RunResult) -> list[tuple[str, str]]:
+    """The evaluations and metrics of a record; evaluation "pooled" is all clients' test examples together."""
+    if not record.rounds:
+        return []
+    last = record.rounds[-1]
+    scored = {**last.scores, POOLED: last.pooled_scores.get("test", {})}
+    return [(evaluation, metric) for evaluation, metrics in scored.items() for metric in metrics]

@@ -1,4 +1,4 @@
-"""What communication and a client cost, as pure data: a paper's equations, and what was derived from shapes."""
+"""Costs of communication and of a client as data: the papers' equations, and amounts derived from shapes."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 Parts = Mapping[str, float]  # kind of payload, as the ledger names it -> bytes of all rounds, directions and clients
+Kinds = Mapping[tuple[str, str], int]  # (direction, kind), such as ("up", "features") -> its bytes
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What equations of costs are made of, in the papers' symbols; sizes in bytes."""
+    """The terms of cost equations in the papers' symbols; sizes in bytes."""
 
     T: float  # communication rounds
     n_c: float  # clients
     n_s: float  # texts of all clients together
-    n_t: float  # tokens to which each text is padded
+    n_t: float  # tokens of a padded text
     c: float  # encoder layers that are exchanged
     dim_emb: float  # width of a token's embedding
-    W_s: float  # the head: what stands on the encoder
+    W_s: float  # the head
     BL: float  # one encoder layer
     BE: float  # the embeddings
     BERT: float  # the whole model
@@ -29,13 +30,13 @@ class Terms:
 
 @dataclass(frozen=True)
 class SplitTerms:
-    """What equations of split learning's costs are made of, in FedBERT's symbols (section 3.5); sizes in bytes.
+    """The terms of split learning's cost equations in FedBERT's symbols (section 3.5); sizes in bytes.
 
-    E, H: embeddings and head, each tensor once where they are tied. pL: what crosses a cut in one direction in one
-    client's epoch, over its true batches; where clients differ, their mean. T: epochs of one client.
+    E, H: embeddings and head, a tied tensor counted once. pL: the payload that crosses a cut in one direction in a
+    client's epoch; the mean where clients differ. T: epochs of one client.
     """
 
-    rounds: float  # after which something is averaged
+    rounds: float  # of averaging
     N: float  # clients
     T: float
     pL: float
@@ -46,31 +47,31 @@ class SplitTerms:
 
 @dataclass(frozen=True)
 class ClosedForm:
-    """A method's communication cost of a whole run as an equation of its paper gives it; of Terms, or SplitTerms.
+    """A paper's equation of a method's communication cost in a whole run, a function of Terms or SplitTerms.
 
-    units: kind of payload -> bytes of the GB in which the equation itself counts that kind, where that is not the
-    paper's.
+    equation: its number in the paper. units: kind of payload -> bytes of the GB in which the equation counts that kind,
+    where it is not the paper's GB.
     """
 
-    equation: str  # the number that the paper gives it
+    equation: str
     text: str
     parts: Callable[[Any], Parts]
     units: Mapping[str, int] = field(default_factory=dict)
 
     def cost_bytes(self, terms: Terms | SplitTerms) -> float:
-        """The cost with every byte counted alike."""
+        """The cost in bytes."""
         return sum(self.parts(terms).values())
 
     def cost_gb(self, terms: Terms | SplitTerms, gigabyte: int) -> float:
-        """The cost as the paper computes it, whose parts need not be in one unit. gigabyte: the paper's, in bytes."""
+        """The cost as the paper computes it, possibly in mixed units. gigabyte: the paper's, in bytes."""
         return sum(size / self.units.get(kind, gigabyte) for kind, size in self.parts(terms).items())
 
 
 @dataclass(frozen=True)
 class ModelSizes:
-    """A model's parts in bytes of fp32, and what its head reads of a text.
+    """A model's parts in bytes of fp32, and the input of its head.
 
-    layers_read: how many of the last layers' embeddings; all_tokens: of all tokens, or of [CLS] alone.
+    layers_read: how many of the last layers the head reads. all_tokens: whether of all tokens, or of [CLS] alone.
     """
 
     embeddings_bytes: int
@@ -83,7 +84,7 @@ class ModelSizes:
 
 
 class Traffic(Protocol):
-    """Whatever has its bytes by direction: of a round or of a run, derived or as a record keeps them."""
+    """The bytes of a round or of a run by direction, derived or recorded."""
 
     @property
     def up_bytes(self) -> float: ...
@@ -93,14 +94,14 @@ class Traffic(Protocol):
 
 
 def counted_bytes(traffic: Traffic, directions: Sequence[str]) -> float:
-    """Bytes in the directions ("up", "down") that a paper's convention counts."""
+    """Bytes in some directions, "up" and "down"."""
     return sum({"up": traffic.up_bytes, "down": traffic.down_bytes}[way] for way in directions)
 
 
 def byte_unit(count: float, gigabyte: int = 10**9) -> tuple[int, str]:
-    """The unit in which so many bytes are read, in bytes, and its name.
+    """A readable unit for a number of bytes: its size in bytes, and its name.
 
-    From a tenth of one it is the paper's GB, below that decimal MB and kB; of 2^30 bytes it is GiB, MiB and KiB.
+    gigabyte: the paper's, used from a tenth of it; smaller numbers are in MB and kB, or in MiB and KiB for 2^30.
     """
     decimal = ((gigabyte / 10, gigabyte, "GB"), (10**6, 10**6, "MB"), (10**3, 10**3, "kB"))
     binary = ((2**30, 2**30, "GiB"), (2**20, 2**20, "MiB"), (2**10, 2**10, "KiB"))
@@ -108,12 +109,9 @@ def byte_unit(count: float, gigabyte: int = 10**9) -> tuple[int, str]:
     return next(((size, name) for least, size, name in units if count >= least), (1, "B"))
 
 
-Kinds = Mapping[tuple[str, str], int]  # (direction, kind), such as ("up", "features") -> its bytes
-
-
 @dataclass(frozen=True)
 class Sent:
-    """Bytes by direction and summed over clients; kinds: of which payloads they are."""
+    """Bytes by direction, summed over clients. kinds: the same by kind of payload."""
 
     up_bytes: int
     down_bytes: int
@@ -128,10 +126,10 @@ class Sent:
 
 @dataclass(frozen=True)
 class WirePlan:
-    """Bytes of a round, by direction and summed over the clients that take part, of all rounds, and of the set-up.
+    """Bytes of a round, summed over the clients that take part, and of the set-up.
 
-    up_bytes, down_bytes, kinds: of a round, the same in all rounds where `alike`, else their mean to the whole byte.
-    rounds: each round's bytes, in order; a plan without them is of one round.
+    up_bytes, down_bytes, kinds: of a round, the rounded mean where rounds differ. rounds: each round's bytes, in order;
+    empty for a plan of one round.
     """
 
     up_bytes: int
@@ -145,22 +143,25 @@ class WirePlan:
     def of_rounds(cls, rounds: Sequence[Kinds], setup_bytes: int, sizes: ModelSizes) -> Self:
         """The plan of rounds with these bytes; there is at least one."""
         sent = tuple(Sent.of(kinds) for kinds in rounds)
-        total = _total(sent)
-        up, down = (round(size / len(sent)) for size in (total.up_bytes, total.down_bytes))
+        total = cls(0, 0, 0, {}, sizes, sent).total
+        up, down = round(total.up_bytes / len(sent)), round(total.down_bytes / len(sent))
         kinds = {name: round(size / len(sent)) for name, size in total.kinds.items()}
         return cls(up, down, setup_bytes, kinds, sizes, sent)
 
     @property
     def total(self) -> Sent:
         """All rounds together, to the byte."""
-        return _total(self.rounds) if self.rounds else Sent(self.up_bytes, self.down_bytes, self.kinds)
+        return self.over(1)
 
     def over(self, rounds: int) -> Sent:
-        """All of a run's rounds together; a plan of one round is of as many like it."""
+        """All of a run's rounds together. rounds: how often a plan of one round is repeated."""
+        kinds: Counter[tuple[str, str]] = Counter()
+        for sent in self.rounds:
+            kinds.update(sent.kinds)
         if self.rounds:
-            return self.total
-        kinds = {name: rounds * size for name, size in self.kinds.items()}
-        return Sent(rounds * self.up_bytes, rounds * self.down_bytes, kinds)
+            return Sent.of(dict(kinds))
+        repeated = {name: rounds * size for name, size in self.kinds.items()}
+        return Sent(rounds * self.up_bytes, rounds * self.down_bytes, repeated)
 
     @property
     def alike(self) -> bool:
@@ -168,22 +169,15 @@ class WirePlan:
         return all(each == self.rounds[0] for each in self.rounds[1:])
 
 
-def _total(rounds: Sequence[Sent]) -> Sent:
-    kinds: Counter[tuple[str, str]] = Counter()
-    for each in rounds:
-        kinds.update(each.kinds)
-    return Sent.of(dict(kinds))
-
-
 @dataclass(frozen=True)
 class ClientCosts:
-    """What one client's local training costs by shapes: means over a cell's rounds and the clients that train in them.
+    """The cost of one client's local training by shapes, a mean over rounds and clients.
 
-    forward, backward, trained: encoder layers that run; that a gradient goes through, or ends in; whose weights are
-    trained. width: of hidden states. flops: of the training on one text of `length` tokens, `asked` of them masked.
-    up_bytes, down_bytes: payload of a round. saved_bytes: what goes up as a file of `torch.save`. setup_bytes: sent
-    once. parameters_bytes, gradients_bytes, moments_bytes: of the model, and of what is trained of it, in fp32.
-    activations_bytes: what is kept of a batch's forward pass for the backward pass; `batch_size` texts in a batch.
+    forward, backward, trained: encoder layers that run; that a gradient reaches; that are trained. width: of hidden
+    states. flops: of training on one text of `length` tokens, `asked` of them masked. up_bytes, down_bytes: payload of
+    a round. saved_bytes: the upload as a file of `torch.save`. setup_bytes: sent once. parameters_bytes,
+    gradients_bytes, moments_bytes: in fp32, of the model, of its trained part, and of AdamW. activations_bytes: kept of
+    the forward pass of a batch of `batch_size` texts.
     """
 
     forward: float
@@ -205,13 +199,13 @@ class ClientCosts:
 
     @property
     def held_bytes(self) -> float:
-        """All that is held at once: weights, gradients, the optimiser's moments and activations."""
+        """Memory of training: weights, gradients, the optimiser's moments and activations."""
         return self.parameters_bytes + self.gradients_bytes + self.moments_bytes + self.activations_bytes
 
 
 @dataclass(frozen=True)
 class WorkForm:
-    """A paper's formula of a client's computation, up to a factor: only ratios of two clients' mean something."""
+    """A paper's formula of a client's computation up to a factor, for ratios of two clients."""
 
     text: str
     work: Callable[[ClientCosts], float]
@@ -219,10 +213,9 @@ class WorkForm:
 
 @dataclass(frozen=True)
 class Costing:
-    """How a table shows what one client's training costs, as ratios to a baseline.
+    """How a table shows the cost of one client's training, as ratios to a baseline.
 
-    baseline: row id. forms: what a formula counts -> the formula. timed: the result of the part of `make bench` that
-    trains the rows side by side.
+    baseline: row id. forms: name -> formula. timed: the file with the rows' training times of `make bench`.
     """
 
     baseline: str

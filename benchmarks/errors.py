@@ -1,4 +1,4 @@
-"""The errors that a user can mend."""
+"""Errors that a user can correct."""
 
 
 class UserError(ValueError):
@@ -6,11 +6,11 @@ class UserError(ValueError):
 
 
 class NoDataError(UserError):
-    """A dataset is in none of the places where it was looked for."""
+    """A dataset was not found in any of its places."""
 
 
 class DependsOnTextsError(UserError):
-    """Bytes that shapes alone do not give: they depend on the number of texts, or on the texts themselves."""
+    """Bytes that depend on the number of texts, or on the texts themselves, and not on shapes alone."""
 
 
 class RoundRefusedError(UserError):

@@ -18,25 +18,23 @@ from benchmarks.sweeps.tuning import Grid, Search
 class Row:
     """A line of a table: a method as the paper names it, by its changes to the table's base configuration.
 
-    changes: field -> value, as --set has them: {"algorithm": "fedavg", "options.proximal": 0.01, "codec": "fp16",
-    "head": "psum", "training.learning_rate": 3e-5}. A value may be a `ByScale` or a `ByTask`.
-    begins: the id of another row of the table; each run starts from the outcome of that row's run of the same task,
-    scale and seed, with the same --set. "" for none.
+    changes: field -> value, as --set has them, such as {"algorithm": "fedavg", "options.proximal": 0.01}; a value may
+    be a `ByScale` or a `ByTask`. begins: the row from whose run of the same task, scale and seed each run starts.
     """
 
     id: str
     name: str
     changes: Mapping[str, JSON]
-    printed: bool = True  # False: a row that no paper prints
+    printed: bool = True  # whether the paper has the row
     note: str = ""
-    tuned_as: str = ""  # the row whose tuned settings it takes over, where it has no tuning of its own
-    fixed: tuple[str, ...] = ()  # fields that no --set reaches, as they make the row what it is
+    tuned_as: str = ""  # the row whose tuned settings it takes, where it is not tuned itself
+    fixed: tuple[str, ...] = ()  # fields that no --set reaches, as they define the row
     begins: str = ""
     backbone: str = ""  # the row's encoder, which `base` reads; "" for the scale's
     scales: tuple[str, ...] = SCALES  # at which the row exists
 
     def changed(self, changes: Mapping[str, JSON], **fields: Any) -> Row:
-        """The row with further changes, which replace those of the same fields, and with other attributes."""
+        """The row with further changes, which replace those of the same fields, and other attributes."""
         kept = {
             name: value
             for name, value in self.changes.items()
@@ -51,7 +49,7 @@ class Row:
 
     @property
     def options(self) -> dict[str, JSON]:
-        """The method's options, as they are written: a critical layer counts the paper's layers."""
+        """The method's options as written; a critical layer counts the paper's layers."""
         return options_in(self.changes)
 
     def is_fixed(self, name: str) -> bool:
@@ -71,15 +69,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Scale:
-    """A budget at which a benchmark runs, and the words that label its results."""
+    """A budget at which a benchmark runs, with the label of its results."""
 
     id: str
     backbone: str
     depth: int  # encoder layers of the backbone
     source: str
-    material: str  # data and encoder, in words
-    changes: tuple[str, ...] = ()  # a user's other backbone or settings, in words
-    search: Search | None = None  # how settings are chosen; None: as the paper tuned
+    material: str  # a phrase for data and encoder
+    changes: tuple[str, ...] = ()  # phrases for a user's other backbone or settings
+    search: Search | None = None  # of the settings; None: as the paper tuned
     elsewhere: Elsewhere | None = None
 
     @property
@@ -97,12 +95,11 @@ class Scale:
 class Column:
     """A column of a table: a task and its scores.
 
-    evaluations: evaluation -> suffix of a metric's label where it was measured there; "" for none.
-    beside: scores that are shown where results hold them, but that no paper prints and no claim or average takes.
-    leak: what a random split lets test examples share with training examples, so that the scores are not evidence;
-    "" for nothing. Splitting by group mends it.
-    instead_of: the task that this one replaces where that has no results: claims about it are judged on this column,
-    which tables show separately; "" for none.
+    evaluations: evaluation -> suffix of a metric's label there.
+    beside: further scores to show, which no paper has and no claim or average uses.
+    leak: what test and training examples share under a random split, so that scores are no evidence.
+    own: scale id -> the column's encoder and data there.
+    instead_of: the task on whose claims this column is judged while that task has no results.
     """
 
     task: str
@@ -113,14 +110,11 @@ class Column:
     beside: tuple[str, ...] = ()
     leak: str = ""
     scales: tuple[str, ...] = SCALES  # at which the column exists
-    own: Mapping[str, Scale] = field(default_factory=dict)  # scale id -> the column's encoder and data there
+    own: Mapping[str, Scale] = field(default_factory=dict)
     instead_of: str = ""
 
     def at(self, scale: Scale, table: Scale) -> Scale:
-        """The scale of the column's runs: its own, but with the encoder that a user named instead.
-
-        table: the scale of that id as the benchmark defines it.
-        """
+        """The scale of the column's runs: its own, with the encoder that a user chose. table: the benchmark's scale."""
         own = self.own.get(scale.id)
         if own is None:
             return scale
@@ -135,17 +129,17 @@ class Column:
 
 @dataclass(frozen=True)
 class Stage:
-    """The benchmark from whose runs those of another start: the run of the row of the same id, at the same scale.
+    """The earlier benchmark from whose runs another's start, each from the run of the same row and scale.
 
-    A row that the earlier benchmark does not have starts from the scale's backbone.
+    A row that the earlier benchmark lacks starts from the scale's backbone.
     """
 
     benchmark: Benchmark
     tasks: Mapping[str, str]  # task -> the earlier benchmark's task
-    seed: int = 0  # of all earlier runs, whatever the seed of those that start from them
+    seed: int = 0  # of all earlier runs
 
     def cell(self, row: Row, column: Column, scale: Scale) -> RunConfig | None:
-        """The earlier run of a row and column; None where the earlier benchmark has no such row."""
+        """The earlier run of a row and column; None where the earlier benchmark lacks the row."""
         earlier = self._row(row)
         if earlier is None:
             return None
@@ -153,7 +147,7 @@ class Stage:
         return self.benchmark.cell(earlier, self._column(column), same_encoder, self.seed)
 
     def is_untuned(self, row: Row, column: Column, scale: Scale) -> bool:
-        """Whether settings of the earlier run have still to be chosen."""
+        """Whether the settings of the earlier run are not chosen yet."""
         open_rows = self.benchmark.untuned(self._column(column), self.benchmark.scale(scale.id))
         return self._row(row) in open_rows
 
@@ -181,26 +175,26 @@ class Benchmark:
     base: BaseFn  # the configuration of a row, column, scale and seed before the row's changes
     published_csv: Path
     deviations: tuple[Deviation, ...] = ()
-    tuned: Mapping[str, Grid] = field(default_factory=dict)  # row -> what the paper tunes of it
+    tuned: Mapping[str, Grid] = field(default_factory=dict)  # row -> the paper's grid
     view: View = PLAIN_SCORES
-    closed_forms: Mapping[str, ClosedForm] = field(default_factory=dict)  # row -> the paper's equation of its cost
-    costing: Costing | None = None  # how it shows the cost of one client's training; None: not at all
-    keeps_weights: bool = False  # whether its runs keep their weights, as other runs start from them
+    closed_forms: Mapping[str, ClosedForm] = field(default_factory=dict)  # row -> the paper's cost equation
+    costing: Costing | None = None  # how the cost of one client's training is shown
+    keeps_weights: bool = False  # for other runs to start from
     average: str = "truncate"  # the paper's rule for its average column: "truncate" or "round" to two decimals, or ""
     gate: Benchmark | None = None  # whose reference rows say which columns are evidence; None: its own, if any
-    yardstick: Yardstick = LEARNING  # these reference rows
-    stage: Stage | None = None  # the runs from which its own start
+    yardstick: Yardstick = LEARNING  # the reference rows
+    stage: Stage | None = None  # the earlier runs
     version: int = 1
     overrides: tuple[tuple[str, JSON], ...] = ()  # a user's changes to every run
 
     @property
     def is_printed(self) -> bool:
-        """Whether it is a table or figure of the paper, not a study beside them."""
+        """Whether it is a table or figure of the paper, not a study of ours."""
         return self.place.removeprefix("Appendix ").startswith(("Table ", "Figure "))
 
     @property
     def units(self) -> Mapping[str, LayerUnit]:
-        """Field of a run -> the unit in which rows, sweeps and users write it."""
+        """Field -> the unit in which rows, sweeps and users write it."""
         return self.paper.units
 
     def row(self, row_id: str) -> Row:
@@ -224,11 +218,11 @@ class Benchmark:
         return replace(self, columns=self.columns_at(scale))
 
     def search(self, scale: Scale) -> Search:
-        """How settings are chosen at a scale: as the scale says, or as the paper did."""
+        """The search for settings at a scale: the scale's own, or the paper's."""
         return scale.search or Search(self.tuned)
 
     def untuned(self, column: Column, scale: Scale) -> tuple[Row, ...]:
-        """The rows for which a scale's search has still to choose settings on a task."""
+        """The rows whose settings on a task the scale's search has not chosen yet."""
         search = self.search(scale)
         return tuple(
             row
@@ -238,9 +232,9 @@ class Benchmark:
         )
 
     def changes(self, row: Row, column: Column, scale: Scale) -> tuple[tuple[str, JSON], ...]:
-        """All changes of a row to the base configuration: its own, its tuned settings, then the user's.
+        """A row's changes to the base configuration: its own, its tuned settings, then the user's; later ones win.
 
-        Settings that were tuned for another row give way to a row's own changes; what a user swept of the row does not.
+        Settings tuned for another row come before the row's own changes; a user's sweep of the row comes after them.
         """
         search = self.search(scale)
         chosen = search.settings(column.task, row.tuned_as or row.id).items()
@@ -250,11 +244,11 @@ class Benchmark:
         return (*tuned, *((name, value) for name, value in self.overrides if not row.is_fixed(name)))
 
     def lineage(self, row: Row) -> tuple[Row, ...]:
-        """The rows of this table from whose outcomes a row's runs start, the first one first, and the row."""
+        """A row after the rows from which its runs start, the first one first."""
         return (*(self.lineage(self.row(row.begins)) if row.begins else ()), row)
 
     def cell(self, row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-        """The configuration of a row, column, scale and seed; KeyError if a row starts from one that is missing."""
+        """The configuration of a row, column, scale and seed; KeyError if the row starts from a missing row."""
         changes, at = expanded(self.changes(row, column, scale)), column.at(scale, self.scale(scale.id))
         in_cell = ((name, self._in_cell(name, value, column, at)) for name, value in changes)
         base = self.base(row, column, at, seed)
@@ -263,13 +257,13 @@ class Benchmark:
         config = with_changes(base, in_cell)
         if not row.begins:
             return config
-        # What a user swept of a row reaches the run from which it starts, as --set does.
+        # A user's sweep of a row changes its earlier run too, as --set does.
         swept = self.search(scale).swept.get((column.task, row.id), {}).items()
         earlier = replace(self, overrides=(*swept, *self.overrides))
         return replace(config, initial=earlier.cell(self.row(row.begins), column, scale, seed))
 
     def _in_cell(self, name: str, value: JSON, column: Column, scale: Scale) -> JSON:
-        """The value of a change in a run: the one place where units are converted."""
+        """The value of a change in a run's unit."""
         if isinstance(value, ByScale):
             value = value.of(scale.id)
         if isinstance(value, ByTask):
@@ -280,7 +274,7 @@ class Benchmark:
     def cells(
         self, scale: Scale, seeds: Sequence[int], rows: Sequence[Row] = (), columns: Sequence[Column] = ()
     ) -> list[tuple[Row, Column, RunConfig]]:
-        """Every (row, column, run) of the chosen part, column by column so that a task is loaded once."""
+        """Every (row, column, run) of the chosen part, column by column, so that each task is loaded once."""
         return [
             (row, column, self.cell(row, column, scale, seed))
             for column in (columns or self.columns_at(scale))
@@ -289,16 +283,16 @@ class Benchmark:
         ]
 
     def costed(self, row: Row, column: Column, scale: Scale) -> RunConfig | None:
-        """The run whose training `costing` is about: that of the stage, where a row starts from one, or its own."""
+        """The run whose training `costing` shows: the earlier run, or the row's own."""
         return self.stage.cell(row, column, scale) if self.stage else self.cell(row, column, scale, 0)
 
     @property
     def costed_rows(self) -> tuple[Row, ...]:
-        """The rows among which that of `costing.baseline` is: the stage's, or its own."""
+        """The rows that hold `costing.baseline`: the earlier benchmark's, or its own."""
         return self.stage.benchmark.rows if self.stage else self.rows
 
     def label(self, scale: Scale, columns: Iterable[Column]) -> str:
-        """A scale in words for these columns, separately for those on other data or encoders."""
+        """The label of a scale for these columns; by column where data or encoders differ."""
         names: dict[str, list[str]] = {}
         for column in columns:
             names.setdefault(column.at(scale, self.scale(scale.id)).label, []).append(column.name)
@@ -307,7 +301,7 @@ class Benchmark:
         return "; ".join(f"{', '.join(columns)}: {label}" for label, columns in names.items())
 
     def shown(self, name: str, value: JSON, scale: Scale | None = None) -> str:
-        """A change in words, in the unit in which it is written, and at a scale in the encoder's own too."""
+        """A change as text in the unit in which it is written; with a scale, also in the encoder's."""
         value = value.of(scale.id) if isinstance(value, ByScale) and scale else value
         unit = None if isinstance(value, ByScale) else self.units.get(name)
         if unit:
@@ -318,7 +312,7 @@ class Benchmark:
 
 
 def with_settings(benchmark: Benchmark, assignments: Sequence[str]) -> Benchmark:
-    """The benchmark with "field=value" applied to every run; its scales are labelled with the changes."""
+    """The benchmark with "field=value" applied to every run, and scale labels that say so."""
     if not assignments:
         return benchmark
     changes = [read_assignment(assignment) for assignment in assignments]

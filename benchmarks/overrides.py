@@ -1,4 +1,4 @@
-"""Changes to fields of a run's configuration, the same for rows, sweeps and a user's --set."""
+"""Changes to fields of a run's configuration, by rows, sweeps and a user's --set."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from typing import Any
 from benchmarks.errors import UserError
 from benchmarks.run_config import JSON, RunConfig, canonical_json
 
-FIXED = frozenset({"scale", "task", "source", "backbone"})  # they make a run one of its table: no change reaches them
-DEEPEST = 20  # levels of lists and groups in a value on the command line
-_OPTIONS = re.compile(r"(initial\.)*options")  # the options of a run, or of one from which it begins
+FIXED = frozenset({"scale", "task", "source", "backbone"})  # the table decides them
+_OPTIONS = re.compile(r"(initial\.)*options")  # of a run, or of an earlier run
 
 
 @dataclasses.dataclass(frozen=True)
 class ByScale:
-    """A value that differs between scales. at: scale -> value; other scales take `otherwise`."""
+    """A value by scale. at: scale -> value; other scales take `otherwise`."""
 
     at: Mapping[str, JSON]
     otherwise: JSON
@@ -34,7 +33,7 @@ class ByScale:
 
 @dataclasses.dataclass(frozen=True)
 class ByTask:
-    """A value that differs between tasks. at: task -> value."""
+    """A value by task. at: task -> value."""
 
     at: Mapping[str, JSON]
 
@@ -48,18 +47,18 @@ class ByTask:
 
 @dataclasses.dataclass(frozen=True)
 class LayerUnit:
-    """The unit of an option that counts encoder layers: tables count the paper's, a run counts its encoder's.
+    """The unit of an option that counts encoder layers: tables count the paper's layers, a run its encoder's.
 
     Another encoder takes the layer at the same share of its depth.
     """
 
-    name: str  # in words, such as "critical layer"
+    name: str  # such as "critical layer"
     of: int  # layers of the paper's encoder
     symbol: str = "c"
     least: int = 0  # the smallest number, in either unit
 
     def in_cell(self, value: JSON, task: str, depth: int) -> JSON:
-        """The number, or each of a list, in the encoder's layers; a mapping is read at the task; UserError if wrong."""
+        """A number, or a list of them, in the encoder's layers; a mapping has one per task. UserError if wrong."""
         layer = value[task] if isinstance(value, Mapping) and task in value else value
         if isinstance(layer, list | tuple):
             return [self.in_cell(each, task, depth) for each in layer]
@@ -70,7 +69,7 @@ class LayerUnit:
         return max(self.least, (2 * layer * depth + self.of) // (2 * self.of))  # nearest, a half goes up
 
     def shown(self, value: JSON, depth: int | None = None) -> str:
-        """Both units in words, "c = 6 of 12 (3 of 6 layers)", or one where the encoder is as deep as the paper's."""
+        """Both units, "c = 6 of 12 (3 of 6 layers)"; one where the encoder is as deep as the paper's."""
         if isinstance(value, Mapping):
             return f"{self.symbol} of {self.of} by task: " + ", ".join(f"{task} {c}" for task, c in value.items())
         paper = f"{self.symbol} = {_listed(value)} of {self.of}"
@@ -84,7 +83,7 @@ def _listed(value: JSON) -> str:
 
 
 def expanded(changes: Iterable[tuple[str, JSON]]) -> list[tuple[str, JSON]]:
-    """Changes with {"options": {…}} or {"initial.options": {…}} written as a change for each option."""
+    """Changes with one change for each option in place of {"options": {…}} and {"initial.options": {…}}."""
     single: list[tuple[str, JSON]] = []
     for name, value in changes:
         if _OPTIONS.fullmatch(name) and isinstance(value, Mapping):
@@ -106,7 +105,7 @@ def options_in(changes: Mapping[str, JSON], group: str = "options") -> dict[str,
 
 
 def with_option(options: Mapping[str, JSON], name: str, value: JSON, group: str = "options") -> dict[str, JSON]:
-    """The options with one set; "server.learning_rate" sets it inside its group, which is made where it is missing."""
+    """The options with one set; "server.learning_rate" sets it inside its group."""
     key, _, inner = name.partition(".")
     if not inner:
         return {**options, key: value}
@@ -130,7 +129,7 @@ def with_changes(config: RunConfig, changes: Iterable[tuple[str, JSON]]) -> RunC
 
 
 def _changed(group: Any, path: str, value: JSON, name: str) -> Any:
-    """A strict dataclass with the field at a path set. name: the whole path, for messages. KeyError: no such field."""
+    """A strict dataclass with the field at a path set. name: the whole path. KeyError where there is no such field."""
     key, dot, inner = path.partition(".")
     if key in FIXED or key not in {field.name for field in dataclasses.fields(group)}:
         raise KeyError(name)
@@ -181,7 +180,7 @@ def read_assignment(assignment: str) -> tuple[str, JSON]:
 
 
 def read_value(flag: str, name: str, text: str) -> JSON:
-    """A value on the command line: JSON, or else the text itself; raises UserError where it is not finite."""
+    """A value on the command line: JSON, or the text itself; raises UserError where it is not finite."""
     value = parsed(flag, name, text, text)
     try:
         canonical_json(value)
@@ -193,16 +192,8 @@ def read_value(flag: str, name: str, text: str) -> JSON:
 def parsed(flag: str, name: str, text: str, otherwise: JSON) -> JSON:
     """A text on the command line as JSON, or `otherwise` where it is not JSON."""
     try:
-        value = json.loads(text)
-        if _depth(value) <= DEEPEST:
-            return value
+        return json.loads(text)
     except ValueError:
         return otherwise
     except RecursionError:
-        pass
-    raise UserError(f"{flag} {name}: expected at most {DEEPEST} levels of lists and groups, found more")
-
-
-def _depth(value: JSON) -> int:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return 0 if inner is None else 1 + max(map(_depth, inner), default=0)
+        raise UserError(f"{flag} {name}: expected a value, found too many levels of lists and groups") from None

@@ -1,4 +1,4 @@
-"""What a paper publishes, and how its tables are shown and judged. Pure data."""
+"""A paper's publication as data: its numbers, its conventions, and how its tables are shown and judged."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class Paper:
     id: str
     name: str
     citation: str
-    bytes_convention: str  # a sentence: what one "communication cost" number counts
+    bytes_convention: str  # a sentence: the bytes that one "communication cost" counts
     gigabyte: int = 10**9
-    per_client: bool = False  # whether that number is the mean of the clients of a round, or their sum
+    per_client: bool = False  # whether that number is a mean over the clients of a round, not a sum
     directions: tuple[str, ...] = ("up",)  # of the bytes in that number
     units: Mapping[str, LayerUnit] = field(default_factory=dict)  # field of a run -> the unit in which it is written
 
     def counted_over(self, cell: RunConfig) -> int:
-        """The number of a run's clients over which that number is a mean; 1 where it is their sum."""
+        """The number of clients over which a cost is a mean; 1 for a sum."""
         return cell.cohort_size if self.per_client else 1
 
     def counted_bytes(self, traffic: Traffic, cell: RunConfig) -> float:
-        """The bytes of a round, or of a run, that enter that number."""
+        """The bytes of a round or run that the paper counts as its cost."""
         return counted_bytes(traffic, self.directions) / self.counted_over(cell)
 
 
@@ -44,12 +44,12 @@ class Published:
     column: str
     score: str  # "test/f1", …; "" for an average
     value: float
-    derivation: str = ""  # how the value follows from printed ones, such as "{c-psum} / 1.129"; "" if it is printed
+    derivation: str = ""  # a formula of published values, such as "{c-psum} / 1.129"; "" for a published value
 
 
 @dataclass(frozen=True)
 class Deviation:
-    """A difference from the paper, or a choice where the paper is silent; printed under the table."""
+    """A difference from the paper, or a choice that the paper leaves open; shown under the table."""
 
     id: str
     text: str
@@ -72,15 +72,15 @@ def deviations(text: str) -> tuple[Deviation, ...]:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """Levels that others report of an encoder like a scale's, trained centrally."""
+    """Scores that others report for an encoder like the scale's, trained centrally."""
 
-    scores: Mapping[str, tuple[str, float]]  # task -> metric and level, in the metric's unit
-    of: str  # the encoder, its data, and who reports it
+    scores: Mapping[str, tuple[str, float]]  # task -> metric and score, in the metric's unit
+    of: str  # the encoder, its data, and the source
 
 
 @dataclass(frozen=True)
 class View:
-    """How a table or figure shows its results: a module of reports.views, and its options."""
+    """How a table or figure is shown: a module of reports.views, and its options."""
 
     name: str = "scores"
     options: Mapping[str, JSON] = field(default_factory=dict)
@@ -91,27 +91,29 @@ PLAIN_SCORES = View()
 
 @dataclass(frozen=True)
 class Yardstick:
-    """A row that has to beat others before a column's scores are evidence of an ordering.
+    """A reference row that must beat others before a column's scores are evidence of an ordering.
 
-    evaluation: where it is measured, "pooled" being all clients' test examples together; "" for the column's own.
+    row: beats each rival by more than the error of the difference. rivals: row -> its name in a reason. learns, fails:
+    the meaning of success and failure. evaluation: "pooled" for all clients' test examples together; "" for the
+    column's own. least: the rival that answers without learning; a comparison with a row that does not beat it is void.
     """
 
-    row: str  # it has to beat each rival by more than the error of the difference
+    row: str
     name: str
-    rivals: Mapping[str, str]  # row -> its name in a reason
-    learns: str  # the meaning of a success
-    fails: str  # the meaning of a failure
+    rivals: Mapping[str, str]
+    learns: str
+    fails: str
     evaluation: str = ""
-    least: str = ""  # the rival that answers without having learned: beating a row that does not beat it proves nothing
+    least: str = ""
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """The ids of all rows that it needs."""
+        """The ids of the row and its rivals."""
         return (self.row, *self.rivals)
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """The ids of the rows that do nothing of what is compared: the least, or all rivals."""
+        """The ids of the rows that do not learn: the least, or all rivals."""
         return (self.least,) if self.least else tuple(self.rivals)
 
 

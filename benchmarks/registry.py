@@ -7,7 +7,7 @@ import importlib
 import importlib.util
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -18,11 +18,11 @@ from benchmarks.encoders.backbones import backbone_name, depth
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 
-T = TypeVar("T")
+T = TypeVar("T", Row, Column)
 _ROOT = Path(__file__).parent
 _DEFINITION = re.compile(r"^BENCHMARKS?\b[^=\n]*=", re.M)
 _INCLUDED: dict[str, Benchmark] = {}  # a user's own, by id
-_FILES: dict[str, Path] = {}  # in which they stand
+_FILES: dict[str, Path] = {}  # their modules
 
 
 def benchmark_ids() -> list[str]:
@@ -63,7 +63,7 @@ def benchmark(benchmark_id: str) -> Benchmark:
         return _INCLUDED[benchmark_id]
     found = _of_paper(_ROOT / benchmark_id.partition("-")[0])
     if benchmark_id not in found:
-        raise UserError(_unknown("benchmark", benchmark_id, benchmark_ids()))
+        raise unknown("benchmark", benchmark_id, benchmark_ids())
     return found[benchmark_id]
 
 
@@ -100,64 +100,56 @@ def folder_of(paper_id: str) -> Path:
 
 
 def claims_of(paper_id: str) -> tuple[Claim, ...]:
-    """What a paper asserts, as its folder's claims.py states it; empty where there is none."""
+    """The claims of a paper, as its folder's claims.py states them; empty without that file."""
     if not (_ROOT / paper_id / "claims.py").is_file():
         return ()
-    found: tuple[Claim, ...] = importlib.import_module(f"benchmarks.{paper_id}.claims").CLAIMS
-    return found
+    claims: tuple[Claim, ...] = importlib.import_module(f"benchmarks.{paper_id}.claims").CLAIMS
+    return claims
 
 
-def scale_of(chosen: Benchmark, scale_id: str) -> Scale:
-    """The benchmark's scale of that id."""
-    known = {scale.id: scale for scale in chosen.scales}
-    if scale_id not in known:
-        raise UserError(_unknown("scale", scale_id, list(known)))
-    return known[scale_id]
+def scale_of(table: Benchmark, scale_id: str) -> Scale:
+    """The benchmark's scale of that id; UserError where there is none."""
+    scales = {scale.id: scale for scale in table.scales}
+    if scale_id not in scales:
+        raise unknown("scale", scale_id, scales)
+    return scales[scale_id]
 
 
 def with_backbone(scale: Scale, requested: str | None) -> Scale:
-    """The scale on another encoder, labelled so."""
+    """The scale on another encoder, with a label that says so."""
     if requested is None or backbone_name(requested) == scale.backbone:
         return scale
     name = backbone_name(requested)
     return replace(scale, backbone=name, depth=depth(requested), changes=(*scale.changes, f"on {name}"))
 
 
-def rows_of(chosen: Benchmark, ids: list[str], scale: Scale | None = None) -> list[Row]:
-    """The rows of those ids, all where none is named; those that there are at a scale, where one is given."""
-    rows = chosen.rows if scale is None else chosen.rows_at(scale)
-    known = {row.id: row for row in chosen.rows}
-    named = [_known("method", row_id, known) for row_id in ids]
-    _require_at(scale, "method", {row.id: row.scales for row in named})
-    return named or list(rows)
+def rows_of(table: Benchmark, ids: Sequence[str], scale: Scale | None = None) -> list[Row]:
+    """The rows of those ids, or all; with a scale, those that exist at it."""
+    rows = {row.id: row for row in table.rows}
+    return _named("method", rows, ids, scale) or list(table.rows if scale is None else table.rows_at(scale))
 
 
-def columns_of(chosen: Benchmark, tasks: list[str], scale: Scale | None = None) -> list[Column]:
-    """The columns of those tasks, all where none is named; those that there are at a scale, where one is given."""
-    columns = chosen.columns if scale is None else chosen.columns_at(scale)
-    known = {column.task: column for column in chosen.columns}
-    named = [_known("task", task, known) for task in tasks]
-    _require_at(scale, "task", {column.task: column.scales for column in named})
-    return named or list(columns)
+def columns_of(table: Benchmark, tasks: Sequence[str], scale: Scale | None = None) -> list[Column]:
+    """The columns of those tasks, or all; with a scale, those that exist at it."""
+    columns = {column.task: column for column in table.columns}
+    return _named("task", columns, tasks, scale) or list(table.columns if scale is None else table.columns_at(scale))
 
 
-def _require_at(scale: Scale | None, kind: str, named: Mapping[str, tuple[str, ...]]) -> None:
-    """UserError where something that is named is not there at a scale. named: its name -> its scales."""
-    for name, scales in named.items():
-        if scale is not None and scale.id not in scales:
+def _named(kind: str, items: Mapping[str, T], names: Sequence[str], scale: Scale | None) -> list[T]:
+    """The items of these names; UserError where one is unknown or does not exist at the scale."""
+    for name in names:
+        if name not in items:
+            raise unknown(kind, name, items)
+        if scale is not None and scale.id not in items[name].scales:
             raise UserError(
-                f"{kind} {name!r}: expected a scale at which there is one, {', '.join(scales)}, found {scale.id}; "
-                "leave it out, or choose another SCALE"
+                f"{kind} {name!r}: expected a scale at which there is one, {', '.join(items[name].scales)}, found "
+                f"{scale.id}; leave it out, or choose another SCALE"
             )
+    return [items[name] for name in names]
 
 
-def _known(kind: str, name: str, known: dict[str, T]) -> T:
-    if name not in known:
-        raise UserError(_unknown(kind, name, list(known)))
-    return known[name]
-
-
-def _unknown(kind: str, name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
+def unknown(kind: str, name: str, names: Collection[str]) -> UserError:
+    """The error for a name that is not among `names`, with the closest of them."""
+    near = difflib.get_close_matches(name, names, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"unknown {kind} {name!r}: expected one of {', '.join(known)}.{hint}"
+    return UserError(f"unknown {kind} {name!r}: expected one of {', '.join(names)}.{hint}")

@@ -1,4 +1,4 @@
-"""The result of a finished run: JSON, written atomically, the truth from which everything else is computed."""
+"""The result of a finished run: a JSON record, written atomically, from which reports compute everything."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import operator
 import os
 import tempfile
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -21,8 +20,8 @@ from fedsim.files import parse_json, read_text
 from fedsim.strict import from_json, later, strict, to_plain
 
 SCHEMA = 1
-CHECKSUM = "sha256"  # of the rest of the file's content, as canonical JSON
-POOLED = "pooled"  # the evaluation on all clients' test examples together: "pooled/pearson"
+CHECKSUM = "sha256"  # of the record without this field, as canonical JSON
+POOLED = "pooled"  # the evaluation on all clients' test examples together
 Scores = Mapping[str, Mapping[str, float | None]]  # evaluation -> metric -> score; None where it is undefined
 Count = Annotated[int, Field(ge=0)]
 
@@ -36,11 +35,11 @@ class LedgerEntry(NamedTuple):
     kind: str
     values: Count
     bytes: Count
-    messages: Count = 1  # number of payloads; the first results have an entry for each
+    messages: Count = 1  # number of payloads; the first records have an entry for each
 
 
 def _absent(kind: Any) -> Any:
-    """A group that is left out of the JSON where it is empty: the first results know of none."""
+    """A group that the JSON leaves out where it is empty, as the first records do."""
     return Field(default_factory=kind, exclude_if=operator.not_)
 
 
@@ -60,7 +59,7 @@ class RoundRecord:
 
 
 def chosen_round(scores: Sequence[Mapping[str, Mapping[str, float | None]]], by: str) -> int:
-    """Of rounds with their scores, the number of the first that is best by a score; the last one without a score."""
+    """The number of the first round that is best by a score ("validation/f1"); the last one for the score ""."""
     if by:
         evaluation, name = by.split("/")
         values = [entry[evaluation][name] for entry in scores]
@@ -88,11 +87,9 @@ class RunResult:
     finished: str  # UTC, ISO 8601
     chosen_by: str = later("")  # the score by which a round is chosen, "validation/f1"; "" where the last one counts
     predictions: Mapping[str, JSON] = _absent(dict)  # {"sha256"} of the file of benchmarks.predictions
-    # {"round", "reason"} where training left the finite numbers: the result has the rounds before that one, and no
-    # score at its end, no sampling error and no prediction.
-    diverged: Mapping[str, JSON] = _absent(dict)
+    diverged: Mapping[str, JSON] = _absent(dict)  # {"round", "reason"}: the result has only the rounds before that one
     schema: int = SCHEMA
-    # where it was read, with its predictions; not in the JSON
+    # The folder of the file and of its predictions; not in the JSON.
     folder: Annotated[Path | None, Field(exclude=True)] = dataclasses.field(default=None, compare=False)
 
     def to_json(self) -> dict[str, JSON]:
@@ -102,12 +99,12 @@ class RunResult:
 
     @property
     def known_by(self) -> dict[str, str]:
-        """What it was computed from, as `Inputs.digests`: input -> digest, or id of the cell that made it."""
+        """Input -> its digest, or the id of the earlier run that made it; see `Inputs.digests`."""
         return {name: entry.get("cell_id", entry["digest"]) for name, entry in self.inputs.items()}
 
     @property
     def outcome(self) -> dict[str, JSON]:
-        """The part that must not depend on where, when and how often the cell was started."""
+        """The part that must not depend on machine, time and restarts."""
         value = json.loads(json.dumps(self.to_json()))
         for volatile in ("environment", "timing", "finished"):
             del value[volatile]
@@ -115,11 +112,10 @@ class RunResult:
         return value
 
     def by_round(self, name: str) -> tuple[float | None, ...]:
-        """The clients' combined score ("test/f1") after every round, as recorded; or each round's TRAIN_LOSS.
+        """A score after every round: "test/f1" combined over clients, "pooled/f1" on all their examples, or TRAIN_LOSS.
 
-        "pooled/f1" is the score on all clients' test examples together. None where it is undefined, where the data of
-        this run lacked its evaluation and had others, or where an old record holds no pooled scores; KeyError where it
-        is unknown.
+        None where it is undefined, where the run's data lack its evaluation, or an old record lacks pooled scores;
+        KeyError for an unknown name.
         """
         if name == TRAIN_LOSS:
             return tuple(entry.train_loss for entry in self.rounds)
@@ -132,10 +128,7 @@ class RunResult:
         return tuple(entry.scores[evaluation][measured] for entry in self.rounds)
 
     def score(self, name: str, at: str = "last") -> float | None:
-        """A score as `by_round` has it: at the last round, at the "best" one by its metric, or at the "chosen" one.
-
-        None where training diverged: no round is what became of the cell.
-        """
+        """A score of `by_round` at the "last", "best" or "chosen" round; None where training diverged."""
         if self.diverged:
             return None
         values = self.by_round(name)
@@ -145,15 +138,15 @@ class RunResult:
 
     @property
     def chosen_round(self) -> int:
-        """The round that is best on validation data; the last one where none was held back for that."""
+        """The best round on validation data; the last round without such data."""
         return chosen_round([entry.scores for entry in self.rounds], self.chosen_by)
 
     def at_last_round(self) -> RunResult:
-        """The same run, scored at its last round; finite test sets' errors stay those of the round that was chosen."""
+        """The same run scored at its last round; sampling errors stay those of the chosen round."""
         return dataclasses.replace(self, chosen_by="")
 
     def sampling_error(self, name: str) -> float | None:
-        """Of the chosen round's score, from the finite test set; None where it is unknown, 0 of a training loss."""
+        """Standard error of the chosen round's score from the finite test set; None where unknown, 0 for TRAIN_LOSS."""
         if name == TRAIN_LOSS:
             return 0.0
         evaluation, measured = name.split("/")
@@ -161,36 +154,36 @@ class RunResult:
 
     @property
     def divergence(self) -> str:
-        """Of a cell whose training diverged, when, in words; "" of another."""
+        """A phrase for when training diverged; "" where it did not."""
         return f"diverged in round {self.diverged['round']}" if self.diverged else ""
 
     @property
     def file_name(self) -> str:
-        """The name under which the record is kept."""
+        """The name of the record's file."""
         return f"{self.cell.label}-{self.cell_id}.json"
 
     @property
     def predictions_name(self) -> str:
-        """The name of the compressed file next to it, of the cell's answers."""
+        """The name of the compressed file of predictions next to the record."""
         return f"{self.cell.label}-{self.cell_id}.predictions.safetensors.xz"
 
     def own_examples(self, evaluation: str) -> tuple[int, ...]:
-        """Examples of an evaluation that each client keeps back; none where its set is central."""
+        """Examples of an evaluation that each client keeps back; 0 for a central set."""
         is_central = evaluation in self._central
         return tuple(0 if is_central else int(client[evaluation]) for client in self.clients)
 
     def examples(self, evaluation: str) -> int:
-        """Examples of an evaluation, of all clients together; those of the central set where there is one."""
+        """Examples of an evaluation on all clients together, or of the central set."""
         central = self._central
         return int(central[evaluation]) if evaluation in central else sum(self.own_examples(evaluation))
 
     @property
     def _central(self) -> Mapping[str, int]:
-        """The sets on which every client was scored; a cell for tuning has the validation set, if any, for its test."""
-        found: Mapping[str, int] = self.inputs["data"].get("central", {})
+        """Sizes of the sets on which every client is scored; for tuning, the validation set is the test set."""
+        sizes: Mapping[str, int] = self.inputs["data"].get("central", {})
         if self.cell.holdout == "test":
-            return found
-        return {"test": found[VALIDATION]} if VALIDATION in found else {}
+            return sizes
+        return {"test": sizes[VALIDATION]} if VALIDATION in sizes else {}
 
 
 def result_from_json(value: Mapping[str, Any]) -> RunResult:
@@ -198,63 +191,12 @@ def result_from_json(value: Mapping[str, Any]) -> RunResult:
     if value["schema"] != SCHEMA:
         raise ValueError(f"record schema {value['schema']}, this version reads {SCHEMA}")
     record = from_json(RunResult, json.dumps(value))
-    ids = [record.cell.cell_id(known) for known in (record.known_by, _first_known_by(record))]
+    # The first records identify an earlier run by the weights that it left.
+    digests = {name: entry["digest"] for name, entry in record.inputs.items()}
+    ids = [record.cell.cell_id(inputs) for inputs in (record.known_by, digests)]
     if record.cell_id not in ids:
         raise ValueError(f"its content gives the id {ids[0]}, not {record.cell_id}: it was changed after the run")
     return record
-
-
-def _first_known_by(record: RunResult) -> dict[str, str]:
-    """As `known_by` in the first results, whose earlier runs were known by the weights that they left."""
-    return {name: entry["digest"] for name, entry in record.inputs.items()}
-
-
-def round_from_json(value: Mapping[str, Any]) -> RoundRecord:
-    """A round as a result's JSON has it; raises ValueError where it is not one."""
-    return from_json(RoundRecord, json.dumps(value))
-
-
-def require_sense(record: RunResult) -> None:
-    """ValueError where numbers contradict each other: a checksum does not say that a run wrote them."""
-    for problem in _problems(record):
-        raise ValueError(problem)
-
-
-def _problems(record: RunResult) -> Iterator[str]:
-    clients = record.cell.clients
-    for name in ("data", "backbone"):
-        if not {"digest", "origin"} <= record.inputs.get(name, {}).keys():
-            yield f"inputs: expected the digest and the origin of the {name}"
-    if [entry.round for entry in record.rounds] != list(range(1, len(record.rounds) + 1)):
-        yield "rounds: expected 1, 2, 3 and so on"
-    if len(record.rounds) > record.cell.training.last_round:
-        yield f"rounds: expected at most {record.cell.training.last_round}, found {len(record.rounds)}"
-    if not record.diverged and not record.rounds:
-        yield "rounds: expected some of a cell that did not diverge"
-    if len(record.clients) != clients:
-        yield f"clients: expected {clients}, found {len(record.clients)}"
-    for entry in record.rounds:
-        if not set(entry.cohort) <= set(range(clients)):
-            yield f"round {entry.round}: a cohort of clients that there are not"
-        if len(entry.client_scores) != clients:
-            yield f"round {entry.round}: expected scores of {clients} clients, found {len(entry.client_scores)}"
-    yield from _ledger(record)
-
-
-def _ledger(record: RunResult) -> Iterator[str]:
-    clients = record.cell.clients
-    sums: Counter[tuple[int, str]] = Counter()
-    for row in record.ledger:
-        if row.round > len(record.rounds) or row.client >= clients:
-            yield f"ledger: expected one of the rounds and clients, found {tuple(row)}"
-        sums[row.round, row.direction] += row.bytes
-    for entry in record.rounds:
-        for direction, said in (("up", entry.up_bytes), ("down", entry.down_bytes)):
-            if said != sums[entry.round, direction]:
-                found = sums[entry.round, direction]
-                yield f"round {entry.round}: {said} bytes {direction}, and {found} in the ledger"
-    if record.setup_bytes != sums[0, "down"] + sums[0, "up"]:
-        yield f"set-up: {record.setup_bytes} bytes, and {sums[0, 'down'] + sums[0, 'up']} in the ledger"
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -274,7 +216,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def checksum(value: Mapping[str, JSON]) -> str:
-    """SHA-256 of a record's content."""
+    """SHA-256 of a record as canonical JSON."""
     return digest(json.loads(json.dumps(value)), 64)
 
 
@@ -284,7 +226,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_result(folder: Path, record: RunResult) -> Path:
-    """Keep a record in a folder under its own name, with its checksum; a finished record is never overwritten."""
+    """Write a record with its checksum into a folder; an existing record is never overwritten."""
     path = folder / record.file_name
     if not path.exists():
         value = record.to_json()
@@ -301,7 +243,6 @@ def read_result(path: Path) -> RunResult:
         record = result_from_json(value)
         if checksum(value) != expected:
             raise ValueError("its content does not have its checksum: it was changed after the run")
-        require_sense(record)
         return dataclasses.replace(record, folder=path.parent)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
@@ -317,14 +258,14 @@ def read_results(folder: Path) -> Iterator[RunResult]:
 
 
 def read_folders(folders: Iterable[Path]) -> list[RunResult]:
-    """The records of several folders, each cell once, the first found; UserError where one is no folder."""
-    found: dict[str, RunResult] = {}
+    """The records of several folders, each cell once; UserError where a folder is missing."""
+    records: dict[str, RunResult] = {}
     for folder in folders:
         if not folder.is_dir():
-            what = "something else" if folder.exists() else "nothing"
+            found = "something else" if folder.exists() else "nothing"
             raise UserError(
-                f"{folder}: expected a folder of records, found {what}: run a benchmark first, or name its folder"
+                f"{folder}: expected a folder of records, found {found}: run a benchmark first, or name its folder"
             )
         for record in read_results(folder):
-            found.setdefault(record.cell_id, record)
-    return list(found.values())
+            records.setdefault(record.cell_id, record)
+    return list(records.values())

@@ -1,4 +1,4 @@
-"""The configuration of one run: everything that, with data and weights, decides its result; and its identity."""
+"""The configuration of one run: with data and weights it decides the result, and so the run's identity."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from fedsim.strict import from_json, later, strict, to_plain
 from fedsim.train_config import TrainConfig as TrainConfig
 
 JSON = Any
-# Raised whenever the engine's arithmetic changes meaning: results of other versions belong to other configurations.
+# Raised whenever the engine's arithmetic changes: results of other versions belong to other configurations.
 # 1: the transformers library's layers. 2: layers over packed tokens, dropout of their own, precision by measurement.
 ENGINE_VERSION = 2
 VALIDATION = "validation"  # the evaluation by which a round is chosen
-# What a scale, a task or an algorithm may be called: these enter file names, and results come from elsewhere, too.
+# Names of scales, tasks and algorithms: they enter file names, and records may come from other machines.
 NAME = re.compile(r"\w[\w.-]{0,63}", re.ASCII)
 
 
 def canonical_json(value: JSON) -> str:
-    """One text for one value: sorted keys, no spaces, no NaN."""
+    """The only JSON text of a value: sorted keys, no spaces, no NaN."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
@@ -61,7 +61,7 @@ class RunConfig:
     seed: Seed
     codec: str = "fp32"
     test_share: float = Field(default=0.2, ge=0, lt=1)  # of each client's examples
-    holdout: Literal["test", "validation"] = "test"  # is scored; for tuning a share of the training part
+    holdout: Literal["test", "validation"] = "test"  # the scored set; for tuning a share of the training part
     engine_version: int = ENGINE_VERSION
     head: str = later("pooled")  # on the encoder: a name of fedsim.models.heads
     validation_share: float = later(0.0, ge=0, lt=1)  # of a client's training part, to choose a round by
@@ -80,19 +80,19 @@ class RunConfig:
         """The configuration that `to_json` wrote; raises ValueError where it is not one."""
         return from_json(cls, json.dumps(value))
 
-    @cached_property  # tables, claims and gates ask every record for it, and for the next
+    @cached_property  # reports compare every record's spec_id and definition_id
     def spec_id(self) -> str:
-        """Identity of the definition, without the inputs' digests: what a report joins on."""
+        """Identity of the definition without the inputs' digests, on which reports join."""
         return digest(to_plain(self))
 
     @cached_property
     def definition_id(self) -> str:
-        """Identity of the definition, whatever the engine's version: by which a report finds older records, too."""
+        """Identity of the definition without the engine's version, by which reports find older records."""
         return digest(_without(to_plain(self), ("engine_version",)))
 
     @property
     def place_id(self) -> str:
-        """Identity of the definition, whatever the engine's version and the seed."""
+        """Identity of the definition without the engine's version and the seed."""
         return digest(_without(to_plain(self), ("engine_version", "seed")))
 
     def cell_id(self, inputs: Mapping[str, str]) -> str:
@@ -101,7 +101,7 @@ class RunConfig:
 
     @property
     def cohort_size(self) -> int:
-        """How many clients take part in a round, as the engine draws them (`fedsim.engine.drawn_places`)."""
+        """The number of clients in a round, as in `fedsim.engine.drawn_places`."""
         return max(1, int(self.training.participation * self.clients + 0.5))
 
     @property

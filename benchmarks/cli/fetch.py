@@ -62,7 +62,7 @@ def _has(table: str, scale: str) -> bool:
 
 def _needed(part: Selection) -> list[RunConfig]:
     """The cells of the first seed, and those from which they begin."""
-    from benchmarks.running.stages import earlier_stages
+    from benchmarks.running.completed import earlier_stages
 
     return [each for _, _, cell in part.cells() for each in [*earlier_stages(cell), cell]]
 

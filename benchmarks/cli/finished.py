@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.run_config import RunConfig
-from benchmarks.running.glimpses import glimpses
+from benchmarks.running.timings import glimpses
 
 _DECODER = json.JSONDecoder()
 _CELL = '"cell": '

@@ -16,9 +16,8 @@ from benchmarks.encoders.backbones import backbone_name
 from benchmarks.errors import DependsOnTextsError, UserError
 from benchmarks.experiment import Column, Row
 from benchmarks.run_config import RunConfig
-from benchmarks.running.found import Recorded
+from benchmarks.running.completed import Completed, by_stage, chain_of
 from benchmarks.running.run_options import RunOptions
-from benchmarks.running.stages import by_stage, chain_of
 from benchmarks.running.timings import Timings, taken
 
 
@@ -41,13 +40,18 @@ class Plan:
         self.chosen, self.args = chosen, args
         cells = chosen.cells()
         self.unique = {cell.spec_id: cell for _, _, cell in cells}  # of all seeds
-        self.finished = Recorded(RunOptions(args.results_dir))
+        self.finished = Completed(RunOptions(args.results_dir))
         self.entries = [Planned(row, column, cell) for row, column, cell in cells if cell.seed == chosen.seeds[0]]
         for entry in self.entries:
             try:
                 entry.wire, entry.examples = wire_of(entry.cell, args)
             except UserError as error:  # bytes depend on examples that are not here, or on their texts
                 entry.reason = str(error)
+
+    @property
+    def finished_cells(self) -> int:
+        """How many unique cells have a record."""
+        return sum(self.finished(cell, False) for cell in self.unique.values())
 
     @property
     def total(self) -> dict[str, int]:
@@ -155,7 +159,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "seeds": list(chosen.seeds),
         "cells": len(plan.entries) * len(chosen.seeds),
         "unique_cells": len(plan.unique),
-        "finished_cells": plan.finished.of(set(plan.unique)),
+        "finished_cells": plan.finished_cells,
         "hours": plan.hours,
         "cells_of_unknown_hours": 0 if plan.args.tflops else plan.seconds.count(None),
         "sum": plan.total,

@@ -110,7 +110,7 @@ def _belonging(part: Selection, records: Sequence[RunResult]) -> list[RunResult]
 
 def _stages_of(part: Selection, records: Sequence[RunResult]) -> list[RunResult]:
     """The records of what a part's cells begin from, to whose runs theirs are linked."""
-    from benchmarks.running.stages import earlier_stages
+    from benchmarks.running.completed import earlier_stages
 
     asked = {stage.definition_id for _, _, cell in part.cells() for stage in earlier_stages(cell)}
     return [record for record in records if record.cell.definition_id in asked]

@@ -100,7 +100,7 @@ def compute(
     The files that `show` writes become artifacts of the table's run in MLflow.
     """
     from benchmarks.cli.progress import ProgressDisplay
-    from benchmarks.running.found import Found
+    from benchmarks.running.completed import Completed
     from benchmarks.running.timings import Timings, taken_in
 
     records: list[RunResult] = []
@@ -112,7 +112,7 @@ def compute(
         elif isinstance(event, CellFailed):
             failures.append(event)
 
-    found = Found(made)
+    found = Completed(made)
     jobs = list(chain(*staged_jobs(cells, chosen.benchmark.keeps_weights, found)))
     again = {job.cell.spec_id for job in jobs if job.needs_weights and not found(job.cell, with_weights=True)}
     cells = [job.cell for job in jobs]

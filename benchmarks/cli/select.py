@@ -38,7 +38,7 @@ class Selection:
 
     def names(self) -> dict[str, str]:
         """spec_id -> how people call the cell, and each that it begins from."""
-        from benchmarks.running.stages import earlier_stages
+        from benchmarks.running.completed import earlier_stages
 
         cells = self.cells()
         first = {stage.spec_id: stage for _, _, cell in cells for stage in earlier_stages(cell)}
@@ -131,7 +131,7 @@ def settings(args: argparse.Namespace, cells: int = 1) -> RunOptions:
 
 def stages_of(chosen: Selection) -> dict[str, list[RunConfig]]:
     """The earlier runs that are no chosen cells themselves: in words -> each seed's."""
-    from benchmarks.running.stages import earlier_stages
+    from benchmarks.running.completed import earlier_stages
 
     cells = [cell for _, _, cell in chosen.cells()]
     known = {cell.spec_id for cell in cells}

@@ -26,7 +26,7 @@ _FEW = 3  # tasks that are named in one line
 def show(plan: Plan) -> None:
     """Print the table, hours, and notes."""
     chosen, paper, total = plan.chosen, plan.chosen.benchmark.paper, plan.total
-    count, done = len(plan.entries) * len(chosen.seeds), plan.finished.of(set(plan.unique))
+    count, done = len(plan.entries) * len(chosen.seeds), plan.finished_cells
     unique = "" if len(plan.unique) == count else f", {len(plan.unique)} unique"
     label = chosen.benchmark.label(chosen.scale, chosen.columns)
     table = Table(title=f"{chosen.title}: {count} cells{unique}, {done} finished ({label})", show_footer=True)

@@ -1,111 +1,50 @@
-"""What training costs by shapes: FLOPs, memory and the size of files, counted in dry runs on `meta` tensors.
-
-PyTorch counts the FLOPs of matrix products, forwards and backwards, while a method's own rounds run; so a gradient
-counts where there is one. Every text has as many tokens as the cell cuts texts at.
-"""
+"""Costs of training by shapes: FLOPs, memory and file sizes, from dry runs on texts of the full length."""
 
 from __future__ import annotations
 
+import io
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import IO, Any, cast
 
-import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.costs import ClientCosts
-from benchmarks.dry_run.rounds import Amounts, Counted, DryRun, Meter, client_of, decisive
-from benchmarks.dry_run.saved_size import library_name, saved_bytes
-from benchmarks.dry_run.stand_ins import Features, OneText, States, Texts
+from benchmarks.dry_run.rounds import ONE, Amounts, DryRun, DryTraining, architecture_of, client_of, counted_once
+from benchmarks.dry_run.stand_ins import Features, OneText
 from benchmarks.encoders.backbones import architecture
-from benchmarks.run_config import RunConfig, canonical_json
+from benchmarks.run_config import RunConfig
 from fedsim.algorithms import trains
 from fedsim.data import Batch, Client, Subset
 from fedsim.engine import FederationState
 from fedsim.models.model import Model
 from fedsim.objectives import Objective
 from fedsim.train_config import TrainConfig
-from fedsim.training import LocalTraining
 
-MOMENTS = 2  # that AdamW keeps of each parameter, next to a step of a few bytes
-ONE = np.zeros(1, dtype=np.int64)  # the index of one text
-_KNOWN: dict[Hashable, int] = {}  # FLOPs and bytes of one text: the same in every cell of such a model
-
-# ---- FLOPs -------------------------------------------------------------------------------------------------------
-
-
-class FlopMeter(Meter):
-    """A meter of FLOPs: each product of two numbers and its sum are two."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._counter = FlopCounterMode(display=False)
-        self._flops = self._before = 0
-
-    def __enter__(self) -> None:
-        super().__enter__()
-        self._counter.__enter__()
-        self._before = 0
-
-    def __exit__(self, *error: Any) -> None:
-        self.repeat(1)
-        self._counter.__exit__(*error)
-        super().__exit__(*error)
-
-    def repeat(self, times: int) -> None:
-        now = self._counter.get_total_flops()
-        self._flops += self.times * (now - self._before)
-        self._before, self.times = now, times
-
-    @property
-    def flops(self) -> int:
-        """FLOPs so far."""
-        self.repeat(self.times)
-        return self._flops
-
-    @flops.setter
-    def flops(self, flops: int) -> None:
-        self.repeat(self.times)
-        self._flops = flops
-
-    def of(self, key: Hashable, compute: Callable[[], object]) -> int:
-        """FLOPs of a computation on one text, which are not added to the others; those of a key are counted once."""
-        if key not in _KNOWN:
-            before = self.flops
-            compute()
-            _KNOWN[key] = self.flops - before
-            self.flops = before
-        return _KNOWN[key]
-
-
-@dataclass(frozen=True)
-class Trained(Counted):
-    """Local training on one text, whose FLOPs count for all texts and epochs.
-
-    watch: called with the model, the names of what is trained, the texts of an epoch and the FLOPs of one text.
-    """
-
-    watch: Callable[[Model, frozenset[str], int, int], None] = lambda model, names, texts, flops: None
-
-    def run(self, model: Model, subset: Subset, names: list[str], *where: Any, **options: Any) -> float:
-        assert isinstance(self.meter, FlopMeter)
-        one, text = replace(self, config=replace(self.config, local_epochs=1)), Subset(subset.examples, ONE)
-        key = "training", frozenset(names), isinstance(subset.examples, States), self.width, architecture_of(model)
-        flops = self.meter.of(key, lambda: LocalTraining.run(one, model, text, names, *where, **options))
-        self.meter.flops += self.config.local_epochs * len(subset) * flops
-        self.watch(model, frozenset(names), len(subset), flops)
-        return 0.0
-
-
-def architecture_of(model: Model) -> Hashable:
-    """All of a model that decides the FLOPs of a text of some length."""
-    objective = model.objective
-    tensors = {name: value for name, value in vars(objective).items() if isinstance(value, Tensor)}
-    shapes = ((name, tuple(each.shape)) for name, each in (*model.parameters.items(), *tensors.items()))
-    return frozenset(shapes), type(model.network.encoder), type(model.network.head), type(objective).__name__
+MOMENTS = 2  # that AdamW keeps of each parameter
+# The transformers library's names of the encoder and of the parts of a masked language model's head.
+LIBRARY_NAMES: Mapping[str, Mapping[str, str]] = {
+    "bert": {
+        "encoder": "bert",
+        "head.transform": "cls.predictions.transform.dense",
+        "head.norm": "cls.predictions.transform.LayerNorm",
+        "head.bias": "cls.predictions.bias",
+    },
+    "distilbert": {
+        "encoder": "distilbert",
+        "head.transform": "vocab_transform",
+        "head.norm": "vocab_layer_norm",
+        "head.bias": "vocab_projector.bias",
+    },
+}
+# ClientCosts that are means over the trainings of clients.
+MEANS = (
+    "forward", "backward", "trained", "saved_bytes", "parameters_bytes", "gradients_bytes", "moments_bytes",
+    "activations_bytes",
+)  # fmt: skip
 
 
 def batch_of_one(tokens: int, objective: Objective) -> Batch:
@@ -114,114 +53,65 @@ def batch_of_one(tokens: int, objective: Objective) -> Batch:
 
 
 class FlopRun(DryRun):
-    """A dry run that counts FLOPs."""
+    """A dry run that counts the FLOPs of local training, and of features where a method reads them."""
 
-    def __init__(self, cell: RunConfig, by_client: bool = True) -> None:
-        self.flops, budget = FlopMeter(), cell.training
+    def __init__(self, cell: RunConfig) -> None:
+        budget = cell.training
         plain = TrainConfig(budget.rounds, budget.learning_rate, budget.batch_size, budget.local_epochs)
-        training = Trained(
-            replace(plain, max_length=budget.max_length, padding="fixed"),
-            cell.seed,
-            is_counted=True,
-            meter=self.flops,
-            watch=self.watch,
-        )
-        super().__init__(cell, cell.backbone, training, Features(True, self._features), by_client)
+        config = replace(plain, max_length=budget.max_length, padding="fixed")
+        training = DryTraining(config, cell.seed, is_counted=True, on_training=self.watch)
+        super().__init__(cell, cell.backbone, training, Features(True, self._features))
         self.tokens = budget.max_length
-        self.asked = self.setting.objective.asked_of(self.tokens)
-        self._encoder = 0  # FLOPs of the features of one text, once a method has asked for them
-        self._encoded: set[Hashable] = set()
-        self._encoding = 0
+        self.masked = self.workload.objective.asked_of(self.tokens)
+        self.feature_flops = 0  # of one text, once a method has read features
 
     def watch(self, model: Model, trained: frozenset[str], texts: int, flops: int) -> None:
-        """A client trains these parameters, on so many texts an epoch, at so many FLOPs a text."""
-
-    def measure(self, state: FederationState, cohort: Sequence[Client]) -> tuple[FederationState, Amounts]:
-        before = self.flops.flops
-        after, sent = super().measure(state, cohort)
-        return after, {**sent, "flops": self.flops.flops - before}
-
-    def total(self, clients: Sequence[Client]) -> int:
-        """FLOPs of all rounds, of all answers after each, and of features, once for each text."""
-        training = sum(amounts["flops"] for amounts in self.rounds(clients))
-        parts = {}  # a part on which several clients are scored is answered once, unless answers are personal
-        for client in clients:
-            for part in client.evaluation.values():
-                parts[id(part), client.id if self.algorithm.personal else None] = client, part
-        answers = sum(self._answer(client) * len(part) for client, part in parts.values())
-        for _, part in parts.values():
-            self._encode(part)
-        return training + self.cell.training.last_round * answers + self._encoding
-
-    def _answer(self, client: Client) -> int:
-        """FLOPs of the answer for one text by a client's model."""
-        plan, state = self.algorithm.plan, self.reached
-        assert state is not None
-        text = Subset(OneText(self.tokens, self.setting.objective), ONE)
-        own = client.id if plan is None else decisive(plan(1, client.id))
-        method = self.cell.algorithm, canonical_json(self.cell.options), self.cell.clients
-        key = "answer", method, own, self.tokens, architecture_of(self.setting.model)
-        with self.meter:
-            self.meter.values.asked = self.asked
-            return self.flops.of(key, lambda: self.algorithm.predict(state, client, text))
+        """Called when a client trains these parameters on so many texts an epoch, at so many FLOPs a text."""
 
     def _features(self, model: Model, part: Subset) -> None:
-        """Features of a part are asked for."""
-
         def encode() -> None:
             with torch.inference_mode():
-                model.features(batch_of_one(self.tokens, self.setting.objective))
+                model.features(batch_of_one(self.tokens, self.workload.objective))
 
-        self._encoder = self.flops.of(("features", self.tokens, architecture_of(model)), encode)
-        if not isinstance(part.examples, OneText):
-            self._encode(part)
-
-    def _encode(self, part: Subset) -> None:
-        """Count the features of a part, the first time that they are asked for."""
-        key = id(part.examples), part.indices.tobytes()
-        if key not in self._encoded:
-            self._encoded.add(key)
-            self._encoding += self._encoder * len(part)
+        self.feature_flops = self.meter.of(("features", self.tokens, architecture_of(model)), encode)
 
 
 def cell_flops(cell: RunConfig, clients: Sequence[Client]) -> int:
-    """FLOPs of a cell's training and of its answers after each round, every text as long as the cell cuts texts.
+    """FLOPs of a run's training, and of each text's features where they are read, with texts of the full length.
 
-    clients: of which only the numbers of texts are read. A method that trains nothing counts 0.
+    Args:
+        cell: The run.
+        clients: Its clients; only their numbers of texts are read.
+
+    Returns:
+        The FLOPs without those of scoring; 0 for a method that trains nothing.
     """
     if not trains(cell.algorithm):
         return 0
-    parts: dict[int, Subset] = {}  # clients may be scored on one common part
-
-    def sized(part: Subset) -> Subset:
-        return parts.setdefault(id(part), Subset(Texts(), np.zeros(len(part), dtype=np.int64)))
-
-    return FlopRun(cell).total([
-        Client(each.id, sized(each.train), {name: sized(part) for name, part in each.evaluation.items()})
-        for each in clients
-    ])  # fmt: skip
-
-
-# ---- a client's training -----------------------------------------------------------------------------------------
+    run = FlopRun(cell)
+    rounds = run.rounds([client_of(each.id, len(each.train)) for each in clients])
+    # Clients may be scored on one common subset.
+    texts = {id(part): len(part) for client in clients for part in (client.train, *client.evaluation.values())}
+    return sum(amounts["flops"] for amounts in rounds) + run.feature_flops * sum(texts.values())
 
 
 class _ClientRun(FlopRun):
-    """A dry run that sums what a client's training costs, over rounds and the clients that train in them."""
+    """A dry run that sums the costs of clients' training, over rounds and the clients that train in them."""
 
     def __init__(self, cell: RunConfig) -> None:
-        super().__init__(cell, by_client=False)
+        super().__init__(cell)
         self.family = str(architecture(cell.backbone)["model_type"])
         self.amounts: Counter[Hashable] = Counter()
 
     def measure(self, state: FederationState, cohort: Sequence[Client]) -> tuple[FederationState, Amounts]:
         self.amounts = Counter()
-        after, sent = super().measure(state, cohort)
+        after, measured = super().measure(state, cohort)
         plans = [self.algorithm.plan(state.round + 1, client.id) for client in cohort] if self.algorithm.plan else []
         for plan in plans:
-            shapes = self.setting.client_model(plan).parameters
+            shapes = self.workload.client_model(plan).parameters
             uploaded = ((name, value.shape) for name, value in shapes.items() if name in plan.upload)
             self.amounts["saved_bytes"] += saved_bytes((library_name(name, self.family), own) for name, own in uploaded)
-        return after, {**sent, **self.amounts}
+        return after, {**measured, **self.amounts}
 
     def watch(self, model: Model, trained: frozenset[str], texts: int, flops: int) -> None:
         parts = model.groups
@@ -231,21 +121,20 @@ class _ClientRun(FlopRun):
         gradients = sum(size[name] for name in trained)
         config: Any = model.network.encoder.config
         key = "kept", trained, self.tokens, config.to_json_string(), architecture_of(model)
-        if key not in _KNOWN:
-            self.meter.values.asked = self.asked
-            _KNOWN[key] = kept_bytes(model, trained, batch_of_one(self.tokens, model.objective))
+        self.meter.values.asked = self.masked
+        kept = counted_once(key, lambda: kept_bytes(model, trained, batch_of_one(self.tokens, model.objective)))
         self.amounts.update({
             "trainings": 1, "texts": texts, "text_flops": texts * flops, "forward": parts.depth,
             "backward": parts.depth - lowest, "trained": len(places), "parameters_bytes": sum(size.values()),
             "gradients_bytes": gradients, "moments_bytes": MOMENTS * gradients,
-            "activations_bytes": self.cell.training.batch_size * _KNOWN[key],
+            "activations_bytes": self.cell.training.batch_size * kept,
         })  # fmt: skip
 
 
 def client_costs(cell: RunConfig) -> ClientCosts | None:
-    """The mean cost of a client's training over rounds and clients; None where a method trains by its own means.
+    """The mean cost of a client's training over rounds and clients; None for a method with a training loop of its own.
 
-    UserError without the configuration of the cell's encoder.
+    UserError without the configuration of the run's encoder.
     """
     run, total = _ClientRun(cell), Counter[Hashable]()
     for amounts in run.rounds([client_of(number, 1) for number in range(cell.clients)]):
@@ -254,32 +143,28 @@ def client_costs(cell: RunConfig) -> ClientCosts | None:
     if not trainings:
         return None
     up, down = (sum(total[key] for key in total if isinstance(key, tuple) and key[0] == way) for way in ("up", "down"))
-    means = (
-        "forward", "backward", "trained", "saved_bytes", "parameters_bytes", "gradients_bytes", "moments_bytes",
-        "activations_bytes",
-    )  # fmt: skip
     return ClientCosts(
-        width=run.setting.model.hidden,
+        width=run.workload.model.hidden,
         length=run.tokens,
-        asked=run.asked,
+        asked=run.masked,
         batch_size=cell.training.batch_size,
         flops=total["text_flops"] / total["texts"],
         up_bytes=up / trainings,
         down_bytes=down / trainings,
-        setup_bytes=run.before.ledger.setup_bytes / cell.clients,
-        **{name: total[name] / trainings for name in means},
+        setup_bytes=run.setup.ledger.setup_bytes / cell.clients,
+        **{name: total[name] / trainings for name in MEANS},
     )
 
 
 def kept_bytes(model: Model, trained: frozenset[str], batch: Batch) -> int:
     """Bytes that the forward pass of a batch keeps for the backward pass, without the parameters themselves.
 
-    The model is on the `meta` device, and a meter, which says how many tokens are asked for, is entered.
+    The model is on the `meta` device, inside a meter that says how many tokens are masked.
     """
     model.set_trained(trained)
     model.network.train()
     weights = {tensor.untyped_storage()._cdata for tensor in model.parameters.values()}
-    kept: dict[int, torch.UntypedStorage] = {}  # each once, whatever views of it are kept
+    kept: dict[int, torch.UntypedStorage] = {}  # each once, however many views of it are kept
 
     def pack(tensor: Tensor) -> Tensor:
         storage = tensor.untyped_storage()
@@ -290,3 +175,40 @@ def kept_bytes(model: Model, trained: frozenset[str], batch: Batch) -> int:
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         model.loss(batch)
     return sum(storage.nbytes() for storage in kept.values())
+
+
+# ---- file sizes, which some papers publish as the cost of communication ------------------------------------------
+
+
+class _Counted(io.RawIOBase):
+    """A file that counts the bytes written to it and keeps none."""
+
+    count = 0
+
+    def write(self, data: Any) -> int:
+        size = memoryview(data).nbytes
+        self.count += size
+        return size
+
+
+def saved_bytes(tensors: Iterable[tuple[str, Sequence[int]]]) -> int:
+    """Bytes of the file that `torch.save` writes for a dict of fp32 tensors, given as names and shapes in order."""
+    return _saved(tuple((name, tuple(shape)) for name, shape in tensors))
+
+
+@lru_cache
+def _saved(tensors: tuple[tuple[str, tuple[int, ...]], ...]) -> int:
+    file = _Counted()
+    torch.save({name: torch.zeros(shape) for name, shape in tensors}, cast("IO[bytes]", file))
+    return file.count
+
+
+def library_name(name: str, family: str) -> str:
+    """The transformers library's name of a masked language model's parameter; our name in other families.
+
+    family: The model type, such as "bert".
+    """
+    for ours, theirs in LIBRARY_NAMES.get(family, {}).items():
+        if name == ours or name.startswith(f"{ours}."):
+            return theirs + name.removeprefix(ours)
+    return name

@@ -1,9 +1,12 @@
-"""Dry runs: a cell's own rounds on `meta` tensors, which have shapes and no values, and the bytes that they send."""
+"""Dry runs: a run's own rounds on `meta` tensors, which have shapes but no values; their bytes and FLOPs are counted.
+
+PyTorch's FlopCounterMode counts matrix products, forwards and backwards, while the method's own code runs.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.costs import ModelSizes, WirePlan
 from benchmarks.dry_run.stand_ins import META, Features, NoStore, OneText, States, Texts
@@ -32,14 +36,16 @@ from fedsim.precision import Precision
 from fedsim.training import LocalTraining
 from fedsim.wire import Channel
 
-Amounts = Mapping[Hashable, int]  # what is counted -> how much of it; amounts of clients and rounds add up
+Amounts = Mapping[Hashable, int]  # what is counted -> how much: "flops", or the direction and kind of bytes
+ONE = np.zeros(1, dtype=np.int64)  # the index of one text
 aten = torch.ops.aten
+_KNOWN: dict[Hashable, int] = {}
 
 # ---- rounds ------------------------------------------------------------------------------------------------------
 
 
 def cohorts(cell: RunConfig, clients: Sequence[Client]) -> Iterator[list[Client]]:
-    """The clients that take part in each round of a cell, as the engine draws them; UserError without rounds."""
+    """The clients that take part in each round of a run, as the engine draws them; UserError without rounds."""
     if cell.training.rounds < 1:
         raise UserError(f"training.rounds: expected a number above 0, found {cell.training.rounds}")
     for number in range(1, cell.training.last_round + 1):
@@ -47,22 +53,16 @@ def cohorts(cell: RunConfig, clients: Sequence[Client]) -> Iterator[list[Client]
 
 
 def round_examples(cell: RunConfig, clients: Sequence[Client], algorithm: FederatedAlgorithm) -> tuple[int, ...]:
-    """Examples that go through the optimiser in each round of a cell, with its local epochs."""
+    """Examples that go through the optimiser in each round of a run, with its local epochs."""
     drawn = enumerate(cohorts(cell, clients), start=1)
     epochs = cell.training.local_epochs
     return tuple(epochs * sum(len(one.train) for one in algorithm.learners(number, cohort)) for number, cohort in drawn)
 
 
 def decisive(plan: ExchangePlan) -> Hashable:
-    """The part of a plan that decides bytes and FLOPs: not which of the server's layers a frozen one stands for."""
-    exchanged = plan.download | plan.upload
-    return (
-        frozenset(plan.view),
-        plan.train,
-        plan.download,
-        plan.upload,
-        frozenset((name, plan.view[name]) for name in exchanged),
-    )
+    """The part of a plan that decides bytes and FLOPs: not which of the server's layers a frozen layer copies."""
+    exchanged = frozenset((name, plan.view[name]) for name in plan.download | plan.upload)
+    return frozenset(plan.view), plan.train, plan.download, plan.upload, exchanged
 
 
 # ---- counting ----------------------------------------------------------------------------------------------------
@@ -89,28 +89,58 @@ class Values(TorchDispatchMode):
         return [torch.empty(self.asked, dtype=torch.int64, device=META) for _ in range(index.ndim)]
 
 
-class Meter:
-    """Counts a batch as often as there are batches of its shape: `times`. It is entered while code runs."""
+def counted_once(key: Hashable, count: Callable[[], int]) -> int:
+    """A cost of one text, which is the same in every run of such a model."""
+    if key not in _KNOWN:
+        _KNOWN[key] = count()
+    return _KNOWN[key]
+
+
+class FlopMeter:
+    """Counts FLOPs of the code that runs inside it; a multiplication and an addition are two.
+
+    A batch counts as often as there are batches of its shape: `times`, for bytes and FLOPs.
+    """
 
     def __init__(self) -> None:
-        self.values = Values()
-        self.times = 1
+        self.values, self._counter = Values(), FlopCounterMode(display=False)
+        self.times, self.flops, self._before = 1, 0, 0
 
     def __enter__(self) -> None:
         self.values.__enter__()
+        self._counter.__enter__()
+        self._before = 0
 
     def __exit__(self, *error: Any) -> None:
+        self.repeat(1)
+        self._counter.__exit__(*error)
         self.values.__exit__(*error)
 
     def repeat(self, times: int) -> None:
-        """Count what follows so many times."""
-        self.times = times
+        """Count the code that follows so many times."""
+        now = self._counter.get_total_flops()
+        self.flops += self.times * (now - self._before)
+        self._before, self.times = now, times
+
+    def of(self, key: Hashable, compute: Callable[[], object]) -> int:
+        """FLOPs of a computation, which the meter's sum leaves out; each key is computed once."""
+
+        def count() -> int:
+            times = self.times
+            self.repeat(1)
+            flops, before = self.flops, self._before
+            compute()
+            self.repeat(times)
+            self.flops = flops
+            return self._before - before
+
+        return counted_once(key, count)
 
 
 class _Repeated(Channel):
     """A channel on which a batch counts as often as its meter says."""
 
-    def __init__(self, codec: str, meter: Meter) -> None:
+    def __init__(self, codec: str, meter: FlopMeter) -> None:
         super().__init__(codec)
         self._meter = meter
 
@@ -120,16 +150,26 @@ class _Repeated(Channel):
 
 
 @dataclass(frozen=True)
-class Counted(LocalTraining):
-    """Local training that changes nothing.
+class DryTraining(LocalTraining):
+    """Local training that changes nothing. A method that reads batches itself gets one of each size.
 
-    A method that reads the batches itself gets one of each size, which counts as often as there are such batches.
+    is_counted: whether clients have the data's numbers of examples. on_training: called with the model, the names of
+    the trained parameters, the texts of an epoch and the FLOPs of one text, whose FLOPs count for all texts and epochs;
+    None: training costs nothing.
     """
 
-    is_counted: bool = False  # whether the numbers of examples are those of the data
-    meter: Meter = field(default_factory=Meter)
+    is_counted: bool = False
+    meter: FlopMeter = field(default_factory=FlopMeter)
+    on_training: Callable[[Model, frozenset[str], int, int], None] | None = None
 
-    def run(self, *_: Any, **__: Any) -> float:
+    def run(self, model: Model, subset: Subset, names: list[str], *where: Any, **options: Any) -> float:
+        if self.on_training is None:
+            return 0.0
+        one, text = replace(self, config=replace(self.config, local_epochs=1)), Subset(subset.examples, ONE)
+        key = "training", frozenset(names), isinstance(subset.examples, States), self.width, architecture_of(model)
+        flops = self.meter.of(key, lambda: LocalTraining.run(one, model, text, names, *where, **options))
+        self.meter.flops += self.config.local_epochs * len(subset) * flops
+        self.on_training(model, frozenset(names), len(subset), flops)
         return 0.0
 
     def batches(self, subset: Subset, objective: Objective, round: int, client: int) -> Iterator[Batch]:
@@ -148,8 +188,16 @@ class Counted(LocalTraining):
         self.meter.repeat(1)
 
 
-def meta_setting(cell: RunConfig, backbone: str, training: LocalTraining, features: FeatureCache) -> Workload:
-    """The setting of a cell's method, with its model on the `meta` device. UserError without its configuration."""
+def architecture_of(model: Model) -> Hashable:
+    """The properties of a model that decide the FLOPs of a text of some length."""
+    objective = model.objective
+    tensors = {name: value for name, value in vars(objective).items() if isinstance(value, Tensor)}
+    shapes = ((name, tuple(each.shape)) for name, each in (*model.parameters.items(), *tensors.items()))
+    return frozenset(shapes), type(model.network.encoder), type(model.network.head), type(objective).__name__
+
+
+def meta_workload(cell: RunConfig, backbone: str, training: LocalTraining, features: FeatureCache) -> Workload:
+    """The workload of a run with its model on the `meta` device; UserError without the encoder's configuration."""
     config = {name: value for name, value in architecture(backbone).items() if not name.startswith("_")}
     of, words = task(cell.task), int(config.get("vocab_size", 30522))
     vocabulary = Vocabulary(words, np.zeros(1, dtype=np.int64), mask_id=0)
@@ -177,30 +225,34 @@ def client_of(number: int, size: int) -> Client:
 
 
 class DryRun:
-    """The rounds of a cell without values. by_client: whether clients differ in more than their plans and sizes."""
+    """The rounds of a run without values."""
 
-    def __init__(
-        self, cell: RunConfig, backbone: str, training: Counted, features: FeatureCache, by_client: bool = False
-    ) -> None:
-        self.cell, self.meter, self.by_client = cell, training.meter, by_client
-        self.setting = meta_setting(cell, backbone, training, features)
-        self.algorithm = build_algorithm(cell.algorithm, self.setting, cell.options)
-        self.before = Channel(cell.codec)
-        self.reached: FederationState | None = None  # after the first round that was run
+    def __init__(self, cell: RunConfig, backbone: str, training: DryTraining, features: FeatureCache) -> None:
+        self.cell, self.meter = cell, training.meter
+        self.workload = meta_workload(cell, backbone, training, features)
+        self.algorithm = build_algorithm(cell.algorithm, self.workload, cell.options)
+        self.setup = Channel(cell.codec)
 
     def rounds(self, clients: Sequence[Client]) -> list[Amounts]:
         """The amounts of each round.
 
-        A method that shows its plans is measured once for each distinct one, client by client; of others every round
-        is run that is not like an earlier one. RoundRefusedError where the method has fewer rounds.
+        A method with plans is measured once for each distinct plan and size, client by client; of other methods every
+        round runs that differs from all earlier rounds. RoundRefusedError where the method has fewer rounds.
         """
         algorithm, known, rounds = self.algorithm, dict[Hashable, Amounts](), list[Amounts]()
-        state = algorithm.init(clients, self.before, NoStore())
+        plan = algorithm.plan
+        state = algorithm.init(clients, self.setup, NoStore())
         for number, cohort in enumerate(cohorts(self.cell, clients)):
-            if algorithm.plan is None:
-                learners = algorithm.learners(number + 1, cohort)
-                sizes = [(len(client.train), client.id if self.by_client else None) for client in learners]
-                key = (algorithm.alike(number + 1) if algorithm.alike else number, *sizes)
+            total: Counter[Hashable] = Counter()
+            if plan is not None:
+                for client in cohort:
+                    key: Hashable = len(client.train), decisive(plan(number + 1, client.id))
+                    if key not in known:
+                        known[key] = self.measure(replace(state, round=number), [client])[1]
+                    total.update(known[key])
+            else:
+                alike = algorithm.alike(number + 1) if algorithm.alike else number
+                key = alike, *(len(client.train) for client in algorithm.learners(number + 1, cohort))
                 if key in known:
                     state = replace(state, round=number + 1)
                 else:
@@ -210,41 +262,33 @@ class DryRun:
                         if number:
                             raise RoundRefusedError(str(error)) from None
                         raise
-                rounds.append(known[key])
-                continue
-            total: Counter[Hashable] = Counter()
-            for client in cohort:
-                key = (client.id if self.by_client else None, decisive(algorithm.plan(number + 1, client.id)))
-                if key not in known:
-                    known[key] = self.measure(replace(state, round=number), [client])[1]
                 total.update(known[key])
             rounds.append(total)
         return rounds
 
     def measure(self, state: FederationState, cohort: Sequence[Client]) -> tuple[FederationState, Amounts]:
-        """Run the round after a state: bytes by direction and kind."""
-        channel = _Repeated(self.cell.codec, self.meter)
+        """Run the round after a state: its FLOPs, and its bytes by direction and kind."""
+        channel, flops = _Repeated(self.cell.codec, self.meter), self.meter.flops
         channel.round = state.round + 1
         with self.meter:
             after, _ = self.algorithm.round(state, cohort, channel)
-        self.reached = self.reached or after
-        sent: Counter[Hashable] = Counter()
+        amounts: Counter[Hashable] = Counter({"flops": self.meter.flops - flops})
         for row in channel.ledger.rows:
-            sent[row.direction, row.kind] += row.bytes
-        return after, sent
+            amounts[row.direction, row.kind] += row.bytes
+        return after, amounts
 
 
 def wire_plan(cell: RunConfig, backbone: str | None = None, examples: Sequence[int] | None = None) -> WirePlan:
-    """Derive the bytes of a cell's rounds from its encoder's configuration, without weights and data.
+    """Derive the bytes of a run's rounds from its encoder's configuration, without weights and data.
 
     Args:
-        cell: the run.
-        backbone: another encoder, or a folder with one.
-        examples: of each client's training subset, for a method that sends something for each.
+        cell: The run.
+        backbone: Another encoder, or a folder with one.
+        examples: Of each client's training subset, for a method that sends something for each.
 
     Raises:
-        UserError: where bytes depend on the examples and they are not given, or on the texts' own lengths, or where
-            the method has fewer rounds.
+        UserError: Bytes depend on the examples and they are not given, or on the texts' own lengths, or the method
+            has fewer rounds.
     """
     sizes = examples or [1] * cell.clients
     if len(sizes) != cell.clients:
@@ -252,10 +296,13 @@ def wire_plan(cell: RunConfig, backbone: str | None = None, examples: Sequence[i
     budget = cell.training
     of_one_length = budget.padding == "fixed" or task(cell.task).long_texts == "packed"
     padded = replace(budget, padding="fixed" if of_one_length else "longest")
-    training = Counted(padded, cell.seed, is_counted=examples is not None)
-    dry = DryRun(cell, backbone or cell.backbone, training, Features(examples is not None))
-    rounds: list[Any] = dry.rounds([client_of(number, size) for number, size in enumerate(sizes)])
-    return WirePlan.of_rounds(rounds, dry.before.ledger.setup_bytes, _sizes(dry.setting.model))
+    training = DryTraining(padded, cell.seed, is_counted=examples is not None)
+    run = DryRun(cell, backbone or cell.backbone, training, Features(examples is not None))
+    rounds: list[Any] = [
+        {key: size for key, size in amounts.items() if key != "flops"}
+        for amounts in run.rounds([client_of(number, size) for number, size in enumerate(sizes)])
+    ]
+    return WirePlan.of_rounds(rounds, run.setup.ledger.setup_bytes, _sizes(run.workload.model))
 
 
 def _sizes(model: Model) -> ModelSizes:

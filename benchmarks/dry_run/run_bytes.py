@@ -1,4 +1,4 @@
-"""Bytes that a run sent: in its last stage alone, and together with every earlier run from which it begins."""
+"""Bytes that a run sent: in its last stage alone, and together with the earlier runs from which it starts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.results import RunResult, read_result
-from benchmarks.running.stages import initial_of
+from benchmarks.running.completed import initial_of
 
 Find = Callable[[str, str], RunResult | None]  # (cell_id, spec_id) of a run -> its record
 
@@ -20,22 +20,21 @@ class RunBytes(NamedTuple):
 
 
 def stage_bytes(record: RunResult) -> RunBytes:
-    """The bytes of a run's last stage, without the runs from which it begins."""
+    """The bytes of a run without its earlier runs."""
     return RunBytes(sum(entry.up_bytes for entry in record.rounds), sum(entry.down_bytes for entry in record.rounds))
 
 
 def run_bytes(record: RunResult, find: Find) -> RunBytes | None:
-    """The bytes of a run and of every earlier run from which it begins.
+    """The bytes of a run and of every earlier run from which it starts.
 
     Args:
         record: The finished run.
         find: Gives the record of an earlier run; see `among` and `in_folder`.
 
     Returns:
-        The sums, or None where the record of an earlier run is missing, so that the sums are unknown.
+        The sums, or None where the record of an earlier run is missing.
     """
-    before = initial_of(record.cell)
-    stage = stage_bytes(record)
+    before, stage = initial_of(record.cell), stage_bytes(record)
     if before is None:
         return stage
     cell_id = record.inputs.get("initial", {}).get("cell_id", "")  # the first records lack it
@@ -46,9 +45,9 @@ def run_bytes(record: RunResult, find: Find) -> RunBytes | None:
 
 def among(records: Iterable[RunResult]) -> Find:
     """Find earlier runs among records: by cell_id, or else by spec_id."""
-    known = list(records)
-    by_id = {record.cell_id: record for record in known}
-    by_spec = {record.cell.spec_id: record for record in known}
+    listed = list(records)
+    by_id = {record.cell_id: record for record in listed}
+    by_spec = {record.cell.spec_id: record for record in listed}
     return lambda cell_id, spec_id: by_id.get(cell_id) or by_spec.get(spec_id)
 
 

@@ -1,6 +1,6 @@
-"""What shapes give of a benchmark's cells: bytes of rounds and costs of clients, derived once and kept in a cache file.
+"""Bytes of rounds and costs of clients by shapes, each derived once and kept in a cache file of the results folder.
 
-The cache is a convenience: a key holds everything that decides an answer, and a damaged file is derived anew.
+A key holds everything that decides an answer; a damaged file is ignored and derived again.
 """
 
 from __future__ import annotations
@@ -23,100 +23,87 @@ from fedsim.files import read_json
 if TYPE_CHECKING:
     from reports.evidence.records import Derive
 
-UNUSED = ("learning_rate",)  # of training: no shape depends on it, and searches change it
 LIBRARIES = ("torch", "transformers")
-Answer = TypeVar("Answer", WirePlan, ClientCosts)
-
-
-class _Answers:
-    """Answers by key, in memory and, once a folder is known, in its file."""
-
-    def __init__(self) -> None:
-        self.path: Path | None = None
-        self.known: dict[str, JSON] = {}
-
-    def read(self) -> dict[str, JSON]:
-        """The answers of the file; empty where it is missing or damaged."""
-        try:
-            found = read_json(self.path) if self.path is not None and self.path.is_file() else {}
-        except (OSError, ValueError):
-            return {}
-        return dict(found) if isinstance(found, dict) else {}
-
-    def add(self, key: str, value: JSON) -> None:
-        """Keep an answer, with those that other processes have written meanwhile; a full disk loses nothing else."""
-        self.known[key] = value
-        if self.path is None:
-            return
-        self.known = self.read() | self.known
-        lines = (f"{json.dumps(own)}: {canonical_json(answer)}" for own, answer in sorted(self.known.items()))
-        try:
-            write_text(self.path, "{\n" + ",\n".join(lines) + "\n}\n")
-        except OSError:
-            self.path = None
-
-
-_ANSWERS = _Answers()
+Answer = TypeVar("Answer")
+_file: Path | None = None  # of the cache, once a results folder is known
+_answers: dict[str, JSON] = {}
 
 
 def keep_in(results_dir: Path) -> None:
-    """Keep what is derived from now on in a results folder, and take what it has."""
-    _ANSWERS.path = results_dir / "cache" / "shapes.json"
-    _ANSWERS.known = _ANSWERS.read()
+    """Keep derived answers in a results folder from now on, and use those it already has."""
+    global _file, _answers
+    _file = results_dir / "cache" / "shapes.json"
+    _answers = _stored()
+
+
+def _stored() -> dict[str, JSON]:
+    """The answers of the file; empty where it is missing or damaged."""
+    try:
+        content = read_json(_file) if _file is not None and _file.is_file() else {}
+    except (OSError, ValueError):
+        return {}
+    return dict(content) if isinstance(content, dict) else {}
+
+
+def _keep(key: str, value: JSON) -> None:
+    """Keep an answer next to those that other processes have written meanwhile; a full disk loses nothing else."""
+    global _file
+    _answers.update(_stored() | {key: value})
+    if _file is not None:
+        lines = (f"{json.dumps(name)}: {canonical_json(answer)}" for name, answer in sorted(_answers.items()))
+        try:
+            write_text(_file, "{\n" + ",\n".join(lines) + "\n}\n")
+        except OSError:
+            _file = None
 
 
 def key_of(what: str, cell: RunConfig, examples: int | None = None) -> str:
-    """The key of a cell's answer: the same for cells of the same shapes, whatever their data.
+    """The key of a run's answer, the same for runs of the same shapes.
 
-    what: "plan" or "client". examples: of all clients together, where they were given.
+    Args:
+        what: "plan" or "client".
+        cell: The run.
+        examples: Of all clients together, where they are known.
     """
     of, libraries = task(cell.task), [metadata.version(name) for name in LIBRARIES]
-    training = {name: value for name, value in vars(cell.training).items() if name not in UNUSED}
+    training = {name: value for name, value in vars(cell.training).items() if name != "learning_rate"}
     decisive = cell.backbone, cell.algorithm, cell.options, cell.clients, cell.codec, cell.head, training, cell.seed
     of_task = of.objective, of.classes, of.objective_options, of.long_texts
     return f"{what}-{digest(json.loads(canonical_json([ENGINE_VERSION, libraries, *decisive, *of_task, examples])))}"
 
 
-def _answer(key: str, read: Callable[[JSON], Answer], derive: Callable[[], Answer | None]) -> Answer | None:
-    if key in _ANSWERS.known:
+def _answer(
+    key: str, derive: Callable[[], Answer | None], to_json: Callable[[Answer], JSON], read: Callable[[JSON], Answer]
+) -> Answer | None:
+    if key in _answers:
         try:
-            kept = _ANSWERS.known[key]
+            kept = _answers[key]
             return None if kept is None else read(kept)
         except (TypeError, ValueError, KeyError, AttributeError):  # a damaged entry
             pass
     answer = derive()
-    _ANSWERS.add(key, None if answer is None else json.loads(json.dumps(_as_json(answer))))
+    _keep(key, None if answer is None else json.loads(json.dumps(to_json(answer))))
     return answer
 
 
-def _as_json(answer: WirePlan | ClientCosts) -> JSON:
-    if isinstance(answer, ClientCosts):
-        return asdict(answer)
-    rounds = answer.rounds[:1] if answer.alike else answer.rounds
-    kinds = [[[way, kind, size] for (way, kind), size in each.kinds.items()] for each in rounds]
+def _plan_to_json(plan: WirePlan) -> JSON:
+    kinds = [[[*kind, size] for kind, size in each.kinds.items()] for each in plan.rounds[: 1 if plan.alike else None]]
     return {
-        "rounds": len(answer.rounds),
+        "rounds": len(plan.rounds),
         "kinds": kinds,
-        "setup_bytes": answer.setup_bytes,
-        "sizes": asdict(answer.sizes),
+        "setup_bytes": plan.setup_bytes,
+        "sizes": asdict(plan.sizes),
     }
 
 
-def _plan_from(value: JSON) -> WirePlan:
+def _plan_from_json(value: JSON) -> WirePlan:
     rounds: list[Kinds] = [{(way, kind): size for way, kind, size in kinds} for kinds in value["kinds"]]
-    whole = rounds * value["rounds"] if len(rounds) == 1 else rounds
-    return WirePlan.of_rounds(whole, value["setup_bytes"], ModelSizes(**value["sizes"]))
-
-
-def _client_from(value: JSON) -> ClientCosts:
-    return ClientCosts(**value)
+    repeated = rounds * value["rounds"] if len(rounds) == 1 else rounds
+    return WirePlan.of_rounds(repeated, value["setup_bytes"], ModelSizes(**value["sizes"]))
 
 
 def derive_for(benchmark: Benchmark) -> Derive:
-    """A function from a row, a column, a scale and a number of examples to the plan of a cell; None where unknown.
-
-    Examples are shared out evenly, as their sum alone is known.
-    """
+    """A function from a row, a column, a scale and a number of examples to the plan of a run; see `plan_of`."""
 
     def derive(row: Row, column: Column, scale: Scale, examples: int | None = None) -> WirePlan | None:
         return plan_of(benchmark.cell(row, column, scale, 0), examples)
@@ -125,26 +112,26 @@ def derive_for(benchmark: Benchmark) -> Derive:
 
 
 def plan_of(cell: RunConfig, examples: int | None = None) -> WirePlan | None:
-    """The bytes of a cell's rounds with so many examples, kept; None where they depend on what is not known."""
+    """The bytes of a run's rounds with so many examples, split evenly; None where the texts themselves decide."""
 
     def derive() -> WirePlan | None:
-        from benchmarks.dry_run.rounds import wire_plan
+        from benchmarks.dry_run.rounds import wire_plan  # loads torch
 
-        shared = None if examples is None else [(examples + client) // cell.clients for client in range(cell.clients)]
+        sizes = None if examples is None else [(examples + client) // cell.clients for client in range(cell.clients)]
         try:
-            return wire_plan(cell, examples=shared)
+            return wire_plan(cell, examples=sizes)
         except (DependsOnTextsError, RoundRefusedError):
             return None
 
-    return _answer(key_of("plan", cell, examples), _plan_from, derive)
+    return _answer(key_of("plan", cell, examples), derive, _plan_to_json, _plan_from_json)
 
 
 def derive_client(cell: RunConfig) -> ClientCosts | None:
-    """The cost of one client's training, kept; None where a method trains by its own means."""
+    """The cost of one client's training; None for a method with a training loop of its own."""
 
     def derive() -> ClientCosts | None:
-        from benchmarks.dry_run.client_costs import client_costs
+        from benchmarks.dry_run.client_costs import client_costs  # loads torch
 
         return client_costs(cell)
 
-    return _answer(key_of("client", cell), _client_from, derive)
+    return _answer(key_of("client", cell), derive, asdict, lambda value: ClientCosts(**value))

@@ -1,4 +1,4 @@
-"""Stand-ins for data in dry runs: texts without content, features without values."""
+"""Placeholders for data in dry runs: texts without content, and features without values."""
 
 from __future__ import annotations
 
@@ -21,19 +21,16 @@ META = torch.device("meta")
 
 
 class Texts:
-    """Texts of unknown content and length."""
+    """Texts of unknown content. lengths: tokens of each text, int64 [n], where they are known."""
 
     targets = None
 
     def __init__(self, lengths: np.ndarray | None = None) -> None:
-        """lengths: tokens of each text, int64 [n], where they are known."""
         self.lengths = np.zeros(1, dtype=np.int64) if lengths is None else lengths
         self.labels = np.zeros(len(self.lengths), dtype=np.int64)
 
     def collate(self, indices: np.ndarray, width: int | None = None) -> Batch:
-        raise DependsOnTextsError(
-            "bytes that depend on the texts themselves: they are known when a cell has run, in its record"
-        )
+        raise DependsOnTextsError("bytes that depend on the texts themselves: only a finished run's record has them")
 
 
 class OneText:
@@ -54,7 +51,7 @@ class OneText:
 
 
 class States:
-    """Hidden states of texts, of the shapes that a head reads. is_counted: whether the number of texts is known."""
+    """Hidden states of texts in the shape that the head reads. is_counted: whether the number of texts is known."""
 
     def __init__(self, model: Model, examples: ExampleSet, is_counted: bool) -> None:
         self.model, self.is_counted = model, is_counted
@@ -67,7 +64,7 @@ class States:
         head = self.model.network.head
         if not self.is_counted:
             raise DependsOnTextsError(
-                "bytes that depend on the number of examples: give each client's, or see a cell's record"
+                "bytes that depend on the number of examples: give each client's, or read a finished run's record"
             )
         lengths = self.lengths[indices] if head.tokens else np.ones(len(indices), dtype=np.int64)
         padded = (width if head.tokens else None) or int(lengths.max())
@@ -81,7 +78,7 @@ class States:
 
 
 class Features(FeatureCache):
-    """A cache that computes nothing. on_part: called with the model and the subset when features are asked for."""
+    """A cache that computes nothing. on_part: called with the model and each subset whose features are read."""
 
     def __init__(self, is_counted: bool, on_part: Callable[[Model, Subset], None] = lambda model, subset: None) -> None:
         super().__init__()
@@ -96,7 +93,7 @@ class Features(FeatureCache):
 
 
 class _Received(FeatureStore):
-    """Features that a server keeps: their number, and the tokens of each by its mask."""
+    """Features on a server: how many there are, and how many tokens each has."""
 
     def __init__(self, model: Model) -> None:
         self._model = model

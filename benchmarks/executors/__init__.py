@@ -14,10 +14,9 @@ from benchmarks.executors import on_ray, on_slurm, processes
 from benchmarks.executors.jobs import End, Executor, Job, Serial, staged_jobs
 from benchmarks.executors.ray_cluster import connected
 from benchmarks.run_config import RunConfig
+from benchmarks.running.completed import Completed, IsFinished, stopped_by
 from benchmarks.running.events import CellFailed, CellFinished, CellWaits, Sink
-from benchmarks.running.found import Found
 from benchmarks.running.run_options import ELSEWHERE, RunOptions
-from benchmarks.running.stages import IsFinished, stopped_by
 
 DEATHS = 3  # of a job's process, after which the job fails
 DIED = (
@@ -48,7 +47,7 @@ def run_cells(
     Returns:
         The number of runs that failed.
     """
-    is_finished = is_finished or Found(settings)
+    is_finished = is_finished or Completed(settings)
     stages = staged_jobs(cells, keeps_weights, is_finished)
     left = {job.cell.spec_id for job in chain(*stages) if not is_finished(job.cell, job.needs_weights)}
     stops: dict[str, str] = {}  # spec_id -> why nothing begins from this run

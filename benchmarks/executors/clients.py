@@ -20,7 +20,7 @@ from benchmarks.run_config import RunConfig
 from benchmarks.running.run_options import RunOptions
 
 if TYPE_CHECKING:  # torch is loaded once the environment says with how many threads
-    from benchmarks.running.stages import Outcome
+    from benchmarks.running.completed import Outcome
     from fedsim.client_updates import ClientUpdate, ComputeUpdate, UpdateOutcome
     from fedsim.wire import Params
 

@@ -15,9 +15,9 @@ from typing import TypeAlias
 from benchmarks.errors import UserError
 from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig
+from benchmarks.running.completed import IsFinished, by_stage, chain_of, initial_of
 from benchmarks.running.events import CellFailed, CellFinished, CellPruned, CellWaits, Event, Sink
 from benchmarks.running.run_options import RunOptions
-from benchmarks.running.stages import IsFinished, by_stage, chain_of, initial_of
 from fedsim.locks import TakenError
 
 End: TypeAlias = CellFinished | CellFailed | CellPruned | CellWaits  # CellWaits: another process computes it

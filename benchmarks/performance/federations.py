@@ -11,10 +11,10 @@ from statistics import median
 
 import torch
 
-from benchmarks.running.process import peak_memory_bytes
 from benchmarks.performance.suite import Bar, Section, fresh_processes, ratio, timed_in_turn
 from benchmarks.performance.workload import random_clients, setting_of, trained_names
 from benchmarks.run_config import JSON
+from benchmarks.running.process import peak_memory_bytes
 from benchmarks.running.runner import MANY_CLIENTS
 from fedsim.algorithms import Workload, build_algorithm
 from fedsim.checkpoint import Checkpoint

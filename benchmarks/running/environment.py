@@ -1,4 +1,4 @@
-"""What a result was computed on: recorded with it, never part of its identity."""
+"""The software and machine that computed a result: recorded with it, never part of its identity."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "evaluate", "nump
 
 def describe_environment(precision: Precision, threads: int) -> dict[str, JSON]:
     """Versions, machine, precision and the code's revision."""
-    import torch
+    import torch  # `list` and reports run without it
 
     gpu = precision.device.type == "cuda"
     return {
@@ -35,13 +35,12 @@ def describe_environment(precision: Precision, threads: int) -> dict[str, JSON]:
 
 @lru_cache
 def code_revision() -> dict[str, JSON]:
-    """The checkout's commit and whether files differ from it; None outside a checkout."""
+    """The checkout's commit, and whether files differ from it; None outside a checkout."""
 
-    def git(*arguments: str) -> str | None:
+    def git(*args: str) -> str | None:
+        command = ["git", "-C", str(Path(__file__).parent), *args]
         try:
-            return subprocess.run(
-                ["git", *arguments], cwd=Path(__file__).parent, capture_output=True, text=True, check=True, timeout=10
-            ).stdout.strip()
+            return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
         except (OSError, subprocess.SubprocessError):
             return None
 

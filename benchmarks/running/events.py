@@ -1,4 +1,4 @@
-"""What a running cell says, and who listens: the progress display and the tracking mirror."""
+"""Events of a running cell, for the progress display, tracking and sweeps."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ from benchmarks.run_config import RunConfig
 
 @dataclass(frozen=True)
 class CellStarted:
-    """A cell began, or goes on after `finished` rounds of an earlier start."""
+    """A cell started, or resumed after the `finished` rounds.
+
+    train_examples: of each round, all of its cohort's epochs together. note: a remark for the user.
+    """
 
     cell: RunConfig
     cell_id: str
     finished: tuple[RoundRecord, ...]
-    train_examples: tuple[int, ...]  # of each round, all of its cohort's epochs together
-    note: str = ""  # what is to be said of how it runs
+    train_examples: tuple[int, ...]
+    note: str = ""
 
 
 @dataclass(frozen=True)
 class CellWaits:
-    """A cell is computed by another process, which is waited for."""
+    """A cell waits for the process that computes it; holder: a description of that process."""
 
     cell: RunConfig
-    holder: str  # in words
+    holder: str
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class RoundFinished:
 
 @dataclass(frozen=True)
 class CellFinished:
-    """A cell's record was written, or was there already."""
+    """A cell's record was written, or existed already (`reused`)."""
 
     record: RunResult
     reused: bool = False
@@ -54,7 +57,7 @@ class CellFinished:
 
 @dataclass(frozen=True)
 class CellFailed:
-    """A cell ended without a record, for a reason that the user can mend."""
+    """A cell ended without a record, for a reason that the user can remove."""
 
     cell: RunConfig
     message: str
@@ -62,7 +65,7 @@ class CellFailed:
 
 @dataclass(frozen=True)
 class CellPruned:
-    """A cell of a sweep was stopped after some rounds, as other trials are better; its checkpoint is kept."""
+    """A sweep stopped a cell after some rounds, as other trials are better; its checkpoint stays."""
 
     cell: RunConfig
     rounds: int

@@ -1,4 +1,4 @@
-"""From a cell to its federation: data, partition, clients, model, algorithm."""
+"""A cell's federation: its data, clients, model and algorithm."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from benchmarks.dry_run.stand_ins import Texts
 from benchmarks.encoders.backbones import Located, backbone_name, build_encoder, build_tokenizer, locate
 from benchmarks.encoders.encoding import Encoded, vocabulary_of
 from benchmarks.encoders.fetched import source_of
 from benchmarks.encoders.token_cache import TokenCache
 from benchmarks.errors import UserError
 from benchmarks.run_config import JSON, RunConfig
+from benchmarks.running.completed import Outcome
+from benchmarks.running.data_split import split_data
 from benchmarks.running.run_options import RunOptions
-from benchmarks.running.sharing import share_out
-from benchmarks.running.stages import Outcome
 from benchmarks.tasks import Task, TaskData, task
 from fedsim.algorithms import Workload, build_algorithm
 from fedsim.client_updates import MapClients
@@ -31,13 +32,13 @@ from fedsim.training import LocalTraining
 from fedsim.wire import Params
 from partitions import PartitionReport
 
-SHORTEST_TEXT = 8  # three special tokens, and something of each text
-DATA_SEED = 0  # generated tasks are one dataset, whatever the cell's seed
+SHORTEST_TEXT = 8  # tokens: three special ones, and some of each text
+DATA_SEED = 0  # of generated tasks, for every cell
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a cell is computed from; `digests` are its part of the cell's identity."""
+    """The data, encoder and initial weights of a cell."""
 
     task: Task
     data: TaskData
@@ -46,15 +47,15 @@ class Inputs:
 
     @property
     def digests(self) -> dict[str, str]:
-        """Input -> what it is known by: the digest of its content, or the id of the cell that made it.
+        """The inputs' part of the cell's identity: digests of content, and the id of the earlier cell.
 
-        The bits that a cell leaves differ from machine to machine, as its scores do; it is the same cell.
+        An earlier cell's weights differ slightly between machines, so that their digest is no part of it.
         """
-        found = {"data": self.data.digest, "backbone": self.backbone.digest}
-        return found if self.initial is None else found | {"initial": self.initial.cell_id}
+        initial = {"initial": self.initial.cell_id} if self.initial else {}
+        return {"data": self.data.digest, "backbone": self.backbone.digest} | initial
 
     def to_json(self) -> dict[str, JSON]:
-        """Inputs as a record keeps them."""
+        """The inputs as a record keeps them."""
         skipped = [f"{row.file}:{row.line}: {row.reason}" for row in self.data.skipped]
         central = {name: len(examples) for name, examples in sorted(self.data.central.items())}
         return {
@@ -77,24 +78,24 @@ class Inputs:
 
 
 def load_inputs(cell: RunConfig, settings: RunOptions, initial: Outcome | None = None) -> Inputs:
-    """Find a cell's data and backbone; initial: the outcome from which it begins, where there is an earlier stage."""
-    found = task(cell.task)
-    if cell.task_version != found.version:
+    """Find a cell's data and backbone. initial: the outcome from which it starts, if any."""
+    of = task(cell.task)
+    if cell.task_version != of.version:
         raise UserError(
             f"task {cell.task}: the cell was defined for version {cell.task_version}, this checkout has "
-            f"version {found.version}. Run the benchmark's own definition."
+            f"version {of.version}. Run the benchmark's own definition."
         )
     backbone = locate(_requested(cell, settings), False, settings.data_dir, settings.results_dir)
-    return Inputs(found, _task_data(cell.task, cell.source, settings), backbone, initial)
+    return Inputs(of, _task_data(cell.task, cell.source, settings), backbone, initial)
 
 
 def _requested(cell: RunConfig, settings: RunOptions) -> str:
-    """The cell's backbone as the user named it: the folder, say, whose name alone is in the cell."""
+    """The cell's backbone as the user wrote it, such as a folder of which the cell has only the name."""
     given = settings.backbone
     return given if given is not None and backbone_name(given) == cell.backbone else cell.backbone
 
 
-@lru_cache(maxsize=3)  # a table is run column by column, each cell behind two stages at most
+@lru_cache(maxsize=3)  # a table runs column by column, each cell after at most two earlier ones
 def _task_data(task_id: str, source: str, settings: RunOptions) -> TaskData:
     if source == "generated":
         generate = task(task_id).generate
@@ -118,31 +119,25 @@ def _encoded(task_id: str, source: str, settings: RunOptions, backbone: str, max
 
 
 def objective_of(of: Task, words: int, tokenizer: Callable[[], Any]) -> Objective:
-    """A task's objective. words: rows of the model's word embeddings; tokenizer: asked for by language models alone."""
+    """A task's objective. words: rows of the word embeddings. tokenizer: called for language models only."""
     name = of.objective
     vocabulary = vocabulary_of(tokenizer(), words) if name in LANGUAGE_MODELS else None
     return build_objective(name, of.classes, vocabulary, of.objective_options)
 
 
 def build_clients(cell: RunConfig, inputs: Inputs, settings: RunOptions) -> tuple[list[Client], PartitionReport]:
-    """The cell's clients, on texts cut into the backbone's tokens; see `share_out`."""
+    """The cell's clients with texts as the backbone's tokens; see `split_data`."""
     encoded = _encoded(cell.task, cell.source, settings, _requested(cell, settings), cell.training.max_length)
-    return share_out(cell, inputs.task, inputs.data, encoded)
+    return split_data(cell, inputs.task, inputs.data, encoded)
 
 
 def counted_clients(cell: RunConfig, settings: RunOptions) -> list[Client]:
-    """The clients with the right numbers of texts, which are not cut into tokens.
-
-    No encoder is needed, except for texts that are packed into blocks, whose number depends on the tokens.
-    """
-    from benchmarks.dry_run.stand_ins import Texts
-
-    if task(cell.task).long_texts == "packed":
-        clients, _ = build_clients(cell, load_inputs(cell, settings), settings)
-    else:
-        uncut: defaultdict[str, Encoded] = defaultdict(lambda: Encoded(Texts()))
-        clients, _ = share_out(cell, task(cell.task), _task_data(cell.task, cell.source, settings), uncut)
-    return clients
+    """The clients with their numbers of texts, which are not tokenised unless they are packed into blocks."""
+    of = task(cell.task)
+    if of.long_texts == "packed":
+        return build_clients(cell, load_inputs(cell, settings), settings)[0]
+    texts: defaultdict[str, Encoded] = defaultdict(lambda: Encoded(Texts()))
+    return split_data(cell, of, _task_data(cell.task, cell.source, settings), texts)[0]
 
 
 def training_examples(cell: RunConfig, settings: RunOptions) -> list[int]:
@@ -151,21 +146,20 @@ def training_examples(cell: RunConfig, settings: RunOptions) -> list[int]:
 
 
 def longest_text(config: Mapping[str, JSON]) -> int:
-    """Tokens that an encoder has positions for; RoBERTa's family counts them from behind its padding id."""
+    """The number of an encoder's positions; those of RoBERTa's family start after the padding id."""
     positions = int(config.get("max_position_embeddings", config.get("n_positions", 512)))  # the latter of GPT-2
     offset = int(config.get("pad_token_id", 1)) + 1 if "roberta" in str(config["model_type"]) else 0
     return positions - offset
 
 
-def taken_over(initial: Outcome, model: Model) -> Params:
-    """What a model takes from the stage before: the encoder, and the head where it is of the same kind.
+def initial_weights(initial: Outcome, model: Model) -> Params:
+    """The earlier run's weights of the encoder, and of the head where it has the same shapes.
 
-    UserError where the encoders are not the same.
+    UserError where the encoders differ.
     """
-    found = initial.tensors()
     fitting = {
         name: tensor
-        for name, tensor in found.items()
+        for name, tensor in initial.tensors().items()
         if name in model.parameters and tensor.shape == model.parameters[name].shape
     }
     groups = model.groups
@@ -181,7 +175,7 @@ def taken_over(initial: Outcome, model: Model) -> Params:
 
 @dataclass(frozen=True)
 class Federation:
-    """A cell's algorithm, the setting that holds its model, and the precision and kernels that a machine gives it."""
+    """A cell's algorithm and workload, and the precision and kernels that its machine chooses."""
 
     algorithm: FederatedAlgorithm
     setting: Workload
@@ -196,7 +190,10 @@ def build_federation(
     on_batch: Callable[[int], None] = lambda _: None,
     map_clients: MapClients = map,
 ) -> Federation:
-    """The cell's algorithm on its model, ready to run. spread: where the turns of its clients are computed."""
+    """The cell's algorithm on its model, ready to run.
+
+    on_batch: called with the number of examples of each batch. map_clients: computes the updates of a round's clients.
+    """
     longest = longest_text(inputs.backbone.config)
     if not SHORTEST_TEXT <= cell.training.max_length <= longest:
         raise UserError(
@@ -215,7 +212,7 @@ def build_federation(
         network = with_head(encoder, objective.outputs, cell.seed, folder, cell.head)
         model = Model(network, precision, objective, cell.training.kernels)
         if inputs.initial is not None:
-            model.write(taken_over(inputs.initial, model))
+            model.write(initial_weights(inputs.initial, model))
         return model
 
     setting = Workload(

@@ -1,4 +1,4 @@
-"""Where a run finds its inputs and leaves its results: nothing in here decides a result."""
+"""Where a run finds its inputs and leaves its results; no option decides a result."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from pathlib import Path
 
 from benchmarks.errors import UserError
 
-# More than any machine or cluster this is for; a slip such as 10^9 ends here, before a process is started.
-MOST_THREADS, MOST_WORKERS, MOST_SEEDS = 1024, 1024, 10_000
-ELSEWHERE = ("slurm", "ray")  # executors whose cells may run on machines that have other devices than this one
+MOST_THREADS, MOST_WORKERS, MOST_SEEDS = 1024, 1024, 10_000  # a larger number is a typing error
+ELSEWHERE = ("slurm", "ray")  # executors whose runs may be on machines with other devices than this one
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Places and machine. backbone: a folder or name that replaces the scale's own backbone, as the user gave it."""
+    """Folders and machine. backbone: a folder or name that replaces the scale's own, as the user wrote it."""
 
     results_dir: Path = Path("results")
     data_dir: Path | None = None
@@ -29,41 +28,42 @@ class RunOptions:
     client_workers: int = 1  # clients of a cell that train at once, in tasks of Ray; 1: in the cell's own process
     device: str | None = None
     executor: str = ""  # a name of benchmarks.executors; "": processes
-    ray_address: str | None = None  # of a Ray cluster that runs; None: one is started on this machine
-    slurm: tuple[str, ...] = ()  # what SLURM is asked for, "partition=gpu" for each
+    ray_address: str | None = None  # of a running Ray cluster; None: one starts on this machine
+    slurm: tuple[str, ...] = ()  # requests to SLURM, such as "partition=gpu"
 
     @property
     def cores(self) -> int:
-        """On how many a cell computes."""
+        """The number of cores on which a cell computes."""
         return self.threads * self.client_workers
 
     @property
     def records_dir(self) -> Path:
-        """Where finished cells' records are kept."""
+        """The folder of finished cells' records."""
         return self.results_dir / "records"
 
     @property
     def checkpoints_dir(self) -> Path:
-        """Where unfinished cells keep their states."""
+        """The folder of unfinished cells' states."""
         return self.results_dir / "checkpoints"
 
     def checkpoint_dir(self, cell_id: str, initial: str = "") -> Path:
-        """Where an unfinished cell keeps its state. initial: the digest of the weights from which it began, if any."""
+        """The folder of a cell's state. initial: the digest of the weights from which it started, if any."""
         return self.checkpoints_dir / "-".join(filter(None, (cell_id, initial[:16])))
 
     def checkpoint_dirs(self, cell_id: str) -> list[Path]:
-        """Where it does, whatever it began from."""
+        """The folders of a cell's states, whatever weights it started from."""
         return sorted(self.checkpoints_dir.glob(f"{cell_id}*"))
 
     def absolute(self) -> RunOptions:
-        """The same with places as every working directory, here and elsewhere, has them."""
+        """The same options with absolute paths, for processes in other working directories."""
+        backbone = self.backbone
+        if backbone is not None and Path(backbone).is_dir():
+            backbone = str(Path(backbone).resolve())
         data_dir = self.data_dir and self.data_dir.resolve()
-        is_folder = self.backbone is not None and Path(self.backbone).is_dir()
-        backbone = str(Path(self.backbone).resolve()) if self.backbone is not None and is_folder else self.backbone
         return replace(self, results_dir=self.results_dir.resolve(), data_dir=data_dir, backbone=backbone)
 
     def check(self) -> None:
-        """Refuse a machine and places that cannot work, before anything is computed or found finished."""
+        """Raise UserError where the machine or a folder cannot work, before anything is computed."""
         require_machine(self.device, self.threads, self.workers, self.executor, self.client_workers)
         if self.data_dir is not None and not self.data_dir.is_dir():
             raise UserError(
@@ -74,18 +74,18 @@ class RunOptions:
             require_writable(self.results_dir / folder)
 
 
-def require_at_most(what: str, most: int, found: int) -> None:
-    """UserError where a number that somebody chose is not from 1 to `most`; what: as they call it."""
-    if not 1 <= found <= most:
-        raise UserError(f"{what}: expected a number from 1 to {most:,}, found {found:,}. Choose one of these.")
+def require_at_most(name: str, most: int, value: int) -> None:
+    """UserError where a number is not from 1 to `most`. name: the option, as the user writes it."""
+    if not 1 <= value <= most:
+        raise UserError(f"{name}: expected a number from 1 to {most:,}, found {value:,}. Choose one of these.")
 
 
 def require_machine(
     device: str | None, threads: int = 1, workers: int = 1, executor: str | None = None, client_workers: int = 1
 ) -> None:
-    """UserError where a device is none, or is not here, or so many threads or workers are on no machine.
+    """UserError for an unknown or missing device, or for more threads or workers than any machine has.
 
-    GPUs are looked for where cells run on this machine: the nodes of a cluster may have others.
+    GPUs are looked for only where cells run on this machine: the nodes of a cluster may have others.
     """
     require_at_most("--threads", MOST_THREADS, threads)
     require_at_most("--workers", MOST_WORKERS, workers)
@@ -97,10 +97,10 @@ def require_machine(
     named = re.fullmatch(r"cuda(?::(0|[1-9][0-9]{0,3}))?", device, re.ASCII)
     expected = f"device {device!r}: expected cpu, cuda, or cuda:0, cuda:1 and so on"
     if named is None:
-        raise UserError(f"{expected}. Leave --device out to have a GPU used where there is one.")
+        raise UserError(f"{expected}. Leave --device out to use a GPU where there is one.")
     if executor in ELSEWHERE:
         return
-    import torch
+    import torch  # `list` and reports run without it
 
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if int(named[1] or 0) >= gpus:

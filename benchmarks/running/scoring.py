@@ -1,4 +1,4 @@
-"""Scores of a test set through the local `evaluate` modules, and their error from the set's finite size."""
+"""Scores of a test set by the local `evaluate` modules, and their standard errors from the set's finite size."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.measures import metric
+from benchmarks.metrics import DEFINITIONS, LocalMetric
 from benchmarks.results import RoundRecord, chosen_round
 from fedsim.data import Client, Subset
 from fedsim.engine import Answers, RoundResult, Scores, part_name
@@ -29,30 +30,38 @@ RESAMPLES = 100
 def scores(
     metrics: Sequence[str], objective: Objective, answers: np.ndarray, subset: Subset
 ) -> dict[str, float | None]:
-    """Every metric's value, a fraction or in its own unit; None where it is undefined.
+    """Every metric's value, a fraction or in its own unit.
 
-    answers: the objective's for the subset, a row a text. Undefined are all metrics of an empty test set, and Pearson's
-    r of a constant. DivergedError where answers are not all finite, or a score is infinite: a perplexity beyond floats.
+    Args:
+        metrics: Names of modules in `benchmarks/metrics`.
+        objective: Turns answers into predictions and references.
+        answers: The objective's answers for the subset, a row for each text.
+        subset: The scored texts.
+
+    Returns:
+        Metric -> value; None where it is undefined: for an empty test set, and for Pearson's r of a constant.
+
+    Raises:
+        DivergedError: An answer is not finite, or a score is infinite, such as a perplexity beyond floats.
     """
     if not _is_answered(objective, answers, subset):
         if len(subset):
             raise DivergedError("training diverged: expected finite answers of the model, found others")
         return dict.fromkeys(metrics)
     predictions, references = objective.for_metrics(answers, subset)
-    found = {metric: _value(metric, predictions, references) for metric in metrics}
-    if infinite := [metric for metric, value in found.items() if math.isinf(value)]:
+    values = {metric: _value(metric, predictions, references) for metric in metrics}
+    if infinite := [metric for metric, value in values.items() if math.isinf(value)]:
         raise DivergedError(f"training diverged: expected a finite {', '.join(infinite)}, found an infinite one")
-    return {metric: _defined(value) for metric, value in found.items()}
+    return {metric: None if math.isnan(value) else value for metric, value in values.items()}
 
 
 def sampling_error(
     metric: str, objective: Objective, answers: np.ndarray, subset: Subset, rng: np.random.Generator
 ) -> float | None:
-    """Standard error of one client's score that comes from the size of its test set; None where undefined.
+    """Standard error of one client's score from the size of its test set; None where undefined.
 
-    Closed form (binomial) for accuracy, else the standard deviation over RESAMPLES bootstrap resamples of the
-    texts. Resamples for which the metric is undefined are left out. A module that has its value `from_counts`, sums
-    over texts, counts each text once.
+    Binomial for accuracy, else the standard deviation over RESAMPLES bootstrap resamples of the texts, without those
+    for which the metric is undefined. A module with `from_counts` sums counts over texts, each counted once.
     """
     if not _is_answered(objective, answers, subset):
         return None
@@ -73,21 +82,19 @@ def sampling_error(
 
 
 def combine_errors(errors: Sequence[float | None]) -> float | None:
-    """Standard error of the plain mean over K clients, sqrt(sum of squares) / K; None where one is None."""
-    known = [error for error in errors if error is not None]
-    if not known or len(known) < len(errors):
-        return None
-    return math.hypot(*known) / len(known)
+    """Standard error of the mean of K independent scores, sqrt(sum of squares) / K; None where one is None."""
+    defined = [error for error in errors if error is not None]
+    return math.hypot(*defined) / len(defined) if defined and len(defined) == len(errors) else None
 
 
 def mean_error(errors: Sequence[float | None]) -> float | None:
-    """Standard error of the plain mean over clients of scores on one test set; None where one is None."""
-    known = [error for error in errors if error is not None]
-    return sum(known) / len(known) if known and len(known) == len(errors) else None
+    """Standard error of the mean of clients' scores on one common test set; None where one is None."""
+    defined = [error for error in errors if error is not None]
+    return sum(defined) / len(defined) if defined and len(defined) == len(errors) else None
 
 
 def round_record(result: RoundResult, ledger: Ledger) -> RoundRecord:
-    """A round as a record keeps it: scores are means over clients, None where a client's is undefined."""
+    """A round as a record keeps it."""
     return RoundRecord(
         round=result.round,
         cohort=result.cohort,
@@ -102,12 +109,12 @@ def round_record(result: RoundResult, ledger: Ledger) -> RoundRecord:
 
 
 def is_chosen(results: Sequence[RoundResult], by: str) -> bool:
-    """Whether the last of some rounds is the best of them by a score; none is without one."""
+    """Whether the last of some rounds is the best by a score; never for the score ""."""
     return bool(by) and chosen_round([mean_scores(result.client_scores) for result in results], by) == len(results)
 
 
 def mean_scores(client_scores: Sequence[Mapping[str, Scores]]) -> dict[str, dict[str, float | None]]:
-    """Evaluation -> metric -> the clients' scores as one, in the metric's own way."""
+    """Evaluation -> metric -> the clients' scores combined as the metric defines it."""
     return {
         evaluation: {
             name: metric(name).combined([scores[evaluation][name] for scores in client_scores]) for name in metrics
@@ -119,14 +126,13 @@ def mean_scores(client_scores: Sequence[Mapping[str, Scores]]) -> dict[str, dict
 def sampling_errors(
     federation: Federation, round: int, answers: Answers, clients: Sequence[Client], of: Task, seed: int
 ) -> dict[str, dict[str, float | None]]:
-    """Standard errors of a round's mean scores that come from the finite test sets.
+    """Standard errors of a round's mean scores from the finite test sets: evaluation -> metric -> error.
 
-    Clients' own test sets are independent. One on which all are scored is the same for all, so that its error does not
-    shrink with their number: the mean over clients, which is the error itself where all clients have one model.
-    answers: what was answered after it.
+    Clients' own test sets are independent; the error of a common test set does not shrink with the number of clients.
+    answers: those after the round.
     """
     algorithm, objective = federation.algorithm, federation.setting.objective
-    found: dict[str, dict[str, float | None]] = {}
+    combined: dict[str, dict[str, float | None]] = {}
     for name in clients[0].evaluation:
         common = len(clients) > 1 and len({id(client.evaluation[name]) for client in clients}) == 1
         asked = clients[:1] if common and not algorithm.personal else clients
@@ -138,30 +144,24 @@ def sampling_errors(
             for each in of.metrics:
                 errors.setdefault(each, []).append(sampling_error(each, objective, outputs, part, generator))
         combine = mean_error if common else combine_errors
-        found[name] = {each: combine(values) for each, values in errors.items()}
-    return found
+        combined[name] = {each: combine(values) for each, values in errors.items()}
+    return combined
 
 
 def _value(metric: str, predictions: np.ndarray, references: np.ndarray) -> float:
-    """A module's value, without `compute`: that takes milliseconds to pass arrays through Arrow, this microseconds."""
+    """A module's value by `_compute`, as `compute` spends milliseconds on passing arrays through Arrow."""
     return float(_modules()[metric]._compute(predictions=predictions, references=references)[metric])
 
 
 def _is_answered(objective: Objective, answers: np.ndarray, subset: Subset) -> bool:
-    """Whether there is something to score."""
+    """Whether there are texts, all with finite answers."""
     if answers.shape != objective.shape(subset):
         raise ValueError(f"expected answers of shape {objective.shape(subset)}, found {answers.shape}")
     return len(subset) > 0 and bool(np.isfinite(answers).all())
 
 
-def _defined(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 @cache
 def _modules() -> dict[str, Any]:
     """Every metric of benchmarks/metrics.py, as an `evaluate` module."""
-    from benchmarks.metrics import DEFINITIONS, LocalMetric  # loads evaluate
-
     with tempfile.TemporaryDirectory(prefix="metrics-") as folder:
         return {name: LocalMetric(name, folder) for name in DEFINITIONS}

@@ -1,44 +1,46 @@
-"""How long cells take: the mean of the records of cells like them, wherever those ran."""
+"""Run times of cells, estimated from the records of similar cells; and single fields of records, read quickly."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig, canonical_json
-from benchmarks.running.glimpses import glimpses
+from fedsim.files import read_text
 
-Taken = tuple[RunConfig, float]  # seconds of training
+T = TypeVar("T")
+Taken = tuple[RunConfig, float]  # a cell, and the seconds of its training
 
 
 class Timings:
-    """Seconds of cells, of one process. finished: the spec_ids of those that need no more."""
+    """Seconds of cells in one process. finished: spec_ids of the cells that need no more time."""
 
     def __init__(self, taken: Iterable[Taken] = (), finished: Collection[str] = ()) -> None:
         self.finished = finished
         self._seconds: defaultdict[tuple[str, ...], list[float]] = defaultdict(list)
         for cell, seconds in taken:
-            for key in _alike(cell):
+            for key in _similarity(cell):
                 self._seconds[key].append(seconds)
 
     def seconds(self, cell: RunConfig) -> float | None:
-        """Of a cell as a whole; None where no record is of its method on its task and encoder."""
-        known = next((self._seconds[key] for key in _alike(cell) if key in self._seconds), None)
-        return sum(known) / len(known) if known else None
+        """The mean of similar cells; None without a record of the method on this task and encoder."""
+        times = next((self._seconds[key] for key in _similarity(cell) if key in self._seconds), None)
+        return sum(times) / len(times) if times else None
 
 
 def taken(records: Iterable[RunResult]) -> Iterator[Taken]:
-    """What records tell."""
+    """The times in records."""
     for record in records:
         if "train_seconds" in record.timing:
             yield record.cell, record.timing["train_seconds"]
 
 
 def taken_in(folders: Iterable[Path]) -> Iterator[Taken]:
-    """What records in folders tell, quickly: an estimate alone hangs on it."""
+    """The times in folders of records, read quickly."""
     return glimpses(folders, _taken)
 
 
@@ -47,7 +49,24 @@ def _taken(text: str) -> Taken:
     return RunConfig.from_json(value["cell"]), float(value["timing"]["train_seconds"])
 
 
-def _alike(cell: RunConfig) -> list[tuple[str, ...]]:
-    """What cells share that take about as long: best all settings but the seed, else task, method and encoder."""
+def _similarity(cell: RunConfig) -> list[tuple[str, ...]]:
+    """Keys of cells with similar run times: all settings but the seed first, then task, method and encoder."""
     method = cell.scale, cell.task, cell.algorithm, cell.backbone
     return [(*method, canonical_json(cell.options), cell.head, str(cell.training.rounds)), method]
+
+
+def glimpses(folders: Iterable[Path], read: Callable[[str], T]) -> Iterator[T]:
+    """Apply `read` to the text of each record in folders, skipping files that it cannot read.
+
+    A record in two of the folders counts once.
+    """
+    seen = set()
+    for path in (path for folder in dict.fromkeys(folders) for path in folder.glob("*.json")):
+        if path.name in seen:
+            continue
+        try:
+            value = read(read_text(path, "a record"))
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            continue
+        seen.add(path.name)
+        yield value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import nbclient
@@ -30,14 +29,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def records(results: Path) -> list[RunResult]:
     return api.run(chosen_part(), api.settings(results, workers=1, device="cpu"))
-
-
-@pytest.mark.parametrize(
-    ("seeds", "expected"), [(3, [0, 1, 2]), (range(5, 8), [5, 6, 7]), ([9, 4], [9, 4]), ((5,), [5])]
-)
-def test_a_selection_takes_a_number_of_seeds_or_the_seeds(seeds: int | Sequence[int], expected: list[int]) -> None:
-    part = api.select("fedsplitbert-table3", tasks=["rte"], methods=["fedavg"], seeds=seeds)
-    assert [cell.seed for _, _, cell in part.cells()] == expected
 
 
 def test_a_run_finds_what_is_finished(records: list[RunResult], results: Path, events) -> None:
@@ -73,16 +64,6 @@ def test_curves_and_payloads_agree_on_bytes(records: list[RunResult]) -> None:
         sent = ledger[(ledger.cell == line.cell) & (ledger["round"] == line["round"])]
         assert sent[sent.direction == "up"]["bytes"].sum() == line.uplink
         assert sent[sent.direction == "down"]["bytes"].sum() == line.downlink
-
-
-def test_a_plan_is_what_was_measured(records: list[RunResult]) -> None:
-    plan = api.plan(records[1].cell)
-    assert (plan.up_bytes, plan.down_bytes) == (records[1].rounds[0].up_bytes, records[1].rounds[0].down_bytes)
-
-
-def test_the_table_in_long_form(records: list[RunResult]) -> None:
-    frame = api.table(chosen_part(), records).query("row == 'fedavg' and score == 'test/accuracy'")
-    assert frame.ours.item() == pytest.approx(100 * (records[1].score("test/accuracy") or 0.0))
 
 
 def test_predictions_lie_beside_records(records: list[RunResult], results: Path) -> None:

@@ -1,4 +1,4 @@
-"""A central test set: every client is scored on the whole of it, and nobody trains on it or keeps anything back."""
+"""Central test and validation sets: every client is scored on the whole set, and clients keep nothing back."""
 
 from __future__ import annotations
 
@@ -6,13 +6,22 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+import safetensors.numpy
 
 from benchmarks.errors import UserError
+from benchmarks.predictions import pack_predictions, read_predictions
+from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.running.federation import build_clients, load_inputs
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
+from benchmarks.running.scoring import scores
+from benchmarks.tasks import task
+from fedsim.data import IGNORED, Client
+from fedsim.objectives import build_objective
+from partitions import PartitionReport
 
 CELL = RunConfig(
     scale="demo",
@@ -28,77 +37,146 @@ CELL = RunConfig(
     seed=0,
     test_share=0.0,
 )
+SPLIT = {"algorithm": "fedsplitbert", "options": {"critical_layer": 1}}
+TAGS = replace(
+    CELL, task="scierc", clients=1, partition={"scheme": "equal"}, algorithm="central", head="tokens",
+    training=TrainConfig(rounds=3, learning_rate=1e-3, batch_size=8, max_length=12, precision="fp32", local_epochs=2),
+)  # fmt: skip
+CASES = {
+    "tags": TAGS,
+    "labels": replace(TAGS, task="rct20k", head="pooled", training=replace(TAGS.training, max_length=32)),
+    "own models": replace(TAGS, clients=2, training=replace(TAGS.training, rounds=2, local_epochs=1), **SPLIT),
+}
+
+
+def clients_of(cell: RunConfig) -> tuple[list[Client], PartitionReport]:
+    return build_clients(cell, load_inputs(cell, RunOptions()), RunOptions())
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, RunResult]]:
+    """The records' folder, and the record of each case."""
+    settings = RunOptions(results_dir=tmp_path_factory.mktemp("central"), device="cpu")
+    return settings.records_dir, {name: run_cell(cell, settings, lambda _: None) for name, cell in CASES.items()}
+
+
+# ---- clients -----------------------------------------------------------------------------------------------------
 
 
 def test_clients_keep_nothing_back_and_share_the_test_set() -> None:
-    settings = RunOptions()
-    inputs = load_inputs(CELL, settings)
-    clients, report = build_clients(CELL, inputs, settings)
-    assert sum(len(client.train) for client in clients) == len(inputs.data.pool) - report.unused
-    parts = {id(client.evaluation["test"]) for client in clients}
-    assert len(parts) == len({len(client.evaluation) for client in clients}) == 1
-    assert len(clients[0].evaluation["test"]) == len(inputs.data.central["test"])
-    assert clients[0].evaluation["test"].labels.tolist() == inputs.data.central["test"].labels.tolist()
+    data = load_inputs(CELL, RunOptions()).data
+    clients, report = clients_of(CELL)
+    assert sum(len(client.train) for client in clients) == len(data.pool) - report.unused
+    assert len({id(client.evaluation["test"]) for client in clients}) == 1
+    assert clients[0].evaluation["test"].labels.tolist() == data.central["test"].labels.tolist()
 
 
 def test_a_part_of_the_test_set_is_the_same_for_all_cells() -> None:
-    settings = RunOptions()
-    found = []
-    for seed in (0, 1):
-        cell = replace(CELL, seed=seed, central_share=0.25)
-        inputs = load_inputs(cell, settings)
-        clients, _ = build_clients(cell, inputs, settings)
-        found.append(clients[0].evaluation["test"].indices.tolist())
-    assert found[0] == found[1] == sorted(set(found[0]))
-    assert len(found[0]) == round(0.25 * len(inputs.data.central["test"]))
-    assert found[0] != list(range(len(found[0])))
+    one, other = (clients_of(replace(CELL, seed=seed, central_share=0.25))[0][0] for seed in (0, 1))
+    indices = one.evaluation["test"].indices.tolist()
+    assert indices == other.evaluation["test"].indices.tolist() == sorted(set(indices))
+    assert len(indices) == round(0.25 * len(load_inputs(CELL, RunOptions()).data.central["test"]))
+    assert indices != list(range(len(indices)))
 
 
-def test_validation_is_a_share_of_the_training_part_and_leaves_the_test_set_alone() -> None:
-    settings = RunOptions()
-    cell = replace(CELL, holdout="validation")
-    clients, _ = build_clients(cell, load_inputs(cell, settings), settings)
-    for client in clients:
-        assert client.evaluation["test"].examples is client.train.examples  # of the pool
-        assert not set(client.evaluation["test"].indices) & set(client.train.indices)
+@pytest.mark.parametrize("name", CASES)
+def test_trials_are_scored_on_the_validation_set_and_see_no_test(name: str) -> None:
+    table, tuning = (clients_of(cell)[0] for cell in (CASES[name], replace(CASES[name], holdout="validation")))
+    for client, trial in zip(table, tuning, strict=True):
+        assert client.train.indices.tolist() == trial.train.indices.tolist()
+        assert list(trial.evaluation) == ["test"]
+        found, expected = trial.evaluation["test"], client.evaluation["validation"]
+        assert found.indices.tolist() == expected.indices.tolist()
+        assert found.references.tolist() == expected.references.tolist()
 
 
-def test_a_share_beside_a_central_test_set_is_refused() -> None:
-    cell = replace(CELL, test_share=0.2)
-    with pytest.raises(UserError, match="test_share: expected 0, as the test set is central for the task arsarcasm"):
-        build_clients(cell, load_inputs(cell, RunOptions()), RunOptions())
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        (replace(CELL, test_share=0.2), "test_share: expected 0, as the test set is central for the task arsarcasm"),
+        (replace(CELL, task="mrpc"), r"test_share: expected a share in \(0, 1\) for the task mrpc, found 0.0"),
+        (replace(TAGS, validation_share=0.2), "validation_share: expected 0, as the validation set is central for the"),
+    ],
+)
+def test_shares_that_do_not_suit_the_central_sets_are_refused(cell: RunConfig, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        clients_of(cell)
 
 
-def test_no_share_without_a_central_test_set_is_refused() -> None:
-    cell = replace(CELL, task="mrpc")
-    with pytest.raises(UserError, match=r"test_share: expected a share in \(0, 1\) for the task mrpc, found 0.0"):
-        build_clients(cell, load_inputs(cell, RunOptions()), RunOptions())
+# ---- records -----------------------------------------------------------------------------------------------------
 
 
 def test_records_of_a_global_and_of_a_personal_method(tmp_path: Path) -> None:
-    records = {
-        name: run_cell(replace(CELL, algorithm=name, options=options), RunOptions(results_dir=tmp_path), lambda _: None)
-        for name, options in (("fedavg", {}), ("fedsplitbert", {"critical_layer": 2}), ("local_majority", {}))
-    }
-    assert {record.examples("test") for record in records.values()} == {120}
-    one = [scores["test"] for scores in records["fedavg"].rounds[-1].client_scores]
+    settings = RunOptions(results_dir=tmp_path)
+    fedavg, split = (run_cell(cell, settings, lambda _: None) for cell in (CELL, replace(CELL, **SPLIT)))
+    assert fedavg.examples("test") == split.examples("test") == 120
+    one = [scores["test"] for scores in fedavg.rounds[-1].client_scores]
     assert one[0] == one[1] == one[2]
-    own = [scores["test"]["accuracy"] for scores in records["fedsplitbert"].rounds[-1].client_scores]
-    assert len(set(own)) > 1
-    share = records["fedavg"].score("test/accuracy")
+    assert len({scores["test"]["accuracy"] for scores in split.rounds[-1].client_scores}) > 1
+    share = fedavg.score("test/accuracy")
     assert share is not None
-    # one test set of 120, however many clients are scored on it
-    assert records["fedavg"].sampling_errors["test"]["accuracy"] == pytest.approx(math.sqrt(share * (1 - share) / 120))
+    # One test set of 120, however many clients are scored on it.
+    assert fedavg.sampling_errors["test"]["accuracy"] == pytest.approx(math.sqrt(share * (1 - share) / 120))
 
 
-def test_validation_parts_are_each_clients_own_in_errors_and_counts(tmp_path: Path) -> None:
-    cell = replace(CELL, holdout="validation")
-    record = run_cell(cell, RunOptions(results_dir=tmp_path), lambda _: None)
+def test_clients_own_validation_parts_have_independent_errors(tmp_path: Path) -> None:
+    record = run_cell(replace(CELL, holdout="validation"), RunOptions(results_dir=tmp_path), lambda _: None)
     sizes = [client["test"] for client in record.clients]
-    shares = [scores["test"]["accuracy"] for scores in record.rounds[-1].client_scores]
+    shares = [scores["test"]["accuracy"] or 0.0 for scores in record.rounds[-1].client_scores]
     assert len(set(sizes)) > 1
-    errors = [math.sqrt(share * (1 - share) / size) for share, size in zip(shares, sizes, strict=True) if share]
-    assert len(errors) == cell.clients
-    # sets of their own: the mean's error is less than each one's
-    assert record.sampling_errors["test"]["accuracy"] == pytest.approx(math.hypot(*errors) / cell.clients)
+    errors = [math.sqrt(share * (1 - share) / size) for share, size in zip(shares, sizes, strict=True)]
+    assert record.sampling_errors["test"]["accuracy"] == pytest.approx(math.hypot(*errors) / len(errors))
     assert record.examples("test") == sum(sizes)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_round_is_chosen_by_the_central_validation_set(
+    case: str, finished: tuple[Path, dict[str, RunResult]]
+) -> None:
+    record = finished[1][case]
+    metric = task(record.cell.task).metrics[0]
+    values = [entry.scores["validation"][metric] for entry in record.rounds]
+    assert record.chosen_by == f"validation/{metric}"
+    assert record.chosen_round == values.index(max(values)) + 1
+    central = task(record.cell.task).generate(0).central
+    assert {name: record.examples(name) for name in central} == {name: len(part) for name, part in central.items()}
+
+
+# ---- predictions -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_recorded_scores_follow_from_the_kept_answers(
+    case: str, finished: tuple[Path, dict[str, RunResult]]
+) -> None:
+    record = finished[1][case]
+    of, clients = task(record.cell.task), clients_of(record.cell)[0]
+    objective = build_objective(of.objective, of.classes)
+    kept = read_predictions(finished[0], record)
+    assert kept.keys() == {(client.id, name) for client in clients for name in ("validation", "test")}
+    for (client, name), own in kept.items():
+        subset = clients[client].evaluation[name]
+        gold = subset.references
+        for number, ids in own.by_round.items():
+            answers = ids.astype(np.float32)
+            if of.tags:
+                assert np.array_equal(own.gold[own.gold != IGNORED], gold[gold != IGNORED])
+                assert own.gold.dtype == ids.dtype == np.int8
+                answers = np.zeros(objective.shape(subset), np.float32)
+                rows, places = (gold != IGNORED).nonzero()
+                answers[rows, places, ids[ids != IGNORED]] = 1
+            found = scores(of.metrics, objective, answers, subset)
+            assert found == record.rounds[number - 1].client_scores[client][name]
+
+
+@pytest.mark.parametrize(("tags", "kind"), [(13, np.int8), (128, np.int8), (129, np.int16)])
+def test_tags_of_logits_that_are_not_finite_are_ignored(tags: int, kind: type) -> None:
+    (client,), _ = clients_of(TAGS)
+    client = replace(client, evaluation={"test": client.evaluation["test"]})
+    answers = np.ones((*client.evaluation["test"].references.shape, tags), np.float32)
+    answers[0, :, 3], answers[1, :, tags - 1] = np.nan, 2
+    arrays = safetensors.numpy.load(pack_predictions([client], {1: {"0/test": answers}}, 1))
+    first, second, *_ = np.split(arrays["test/last"], np.cumsum(arrays["test/tokens"]))
+    assert set(first.tolist()) == {IGNORED}
+    assert set(second.tolist()) == {tags - 1}
+    assert arrays["test/last"].dtype == kind

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,6 @@ from benchmarks.running import scoring
 from benchmarks.running.events import CellFailed, CellFinished, CellStarted, RoundFinished
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell, run_stage
-from benchmarks.sweeps.tuning import read_sweep
 from fedsim.errors import DivergedError
 from fedsim.training import LocalTraining
 
@@ -78,24 +76,6 @@ def test_it_is_not_computed_again(
     assert found.record.by_round("test/f1") == ()
 
 
-def test_what_a_stopped_and_resumed_cell_says_is_the_same(
-    cells_of: CellsOf, settings: RunOptions, tmp_path: Path, diverging_in: Callable[[int], None]
-) -> None:
-    class Stop(BaseException):
-        pass
-
-    def stop(event: Any) -> None:
-        if isinstance(event, RoundFinished):
-            raise Stop
-
-    diverging_in(2)
-    (cell,) = cells_of(("fedavg",), *SHORT, "training.rounds=3")
-    with pytest.raises(Stop):
-        run_cell(cell, settings, stop)
-    resumed = run_cell(cell, settings, lambda _: None)
-    assert resumed.outcome == run_cell(cell, replace(settings, results_dir=tmp_path / "whole"), lambda _: None).outcome
-
-
 def test_a_real_divergence_ends_so(cells_of: CellsOf, settings: RunOptions) -> None:
     (cell,) = cells_of(("fedavg",), *SHORT, "training.rounds=2", "training.learning_rate=1e30")
     record = run_cell(cell, settings, lambda _: None)
@@ -119,13 +99,6 @@ def test_scores_that_are_not_finite_end_a_cell(
     assert record.diverged["round"] == 2
     assert "finite answers" in record.diverged["reason"]
     assert len(record.rounds) == 1
-
-
-def test_records_of_others_do_not_speak_of_it(cells_of: CellsOf, settings: RunOptions) -> None:
-    (cell,) = cells_of(("local-majority",))
-    record = run_cell(cell, settings, lambda _: None)
-    assert "diverged" not in record.to_json()
-    assert record.divergence == ""
 
 
 # ---- stages ----------------------------------------------------------------------------------------------------
@@ -169,23 +142,3 @@ def test_the_command_line_shows_it(tmp_path: Path, run_words: Any, capsys: pytes
     assert main([*words, "--notes"]) == 0
     shown = capsys.readouterr()
     assert "seed 0 diverged in round 1 of 2 (training diverged" in " ".join(shown.out.split())
-
-
-def test_a_sweep_takes_a_diverged_trial_for_the_worst(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    train = LocalTraining.run
-
-    def run(self: LocalTraining, *arguments: Any, **options: Any) -> float:
-        if inspect.signature(train).bind(self, *arguments, **options).arguments["proximal"] < 1:
-            raise DivergedError(REASON)
-        return train(self, *arguments, **options)
-
-    monkeypatch.setattr(LocalTraining, "run", run)
-    table = "fedsplitbert-table3"
-    changes = [part for change in (*SHORT, "training.rounds=1") for part in ("--set", change)]
-    places = ["--results-dir", str(tmp_path), "--workers", "1", "--no-tracking", "--device", "cpu"]
-    words = ["sweep", table, "--tasks", "mrpc", "--methods", "fedprox", *changes, *places]
-    assert main(words) == 0
-    (found,) = read_sweep(tmp_path / "sweeps" / f"{table}-demo.json")
-    defined = {one["values"]["options.proximal"]: one["mean"] is not None for one in found["trials"]}
-    assert defined == {0.001: False, 0.01: False, 0.1: False, 1.0: True}
-    assert found["best"]["values"] == {"options.proximal": 1.0}

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.costs import ClientCosts
-from benchmarks.dry_run.client_costs import FlopMeter, batch_of_one, kept_bytes
-from benchmarks.dry_run.rounds import wire_plan
-from benchmarks.dry_run.saved_size import saved_bytes
+from benchmarks.dry_run.client_costs import batch_of_one, kept_bytes, saved_bytes
+from benchmarks.dry_run.rounds import FlopMeter, wire_plan
 from benchmarks.dry_run.shapes import derive_client
 from benchmarks.fedbfpt.costs import COSTING
 from benchmarks.registry import benchmark

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shutil
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.cli.main import main
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row, Scale, with_settings
 from benchmarks.fedsplitbert.paper import FEDAVG, FEDSPLITBERT, LAYERS_IN_PRINT
 from benchmarks.overrides import ByScale, LayerUnit, field_value, options_in
-from benchmarks.registry import benchmark, benchmark_ids, with_backbone
-from benchmarks.results import read_results
+from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig
-from benchmarks.running.federation import load_inputs
-from benchmarks.running.run_options import RunOptions
 
 pytestmark = pytest.mark.usefixtures("untuned")
 
@@ -84,14 +78,6 @@ def test_a_row_and_a_user_reach_the_same_field(name: str) -> None:
     assert by_row.spec_id != cell_of(FEDAVG, table).spec_id
 
 
-@pytest.mark.parametrize("benchmark_id", benchmark_ids())
-def test_no_table_ignores_what_a_row_changes(benchmark_id: str) -> None:
-    table = benchmark(benchmark_id)
-    for scale in table.scales:
-        changed = cell_of(table.rows[0].changed({"head": "hsum", "codec": "bf16", "clients": 4}), table, scale)
-        assert (changed.head, changed.codec, changed.clients) == ("hsum", "bf16", 4)
-
-
 def test_a_setting_labels_every_scale_changes_every_cell_and_comes_last() -> None:
     changed = with_settings(TABLE, ["training.rounds=3", "training.rounds=7", "codec=bf16"])
     for scale, own in zip(TABLE.scales, changed.scales, strict=True):
@@ -123,7 +109,7 @@ def test_a_setting_labels_every_scale_changes_every_cell_and_comes_last() -> Non
         ("initial.seed=1", "--set initial.seed: expected a cell with initial, .* found one without it"),
         ("training.round=2", "unknown field; expected one of .*options.<name>, .* Did you mean 'training.rounds'"),
         ("training.rounds", "--set training.rounds: expected field=value, such as"),
-        (f"options.a={'[' * 21}{']' * 21}", "expected at most 20 levels of lists and groups, found more"),
+        (f"options.a={'[' * 99999}", "found too many levels of lists and groups"),
     ],
 )
 def test_a_wrong_setting_is_one_sentence(assignment: str, message: str) -> None:
@@ -155,17 +141,6 @@ def test_all_options_at_once_are_each_of_them() -> None:
     assert first is not None
     assert first.options == {"critical_layer": 2, "embeddings": "global"}
     assert options_in({"initial.options.a": 1, "options.b": 2}, "initial.options") == {"a": 1}
-
-
-def test_a_run_may_start_from_none_or_from_another() -> None:
-    alone = FEDAVG.changed({"initial": None})
-    assert cell_of(alone, staged()) == cell_of(FEDAVG) == cell_of(FEDAVG, with_settings(staged(), ["initial=null"]))
-    other = cell_of(FEDSPLITBERT)
-    assert cell_of(FEDAVG.changed({"initial": other})).initial == other
-    with pytest.raises(KeyError):
-        field_value(cell_of(alone), "initial.seed")
-    fixed = FEDAVG.changed({"initial": None}, fixed=("initial",))  # no --set on earlier runs is for it
-    assert cell_of(fixed, with_settings(staged(), ["initial.seed=1", "training.rounds=9"])).initial is None
 
 
 # ---- units -----------------------------------------------------------------------------------------------------
@@ -206,61 +181,3 @@ def test_a_unit_may_have_a_minimum_and_lists() -> None:
     for wrong in (0, 13, [6, 0], True, "6", 1.5, None, {"other": 6}):
         with pytest.raises(UserError, match=r"local layers .*: expected 1 to 12, of the paper's 12 layers"):
             UNIT.in_cell(wrong, "rte", 6)
-
-
-# ---- another encoder -------------------------------------------------------------------------------------------
-
-
-def test_another_encoder_labels_the_scale_and_changes_its_cells(tiny_encoder: Path) -> None:
-    own = with_backbone(LITE, str(tiny_encoder))
-    assert (own.backbone, own.depth, own.label) == ("my-encoder", 4, f"{LITE.label}; on my-encoder")
-    assert cell_of(FEDSPLITBERT, scale=own).options == {"critical_layer": 2}  # half of this encoder's depth, too
-    assert with_backbone(LITE, None) is with_backbone(LITE, LITE.backbone) is LITE
-
-
-def test_weights_of_the_same_name_are_told_apart(tiny_encoder: Path, tmp_path: Path, cells_of: CellsOf) -> None:
-    copy = tmp_path / tiny_encoder.name
-    shutil.copytree(tiny_encoder, copy)
-
-    def digest(folder: Path) -> str:
-        cell = dataclasses.replace(cells_of(["fedavg"])[0], backbone=folder.name)
-        return load_inputs(cell, RunOptions(backbone=str(folder))).digests["backbone"]
-
-    assert digest(copy) == digest(tiny_encoder)  # the same content is the same encoder wherever it lies
-    changed = tmp_path / "changed" / tiny_encoder.name
-    shutil.copytree(tiny_encoder, changed)
-    content = bytearray((changed / "model.safetensors").read_bytes())
-    content[-1] ^= 1
-    (changed / "model.safetensors").write_bytes(content)
-    assert digest(changed) != digest(tiny_encoder)
-
-
-@pytest.mark.slow
-def test_changed_cells_are_reported_only_under_their_changes(
-    tmp_path: Path, run_words: Words, tiny_encoder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    changes = ["--backbone", str(tiny_encoder)]
-    assert main([*run_words(tmp_path, "local-majority", "test_share=0.5"), *changes]) == 0
-    (record,) = read_results(tmp_path / "records")
-    assert (record.cell.backbone, record.cell.test_share) == ("my-encoder", 0.5)
-    assert record.inputs["backbone"]["origin"] == {"from": "folder"}
-    assert str(tiny_encoder) not in json.dumps(record.to_json())  # no path of this machine
-    report = ["report", TABLE.id, "--results-dir", str(tmp_path)]
-    for others in ([], changes, ["--set", "test_share=0.5"], [*changes, "--set", "test_share=0.4"]):
-        assert main([*report, *others]) == 2
-        assert "belongs to what was asked for" in capsys.readouterr().err
-    (written,) = (tmp_path / "reports" / TABLE.id).glob("demo-changed-*/table.md")
-    written.unlink()
-    assert main([*report, *changes, "--set", "test_share=0.5"]) == 0
-    assert "on my-encoder" in written.read_text()
-
-
-def test_empty_variables_are_as_good_as_none(
-    tmp_path: Path, run_words: Words, monkeypatch: pytest.MonkeyPatch, finished_results: Path
-) -> None:
-    """As an `export BACKBONE=` in a job script leaves them."""
-    for name in ("BACKBONE", "DATA_DIR", "RESULTS_DIR"):
-        monkeypatch.setenv(name, "")
-    shutil.copytree(finished_results / "records", tmp_path / "records")
-    assert main(run_words(tmp_path, "fedsplitbert", "training.rounds=1")) == 0
-    assert len(list(read_results(tmp_path / "records"))) == 1

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.cli.main import main
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.results import read_results
-from benchmarks.running.sharing import VALIDATION_SHARE
+from benchmarks.running.data_split import VALIDATION_SHARE
 from benchmarks.tasks import DataSource, task
 
 # 95 % of a client's 1260 examples are held back, and 95 % of the other 63 are scored: 3 to train, 60 to score.

@@ -17,9 +17,9 @@ from benchmarks.predictions import read_predictions
 from benchmarks.registry import benchmark
 from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig
+from benchmarks.running.completed import earlier_stages
 from benchmarks.running.events import CellFinished, CellStarted
 from benchmarks.running.run_options import RunOptions
-from benchmarks.running.stages import earlier_stages
 
 TABLES = [benchmark(f"fedsplitbert-table{number}") for number in (3, 5)]
 ADDED = [row.id for row in (*REFERENCES, *PERSONALISED)]

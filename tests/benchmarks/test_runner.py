@@ -24,7 +24,6 @@ from benchmarks.running.runner import run_cell
 from benchmarks.tasks import task
 from fedsim.errors import FederationError
 from fedsim.training import LocalTraining
-from partitions import PartitionReport
 
 ROOT = Path(__file__).resolve().parents[2]
 CellsOf = Callable[..., list[RunConfig]]
@@ -72,20 +71,6 @@ def test_a_record_says_what_was_computed_on_what(finished: dict[str, RunResult])
     assert record.timing["peak_memory_bytes"] > 2**20
 
 
-def test_a_record_holds_the_partition(finished: dict[str, RunResult]) -> None:
-    record = finished["fedavg"]
-    report = PartitionReport.from_json(record.partition)
-    assert report.scheme == "label-table"
-    assert report.n_examples == 240 == record.inputs["data"]["examples"]
-    assert report.requested_shares == ((0.05, 0.95), (0.25, 0.75), (0.75, 0.25))
-    # 80 of the 240 have label 0, of which the three clients want 105 % of a size: at most 76 each, and so 3 × 76.
-    labels = np.bincount(task("mrpc").generate(0).pool.labels)
-    assert report.sizes == 3 * (int(min(labels[0] / 1.05, labels[1] / 1.95)),)
-    for size, client in zip(report.sizes, record.clients, strict=True):
-        assert client["train"] + client["test"] == size
-        assert client["test"] == round(0.2 * size)
-
-
 def test_a_record_holds_every_round(finished: dict[str, RunResult]) -> None:
     for method, record in finished.items():
         assert [entry.round for entry in record.rounds] == [1, 2]
@@ -100,13 +85,6 @@ def test_a_record_holds_every_round(finished: dict[str, RunResult]) -> None:
                 sizes = [client["train"] for client in record.clients]
                 assert entry.train_loss == pytest.approx(np.average(entry.client_losses, weights=sizes))
         assert set(record.sampling_errors["test"]) == {"f1", "accuracy"}
-
-
-def test_the_local_majority_is_its_label_share(finished: dict[str, RunResult]) -> None:
-    shares = PartitionReport.from_json(finished["local-majority"].partition).obtained_counts
-    for counts, scores in zip(shares, finished["local-majority"].rounds[-1].client_scores, strict=True):
-        test = round(0.2 * sum(counts))  # stratified, so within one example of the client's own shares
-        assert scores["test"]["accuracy"] == pytest.approx(max(counts) / sum(counts), abs=1 / test)
 
 
 def test_a_finished_cell_is_found_and_not_touched(
@@ -134,16 +112,6 @@ def test_events_of_a_cell_count_every_example_once(
     assert [event.round for event in events.of(RoundFinished)] == list(record.rounds)
     assert record.outcome == finished["fedavg"].outcome  # in another folder, after other cells
     assert not list((settings.results_dir / "checkpoints").iterdir())
-
-
-def test_fedsplitbert_that_shares_every_layer_is_fedavg(
-    cells_of: CellsOf, finished: dict[str, RunResult], settings: RunOptions
-) -> None:
-    (cell,) = cells_of(["fedsplitbert"], *SHORT, "options.critical_layer=12")  # of the paper's layers: all
-    split, average = run_cell(cell, settings, lambda _: None), finished["fedavg"]
-    assert split.cell_id != average.cell_id
-    assert split.rounds == average.rounds
-    assert split.ledger == average.ledger
 
 
 def test_one_worker_and_two_give_the_same_records(
@@ -189,18 +157,6 @@ def test_a_cell_that_cannot_be_computed_fails_alone(
     assert [type(event) for event in events if not isinstance(event, Trained | CellStarted)] == [
         CellFinished, CellFailed,
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize("change", ["training.participation=0.5", "clients=33"])
-def test_some_clients_of_many(change: str, cells_of: CellsOf, settings: RunOptions) -> None:
-    """A cohort is half of three clients; 33 clients keep their tensors on disk."""
-    equal = 'partition={"scheme":"equal"}'
-    cells = cells_of(["fedsplitbert"], equal, *SHORT, change, tasks=["stsb"])
-    record = run_cell(cells[0], settings, lambda _: None)
-    cohorts = [entry.cohort for entry in record.rounds]
-    assert [len(cohort) for cohort in cohorts] == ([2, 2] if change.startswith("training") else [33, 33])
-    uploaded = {row[1] for row in record.ledger if row[0] == 1 and row[2] == "up"}
-    assert uploaded == set(cohorts[0])
 
 
 def test_a_leftover_checkpoint_goes_when_the_record_is_found(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
 from benchmarks.run_config import RunConfig
-from benchmarks.running.stages import by_stage, earlier_stages, initial_of
+from benchmarks.running.completed import by_stage, earlier_stages, initial_of
 
 PRETRAINING, TABLE3 = benchmark("fedbfpt-pretraining"), benchmark("fedbfpt-table3")
 GENERAL = benchmark("fedbfpt-general")
@@ -40,15 +39,6 @@ def test_at_lite_scale_everything_begins_from_the_encoder_trained_on_general_tex
     pretrained = [cell for stage in stages[1:] for cell in stage if cell.head == "masked-lm"]
     assert len({cell.spec_id for cell in pretrained}) == len(pretrained) == 3 * 3  # once for both seeds and both tasks
     assert sum(cell == general for stage in stages for cell in stage) == 1
-
-
-def test_another_backbone_reaches_both_stages() -> None:
-    table = TABLE3
-    scale = replace(table.scale("lite"), backbone="other", depth=12)
-    (column,) = columns_of(table, ["scierc"])
-    cell = table.cell(table.row("fedbfpt"), column, scale, 0)
-    assert cell.initial is not None
-    assert (cell.backbone, cell.initial.backbone, cell.initial.options["local_layers"]) == ("other", "other", 6)
 
 
 # ---- scales ------------------------------------------------------------------------------------------------------

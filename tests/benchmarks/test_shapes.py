@@ -21,7 +21,8 @@ FEATURES = benchmark("fedfreezebert-table3")
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The cache file of a fresh process."""
-    monkeypatch.setattr(shapes, "_ANSWERS", shapes._Answers())
+    monkeypatch.setattr(shapes, "_answers", {})
+    monkeypatch.setattr(shapes, "_file", None)
     shapes.keep_in(tmp_path)
     return tmp_path / "cache" / "shapes.json"
 
@@ -53,7 +54,7 @@ def test_a_damaged_file_is_derived_anew(path: Path, damage: str) -> None:
     shapes.keep_in(path.parents[1])
     assert plan_of(CELL) == plan
     shapes.keep_in(path.parents[1])
-    assert key_of("plan", CELL) in shapes._ANSWERS.known
+    assert key_of("plan", CELL) in shapes._answers
 
 
 def test_keys_tell_shapes_and_libraries_apart(monkeypatch: pytest.MonkeyPatch) -> None:

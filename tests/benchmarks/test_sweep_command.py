@@ -14,6 +14,7 @@ import pytest
 from benchmarks.cli.arguments import build_parser
 from benchmarks.cli.main import main
 from benchmarks.cli.select import selection
+from benchmarks.registry import benchmark
 from benchmarks.results import RunResult, read_results
 from benchmarks.sweeps.tuning import read_sweep
 from tests.conftest import ROOT

@@ -16,12 +16,12 @@ import pytest
 import torch
 
 from benchmarks.run_config import ENGINE_VERSION, RunConfig, TrainConfig
+from benchmarks.running.completed import initial_of
 from benchmarks.running.federation import build_clients, build_federation, load_inputs
 from benchmarks.running.process import quiet_libraries
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_stage
 from benchmarks.running.scoring import mean_scores, scores
-from benchmarks.running.stages import initial_of
 from fedsim.engine import run_federation
 from fedsim.wire import Channel, Params
 

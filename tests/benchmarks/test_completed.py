@@ -16,12 +16,11 @@ from benchmarks.executors import run_cells
 from benchmarks.registry import benchmark, rows_of, scale_of
 from benchmarks.results import read_result, read_results, write_result
 from benchmarks.run_config import RunConfig
+from benchmarks.running.completed import Completed, by_stage, earlier_stages, keep_outcome
 from benchmarks.running.events import CellFailed, CellFinished, CellStarted, Event, RoundFinished
 from benchmarks.running.federation import build_federation, load_inputs
-from benchmarks.running.found import Recorded
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell, run_stage
-from benchmarks.running.stages import by_stage, earlier_stages, find_outcome, initial_of, keep_outcome
 from reports.evidence.records import by_definition
 
 PRETRAINING, TABLE = benchmark("fedfreezebert-pretraining"), benchmark("fedfreezebert-table3")
@@ -65,24 +64,6 @@ def test_a_chain_is_told_from_its_last_cell() -> None:
     assert by_stage([replace(second, initial=None)]) == [[replace(second, initial=None)]]
 
 
-def test_a_cell_says_what_it_begins_from() -> None:
-    first, second = first_stage(), second_stage(first_stage())
-    assert RunConfig.from_json(second.to_json()) == second
-    assert second.to_json()["initial"] == first.to_json()
-    assert "initial" not in replace(second, initial=None).to_json()
-    assert second.spec_id != replace(second, initial=first_stage(3)).spec_id
-
-
-def test_the_small_arabic_encoder_is_the_outcome_of_a_cell() -> None:
-    ((_, _, cell),) = TABLE.cells(scale_of(TABLE, "lite"), [0], rows_of(TABLE, ["c-psum"]), TABLE.columns[:1])
-    ((_, _, made_by),) = PRETRAINING.cells(scale_of(PRETRAINING, "lite"), [0])
-    assert initial_of(cell) == made_by
-    assert initial_of(made_by) is None
-    assert initial_of(replace(cell, backbone="tiny")) is None
-    ours, fresh = KNOWN["arabic-mini"], KNOWN["arabic-mini-fresh"]
-    assert {**fresh.config, **ours.config} == fresh.config  # one shape, two rates of dropout
-
-
 # ---- what crosses from stage to stage ----------------------------------------------------------------------------
 
 
@@ -122,19 +103,6 @@ def test_another_encoder_cannot_begin_from_it(finished: RunOptions, monkeypatch:
     outcome = run_stage(first_stage(), finished, lambda _: None)
     with pytest.raises(UserError, match=r"none that fit 16 of its parameters.*both stages need one backbone"):
         _ = build_federation(second, load_inputs(second, finished, outcome), finished).setting.model
-
-
-def test_the_record_says_what_it_began_from(finished: RunOptions) -> None:
-    records = {record.cell.task: record for record in read_results(finished.records_dir)}
-    first, second = records["arsarcasm-masked"], records["arsarcasm"]
-    outcome = find_outcome(finished, first.cell, first.cell_id)
-    assert outcome is not None
-    assert second.inputs["initial"] == {"digest": outcome.sha256, "cell_id": first.cell_id}
-    assert "initial" not in first.inputs
-    scores = [entry.scores["test"]["perplexity"] for entry in first.rounds]
-    assert scores[0] is not None
-    assert scores[-1] is not None
-    assert scores[-1] < scores[0]
 
 
 # ---- once, and in order ------------------------------------------------------------------------------------------
@@ -193,20 +161,6 @@ def test_what_is_finished_asks_for_no_weights(finished: RunOptions, tmp_path: Pa
     assert not (tmp_path / "weights").exists()
 
 
-def test_only_the_nearest_stage_is_run_again(tmp_path: Path, events: Any) -> None:
-    settings, first = RunOptions(results_dir=tmp_path, device="cpu"), first_stage(1)
-    second = second_stage(first)
-    third = replace(second, initial=second, seed=1)
-    assert run_cells([third], settings, events) == 0
-    kept = {path.name.split("-")[1] for path in (tmp_path / "weights").glob("*.safetensors")}
-    assert kept == {"arsarcasm"}  # of both stages
-    for path in (tmp_path / "weights").glob("*masked*"):
-        path.unlink()
-    events.clear()
-    assert run_cells([replace(third, seed=2)], settings, events) == 0
-    assert [event.cell.seed for event in events.of(CellStarted)] == [2]
-
-
 def left_by_another_machine(settings: RunOptions, cell: RunConfig) -> None:
     """As if its weights had been trained elsewhere: the cell is the same, the bits are not."""
     outcome = run_stage(cell, settings, lambda _: None)
@@ -255,12 +209,12 @@ def test_first_records_whose_stages_were_known_by_their_weights_are_read(finishe
 def test_a_plan_says_which_weights_are_not_here(finished: RunOptions, tmp_path: Path) -> None:
     settings = RunOptions(results_dir=tmp_path)
     first, second = first_stage(), second_stage(first_stage())
-    assert Recorded(settings).said([first]) == "not run yet"
+    assert Completed(settings).said([first]) == "not run yet"
     shutil.copytree(finished.records_dir, settings.records_dir)
-    assert Recorded(finished).said([first]) == "finished"
-    assert Recorded(settings).said([first, replace(first, seed=1)]).startswith("1 of 2 finished; without its weights")
-    assert Recorded(settings)(second, False)
-    assert not Recorded(settings)(first, True)
+    assert Completed(finished).said([first]) == "finished"
+    assert Completed(settings).said([first, replace(first, seed=1)]).startswith("1 of 2 finished; without its weights")
+    assert Completed(settings)(second, False)
+    assert not Completed(settings)(first, True)
 
 
 def test_damaged_weights_are_refused(tmp_path: Path) -> None:
@@ -273,31 +227,7 @@ def test_damaged_weights_are_refused(tmp_path: Path) -> None:
         run_cell(second_stage(first), settings, lambda _: None)
 
 
-def test_another_first_stage_makes_another_second(finished: RunOptions, tmp_path: Path) -> None:
-    second = second_stage(first_stage())
-    (known,) = (record for record in read_results(finished.records_dir) if record.cell == second)
-    other = run_cell(second_stage(first_stage(1)), RunOptions(results_dir=tmp_path, device="cpu"), lambda _: None)
-    assert other.cell_id != known.cell_id
-    assert other.rounds != known.rounds
-
-
-def test_a_method_without_a_servers_model_leaves_nothing_to_begin_from(tmp_path: Path) -> None:
-    majority = replace(second_stage(first_stage(), "local-majority"), initial=None)
-    with pytest.raises(UserError, match="leaves no server's model"):
-        run_stage(majority, RunOptions(results_dir=tmp_path, device="cpu"), lambda _: None)
-
-
 # ---- a kill before each write, within and between the stages --------------------------------------------------------
-
-
-def test_a_table_that_keeps_weights_runs_its_references_too(tmp_path: Path, events: Any) -> None:
-    """What does not train, here a majority, leaves none, and is finished without."""
-    settings = RunOptions(results_dir=tmp_path, device="cpu")
-    cells = [replace(second_stage(first_stage(), "local-majority"), initial=None)]
-    for _ in range(2):
-        assert run_cells(cells, settings, events, keeps_weights=True) == 0
-    assert [found.reused for found in events.of(CellFinished)] == [False, True]
-    assert not (settings.results_dir / "weights").exists()
 
 
 def test_killed_before_each_step_on_the_disk(finished: RunOptions, tmp_path: Path, killed_before_step: Any) -> None:

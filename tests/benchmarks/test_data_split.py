@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,10 @@ from hypothesis import strategies as st
 
 from benchmarks.dry_run.stand_ins import Texts
 from benchmarks.encoders.encoding import Encoded
-from benchmarks.publication import SCALES
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig, TrainConfig
-from benchmarks.running.sharing import POOL, first_texts, share_out
-from benchmarks.tasks import DataSource, Examples, TaskData, task
+from benchmarks.running.data_split import split_data
+from benchmarks.tasks import Examples, TaskData, task
 from fedsim.data import Client
 from partitions import Overlap, PartitionError, PartitionReport
 
@@ -46,7 +44,7 @@ EQUAL = {"scheme": "equal"}
 def shared(cell: RunConfig, loaded: TaskData | None = None) -> tuple[list[Client], PartitionReport]:
     """A cell's clients, of texts that are not read."""
     uncut: Mapping[str, Encoded] = defaultdict(lambda: Encoded(Texts()))
-    return share_out(cell, task(cell.task), loaded or GENERATED[cell.task], uncut)
+    return split_data(cell, task(cell.task), loaded or GENERATED[cell.task], uncut)
 
 
 def held(client: Client) -> dict[str, list[int]]:
@@ -76,23 +74,6 @@ def test_validation_is_a_part_of_what_a_client_trained_on(name: str, grouped: bo
     assert with_validation == all_held(replace(cell, validation_share=0.25))
 
 
-def test_validation_has_each_clients_own_labels() -> None:
-    labels = GENERATED["mrpc"].pool.labels
-    before, after = all_held(CELL), all_held(replace(CELL, validation_share=0.25))
-    for whole, own in zip(before, after, strict=True):
-        counts = np.bincount(labels[own["validation"]], minlength=2)
-        assert (np.abs(counts - 0.25 * np.bincount(labels[whole["train"]], minlength=2)) < 1).all()
-
-
-def test_held_out_and_central_sets_stay_beside_it() -> None:
-    table = replace(CELL, task="mnli", partition=EQUAL, validation_share=0.2)
-    assert [list(own) for own in all_held(table)] == [["train", "test", "validation", "mismatched"]] * 3
-    central = replace(CELL, task="arsarcasm", partition=EQUAL, validation_share=0.2, test_share=0.0)
-    clients, _ = shared(central)
-    assert [list(held(client)) for client in clients] == [["train", "validation", "test"]] * 3
-    assert len({id(client.evaluation["test"]) for client in clients}) == 1
-
-
 @pytest.mark.parametrize("grouped", [False, True])
 def test_a_cell_for_tuning_sees_no_test_example(grouped: bool) -> None:
     """Its "test" is a part of what the table's cell trains on, with a share for validation or without."""
@@ -102,13 +83,6 @@ def test_a_cell_for_tuning_sees_no_test_example(grouped: bool) -> None:
         assert sorted(tried["train"] + tried["test"]) == own["train"]
         assert list(tried) == ["train", "test"]
     assert tuning == all_held(replace(CELL, grouped=grouped, holdout="validation", validation_share=0.3))
-
-
-@pytest.mark.parametrize(("test_share", "held_back"), [(0.5, 0.2), (0.1, 0.1)])
-def test_a_cell_for_tuning_is_scored_on_a_fifth_at_most(test_share: float, held_back: float) -> None:
-    tuning = replace(CELL, partition=EQUAL, test_share=test_share)
-    for own, tried in zip(all_held(tuning), all_held(replace(tuning, holdout="validation")), strict=True):
-        assert abs(len(tried["test"]) - held_back * len(own["train"])) <= 0.5
 
 
 # ---- data seeds ------------------------------------------------------------------------------------------------
@@ -200,62 +174,6 @@ def test_overlap_is_of_pairs_alone_and_of_held_out_sets_too() -> None:
     assert shared(replace(CELL, partition=EQUAL), held_out)[1].overlap["mismatched"] == Overlap(3, 1, 0)
 
 
-def test_single_texts_are_groups_of_their_own_words() -> None:
-    loaded = TaskData(Examples((("one",), ("two",), ("one",)), np.zeros(3, dtype=np.int64)), "made here")
-    assert first_texts(loaded)[POOL].tolist() == [0, 1, 0]
-    assert first_texts(data_of([(5, 0), (6, 0), (5, 1)]))[POOL].tolist() == [0, 1, 0]
-
-
-# ---- subsets ---------------------------------------------------------------------------------------------------
-
-
-def test_large_tasks_are_subsets_at_the_lite_scale_alone() -> None:
-    for table, clients in ((TABLE3, 3), (TABLE5, 10)):
-        for scale in SCALES:
-            for column in table.columns:
-                cell = table.cell(table.rows[0], column, table.scale(scale), 0)
-                sizes = {"sst2": 4800, "qqp": 4800, "mnli": 3000, "qnli": 3000, "stsb": 3000} if scale == "lite" else {}
-                size = sizes.get(column.task)
-                assert cell.partition.get("size") == (size // clients if size else None)
-                assert cell.test_share == (0.5 if size == 4800 else 0.2)  # 2400 are learned from, of all of them
-        (said,) = (deviation for deviation in table.deviations if deviation.id == "subset")
-        assert said.scales == ("lite",)
-        assert "2400 examples (800 for each of three, 240 for each of ten)" in said.text
-        assert "tested on 600; on as many as they learn from of SST-2, QQP," in said.text
-
-
-@pytest.mark.parametrize(
-    ("name", "size", "tested"), [("sst2", 1600, 800), ("qqp", 1600, 800), ("mnli", 1000, 200), ("qnli", 1000, 200)]
-)
-def test_the_columns_that_were_too_large_run_on_the_data_at_hand(
-    name: str, size: int, tested: int, data_dir: Path
-) -> None:
-    column = next(column for column in TABLE3.columns if column.task == name)
-    cell = TABLE3.cell(TABLE3.rows[0], column, TABLE3.scale("lite"), 0)
-    clients, report = shared(cell, task(name).load(DataSource(data_dir, lenient=True)))
-    assert report.sizes == (size, size, size)
-    assert {len(client.evaluation["test"]) for client in clients} == {tested}
-    assert {len(client.train) for client in clients} == {720}  # 800, of which a tenth chooses the round
-    assert report.obtained_counts is not None
-    assert report.requested_shares is not None
-    requested = size * np.array(report.requested_shares)
-    assert (np.abs(np.array(report.obtained_counts) - requested) < 1).all()
-
-
-def test_real_wnli_overlaps_and_groups_take_it_away(data_dir: Path) -> None:
-    column = next(column for column in TABLE3.columns if column.task == "wnli")
-    cell = TABLE3.cell(TABLE3.rows[0], column, TABLE3.scale("lite"), 0)
-    loaded = task("wnli").load(DataSource(data_dir))
-    plain, grouped = (shared(replace(cell, grouped=grouped), loaded)[1] for grouped in (False, True))
-    found = plain.overlap["test"]
-    assert found.opposite is not None
-    assert 0.6 < found.shared / found.examples < 0.95
-    assert found.opposite > found.shared / 2
-    assert grouped.overlap == {}
-    assert grouped.sizes == plain.sizes
-    assert grouped.obtained_counts == plain.obtained_counts
-
-
 # ---- what is refused -------------------------------------------------------------------------------------------
 
 
@@ -265,8 +183,3 @@ def test_a_share_that_leaves_nothing_is_named(option: str, grouped: bool) -> Non
     cell = replace(CELL, grouped=grouped, **{option: 0.001})
     with pytest.raises(PartitionError, match=f"{option} 0.001"):
         shared(cell)
-
-
-def test_a_subset_larger_than_the_data_is_named() -> None:
-    with pytest.raises(PartitionError, match=r"size 1000 for each of 3 clients over-draws .* use a size of at most"):
-        shared(replace(CELL, partition={**CELL.partition, "size": 1000}))

@@ -1,0 +1,194 @@
+"""Finished cells: their records, the weights that they left, and the cells that start from these."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.encoders.backbones import KNOWN
+from benchmarks.errors import UserError
+from benchmarks.registry import benchmark
+from benchmarks.results import RunResult, read_result, write_bytes, write_text
+from benchmarks.run_config import RunConfig
+from benchmarks.running.run_options import RunOptions
+from fedsim.files import read_file, read_json
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+IsFinished = Callable[[RunConfig, bool], bool]  # (a cell, whether its weights are needed)
+
+# ---- earlier runs ------------------------------------------------------------------------------------------------
+
+
+def initial_of(cell: RunConfig) -> RunConfig | None:
+    """The cell from whose weights a cell starts: its `initial`, or the cell that trained its backbone."""
+    backbone = KNOWN.get(cell.backbone)
+    if cell.initial is not None or backbone is None or not backbone.made_by:
+        return cell.initial
+    made_by, scale = backbone.made_by
+    definition = benchmark(made_by)
+    ((_, _, earlier),) = definition.cells(definition.scale(scale), [0])
+    return earlier
+
+
+def earlier_stages(cell: RunConfig) -> list[RunConfig]:
+    """Every cell that has to run before this one, the first one first."""
+    return chain_of(cell, _never)[:-1]
+
+
+def _never(cell: RunConfig, with_weights: bool) -> bool:
+    return False
+
+
+def chain_of(cell: RunConfig, is_finished: IsFinished) -> list[RunConfig]:
+    """A cell after the cells that it still needs: none where it is finished."""
+    chain = [cell]
+    while (before := initial_of(chain[0])) is not None and not is_finished(chain[0], len(chain) > 1):
+        chain.insert(0, before)
+    return chain
+
+
+def by_stage(cells: Sequence[RunConfig], is_finished: IsFinished = _never) -> list[list[RunConfig]]:
+    """Cells and the cells that they need, each once, in lists to run one after the other."""
+    added = {cell.spec_id for cell in cells}
+    lists: list[list[RunConfig]] = []
+    for cell in cells:
+        for depth, stage in enumerate(chain_of(cell, is_finished)):
+            lists += [[] for _ in range(depth + 1 - len(lists))]
+            if stage is cell or stage.spec_id not in added:
+                added.add(stage.spec_id)
+                lists[depth].append(stage)
+    return [stage for stage in lists if stage]
+
+
+# ---- weights -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The weights that a finished cell left: every parameter of the server's model, as safetensors."""
+
+    cell: RunConfig
+    cell_id: str
+    sha256: str  # of the file
+    path: Path
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The parameters by name; UserError where the file is damaged."""
+        import safetensors.torch  # loads torch
+
+        content = read_file(self.path, "the weights of a stage")
+        if hashlib.sha256(content).hexdigest() != self.sha256:
+            raise UserError(
+                f"{self.path}: expected the SHA-256 {self.sha256[:12]}…, found another: the weights are damaged. "
+                f"Remove the file, and the stage that made it runs again."
+            )
+        try:
+            return safetensors.torch.load(content)
+        except (safetensors.SafetensorError, KeyError, ValueError, RuntimeError) as error:
+            raise UserError(f"{self.path}: expected weights, found none ({error}). Remove the file.") from None
+
+
+def stopped_by(record: RunResult) -> str:
+    """Why no cell can start from a cell whose training diverged."""
+    return f"{record.cell.label}, from which it begins, {record.divergence}: {record.diverged['reason']}"
+
+
+def _files(settings: RunOptions, cell: RunConfig, cell_id: str) -> tuple[Path, Path]:
+    """The file of the weights, and the note with their digest."""
+    stem = settings.results_dir / "weights" / f"{cell.label}-{cell_id}"
+    return stem.with_name(f"{stem.name}.safetensors"), stem.with_name(f"{stem.name}.json")
+
+
+def find_outcome(settings: RunOptions, cell: RunConfig, cell_id: str) -> Outcome | None:
+    """The kept weights of a cell, None where they are missing; their content is checked when they are read."""
+    path, note = _files(settings, cell, cell_id)
+    if not (os.path.lexists(path) and note.exists()):
+        return None
+    try:
+        return Outcome(cell, cell_id, str(read_json(note)["sha256"]), path)
+    except (ValueError, KeyError, TypeError):
+        return None  # the cell runs again and writes both files
+
+
+def keep_outcome(settings: RunOptions, cell: RunConfig, cell_id: str, parameters: Mapping[str, Tensor]) -> Outcome:
+    """Keep a finished cell's weights; they count once the note with their digest is written."""
+    import safetensors.torch  # loads torch
+
+    path, note = _files(settings, cell, cell_id)
+    content = safetensors.torch.save({name: tensor.detach().cpu().contiguous() for name, tensor in parameters.items()})
+    sha256 = hashlib.sha256(content).hexdigest()
+    write_bytes(path, content)
+    write_text(note, json.dumps({"cell": cell.to_json(), "cell_id": cell_id, "sha256": sha256}, indent=1) + "\n")
+    return Outcome(cell, cell_id, sha256, path)
+
+
+# ---- records -----------------------------------------------------------------------------------------------------
+
+
+def cell_id_of(cell: RunConfig, settings: RunOptions) -> str:
+    """A cell's identity with the data and encoders on this machine, earlier runs included."""
+    from benchmarks.running.federation import load_inputs  # loads torch
+
+    before = initial_of(cell)
+    earlier = {"initial": cell_id_of(before, settings)} if before else {}
+    return cell.cell_id(load_inputs(cell, settings).digests | earlier)
+
+
+def finished_result(cell: RunConfig, cell_id: str, records_dir: Path) -> RunResult | None:
+    """The record of a finished cell, None where there is none; UserError where its file is damaged."""
+    path = records_dir / f"{cell.label}-{cell_id}.json"
+    if not os.path.lexists(path):  # a broken link is an error
+        return None
+    record = read_result(path)
+    if record.cell_id != cell_id:
+        raise UserError(f"{path}: expected the record of {cell_id}, found that of {record.cell_id}. Move it away.")
+    return record
+
+
+class Completed:
+    """Whether cells have a record in the results folder; each file is read once.
+
+    A cell whose data or encoder have changed since counts as finished here, and `run_cell` computes it again.
+    """
+
+    def __init__(self, settings: RunOptions) -> None:
+        self._settings = settings
+        self._records: dict[str, RunResult] = {}  # spec_id -> record
+        self._read: set[str] = set()  # the labels of cells whose files were read
+
+    def __call__(self, cell: RunConfig, with_weights: bool) -> bool:
+        """Whether a cell has a record and, if asked for, weights from which another cell can start."""
+        record = self._record(cell)
+        if record is None or not with_weights or record.diverged:
+            return record is not None
+        return find_outcome(self._settings, record.cell, record.cell_id) is not None
+
+    def _record(self, cell: RunConfig) -> RunResult | None:
+        if cell.label not in self._read:
+            self._read.add(cell.label)
+            for path in sorted(self._settings.records_dir.glob(f"{cell.label}-*.json")):
+                with suppress(UserError):  # damage is reported when the cell starts
+                    record = read_result(path)
+                    self._records[record.cell.spec_id] = record
+        return self._records.get(cell.spec_id)
+
+    def said(self, cells: Sequence[RunConfig]) -> str:
+        """A phrase for how many of some earlier runs are finished."""
+        finished = [cell for cell in cells if self(cell, with_weights=False)]
+        if not finished:
+            return "not run yet"
+        count = "finished" if len(finished) == len(cells) else f"{len(finished)} of {len(cells)} finished"
+        if all(self(cell, with_weights=True) for cell in finished):
+            return count
+        return f"{count}; without its weights here, it runs again for the runs that start from it"
+
+
+Found = Completed

@@ -1,0 +1,162 @@
+"""The split of a task's data: which client trains on which examples, and on which it is scored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from benchmarks.encoders.encoding import Encoded
+from benchmarks.errors import UserError
+from benchmarks.run_config import VALIDATION, RunConfig
+from benchmarks.tasks import Examples, Task, TaskData
+from fedsim.data import Client
+from fedsim.rng import SERVER, numpy_generator
+from partitions import (
+    Overlap,
+    PartitionReport,
+    from_description,
+    measure_overlap,
+    split_by_group,
+    split_train_test,
+)
+
+POOL = "pool"
+TEST = "test"
+VALIDATION_SHARE = 0.2  # of a client's training subset, at most, to be scored on instead of its test
+Parts = Sequence[np.ndarray]  # each client's texts, by their indices
+
+
+def split_data(
+    cell: RunConfig, of: Task, loaded: TaskData, examples: Mapping[str, Encoded]
+) -> tuple[list[Client], PartitionReport]:
+    """The clients of a task: the pool is partitioned, and each client keeps part of it back to be scored on.
+
+    Held-out sets are partitioned like the pool. Every client is scored on a whole central set, or on the same
+    cell.central_share of it; where the test set is central, clients keep nothing back (test_share 0). With
+    cell.holdout "validation", clients are scored on at most a fifth of their training subset, or on the central
+    validation set, and never on a test set. cell.validation_share is kept back in addition, to choose a round.
+    With cell.grouped, examples with the same first text are all trained on or all kept back, over all clients.
+
+    Args:
+        cell: The run.
+        of: The task.
+        loaded: Its data.
+        examples: The same sets as clients hold them: "pool", held-out sets, and "central <name>".
+
+    Returns:
+        The clients, and a report of the partition with the share of each evaluation whose first text is in training.
+
+    Raises:
+        UserError, PartitionError: The cell asks for a split that the data do not allow; names the option.
+    """
+    _check(cell, loaded)
+    stratify, labels, sets = of.labels is not None, loaded.pool.labels, _sets(loaded)
+    texts = first_texts(loaded) if cell.grouped or _is_paired(loaded.pool) else {}
+
+    def generator(client: int, purpose: str) -> np.random.Generator:
+        return numpy_generator(cell.seed if cell.data_seed is None else cell.data_seed, 0, client, purpose)
+
+    def keep_back(parts: Parts, share: float, purpose: str, option: str) -> tuple[Parts, Parts]:
+        """The texts to train on, and those to be scored on."""
+        if cell.grouped:
+            return split_by_group(parts, texts[POOL], labels, share, generator(SERVER, purpose), stratify, option)
+        sides = [
+            split_train_test(labels[part], share, generator(client, purpose), stratify, option)
+            for client, part in enumerate(parts)
+        ]
+        both = list(zip(parts, sides, strict=True))
+        return [part[rest] for part, (rest, _) in both], [part[kept] for part, (_, kept) in both]
+
+    partitioner = from_description(cell.partition)
+    partition = partitioner(labels, cell.clients, generator(SERVER, "partition"))
+    train: Parts = partition.indices
+    scored: dict[str, tuple[str, Parts]] = {}  # evaluation -> its set, and each client's texts of it
+    if cell.test_share:
+        train, kept = keep_back(train, cell.test_share, "split", "test_share")
+        scored[TEST] = POOL, kept
+    central = {name: name for name in sorted(loaded.central)}  # evaluation -> set
+    if cell.holdout == "validation":
+        central = {TEST: VALIDATION} if VALIDATION in central else {}
+        if not central:
+            option = "test_share" if cell.test_share else "the validation share"
+            share = min(cell.test_share, VALIDATION_SHARE) or VALIDATION_SHARE
+            train, kept = keep_back(train, share, "validation", option)
+            scored[TEST] = POOL, kept
+    elif cell.validation_share:
+        train, kept = keep_back(train, cell.validation_share, "validation", "validation_share")
+        scored[VALIDATION] = POOL, kept
+    for name in sorted(loaded.held_out) if cell.holdout == "test" else ():
+        parts = partitioner(sets[name].labels, cell.clients, generator(SERVER, f"partition-{name}")).indices
+        scored[name] = name, parts
+    evaluations = {name: examples[source].subsets(parts) for name, (source, parts) in scored.items()}
+    common = {name: (source, _central_part(len(sets[source]), cell.central_share)) for name, source in central.items()}
+    whole = {name: examples[f"central {source}"].subset(part) for name, (source, part) in common.items()}
+    clients = [
+        Client(number, part, {name: parts[number] for name, parts in evaluations.items()} | whole)
+        for number, part in enumerate(examples[POOL].subsets(train))
+    ]
+    indices = {name: (source, np.concatenate(parts)) for name, (source, parts) in scored.items()} | common
+    return clients, replace(partition.report, overlap=_overlap(loaded, texts, np.concatenate(train), indices))
+
+
+def _central_part(size: int, share: float) -> np.ndarray:
+    """Indices of a central set's scored examples, int64 ascending: the same for every cell, at least one."""
+    if share == 1:
+        return np.arange(size)
+    drawn = numpy_generator(0, 0, SERVER, "central part").permutation(size)
+    return np.sort(drawn[: max(1, round(share * size))])
+
+
+def _overlap(
+    loaded: TaskData, texts: Mapping[str, np.ndarray], trained: np.ndarray, scored: Mapping[str, tuple[str, np.ndarray]]
+) -> dict[str, Overlap]:
+    """Evaluation of pairs -> how much of it has its first text in training, where any does.
+
+    texts: numbers of `first_texts`. scored: evaluation -> its set, and the indices of its examples.
+    """
+    if not _is_paired(loaded.pool):
+        return {}
+    sets = _sets(loaded)
+    training = texts[POOL][trained], loaded.pool.labels[trained]
+    overlaps = {
+        name: measure_overlap(*training, texts[source][indices], sets[source].labels[indices])
+        for name, (source, indices) in scored.items()
+    }
+    return {name: overlap for name, overlap in overlaps.items() if overlap.shared}
+
+
+def _check(cell: RunConfig, loaded: TaskData) -> None:
+    """UserError where the shares that clients keep back do not suit the task's central sets."""
+    if cell.validation_share and VALIDATION in loaded.central:
+        raise UserError(
+            f"validation_share: expected 0, as the validation set is central for the task {cell.task}, "
+            f"found {cell.validation_share}"
+        )
+    if (cell.test_share == 0) != (TEST in loaded.central):
+        expected = "0, as the test set is central" if TEST in loaded.central else "a share in (0, 1)"
+        raise UserError(f"test_share: expected {expected} for the task {cell.task}, found {cell.test_share}")
+
+
+def _is_paired(examples: Examples) -> bool:
+    """Whether examples are pairs of texts, several of which may have the same first text."""
+    return examples.tags is None and len(examples.texts) > 0 and len(examples.texts[0]) > 1
+
+
+def first_texts(loaded: TaskData) -> dict[str, np.ndarray]:
+    """Set -> a number for each example's first text, or for its whole text without pairs: int64 [n], one numbering."""
+    paired = _is_paired(loaded.pool)
+    numbers: dict[tuple[str, ...], int] = {}
+    return {
+        name: np.array(
+            [numbers.setdefault(texts[:1] if paired else texts, len(numbers)) for texts in examples.texts],
+            dtype=np.int64,
+        )
+        for name, examples in _sets(loaded).items()
+    }
+
+
+def _sets(loaded: TaskData) -> dict[str, Examples]:
+    """All examples of a task, by their set's name."""
+    return {POOL: loaded.pool, **loaded.held_out, **loaded.central}
