@@ -7,9 +7,8 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from benchmarks.errors import UserError
 from benchmarks.publication import SCALES
@@ -24,17 +23,70 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{message}. `{self.prog} --help` lists the options.")
 
 
-@dataclass(frozen=True)
-class Command:
-    """A command: its help, its module, which has a function <command>_command, and its arguments by name.
+class Command(NamedTuple):
+    """A command: the module with its function <name>_command, its help, its arguments, and values of others it reads."""
 
-    defaults: arguments that the command does not accept but its function reads.
-    """
-
-    help: str
     module: str
-    arguments: tuple[str, ...] = ()
-    defaults: Mapping[str, Any] = field(default_factory=dict)
+    help: str
+    arguments: str
+    defaults: Mapping[str, Any] = {}
+
+
+PLACES = "--data-dir --results-dir"
+CHOICE = f"--scale --tasks --methods --seeds --seed --backbone --set --include {PLACES}"
+MACHINE = "--workers --client-workers --executor --ray-address --slurm --threads --device --lenient --no-tracking"
+WHOLE = {"id": [], "tasks": [], "methods": [], "seeds": range(1), "backbone": None, "set": [], "scale": None}
+
+COMMANDS = {
+    "list": Command("look", "list all benchmarks", "--ids --scale --results-dir --include"),
+    "show": Command("look", "show one benchmark: methods, tasks, scales, deviations", "id --include"),
+    "plan": Command(
+        "plan", "show cells, bytes and hours without training", f"id {CHOICE} --from-sweep --claims --tflops --json"
+    ),
+    "run": Command("run", "compute unfinished cells, show the results", f"id {CHOICE} --notes --from-sweep {MACHINE}"),
+    "sweep": Command(
+        "sweep",
+        "tune settings on validation data",
+        f"id {CHOICE} {MACHINE} --grid --range --trials --rungs --pareto --adopt",
+    ),
+    "campaign": Command(
+        "campaign",
+        "run the steps of the evidence campaign in order (docs/protocol.md)",
+        f"--hours --status --keep --workers --device {PLACES}",
+    ),
+    "pretrain": Command(
+        "run", "train one of this project's encoders", f"encoder {PLACES} {MACHINE}", WHOLE | {"notes": False}
+    ),
+    "report": Command(
+        "report",
+        "show what has been run; write Markdown, LaTeX, CSV and plots",
+        f"ids {CHOICE} --tables --notes --records --readme --pictures --score --from-sweep",
+    ),
+    "front": Command("pages", "render the first page from records", "--records --readme --picture --scale"),
+    "site": Command("pages", "write a website of everything that has been run", f"--out --scale --records {PLACES}"),
+    "import": Command("report", "add records computed elsewhere, also to MLflow", f"folder {PLACES}", WHOLE),
+    "fetch": Command("fetch", "copy data and encoders to a folder, for offline nodes", f"id {CHOICE} --to --lenient"),
+    "ui": Command("services", "open the runs in MLflow", f"--port --host {PLACES}"),
+    "doctor": Command("services", "check this machine: device, data, encoders, tracking", PLACES),
+    "data": Command("services", "list datasets: found in DATA_DIR, or where to download them", PLACES),
+    "bench": Command("services", "measure speed and memory", f"parts --repeats --threads --device --page {PLACES}"),
+}
+
+
+def build_parser() -> Parser:
+    """The parser of all commands."""
+    parser = Parser(prog="python -m benchmarks", description="Re-run the tables and figures of federated-BERT papers.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=Parser)
+    options = _options()
+    for name, command in COMMANDS.items():
+        subparser = commands.add_parser(name, help=command.help, description=command.help)
+        subparser.set_defaults(**command.defaults)
+        which = subparser.add_mutually_exclusive_group()
+        for argument in command.arguments.split():
+            group = which if argument in ("--seeds", "--seed") else subparser
+            text, values = options.get(f"{name} {argument}") or options[argument]
+            group.add_argument(values.pop("dest", argument), help=text, **values)
+    return parser
 
 
 # ---- values ------------------------------------------------------------------------------------------------------
@@ -67,13 +119,12 @@ def seed(text: str) -> int:
 
 def seeds(text: str) -> range:
     """A number of seeds, "3" for 0, 1 and 2, or the first and the last, "5-10"."""
-    match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", text, re.ASCII)
-    numbers = [int(number) for number in match.groups() if number is not None] if match else [0]
-    first, last = numbers if len(numbers) == 2 else (0, numbers[0] - 1)
-    if not first <= last <= MOST_SEEDS or last - first >= MOST_SEEDS:
+    match = re.fullmatch(r"(?:(\d{1,6})-)?(\d{1,6})", text, re.ASCII)
+    first, stop = (int(match[1] or 0), int(match[2]) + (match[1] is not None)) if match else (0, 0)
+    if not (0 < stop - first <= MOST_SEEDS and stop <= MOST_SEEDS + 1):
         expected = f"a number of seeds from 1 to {MOST_SEEDS:,}, or the first and the last, such as 5-10"
         raise argparse.ArgumentTypeError(f"expected {expected}, found {text!r}")
-    return range(first, last + 1)
+    return range(first, stop)
 
 
 def rungs(text: str) -> list[int]:
@@ -86,10 +137,7 @@ def rungs(text: str) -> list[int]:
 
 def names(text: str) -> list[str]:
     """Names, separated by commas."""
-    parts = [name.strip() for name in text.split(",") if name.strip()]
-    if not parts:
-        raise argparse.ArgumentTypeError(f"expected names separated by commas, found {text!r}; omit it for all")
-    return parts
+    return [name.strip() for name in filled(text.strip(", ")).split(",") if name.strip()]
 
 
 def filled(text: str) -> str:
@@ -104,189 +152,91 @@ def place(text: str) -> Path:
     return Path(filled(text))
 
 
-# ---- commands ----------------------------------------------------------------------------------------------------
+def _options() -> dict[str, tuple[str, dict[str, Any]]]:
+    """Each argument's help and values for `add_argument`; "<command> <argument>" if a command has its own."""
 
-PLACES = ("--data-dir", "--results-dir")
-CHOICE = ("--scale", "--tasks", "--methods", "--seeds", "--seed", "--backbone", "--set", "--include", *PLACES)
-MACHINE = (
-    *("--workers", "--client-workers", "--executor", "--ray-address", "--slurm", "--threads", "--device"),
-    *("--lenient", "--no-tracking"),
-)
-SWEEP = ("--grid", "--range", "--trials", "--rungs", "--pareto", "--adopt")
-REPORT = ("--tables", "--notes", "--records", "--readme", "--pictures", "--score")
-WHOLE: Mapping[str, Any] = {
-    "tasks": [],
-    "methods": [],
-    "seeds": range(1),
-    "backbone": None,
-    "set": [],
-    "scale": None,
-    "notes": False,
-}
+    def option(text: str, **values: Any) -> tuple[str, dict[str, Any]]:
+        return text, values
 
-COMMANDS = {
-    "list": Command("list all benchmarks", "look", ("--ids", "--scale", "--results-dir", "--include")),
-    "show": Command("show one benchmark: methods, tasks, scales, deviations", "look", ("id", "--include")),
-    "plan": Command(
-        "show cells, bytes (derived without training) and hours; what claims still need",
-        "plan",
-        ("id", *CHOICE, "--from-sweep", "--claims", "--tflops", "--json"),
-    ),
-    "run": Command(
-        "compute unfinished cells, then show the results",
-        "run",
-        ("id", *CHOICE, "--notes", "--from-sweep", *MACHINE),
-    ),
-    "sweep": Command("tune settings on validation data", "sweep", ("id", *CHOICE, *MACHINE, *SWEEP)),
-    "campaign": Command(
-        "run the steps of the evidence campaign in order (docs/protocol.md)",
-        "campaign",
-        ("--hours", "--status", "--keep", "--workers", "--device", *PLACES),
-    ),
-    "pretrain": Command("train one of this project's encoders", "run", ("backbone_id", *PLACES, *MACHINE), WHOLE),
-    "report": Command(
-        "show what has been run; write Markdown, LaTeX, CSV and plots",
-        "report",
-        ("id", *CHOICE, *REPORT, "--from-sweep"),
-    ),
-    "front": Command(
-        "render the first page from records",
-        "pages",
-        ("--records", "--readme", "--picture", "--scale"),
-    ),
-    "site": Command(
-        "write a website of everything that has been run", "pages", ("--out", "--scale", "--records", *PLACES)
-    ),
-    "import": Command(
-        "add records that were computed elsewhere, also to MLflow", "report", ("folder", *PLACES), {"id": [], **WHOLE}
-    ),
-    "fetch": Command(
-        "copy data and encoders to a folder, for nodes without internet", "fetch", ("id", *CHOICE, "--to", "--lenient")
-    ),
-    "ui": Command("open the runs in MLflow", "services", ("--port", "--host", *PLACES)),
-    "doctor": Command("check this machine: device, data, encoders, tracking", "services", PLACES),
-    "data": Command("list datasets: found in DATA_DIR, or where to download them", "services", PLACES),
-    "bench": Command(
-        "measure speed and memory",
-        "services",
-        ("parts", "--repeats", "--threads", "--device", "--page", *PLACES),
-    ),
-}
+    def several(text: str, metavar: str, kind: Callable[[str], Any] = str) -> tuple[str, dict[str, Any]]:
+        return option(text, action="append", default=[], metavar=metavar, type=kind)
 
+    def flag(text: str) -> tuple[str, dict[str, Any]]:
+        return option(text, action="store_true")
 
-def build_parser() -> Parser:
-    """The parser of all commands."""
-    parser = Parser(prog="python -m benchmarks", description="Re-run the tables and figures of federated-BERT papers.")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=Parser)
-    known = _arguments()
-    for name, command in COMMANDS.items():
-        subparser = commands.add_parser(name, help=command.help, description=command.help)
-        which = subparser.add_mutually_exclusive_group()
-        for argument in command.arguments:
-            group = which if argument in ("--seeds", "--seed") else subparser
-            group.add_argument(argument, **known.get(f"{name} {argument}", known.get(argument, {})))
-        subparser.set_defaults(**command.defaults)
-    return parser
+    def default(name: str, otherwise: str | None = None) -> str | None:
+        return os.environ.get(name) or otherwise  # argparse converts it
 
-
-def _arguments() -> dict[str, dict[str, Any]]:
-    """Each argument's options of `add_argument`; "<command> <argument>" where a command has its own."""
-    scales, is_flag = ", ".join(SCALES), {"action": "store_true"}
-    folders: dict[str, Any] = {"type": place, "action": "append", "default": []}
-    data_dir = os.environ.get("DATA_DIR")
+    scales = ", ".join(SCALES)
     return {
+        "id": option("a benchmark's id, or a paper's for all of its tables"),
+        "ids": option("ids of benchmarks or papers (default: all)", dest="id", nargs="*"),
+        "encoder": option("such as arabic-mini"),
+        "folder": option("folder of records", type=place),
+        "parts": option("training, engine, peers, growth, … (default: all)", nargs="*", metavar="part"),
         # what
-        "id": {"help": "a benchmark's id, or a paper's for all of its tables"},
-        "report id": {"nargs": "*", "help": "ids of benchmarks or papers (default: all)"},
-        "backbone_id": {"metavar": "backbone", "help": "such as arabic-mini"},
-        "folder": {"type": place, "help": "folder of records"},
-        "parts": {"nargs": "*", "metavar": "part", "help": "training, engine, peers, growth, … (default: all)"},
-        "--ids": is_flag | {"help": "print only ids, one a line"},
-        "--scale": {"type": filled, "help": f"{scales} (default: demo)"},
-        "list --scale": {"choices": SCALES, "default": "lite", "help": "count finished cells here (default: lite)"},
-        "front --scale": {"type": filled, "default": "lite", "help": f"{scales} (default: lite)"},
-        "site --scale": {"type": filled, "help": f"{scales} (default: all that have records)"},
-        "report --scale": {"type": filled, "help": f"{scales} (default: all that have records)"},
-        "--tasks": {"type": names, "default": [], "help": "such as mrpc,rte (default: all)"},
-        "--methods": {"type": names, "default": [], "help": "such as fedavg,fedsplitbert (default: all)"},
-        "--seeds": {"type": seeds, "default": range(1), "help": "a number, from seed 0, or 5-10 (default: 1)"},
-        "--seed": {"type": seed, "help": "only this seed"},
-        "--backbone": {
-            "type": filled,
-            "default": os.environ.get("BACKBONE") or None,
-            "help": "another encoder: folder or hub name",
-        },
-        "--set": {
-            "action": "append", "default": [], "metavar": "FIELD=VALUE",
-            "help": "change a field of every cell; a critical layer counts the paper's layers",
-        },
-        "--include": folders | {"metavar": "FOLDER", "help": "also read the tables in this folder"},
-        "--from-sweep": is_flag | {"help": "use the best settings of a sweep in the results folder"},
+        "--ids": flag("print only ids, one a line"),
+        "--scale": option(f"{scales} (default: demo)", type=filled),
+        "list --scale": option("count finished cells here (default: lite)", choices=SCALES, default="lite"),
+        "front --scale": option(f"{scales} (default: lite)", type=filled, default="lite"),
+        "site --scale": option(f"{scales} (default: all that have records)", type=filled),
+        "report --scale": option(f"{scales} (default: all that have records)", type=filled),
+        "--tasks": option("such as mrpc,rte (default: all)", type=names, default=[]),
+        "--methods": option("such as fedavg,fedsplitbert (default: all)", type=names, default=[]),
+        "--seeds": option("a number, from seed 0, or 5-10 (default: 1)", type=seeds, default=range(1)),
+        "--seed": option("only this seed", type=seed),
+        "--backbone": option("another encoder: folder or hub name", type=filled, default=default("BACKBONE")),
+        "--set": several("change a field of every cell; a critical layer counts the paper's layers", "FIELD=VALUE"),
+        "--include": several("also read the tables in this folder", "FOLDER", place),
+        "--from-sweep": flag("use the best settings of a sweep in the results folder"),
         # where
-        "--data-dir": {"type": place, "default": Path(data_dir) if data_dir else None, "help": "your datasets"},
-        "--results-dir": {"type": place, "default": Path(os.environ.get("RESULTS_DIR") or "results")},
-        "--to": {"type": place, "required": True, "metavar": "FOLDER", "help": "the folder; use it as DATA_DIR"},
-        "--out": {"type": place, "help": "the folder (default: site in the results folder)"},
-        "--records": folders | {"help": "folder of records, repeatable (default: of the results folder)"},
-        "site --records": folders | {"help": "folder of records, repeatable (default: committed ones and your own)"},
+        "--data-dir": option("your datasets", type=place, default=default("DATA_DIR")),
+        "--results-dir": option("default: results", type=place, default=default("RESULTS_DIR", "results")),
+        "--to": option("the folder; use it as DATA_DIR", type=place, required=True, metavar="FOLDER"),
+        "--out": option("the folder (default: site in the results folder)", type=place),
+        "--records": several("folder of records, repeatable (default: your own; site: and committed)", "FOLDER", place),
         # plan and report
-        "--claims": is_flag | {"help": "what each claim of a paper still needs: cells, seeds (default: 5), hours"},
-        "--tflops": {
-            "type": float,
-            "help": "estimate hours from FLOPs at this sustained rate (default: from records of similar cells)",
-        },
-        "--json": is_flag | {"help": "print the plan as JSON, with bytes as integers"},
-        "--tables": is_flag | {"help": "also print tables, and every claim"},
-        "--notes": is_flag | {"help": "also print the notes under the tables"},
-        "--readme": {"type": place, "help": "also update the results in this file"},
-        "front --readme": {"type": place, "required": True, "help": "the file with the markers"},
-        "--pictures": {"type": place, "help": "also write the plots to this folder, for that file"},
-        "--picture": {"type": place, "help": "also plot scores against bytes into this file"},
-        "--score": {
-            "choices": ("chosen", "last", "best"), "default": "chosen",
-            "help": "the score at the round chosen on validation data (default), at the last, or at the best round",
-        },
+        "--claims": flag("what each claim of a paper still needs: cells, seeds (default: 5), hours"),
+        "--tflops": option("estimate hours from FLOPs at this rate (default: from similar records)", type=float),
+        "--json": flag("print the plan as JSON, with bytes as integers"),
+        "--tables": flag("also print tables, and every claim"),
+        "--notes": flag("also print the notes under the tables"),
+        "--readme": option("also update the results in this file", type=place),
+        "front --readme": option("the file with the markers", type=place, required=True),
+        "--pictures": option("also write the plots to this folder, for that file", type=place),
+        "--picture": option("also plot scores against bytes into this file", type=place),
+        "--score": option(
+            "the score at the round chosen on validation data (default), at the last, or at the best round",
+            choices=("chosen", "last", "best"),
+            default="chosen",
+        ),
         # machine
-        "--workers": {"type": positive, "help": "cells computed in parallel (default: cores, or as GPUs have memory)"},
-        "--client-workers": {
-            "type": positive, "default": 1, "metavar": "N",
-            "help": "clients of a cell trained in parallel by Ray; results are the same bits (default: 1)",
-        },
-        "--executor": {
-            "choices": ("serial", "processes", "slurm", "ray"),
-            "help": "where cells run (default: processes on this machine)",
-        },
-        "--ray-address": {"type": filled, "help": "a running Ray cluster, such as head-node:6379 (default: a new one)"},
-        "--slurm": {
-            "action": "append", "default": [], "metavar": "NAME=VALUE",
-            "help": "options of SLURM: partition=gpu, timeout_min=240, gpus_per_node=1, …; cluster=local: no SLURM",
-        },
-        "--threads": {"type": positive, "default": 1, "help": "threads per cell (default: 1, for the same bits)"},
-        "bench --threads": {"type": positive, "help": "threads of a single cell (default: cores)"},
-        "--device": {"type": filled, "help": "cpu, cuda or cuda:1 (default: a GPU if there is one)"},
-        "--lenient": is_flag | {"help": "skip and count malformed rows, accept missing files"},
-        "--no-tracking": is_flag | {"help": "keep records only, without MLflow"},
-        "--hours": {"type": hours, "help": "stop after this many hours (default: run to the end)"},
-        "--status": is_flag | {"help": "only show what each step still needs"},
-        "--keep": is_flag | {"help": "also copy finished records to the committed ones"},
-        "--port": {"type": positive, "default": 5055},
-        "--host": {"default": "127.0.0.1", "help": "address to listen on (default: this machine only)"},
-        "--repeats": {"type": positive, "default": 5, "help": "repetitions of each timing (default: 5)"},
-        "--page": {"type": place, "help": "only print this folder's results as Markdown"},
+        "--workers": option("cells computed in parallel (default: cores, or as GPUs have memory)", type=positive),
+        "--client-workers": option(
+            "clients of a cell trained in parallel by Ray (default: 1)", type=positive, default=1
+        ),
+        "--executor": option("where cells run (default: processes)", choices=("serial", "processes", "slurm", "ray")),
+        "--ray-address": option("a running Ray cluster, such as head-node:6379 (default: a new one)", type=filled),
+        "--slurm": several(
+            "options of SLURM: partition=gpu, timeout_min=240, …; cluster=local: no SLURM", "NAME=VALUE"
+        ),
+        "--threads": option("threads per cell (default: 1, for the same bits)", type=positive, default=1),
+        "bench --threads": option("threads of a single cell (default: cores)", type=positive),
+        "--device": option("cpu, cuda or cuda:1 (default: a GPU if there is one)", type=filled),
+        "--lenient": flag("skip and count malformed rows, accept missing files"),
+        "--no-tracking": flag("keep records only, without MLflow"),
+        "--hours": option("stop after this many hours (default: run to the end)", type=hours),
+        "--status": flag("only show what each step still needs"),
+        "--keep": flag("also copy finished records to the committed ones"),
+        "--port": option("default: 5055", type=positive, default=5055),
+        "--host": option("address to listen on (default: this machine only)", default="127.0.0.1"),
+        "--repeats": option("repetitions of each timing (default: 5)", type=positive, default=5),
+        "--page": option("only print this folder's results as Markdown", type=place),
         # sweep
-        "--grid": {
-            "action": "append", "default": [], "metavar": "FIELD=V1,V2,…",
-            "help": "try these values of a field instead of the definition's grid; repeated: all combinations",
-        },
-        "--range": {
-            "action": "append", "default": [], "metavar": "FIELD=LOW:HIGH[:log]",
-            "help": "draw numbers with Optuna's TPE, as many as --trials",
-        },
-        "--trials": {"type": positive, "help": "at most this many trials per method and task (default: all)"},
-        "--rungs": {
-            "type": rungs,
-            "help": "after these rounds, prune all but the best quarter, such as 1,2; none disables pruning",
-        },
-        "--pareto": is_flag | {"help": "two objectives: the score and the uplink bytes"},
-        "--adopt": is_flag | {"help": "save the best values as the definition's defaults, where it has a file"},
+        "--grid": several("try these values of a field; repeated: all combinations", "FIELD=V1,V2,…"),
+        "--range": several("draw numbers with Optuna's TPE, as many as --trials", "FIELD=LOW:HIGH[:log]"),
+        "--trials": option("at most this many trials per method and task (default: all)", type=positive),
+        "--rungs": option("prune all but the best quarter after these rounds, such as 1,2, or none", type=rungs),
+        "--pareto": flag("two objectives: the score and the uplink bytes"),
+        "--adopt": flag("save the best values as the definition's defaults, where it has a file"),
     }

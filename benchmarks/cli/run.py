@@ -52,9 +52,9 @@ def run_command(args: argparse.Namespace) -> int:
 def pretrain_command(args: argparse.Namespace) -> int:
     """Train one of this project's encoders, or find it: it is the result of a benchmark."""
     tables = {backbone.id: backbone.made_by for backbone in KNOWN.values() if backbone.made_by}
-    if args.backbone_id not in tables:
-        raise UserError(f"unknown backbone {args.backbone_id!r}: expected one of {', '.join(tables)}, trained here")
-    args.id, args.scale = tables[args.backbone_id]
+    if args.encoder not in tables:
+        raise UserError(f"unknown backbone {args.encoder!r}: expected one of {', '.join(tables)}, trained here")
+    args.id, args.scale = tables[args.encoder]
     return run_command(args)
 
 
