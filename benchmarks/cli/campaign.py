@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import signal
 import subprocess
 import sys
 import time
@@ -25,7 +24,6 @@ from benchmarks.sweeps.tuning import best_values, read_sweep
 ROOT = Path(__file__).parent.parent  # of the papers' folders
 COMMITTED = ROOT / "campaign" / "results"  # of earlier sessions, laid out as a results folder; no page reads them
 SCALE = "lite"
-GRACE = 60  # seconds in which a stopped command may save its state
 
 
 @dataclass(frozen=True)
@@ -44,14 +42,12 @@ def _files() -> list[Path]:
 
 def steps() -> list[Step]:
     """The steps of every paper's campaign, in order, whose tables are included on the way."""
-    found = []
+    found: list[Step] = []
     for path in _files():
         include(path.parent)
-        found += tomllib.loads(path.read_text(encoding="utf-8"))["step"]
-    return [
-        Step(number, step["title"], step["decides"], tuple(step["commands"]))
-        for number, step in enumerate(found, start=1)
-    ]
+        for step in tomllib.loads(path.read_text(encoding="utf-8"))["step"]:
+            found.append(Step(len(found) + 1, step["title"], step["decides"], tuple(step["commands"])))
+    return found
 
 
 def campaign_command(args: argparse.Namespace) -> int:
@@ -95,12 +91,10 @@ def run_steps(every: Sequence[Step], args: argparse.Namespace, deadline: float |
             parsed = _parsed(command, args)
             if parsed.command == "sweep" and _is_tuned(parsed):
                 continue
-            if parsed.command == "run" and (untuned := _untuned_rows(parsed)):
-                print(f"Step {step.number}, {step.title}: not run, as {', '.join(untuned)} are not tuned", flush=True)
-                status = 2
-                continue
-            print(f"Step {step.number}, {step.title}: {command}", flush=True)
-            if _run(command, args, deadline) not in (0, None):
+            untuned = _untuned_rows(parsed) if parsed.command == "run" else []
+            action = f"not run, as {', '.join(untuned)} are not tuned" if untuned else command
+            print(f"Step {step.number}, {step.title}: {action}", flush=True)
+            if untuned or _run(command, args, deadline) not in (0, None):
                 status = 2
     return status
 
@@ -138,18 +132,13 @@ def _untuned_rows(parsed: argparse.Namespace) -> list[str]:
 
 def _run(command: str, args: argparse.Namespace, deadline: float | None) -> int | None:
     """Run a command; returns its exit status, or None if the time was up first."""
-    process = subprocess.Popen([sys.executable, "-m", "benchmarks", *arguments(command, args)])
-    try:
-        return process.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        return None
-    finally:  # also if this process is interrupted: finished rounds are saved
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(GRACE)
-            except subprocess.TimeoutExpired:
-                process.kill()
+    with subprocess.Popen([sys.executable, "-m", "benchmarks", *arguments(command, args)]) as process:
+        try:
+            return process.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            return None
+        finally:  # also if this process is interrupted: the command saves its finished rounds
+            process.terminate()
 
 
 def standing(every: Sequence[Step], args: argparse.Namespace) -> Iterator[str]:

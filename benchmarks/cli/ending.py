@@ -16,7 +16,6 @@ from reports.pages.page import Page
 from reports.pages.text import NOTHING, number, row_name
 
 _LONGEST_NAME = 36  # characters of a method in the matrix
-_MOST = 8  # methods whose bytes are listed
 
 
 def ending(page: Page, width: int) -> list[str]:
@@ -41,39 +40,35 @@ def ending(page: Page, width: int) -> list[str]:
 def _matrix(page: Page, width: int) -> Iterator[str]:
     """Methods as lines, tasks as columns; several blocks where one is too wide."""
     request = page.request
-    scores = {
-        (row.id, column.task): _scores(request, row, column) for row in request.rows for column in request.columns
+    values = {
+        (row.id, column.task): _values(request, row, column) for row in request.rows for column in request.columns
     }
-    rows = [row for row in request.rows if any(scores[row.id, column.task] for column in request.columns)]
+    rows = [row for row in request.rows if any(values[row.id, column.task] for column in request.columns)]
+    counts = sorted({len(scores) for scores in values.values() if scores})
     if not rows:
         return
-    counts = {len(values) for values in scores.values() if values}
-    seeds = f"{counts.copy().pop()} seed{'s' * (counts != {1})}" if len(counts) == 1 else "(n) seeds"
-    what = f"Mean ± standard deviation of {seeds}" if counts != {1} else f"Score of {seeds}"
-    yield f"{what}; † marks methods that are not in the paper."
-    columns = [
-        [f"{column.name} {score_label(column, column.averaged)}"]
-        + [_cell(scores[row.id, column.task], len(counts) > 1) for row in rows]
-        for column in request.columns
-    ]
+    what = "Score" if counts == [1] else "Mean ± standard deviation"
+    seeds = "(n) seeds" if len(counts) > 1 else f"{counts[0]} seed{'s' * (counts != [1])}"
+    yield f"{what} of {seeds}; † marks methods that are not in the paper."
+    lines = [["", *(f"{column.name} {score_label(column, column.averaged)}" for column in request.columns)]]
+    for row in rows:
+        cells = (_cell(values[row.id, column.task], len(counts) > 1) for column in request.columns)
+        lines.append([row_name(row)[:_LONGEST_NAME], *cells])
     if averages := _averages(page):
-        columns.append(["Average", *(number(averages.get(row.id)) for row in rows)])
-    names = ["", *(row_name(row)[:_LONGEST_NAME] for row in rows)]
-    wide = max(map(len, names))
+        for line, text in zip(lines, ["Average", *(number(averages.get(row.id)) for row in rows)], strict=True):
+            line.append(text)
+    first, *columns = zip(*lines, strict=True)
+    names = [f"{name:{max(map(len, first))}}" for name in first]
     while columns:
-        fitting = 1
-        while fitting < len(columns) and wide + sum(_wide(column) + 2 for column in columns[: fitting + 1]) <= width:
-            fitting += 1
-        block, columns = columns[:fitting], columns[fitting:]
-        for place, name in enumerate(names):
-            yield f"{name:{wide}}" + "".join(f"  {column[place]:>{_wide(column)}}" for column in block)
+        block = names
+        while columns and (block is names or len(block[0]) + max(map(len, columns[0])) + 2 <= width):
+            column, wide = columns[0], max(map(len, columns[0]))
+            block = [f"{line}  {text:>{wide}}" for line, text in zip(block, column, strict=True)]
+            columns = columns[1:]
+        yield from block
 
 
-def _wide(column: Sequence[str]) -> int:
-    return max(map(len, column))
-
-
-def _scores(request: Request, row: Row, column: Column) -> tuple[float, ...]:
+def _values(request: Request, row: Row, column: Column) -> tuple[float, ...]:
     """The defined values of the headline score, one a seed, in the metric's unit."""
     return known(scores_of(request.records_of(row, column), column.averaged).at(request.score_at))
 
@@ -113,18 +108,17 @@ def _worth(request: Request) -> Iterator[str]:
 def _sent(request: Request) -> Iterator[str]:
     """Bytes of a round by method, as the paper counts them, in one unit; then those of all runs."""
     benchmark, gigabyte = request.benchmark, request.benchmark.paper.gigabyte
-    places = ((row, column, request.records_of(row, column)) for row in request.rows for column in request.columns)
-    costs = [(row, cost) for row, column, records in places if (cost := measured_cost(benchmark, column, records))]
-    up, down = (sum(getattr(cost, f"{way}_bytes") * cost.seeds for _, cost in costs) for way in ("up", "down"))
-    if not up + down:
-        return
-    sizes = [(row, [cost.round_bytes for other, cost in costs if other is row]) for row in request.rows]
-    sending = sorted(((mean(found), row) for row, found in sizes if any(found)), key=lambda entry: entry[0])
-    if len(sending) > _MOST:
-        sending = [entry for entry in sending if entry[1].printed] or sending
-    size, unit = byte_unit(sending[0][0], gigabyte)
-    texts = [f"{row_name(row)} {number(sent / size, places=1)} {unit}" for sent, row in sending]
-    yield f"Communication cost per round: {'; '.join(texts)}."
-    size, unit = byte_unit(min(up, down) or up + down, gigabyte)
-    totals = (f"{number(sent / size, places=1)} {unit} {way}" for sent, way in ((up, "uplink"), (down, "downlink")))
-    yield f"All runs together: {', '.join(totals)}."
+    up = down = 0.0
+    sent = []
+    for row in request.rows:
+        found = (measured_cost(benchmark, column, request.records_of(row, column)) for column in request.columns)
+        costs = [cost for cost in found if cost is not None]
+        up += sum(cost.up_bytes * cost.seeds for cost in costs)
+        down += sum(cost.down_bytes * cost.seeds for cost in costs)
+        if any(cost.round_bytes for cost in costs):
+            sent.append((mean([cost.round_bytes for cost in costs]), row_name(row)))
+    if sent:
+        size, unit = byte_unit(min(sent)[0], gigabyte)
+        yield f"Bytes per round: {'; '.join(f'{name} {number(count / size, places=1)} {unit}' for count, name in sorted(sent))}."
+        size, unit = byte_unit(min(up, down) or up + down, gigabyte)
+        yield f"All runs together: {number(up / size, places=1)} {unit} up, {number(down / size, places=1)} {unit} down."

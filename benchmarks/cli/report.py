@@ -50,8 +50,7 @@ _drawings: list[Drawing] = []  # in a process that draws some of them
 def report_command(args: argparse.Namespace) -> int:
     """Show what has been run of some benchmarks or papers, or of all, at each scale that has records."""
     folders = args.records or [args.results_dir / "records"]
-    records = read_folders(folders)
-    made = RunOptions(results_dir=args.results_dir)
+    records, made = read_folders(folders), RunOptions(results_dir=args.results_dir)
     require_writable(made.results_dir)
     keep_in(made.results_dir)
     chosen = _with_records(args, records)
@@ -60,7 +59,12 @@ def report_command(args: argparse.Namespace) -> int:
     drawings: list[Drawing] = []
     detail = "tables" if args.tables else "summary" if len(chosen) == 1 else "line"
     pages = [show_report(part, records, made, args.score, None, args.notes, detail, drawings)[0] for part in chosen]
-    links = _pictures(pages, args.pictures, args.readme.parent, drawings) if args.readme and args.pictures else {}
+    links = {}  # benchmark id -> link to its picture
+    for each in pages if args.readme and args.pictures else ():
+        if each.figure is not None:
+            path = args.pictures / f"{each.request.benchmark.id}-{each.request.scale.id}.png"
+            drawings.append((each.figure, {path: "png"}))
+            links[each.request.benchmark.id] = Path(os.path.relpath(path, args.readme.parent)).as_posix()
     _draw_all(drawings)
     claims: list[str] = []
     audits: list[str] = []
@@ -77,28 +81,17 @@ def report_command(args: argparse.Namespace) -> int:
 
 def _draw_all(drawings: Sequence[Drawing]) -> None:
     """Write figures, in parallel where processes can be forked: they have the records in memory."""
-    if sys.platform != "linux" or min(len(drawings), available_cores()) < 2:
+    workers = min(len(drawings), available_cores())
+    if sys.platform != "linux" or workers < 2:
         for drawing in drawings:
             files.draw(*drawing)
-        return
-    workers = min(len(drawings), available_cores())
-    with ProcessPoolExecutor(workers, get_context("fork"), _drawings.extend, (drawings,)) as pool:
-        list(pool.map(_draw, range(len(drawings))))
+    else:
+        with ProcessPoolExecutor(workers, get_context("fork"), _drawings.extend, (drawings,)) as pool:
+            list(pool.map(_draw, range(len(drawings))))
 
 
 def _draw(number: int) -> None:
     files.draw(*_drawings[number])
-
-
-def _pictures(pages: Sequence[Page], folder: Path, start: Path, drawings: list[Drawing]) -> dict[str, str]:
-    """Add the pages' figures as PNG in a folder; returns benchmark id -> link from a file in the folder `start`."""
-    links = {}
-    for each in pages:
-        if each.figure is not None:
-            path = folder / f"{each.request.benchmark.id}-{each.request.scale.id}.png"
-            drawings.append((each.figure, {path: "png"}))
-            links[each.request.benchmark.id] = Path(os.path.relpath(path, start)).as_posix()
-    return links
 
 
 def _asked_for(names: Sequence[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from benchmarks.executors.slots import default_workers
 from benchmarks.experiment import Benchmark, Column, Row, Scale, with_settings
 from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of, with_backbone
 from benchmarks.run_config import RunConfig
-from benchmarks.running.run_options import RunOptions, require_machine
+from benchmarks.running.run_options import RunOptions
 from benchmarks.running.stages import earlier_stages
 from benchmarks.sweeps.tuning import best_values, read_sweep
 
@@ -39,12 +40,13 @@ class Selection:
 
     def names(self) -> dict[str, str]:
         """spec_id -> a name for the cell in messages, also of the earlier runs that it begins from."""
-        cells = self.cells()
-        first = {stage.spec_id: stage for _, _, cell in cells for stage in earlier_stages(cell)}
-        return {
-            spec_id: f"first: {stage.task} · {stage.algorithm} on {stage.backbone} · seed {stage.seed}"
-            for spec_id, stage in first.items()
-        } | {cell.spec_id: f"{column.name} · {row.name} · seed {cell.seed}" for row, column, cell in cells}
+        names: dict[str, str] = {}
+        for row, column, cell in self.cells():
+            for stage in earlier_stages(cell):
+                text = f"first: {stage.task} · {stage.algorithm} on {stage.backbone} · seed {stage.seed}"
+                names.setdefault(stage.spec_id, text)
+            names[cell.spec_id] = f"{column.name} · {row.name} · seed {cell.seed}"
+        return names
 
 
 def tables_of(name: str) -> list[str]:
@@ -110,39 +112,26 @@ def _from_sweep(chosen: Selection, results_dir: Path) -> Selection:
 
 def settings(args: argparse.Namespace, cells: int = 1) -> RunOptions:
     """The settings in the arguments, checked. cells: how many are computed, which limits the default of workers."""
-    given = vars(args)
-    executor, address, slurm = (given.get(name) for name in ("executor", "ray_address", "slurm"))
-    device, threads, workers = given.get("device"), given.get("threads") or 1, given.get("workers")
-    client_workers = given.get("client_workers", 1)
-    if address and not (executor == "ray" or client_workers > 1):
-        raise UserError(f"--ray-address: expected with --executor ray, found {executor or 'processes'}")
-    if slurm and executor != "slurm":
-        raise UserError(f"--slurm: expected with --executor slurm, found {executor or 'processes'}")
-    require_machine(device, threads, workers or 1, executor, client_workers)
-    made = RunOptions(
-        results_dir=args.results_dir,
-        data_dir=args.data_dir,
-        backbone=given.get("backbone"),
-        lenient=given.get("lenient", False),
-        threads=threads,
-        workers=workers or default_workers(device, cells, executor, client_workers),
-        client_workers=client_workers,
-        device=device,
-        executor=executor or "",
-        ray_address=address or os.environ.get("RAY_ADDRESS") or None,
-        slurm=tuple(slurm or ()),
-    )
+    fields = {field.name for field in dataclasses.fields(RunOptions)}
+    made = RunOptions(**{name: value for name, value in vars(args).items() if name in fields and value is not None})
+    if made.ray_address and not (made.executor == "ray" or made.client_workers > 1):
+        raise UserError(f"--ray-address: expected with --executor ray, found {made.executor or 'processes'}")
+    if made.slurm and made.executor != "slurm":
+        raise UserError(f"--slurm: expected with --executor slurm, found {made.executor or 'processes'}")
     made.check()
-    return made
+    named = getattr(args, "workers", None)
+    workers = named or default_workers(made.device, cells, made.executor or None, made.client_workers)
+    address = made.ray_address or os.environ.get("RAY_ADDRESS") or None
+    return replace(made, workers=workers, ray_address=address, slurm=tuple(made.slurm))
 
 
 def stages_of(chosen: Selection) -> dict[str, list[RunConfig]]:
     """The earlier runs that are not chosen themselves: a description -> the run of each seed."""
     cells = [cell for _, _, cell in chosen.cells()]
     ids = {cell.spec_id for cell in cells}
-    stages = {stage.spec_id: stage for cell in cells for stage in earlier_stages(cell) if stage.spec_id not in ids}
     by_text: dict[str, list[RunConfig]] = {}
-    for stage in stages.values():
-        text = f"{stage.task} by {stage.algorithm} on {stage.backbone}, {stage.training.rounds} rounds"
-        by_text.setdefault(text, []).append(stage)
+    for stage in {stage.spec_id: stage for cell in cells for stage in earlier_stages(cell)}.values():
+        if stage.spec_id not in ids:
+            text = f"{stage.task} by {stage.algorithm} on {stage.backbone}, {stage.training.rounds} rounds"
+            by_text.setdefault(text, []).append(stage)
     return by_text
