@@ -24,7 +24,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class Command(NamedTuple):
-    """A command: the module with its function <name>_command, its help, its arguments, and values of others it reads."""
+    """A command: the module of <name>_command, help, arguments, and values of arguments that it does not accept."""
 
     module: str
     help: str

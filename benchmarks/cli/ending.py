@@ -13,18 +13,16 @@ from reports.evidence.scores import known, score_label, scores_of
 from reports.evidence.statistics import mean, sample_sd
 from reports.evidence.traffic import measured_cost
 from reports.pages.page import Page
-from reports.pages.text import NOTHING, number, row_name
+from reports.pages.text import NOTHING, human_bytes, number, row_name
 
 _LONGEST_NAME = 36  # characters of a method in the matrix
 
 
 def ending(page: Page, width: int) -> list[str]:
-    """A heading, each method's score on each task, what the scores are worth, and bytes: lines of at most so many
-    characters, but for the last ones.
-    """
+    """A heading, each method's score on each task, what the scores are worth, and bytes. width: of the matrix."""
     request = page.request
     lines = [f"{request.heading}: {page.run} of {page.cells} cells run"]
-    if page.ranks:
+    if page.ranks and page.run:
         lines += [*_matrix(page, width), *_worth(request)]
     lines += [": ".join(page.finding)] if page.finding else []
     diverged = [
@@ -38,34 +36,31 @@ def ending(page: Page, width: int) -> list[str]:
 
 
 def _matrix(page: Page, width: int) -> Iterator[str]:
-    """Methods as lines, tasks as columns; several blocks where one is too wide."""
-    request = page.request
+    """Methods as lines, tasks as columns, without those that have no score; several blocks if one is too wide."""
+    request, averages = page.request, _averages(page)
     values = {
-        (row.id, column.task): _values(request, row, column) for row in request.rows for column in request.columns
+        row.id: {column.task: _values(request, row, column) for column in request.columns} for row in request.rows
     }
-    rows = [row for row in request.rows if any(values[row.id, column.task] for column in request.columns)]
-    counts = sorted({len(scores) for scores in values.values() if scores})
-    if not rows:
-        return
+    rows = [row for row in request.rows if any(values[row.id].values())]
+    columns = [column for column in request.columns if any(values[row.id][column.task] for row in rows)]
+    counts = sorted({len(values[row.id][column.task]) for row in rows for column in columns} - {0})
     what = "Score" if counts == [1] else "Mean ± standard deviation"
-    seeds = "(n) seeds" if len(counts) > 1 else f"{counts[0]} seed{'s' * (counts != [1])}"
+    seeds = "(n) seeds" if len(counts) > 1 else f"{counts[0]} seed{'s' * (counts != [1])}" if counts else "no seed"
     yield f"{what} of {seeds}; † marks methods that are not in the paper."
-    lines = [["", *(f"{column.name} {score_label(column, column.averaged)}" for column in request.columns)]]
-    for row in rows:
-        cells = (_cell(values[row.id, column.task], len(counts) > 1) for column in request.columns)
-        lines.append([row_name(row)[:_LONGEST_NAME], *cells])
-    if averages := _averages(page):
-        for line, text in zip(lines, ["Average", *(number(averages.get(row.id)) for row in rows)], strict=True):
-            line.append(text)
-    first, *columns = zip(*lines, strict=True)
-    names = [f"{name:{max(map(len, first))}}" for name in first]
-    while columns:
-        block = names
-        while columns and (block is names or len(block[0]) + max(map(len, columns[0])) + 2 <= width):
-            column, wide = columns[0], max(map(len, columns[0]))
-            block = [f"{line}  {text:>{wide}}" for line, text in zip(block, column, strict=True)]
-            columns = columns[1:]
-        yield from block
+    texts = [["", *(row_name(row)[:_LONGEST_NAME] for row in rows)]]
+    for column in columns:
+        cells = (_cell(values[row.id][column.task], len(counts) > 1) for row in rows)
+        texts.append([f"{column.name} {score_label(column, column.averaged)}", *cells])
+    if averages:
+        texts.append(["Average", *(number(averages.get(row.id)) for row in rows)])
+    names, *blocks = [[f"{text:{max(map(len, column))}}" for text in column] for column in texts]
+    lines = names
+    for column in ([f"  {text.strip():>{len(text)}}" for text in block] for block in blocks):
+        if lines is not names and len(lines[0]) + len(column[0]) > width:
+            yield from lines
+            lines = names
+        lines = [line + text for line, text in zip(lines, column, strict=True)]
+    yield from lines
 
 
 def _values(request: Request, row: Row, column: Column) -> tuple[float, ...]:
@@ -94,22 +89,17 @@ def _worth(request: Request) -> Iterator[str]:
     """Why the scores are no evidence of an ordering of methods, where they are not."""
     if request.scale.id == "demo":
         yield "Generated data: the scores say nothing about the methods."
-    counts = {len(selection.records) for selection in request.selections.values()} - {0}
-    if counts == {1}:
+    if {len(selection.records) for selection in request.selections.values()} - {0} == {1}:
         yield "1 seed: no ordering."
-    reasons: dict[str, list[str]] = {}
-    names = {column.task: column.name for column in request.columns}
-    for task, gate in gates(request).items():
-        if gate.is_shut:
-            reasons.setdefault(gate.why, []).append(names[task])
-    yield from (f"Not evidence of an ordering on {', '.join(tasks)}: {why}." for why, tasks in reasons.items())
+    for column in request.columns:
+        gate = gates(request).get(column.task)
+        if gate and gate.is_shut:
+            yield f"Not evidence of an ordering on {column.name}: {gate.why}."
 
 
 def _sent(request: Request) -> Iterator[str]:
     """Bytes of a round by method, as the paper counts them, in one unit; then those of all runs."""
-    benchmark, gigabyte = request.benchmark, request.benchmark.paper.gigabyte
-    up = down = 0.0
-    sent = []
+    benchmark, up, down, sent = request.benchmark, 0.0, 0.0, []
     for row in request.rows:
         found = (measured_cost(benchmark, column, request.records_of(row, column)) for column in request.columns)
         costs = [cost for cost in found if cost is not None]
@@ -118,7 +108,13 @@ def _sent(request: Request) -> Iterator[str]:
         if any(cost.round_bytes for cost in costs):
             sent.append((mean([cost.round_bytes for cost in costs]), row_name(row)))
     if sent:
-        size, unit = byte_unit(min(sent)[0], gigabyte)
-        yield f"Bytes per round: {'; '.join(f'{name} {number(count / size, places=1)} {unit}' for count, name in sorted(sent))}."
-        size, unit = byte_unit(min(up, down) or up + down, gigabyte)
-        yield f"All runs together: {number(up / size, places=1)} {unit} up, {number(down / size, places=1)} {unit} down."
+        gigabyte = benchmark.paper.gigabyte
+        yield f"Communication cost per round: {'; '.join(_in_one_unit(sorted(sent), gigabyte))}."
+        yield f"All runs together: {', '.join(_in_one_unit([(up, 'uplink'), (down, 'downlink')], gigabyte))}."
+
+
+def _in_one_unit(sizes: Sequence[tuple[float, str]], gigabyte: int) -> Iterator[str]:
+    """Names and their bytes in the unit that suits the largest; a very small number has its own unit."""
+    size, unit = byte_unit(max(sizes)[0] / 10, gigabyte)
+    for count, name in sizes:
+        yield f"{name} {f'{number(count / size, places=1)} {unit}' if 10 * count >= size else human_bytes(count, gigabyte)}"
