@@ -29,6 +29,7 @@ from benchmarks.results import POOLED, RunResult, read_folders
 from benchmarks.run_config import JSON, RunConfig, canonical_json
 from benchmarks.running.events import CellFailed, CellFinished, Event, Sink
 from benchmarks.running.run_options import MOST_SEEDS, RunOptions, available_cores, require_at_most, require_machine
+from benchmarks.running.stages import IsFinished
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,7 +109,12 @@ def settings(
     return made
 
 
-def run(chosen: Selection, made: RunOptions | None = None, tell: Sink | None = None) -> list[RunResult]:
+def run(
+    chosen: Selection,
+    made: RunOptions | None = None,
+    tell: Sink | None = None,
+    is_finished: IsFinished | None = None,
+) -> list[RunResult]:
     """Compute what is not finished of a selection; returns the records of its cells, in their order.
 
     Finished cells are found, interrupted ones go on. made: as `settings` gives them, which are the default. tell: is
@@ -116,7 +122,7 @@ def run(chosen: Selection, made: RunOptions | None = None, tell: Sink | None = N
     `python -m benchmarks import` brings records into MLflow. UserError, once the others have finished, where cells
     could not be computed.
     More than one worker needs a calling script that can be imported (`if __name__ == "__main__":`), as Python's
-    multiprocessing does; a notebook can have them.
+    multiprocessing does; a notebook can have them. is_finished: says which cells are finished; else looked up.
     """
     from benchmarks.cli.run import summary
     from benchmarks.executors import run_cells
@@ -134,7 +140,7 @@ def run(chosen: Selection, made: RunOptions | None = None, tell: Sink | None = N
         if tell is not None:
             tell(event)
 
-    run_cells(cells, made, collect, chosen.benchmark.keeps_weights)
+    run_cells(cells, made, collect, chosen.benchmark.keeps_weights, is_finished)
     if failures:
         raise UserError(summary(failures, cells, chosen))
     return [replace(finished[cell.spec_id], folder=made.records_dir) for cell in cells]

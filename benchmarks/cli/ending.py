@@ -53,13 +53,13 @@ def _matrix(page: Page, width: int) -> Iterator[str]:
         texts.append([f"{column.name} {score_label(column, column.averaged)}", *cells])
     if averages:
         texts.append(["Average", *(number(averages.get(row.id)) for row in rows)])
-    names, *blocks = [[f"{text:{max(map(len, column))}}" for text in column] for column in texts]
+    names, *blocks = [[f"{text:{max(map(len, block))}}" for text in block] for block in texts]
     lines = names
-    for column in ([f"  {text.strip():>{len(text)}}" for text in block] for block in blocks):
-        if lines is not names and len(lines[0]) + len(column[0]) > width:
+    for block in ([f"  {text.strip():>{len(text)}}" for text in block] for block in blocks):
+        if lines is not names and len(lines[0]) + len(block[0]) > width:
             yield from lines
             lines = names
-        lines = [line + text for line, text in zip(lines, column, strict=True)]
+        lines = [line + text for line, text in zip(lines, block, strict=True)]
     yield from lines
 
 
@@ -117,4 +117,5 @@ def _in_one_unit(sizes: Sequence[tuple[float, str]], gigabyte: int) -> Iterator[
     """Names and their bytes in the unit that suits the largest; a very small number has its own unit."""
     size, unit = byte_unit(max(sizes)[0] / 10, gigabyte)
     for count, name in sizes:
-        yield f"{name} {f'{number(count / size, places=1)} {unit}' if 10 * count >= size else human_bytes(count, gigabyte)}"
+        text = f"{number(count / size, places=1)} {unit}" if 10 * count >= size else human_bytes(count, gigabyte)
+        yield f"{name} {text}"

@@ -131,7 +131,9 @@ def _order(table: Benchmark) -> tuple[bool, bool, bool, str]:
 
 def _request(table: Benchmark, scale: str, records: Sequence[RunResult]) -> Request | None:
     at = next((own for own in table.scales if own.id == scale), None)
-    return at and request_for(table, at, records, derive=derive_for(table), derive_client=derive_client)
+    if at is None:
+        return None
+    return request_for(table, at, records, derive=derive_for(table), derive_client=derive_client)
 
 
 def _summary(paper: str) -> Summary:

@@ -221,11 +221,11 @@ def _hours(plan: dict[str, Any], tflops: float | None) -> Iterator[str]:
     known, unknown = plan["cells_of_known_hours"], plan["cells_of_unknown_hours"]
     if tflops:
         length = " or ".join(dict.fromkeys(str(row["longest_text"]) for row in plan["rows"]))
-        yield f"{plan['hours']:.2f} h from FLOPs at a sustained {tflops:g} TFLOP/s, as if every text had {length} tokens."
+        yield f"{plan['hours']:.2f} h from FLOPs at a steady {tflops:g} TFLOP/s, if every text has {length} tokens."
         yield "Shorter texts take less; loading, checkpoints and, on a GPU, many small steps take more."
     elif not known + unknown:
         yield "Nothing is left to compute."
     if known:
         yield f"About {plan['hours']:.1f} h of one process for {known} cells, by records of the same method and task."
     if unknown:
-        yield f"No record tells how long {unknown} cells take: --tflops N estimates it at N sustained 10^12 operations/s."
+        yield f"No record tells how long {unknown} cells take: --tflops N estimates it at N · 10^12 operations/s."

@@ -159,9 +159,7 @@ def show_report(
     name = f"{scale.id}-changed-{digest(scale.label, 8)}" if scale.changed else scale.id
     folder = made.results_dir / "reports" / chosen.benchmark.id / name
 
-    def draw(figure: Callable[..., Any], targets: Mapping[Path, str]) -> None:
-        files.draw(figure, targets) if drawings is None else drawings.append((figure, targets))
-
+    draw = files.draw if drawings is None else lambda *drawing: drawings.append(drawing)
     paths = files.write_report(whole, folder, draw)
     if detail == "line":
         print(f"{chosen.title}: {shown.run} of {shown.cells} cells run; {folder}/table.md")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
+from benchmarks import api
 from benchmarks.cli.output import warn
 from benchmarks.cli.progress import ProgressDisplay
 from benchmarks.cli.report import show_report
@@ -17,12 +18,11 @@ from benchmarks.cli.tracked import open_mirror
 from benchmarks.encoders.backbones import KNOWN
 from benchmarks.encoders.fetched import source_of
 from benchmarks.errors import NoDataError, UserError
-from benchmarks.executors import run_cells
 from benchmarks.executors.jobs import staged_jobs
 from benchmarks.registry import benchmark, folder_of
 from benchmarks.results import RunResult, read_results
 from benchmarks.run_config import RunConfig
-from benchmarks.running.events import CellFailed, CellFinished, Event, Sink
+from benchmarks.running.events import CellFailed, CellFinished, Event
 from benchmarks.running.found import Found
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.timings import Timings, taken_in
@@ -59,23 +59,52 @@ def pretrain_command(args: argparse.Namespace) -> int:
 
 
 def _run_table(args: argparse.Namespace) -> None:
+    """Run a selection, and the earlier runs that its cells begin from, with progress and tracking; show the results."""
     chosen = selection(args)
     made = settings(args, len(chosen.cells()))
     if not args.tasks:
         chosen = at_hand(chosen, args.data_dir, args.lenient)
-    cells = list({cell.spec_id: cell for _, _, cell in chosen.cells()}.values())
+    records: list[RunResult] = []
+    found = Found(made)
+    problem: UserError | None = None
+    with ExitStack() as stack:
+        mirror = None if args.no_tracking else stack.enter_context(open_mirror(chosen, made, warn))
+        with _display(chosen, made, found) as display:
 
-    def show(records: Sequence[RunResult]) -> Sequence[Path]:
-        every = list(read_results(made.records_dir)) if records else []
-        return show_report(chosen, records, made, every=every, notes=args.notes)[1] if records else ()
+            def tell(event: Event) -> None:
+                if isinstance(event, CellFinished):
+                    records.append(event.record)
+                display(event)
+                if mirror:
+                    mirror(event)
 
-    _, failures = compute(chosen, cells, made, tracking=not args.no_tracking, show=show)
-    if failures:
-        raise UserError(summary(failures, cells, chosen))
+            try:
+                api.run(chosen, made, tell, found)
+            except UserError as error:
+                problem = error
+        if records:
+            _, files = show_report(chosen, records, made, every=list(read_results(made.records_dir)), notes=args.notes)
+            if mirror:
+                mirror.log_report(files)
+                print("View in MLflow (start `make ui` first):", *mirror.links, sep="\n")
+    if problem:
+        raise problem
+
+
+def _display(chosen: Selection, made: RunOptions, found: Found) -> ProgressDisplay:
+    """The progress of a selection's cells and earlier runs, with an estimate from records of similar cells."""
+    cells = [cell for _, _, cell in chosen.cells()]
+    jobs = list(chain(*staged_jobs(cells, chosen.benchmark.keeps_weights, found)))
+    again = {job.cell.spec_id for job in jobs if job.needs_weights and not found(job.cell, with_weights=True)}
+    own = list(taken_in([made.results_dir / "records"]))
+    committed = taken_in([folder_of(chosen.benchmark.paper.id) / "records"])
+    timings = Timings([*own, *committed], finished={cell.spec_id for cell, _ in own} - again)
+    log = made.results_dir / "logs" / f"{chosen.benchmark.id}-{chosen.scale.id}.log"
+    return ProgressDisplay(chosen.title, [job.cell for job in jobs], chosen.names(), timings=timings, log=log)
 
 
 def at_hand(chosen: Selection, data_dir: Path | None = None, lenient: bool = False) -> Selection:
-    """The selection without tasks whose stand-in is used for missing data, and without stand-ins that are not needed."""
+    """The selection with stand-ins only in place of tasks whose data are missing."""
     tasks = {column.task for column in chosen.columns}
     left_out = []
     for stand_in in (column for column in chosen.columns if column.instead_of in tasks):
@@ -92,60 +121,6 @@ def why_absent(task_id: str, data_dir: Path | None, lenient: bool = False) -> st
     except NoDataError as error:
         return str(error)
     return ""
-
-
-def compute(
-    chosen: Selection,
-    cells: Sequence[RunConfig],
-    made: RunOptions,
-    tracking: bool,
-    show: Callable[[Sequence[RunResult]], Sequence[Path]],
-) -> tuple[list[RunResult], list[CellFailed]]:
-    """Run cells, and the earlier runs that they begin from, with progress and tracking; then show the results.
-
-    Args:
-        chosen: The selection, for names and for MLflow.
-        cells: Its cells.
-        made: The settings.
-        tracking: Whether MLflow is told.
-        show: Prints results and returns files, which become artifacts of the table's run in MLflow.
-
-    Returns:
-        The results, and what failed.
-    """
-    records: list[RunResult] = []
-    failures: list[CellFailed] = []
-
-    def collect(event: Event) -> None:
-        if isinstance(event, CellFinished):
-            records.append(event.record)
-        elif isinstance(event, CellFailed):
-            failures.append(event)
-
-    found = Found(made)
-    jobs = list(chain(*staged_jobs(cells, chosen.benchmark.keeps_weights, found)))
-    again = {job.cell.spec_id for job in jobs if job.needs_weights and not found(job.cell, with_weights=True)}
-    cells = [job.cell for job in jobs]
-    own = list(taken_in([made.results_dir / "records"]))
-    committed = taken_in([folder_of(chosen.benchmark.paper.id) / "records"])
-    timings = Timings([*own, *committed], finished={cell.spec_id for cell, _ in own} - again)
-    log = made.results_dir / "logs" / f"{chosen.benchmark.id}-{chosen.scale.id}.log"
-    with ExitStack() as stack:
-        mirror = stack.enter_context(open_mirror(chosen, made, warn)) if tracking else None
-        with ProgressDisplay(chosen.title, cells, chosen.names(), timings=timings, log=log) as display:
-            sinks: list[Sink] = [collect, display, *([mirror] if mirror else [])]
-
-            def tell(event: Event) -> None:
-                for sink in sinks:
-                    sink(event)
-
-            run_cells(cells, made, tell, chosen.benchmark.keeps_weights, found)
-        files = show(records)
-        if mirror:
-            mirror.log_report(files)
-            if mirror.links:
-                print("View in MLflow (start `make ui` first):", *mirror.links, sep="\n")
-    return records, failures
 
 
 def summary(failures: Sequence[CellFailed], cells: Sequence[RunConfig], chosen: Selection) -> str:
