@@ -35,7 +35,15 @@ class Command(NamedTuple):
 PLACES = "--data-dir --results-dir"
 CHOICE = f"--scale --tasks --methods --seeds --seed --backbone --set --include {PLACES}"
 MACHINE = "--workers --client-workers --executor --ray-address --slurm --threads --device --lenient --no-tracking"
-WHOLE: dict[str, Any] = {"id": [], "tasks": [], "methods": [], "seeds": range(1), "backbone": None, "set": [], "scale": None}
+WHOLE: dict[str, Any] = {
+    "id": [],
+    "tasks": [],
+    "methods": [],
+    "seeds": range(1),
+    "backbone": None,
+    "set": [],
+    "scale": None,
+}
 
 COMMANDS = {
     "list": Command("look", "list all benchmarks", "--ids --scale --results-dir --include"),

@@ -68,7 +68,7 @@ def list_command(args: argparse.Namespace) -> int:
     published = sum(table.is_printed for table in tables)
     papers = len({table.paper.id for table in tables})
     print(f"\n{published} tables and figures of {papers} papers, and {len(tables) - published} additional studies")
-    print(f"Numbers: cells with a record / all cells at scale {args.scale}; --scale chooses another scale")
+    print(f"Numbers: cells with a record, of all cells, at scale {args.scale} (see --scale)")
     print("Whole titles, methods and tasks: `show ID`")
     return 0
 

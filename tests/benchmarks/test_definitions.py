@@ -199,7 +199,7 @@ def test_show_says_all_there_is_to_know(capsys: pytest.CaptureFixture[str]) -> N
         "Settings, by --set name=value", "holdout, engine_version, head, validation_share, data_seed, grouped",
     ]:  # fmt: skip
         assert " ".join(text.split()) in words
-    assert words.count("(not in print)") == 10
+    assert words.count("(not in the paper)") == 10
     assert words.count("begins from fedavg") == 2
     assert "first, once" not in words  # what they begin from is a row itself
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import registry
-from benchmarks.cli.main import MODULES, main
+from benchmarks.cli.arguments import COMMANDS
+from benchmarks.cli.main import main
 from benchmarks.cli.select import tables_of
 from benchmarks.errors import UserError
 from benchmarks.results import read_results
@@ -44,7 +45,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_without_words_the_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     out = capsys.readouterr().out
-    assert all(f"    {command}" in out for command in MODULES)
+    assert all(f"    {command}" in out for command in COMMANDS)
 
 
 def test_a_papers_name_means_all_of_its_tables() -> None:
@@ -125,6 +126,21 @@ def test_a_bad_data_dir_is_refused_before_anything_is_downloaded(tmp_path: Path)
     assert "expected a folder of your datasets" in refused.stderr
     assert "pip" not in refused.stdout
     assert dry("lint", f"DATA_DIR={tmp_path / 'no'}").returncode == 0
+
+
+def test_a_variable_that_make_does_not_know_is_refused() -> None:
+    for given, meant in (
+        ("TASK=mrpc", "TASKS"),
+        ("tasks=mrpc", "TASKS"),
+        ("SEED=1", "SEEDS"),
+        ("data=/data", "DATA_DIR"),
+    ):
+        refused = dry("fedsplitbert-table3", "VENV=none", given)
+        assert refused.returncode == 2
+        assert f"unknown variable {given.partition('=')[0]}: did you mean {meant}?" in refused.stderr
+    assert "the variables are SCALE" in dry("fedsplitbert-table3", "VENV=none", "COLOUR=red").stderr
+    for given in ("CUDA_VISIBLE_DEVICES=0", "PIP_INDEX_URL=x", "MLFLOW_TRACKING_URI=x", "OMP_NUM_THREADS=1", "SEEDS=1"):
+        assert dry("fedsplitbert-table3", "VENV=none", given).returncode == 0
 
 
 def test_ones_own_environment_is_used_as_it_is() -> None:
