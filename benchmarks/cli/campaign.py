@@ -9,8 +9,8 @@ import sys
 import time
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.cli.arguments import build_parser
 from benchmarks.cli.select import selection, sweep_file
@@ -26,8 +26,7 @@ COMMITTED = ROOT / "campaign" / "results"  # of earlier sessions, laid out as a 
 SCALE = "lite"
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """Some commands of `python -m benchmarks`, in order, and the claims that their records decide."""
 
     number: int
@@ -78,10 +77,7 @@ def _copy_missing(source: Path, target: Path) -> None:
 def run_steps(every: Sequence[Step], args: argparse.Namespace, deadline: float | None) -> int:
     """Run all commands in order; returns 0, or 2 if one of them failed, which does not stop the others.
 
-    Args:
-        every: The steps.
-        args: The command line's arguments: the folders, workers and device of all commands.
-        deadline: When to stop, by `time.monotonic`; None means at the end.
+    args: the folders, workers and device of all commands. deadline: when to stop, by `time.monotonic`.
     """
     status = 0
     for step in every:
@@ -101,11 +97,13 @@ def run_steps(every: Sequence[Step], args: argparse.Namespace, deadline: float |
 
 def arguments(command: str, args: argparse.Namespace) -> list[str]:
     """A step's command with the options that all of them share."""
-    shared = ["--scale", SCALE, "--lenient", "--no-tracking", "--results-dir", str(args.results_dir)]
-    shared += [part for path in _files() for part in ("--include", str(path.parent))]
-    given = {"--data-dir": args.data_dir, "--workers": args.workers, "--device": args.device}
-    shared += [part for flag, value in given.items() if value is not None for part in (flag, str(value))]
-    return [*shlex.split(command), *shared]
+    shared = ["--scale", SCALE, "--lenient", "--no-tracking", *(f"--include={path.parent}" for path in _files())]
+    given = {"results-dir": args.results_dir, "data-dir": args.data_dir, "workers": args.workers, "device": args.device}
+    return [
+        *shlex.split(command),
+        *shared,
+        *(f"--{name}={value}" for name, value in given.items() if value is not None),
+    ]
 
 
 def _parsed(command: str, args: argparse.Namespace) -> argparse.Namespace:

@@ -31,6 +31,7 @@ from benchmarks.results import RunResult, read_folders, write_result, write_text
 from benchmarks.run_config import digest
 from benchmarks.running.run_options import RunOptions, available_cores, require_writable
 from benchmarks.running.stages import earlier_stages
+from reports import views
 from reports.audit.checks import audit_markdown
 from reports.audit.checks import summary as audit_summary
 from reports.claims.tables import claims_markdown, print_claims
@@ -39,7 +40,6 @@ from reports.evidence.records import Index, indexed, request_for, select
 from reports.pages import files
 from reports.pages.page import Page
 from reports.pages.render import print_page
-from reports.views import page
 
 REFERENCES = ("local-majority", "fedavg")  # rows that a run is shown with, where they have records
 WIDTH = 118  # characters of the summary in a file, and at least in a terminal
@@ -57,14 +57,20 @@ def report_command(args: argparse.Namespace) -> int:
     if not chosen:
         raise UserError(f"no record in {', '.join(map(str, folders))} belongs to what was asked for: run it first")
     drawings: list[Drawing] = []
-    detail = "tables" if args.tables else "summary" if len(chosen) == 1 else "line"
-    pages = [show_report(part, records, made, args.score, None, args.notes, detail, drawings)[0] for part in chosen]
-    links = {}  # benchmark id -> link to its picture
-    for each in pages if args.readme and args.pictures else ():
-        if each.figure is not None:
-            path = args.pictures / f"{each.request.benchmark.id}-{each.request.scale.id}.png"
-            drawings.append((each.figure, {path: "png"}))
-            links[each.request.benchmark.id] = Path(os.path.relpath(path, args.readme.parent)).as_posix()
+    pages, links = [], {}  # links: benchmark id -> link to its picture
+    for part in chosen:
+        page, folder, _ = write_table(part, records, made, args.score, lambda *drawing: drawings.append(drawing))
+        if args.tasks or args.methods:
+            page = page_of(part, records, args.score)
+        if len(chosen) == 1 and not args.tables:
+            print(*ending(page, max(WIDTH, Console().width)), sep="\n")
+        print_page(page, Console(), tables=args.tables, notes=args.notes)
+        print(f"{part.title}: {page.run} of {page.cells} cells run; {folder}/table.md")
+        pages.append(page)
+        if args.readme and args.pictures and page.figure is not None:
+            picture = args.pictures / f"{part.benchmark.id}-{part.scale.id}.png"
+            drawings.append((page.figure, {picture: "png"}))
+            links[part.benchmark.id] = Path(os.path.relpath(picture, args.readme.parent)).as_posix()
     _draw_all(drawings)
     claims: list[str] = []
     audits: list[str] = []
@@ -121,69 +127,49 @@ def _is_run(part: Selection, index: Index) -> bool:
     return any(select(part.benchmark, part.scale, row, column, index).is_run for row, column in places)
 
 
-def show_report(
-    chosen: Selection,
-    records: Sequence[RunResult],
-    made: RunOptions,
-    score_at: str = "chosen",
-    every: Sequence[RunResult] | None = None,
-    notes: bool = False,
-    detail: str = "summary",
-    drawings: list[Drawing] | None = None,
-) -> tuple[Page, list[Path]]:
-    """Print a selection, and write the files of its whole table; changed settings have a folder of their own.
+def write_table(
+    chosen: Selection, records: Sequence[RunResult], made: RunOptions, score_at: str = "chosen", draw: Any = files.draw
+) -> tuple[Page, Path, list[Path]]:
+    """Write the files of the whole table of a selection; returns its page, the folder and the files.
 
-    Args:
-        chosen: What to print.
-        records: The records to print.
-        made: The settings, with the results folder.
-        score_at: The round of a score: "chosen", "last" or "best".
-        every: The records that the files show, if they are not `records`. Their reference rows are printed as well.
-        notes: Whether to print the notes.
-        detail: "tables", "summary", or "line" for one line.
-        drawings: Where to add the plots, which are otherwise drawn at once.
-
-    Returns:
-        The printed page, and the files.
+    Changed settings have a folder of their own. draw: writes the plots, or remembers them.
     """
-    scale, console = chosen.scale, Console()
-    shown = page_of(*_with_references(chosen, records, every or ()), score_at)
-    if detail == "summary":
-        print("\n".join(ending(shown, max(WIDTH, console.width))))
-    print_page(shown, console, tables=detail == "tables", notes=notes)
-    rows, columns = chosen.benchmark.rows_at(scale), chosen.benchmark.columns_at(scale)
-    if every is None and (tuple(chosen.rows), tuple(chosen.columns)) == (rows, columns):
-        whole = shown
-    else:
-        whole = page_of(replace(chosen, rows=rows, columns=columns), records if every is None else every, score_at)
+    scale = chosen.scale
+    whole = replace(chosen, rows=chosen.benchmark.rows_at(scale), columns=chosen.benchmark.columns_at(scale))
+    shown = page_of(whole, records, score_at)
     name = f"{scale.id}-changed-{digest(scale.label, 8)}" if scale.changed else scale.id
     folder = made.results_dir / "reports" / chosen.benchmark.id / name
-
-    draw = files.draw if drawings is None else lambda *drawing: drawings.append(drawing)
-    paths = files.write_report(whole, folder, draw)
-    if detail == "line":
-        print(f"{chosen.title}: {shown.run} of {shown.cells} cells run; {folder}/table.md")
-    else:
-        print(f"Tables, plots and {len(shown.notes)} notes (--notes): {folder}")
-    return shown, paths
+    return shown, folder, files.write_report(shown, folder, draw)
 
 
-def _with_references(
-    chosen: Selection, records: Sequence[RunResult], every: Sequence[RunResult]
-) -> tuple[Selection, Sequence[RunResult]]:
-    """A selection and its records, with the reference rows that have records of the same tasks and seeds."""
+def show_run(
+    chosen: Selection, records: Sequence[RunResult], every: Sequence[RunResult], made: RunOptions, notes: bool
+) -> list[Path]:
+    """Print the results of a run, and write the whole table; returns its files.
+
+    every: all records, for the table and for reference rows of the same tasks and seeds.
+    """
     names = {row.id for row in chosen.rows}
     references = [row for row in chosen.benchmark.rows_at(chosen.scale) if row.id in REFERENCES and row.id not in names]
-    cells = {row.id: {cell.spec_id for _, _, cell in replace(chosen, rows=[row]).cells()} for row in references}
-    by_row = {row: [record for record in every if record.cell.spec_id in ids] for row, ids in cells.items()}
-    rows = [*(row for row in references if by_row[row.id]), *chosen.rows]
-    return replace(chosen, rows=rows), [*records, *(record for row in rows for record in by_row.get(row.id, ()))]
+    rows, more = list(chosen.rows), []
+    for row in reversed(references):
+        cells = {cell.spec_id for _, _, cell in replace(chosen, rows=[row]).cells()}
+        if found := [record for record in every if record.cell.spec_id in cells]:
+            rows, more = [row, *rows], [*more, *found]
+    shown = page_of(replace(chosen, rows=rows), [*records, *more])
+    print(*ending(shown, max(WIDTH, Console().width)), sep="\n")
+    print_page(shown, Console(), tables=False, notes=notes)
+    _, folder, paths = write_table(chosen, every, made)
+    print(f"Tables, plots and {len(shown.notes)} notes (--notes): {folder}")
+    return paths
 
 
 def page_of(chosen: Selection, records: Sequence[RunResult], score_at: str = "chosen") -> Page:
     """What a table or figure shows of records. score_at: the round of a score, "chosen", "last" or "best"."""
     derive = derive_for(chosen.benchmark), derive_client
-    return page(request_for(chosen.benchmark, chosen.scale, records, chosen.rows, chosen.columns, score_at, *derive))
+    return views.page(
+        request_for(chosen.benchmark, chosen.scale, records, chosen.rows, chosen.columns, score_at, *derive)
+    )
 
 
 def _claims(paper: str, at: Scale, records: Sequence[RunResult], made: RunOptions, whole: bool) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks import api
 from benchmarks.cli.output import warn
 from benchmarks.cli.progress import ProgressDisplay
-from benchmarks.cli.report import show_report
+from benchmarks.cli.report import show_run
 from benchmarks.cli.select import Selection, selection, settings, tables_of
 from benchmarks.cli.tracked import open_mirror
 from benchmarks.encoders.backbones import KNOWN
@@ -83,7 +83,7 @@ def _run_table(args: argparse.Namespace) -> None:
             except UserError as error:
                 problem = error
         if records:
-            _, files = show_report(chosen, records, made, every=list(read_results(made.records_dir)), notes=args.notes)
+            files = show_run(chosen, records, list(read_results(made.records_dir)), made, args.notes)
             if mirror:
                 mirror.log_report(files)
                 print("View in MLflow (start `make ui` first):", *mirror.links, sep="\n")

@@ -163,7 +163,7 @@ def test_hours_by_flops_say_what_they_assume(tmp_path: Path, capsys: pytest.Capt
     words = ["plan", "fedsplitbert-table3", "--tasks", "wnli", "--methods", "fedavg", "--results-dir", str(tmp_path)]
     assert main([*words, "--tflops", "1"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "h from FLOPs at a sustained 1 TFLOP/s, as if every text had 32 tokens" in out
+    assert "h from FLOPs at a steady 1 TFLOP/s, if every text has 32 tokens" in out
     hours = []
     for rate in ("1", "2"):
         assert main([*words, "--tflops", rate, "--json"]) == 0
