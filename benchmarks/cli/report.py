@@ -151,7 +151,7 @@ def show_run(
     """
     names = {row.id for row in chosen.rows}
     references = [row for row in chosen.benchmark.rows_at(chosen.scale) if row.id in REFERENCES and row.id not in names]
-    rows, more = list(chosen.rows), []
+    rows, more = list(chosen.rows), list[RunResult]()
     for row in reversed(references):
         cells = {cell.spec_id for _, _, cell in replace(chosen, rows=[row]).cells()}
         if found := [record for record in every if record.cell.spec_id in cells]:

@@ -1,4 +1,4 @@
-"""What makes the command line easy: help, a paper's tables at once, tables outside the tree, data, make."""
+"""The command line in use: help, all tables of a paper, tables outside the tree, data, variables of make."""
 
 from __future__ import annotations
 
@@ -68,28 +68,21 @@ def test_tables_outside_the_tree_run_by_their_definition(own: Path, capsys: pyte
     assert len(list(read_results(own / "results" / "records"))) == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_a_folder_without_a_usable_table_is_refused(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for text, message in (
         (OWN.format(id="fedsplitbert-table1"), "the id fedsplitbert-table1 is taken"),
         ("BENCHMARK = 1\n", "expected BENCHMARK to be a Benchmark, found int"),
         ("import no_such_module\nBENCHMARK = 1\n", "cannot be imported"),
-    ],
-)
-def test_a_table_that_is_none_is_refused(
-    own: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]
+        ("", "found none there"),
+    ):
+        (own / "whatever.py").write_text(text, encoding="utf-8")
+        assert main(["list", "--include", str(own)]) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_data_says_what_a_folder_holds_or_where_to_download_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (own / "whatever.py").write_text(text, encoding="utf-8")
-    assert main(["list", "--include", str(own)]) == 2
-    assert message in capsys.readouterr().err
-
-
-def test_a_folder_without_tables_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "--include", str(tmp_path)]) == 2
-    assert "found none there" in capsys.readouterr().err
-
-
-def test_data_are_found_or_it_is_said_where_they_are_had(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = ["--results-dir", str(tmp_path / "results")]
     assert main(["data", *results]) == 0
     assert "nyu-mll/glue" in capsys.readouterr().out
