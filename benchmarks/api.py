@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.cli.select import Selection, part_of, tables_of
+from benchmarks.cli.select import Selection, part_of, summary, tables_of
 from benchmarks.errors import UserError
 from benchmarks.executors.slots import default_workers
 from benchmarks.experiment import Benchmark
@@ -124,7 +124,6 @@ def run(
     More than one worker needs a calling script that can be imported (`if __name__ == "__main__":`), as Python's
     multiprocessing does; a notebook can have them. is_finished: says which cells are finished; else looked up.
     """
-    from benchmarks.cli.run import summary
     from benchmarks.executors import run_cells
 
     cells = list({cell.spec_id: cell for _, _, cell in chosen.cells()}.values())

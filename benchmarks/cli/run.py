@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
@@ -21,8 +20,7 @@ from benchmarks.errors import NoDataError, UserError
 from benchmarks.executors.jobs import staged_jobs
 from benchmarks.registry import benchmark, folder_of
 from benchmarks.results import RunResult, read_results
-from benchmarks.run_config import RunConfig
-from benchmarks.running.events import CellFailed, CellFinished, Event
+from benchmarks.running.events import CellFinished, Event
 from benchmarks.running.found import Found
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.timings import Timings, taken_in
@@ -121,17 +119,3 @@ def why_absent(task_id: str, data_dir: Path | None, lenient: bool = False) -> st
     except NoDataError as error:
         return str(error)
     return ""
-
-
-def summary(failures: Sequence[CellFailed], cells: Sequence[RunConfig], chosen: Selection) -> str:
-    """Each distinct reason once, with the cells that failed for it."""
-    reasons: dict[str, list[str]] = {}
-    names = chosen.names()
-    for failure in failures:
-        reasons.setdefault(failure.message, []).append(names[failure.cell.spec_id])
-    failed = len({cell.spec_id for cell in cells} & {failure.cell.spec_id for failure in failures})
-    if failed == len(cells) and len(reasons) == 1:
-        return next(iter(reasons))
-    lines = [f"{reason} ({'; '.join(stopped)})" for reason, stopped in reasons.items()]
-    rest = "; the others are finished" if failed < len(cells) else ""
-    return f"{failed} of {len(cells)} cells could not be computed{rest}. " + "\n".join(lines)

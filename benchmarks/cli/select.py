@@ -14,6 +14,7 @@ from benchmarks.executors.slots import default_workers
 from benchmarks.experiment import Benchmark, Column, Row, Scale, with_settings
 from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of, with_backbone
 from benchmarks.run_config import RunConfig
+from benchmarks.running.events import CellFailed
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.stages import earlier_stages
 from benchmarks.sweeps.tuning import best_values, read_sweep
@@ -135,3 +136,17 @@ def stages_of(chosen: Selection) -> dict[str, list[RunConfig]]:
             text = f"{stage.task} by {stage.algorithm} on {stage.backbone}, {stage.training.rounds} rounds"
             by_text.setdefault(text, []).append(stage)
     return by_text
+
+
+def summary(failures: Sequence[CellFailed], cells: Sequence[RunConfig], chosen: Selection) -> str:
+    """Each distinct reason once, with the cells that failed for it."""
+    reasons: dict[str, list[str]] = {}
+    names = chosen.names()
+    for failure in failures:
+        reasons.setdefault(failure.message, []).append(names[failure.cell.spec_id])
+    failed = len({cell.spec_id for cell in cells} & {failure.cell.spec_id for failure in failures})
+    if failed == len(cells) and len(reasons) == 1:
+        return next(iter(reasons))
+    lines = [f"{reason} ({'; '.join(stopped)})" for reason, stopped in reasons.items()]
+    rest = "; the others are finished" if failed < len(cells) else ""
+    return f"{failed} of {len(cells)} cells could not be computed{rest}. " + "\n".join(lines)
