@@ -42,7 +42,7 @@ from reports.pages.page import Page
 from reports.pages.render import print_page
 
 REFERENCES = ("local-majority", "fedavg")  # rows that a run is shown with, where they have records
-WIDTH = 118  # characters of the summary in a file, and at least in a terminal
+WIDTH = 150  # characters of the summary in a file: nine tasks with one seed
 Drawing = tuple[Callable[..., Any], Mapping[Path, str]]  # a figure, and path -> kind
 _drawings: list[Drawing] = []  # in a process that draws some of them
 
@@ -63,7 +63,7 @@ def report_command(args: argparse.Namespace) -> int:
         if args.tasks or args.methods:
             page = page_of(part, records, args.score)
         if len(chosen) == 1 and not args.tables:
-            print(*ending(page, max(WIDTH, Console().width)), sep="\n")
+            print(*ending(page, _width()), sep="\n")
         print_page(page, Console(), tables=args.tables, notes=args.notes)
         print(f"{part.title}: {page.run} of {page.cells} cells run; {folder}/table.md")
         pages.append(page)
@@ -127,6 +127,11 @@ def _is_run(part: Selection, index: Index) -> bool:
     return any(select(part.benchmark, part.scale, row, column, index).is_run for row, column in places)
 
 
+def _width() -> int:
+    console = Console()
+    return console.width if console.is_terminal else WIDTH
+
+
 def write_table(
     chosen: Selection, records: Sequence[RunResult], made: RunOptions, score_at: str = "chosen", draw: Any = files.draw
 ) -> tuple[Page, Path, list[Path]]:
@@ -157,7 +162,7 @@ def show_run(
         if found := [record for record in every if record.cell.spec_id in cells]:
             rows, more = [row, *rows], [*more, *found]
     shown = page_of(replace(chosen, rows=rows), [*records, *more])
-    print(*ending(shown, max(WIDTH, Console().width)), sep="\n")
+    print(*ending(shown, _width()), sep="\n")
     print_page(shown, Console(), tables=False, notes=notes)
     _, folder, paths = write_table(chosen, every, made)
     print(f"Tables, plots and {len(shown.notes)} notes (--notes): {folder}")
