@@ -50,36 +50,55 @@ endif
 endif
 endif
 
+# A variable of the command line that nothing here reads is a slip, such as TASK for TASKS.
+VARIABLES := SCALE TASKS METHODS SEEDS DATA_DIR RESULTS_DIR BACKBONE WORKERS EXECUTOR RAY_ADDRESS ARGS PORT PYTHON VENV \
+  FLOWER INSTALLED ENCODER
+FOREIGN := PIP_% HF_% HUGGINGFACE_% TRANSFORMERS_% TOKENIZERS_% MLFLOW_% CUDA_% NVIDIA_% OMP_% MKL_% KMP_% TORCH_% \
+  PYTORCH_% RAY_% SLURM_% PYTHON% MAKE% MPL% CI %_PROXY %_proxy SHELL
+GIVEN := $(foreach name,$(.VARIABLES),$(if $(filter command%,$(origin $(name))),$(name)))
+UNKNOWN := $(firstword $(filter-out $(VARIABLES) $(FOREIGN),$(GIVEN)))
+ifneq ($(UNKNOWN),)
+UPPER := $(shell echo $(call quote,$(UNKNOWN)) | tr a-z- A-Z_)
+NEAR := $(firstword $(filter $(UPPER) $(UPPER)S $(UPPER:S=) $(UPPER)_DIR,$(VARIABLES)))
+$(error unknown variable $(UNKNOWN)$(if $(NEAR),: did you mean $(NEAR)?,; the variables are $(VARIABLES)))
+endif
+
+# Lines of `make help`.
+define HELP
+make demo             FedSplitBERT, one task of table III, generated data: about a minute, no download
+make <benchmark>      run a table or figure, e.g. make fedsplitbert-table3 SCALE=lite TASKS=mrpc
+make <paper>          run all of its tables and figures, e.g. make fedfreezebert SCALE=lite
+make data             list datasets: found in DATA_DIR, or where to download them
+make sweep-<benchmark>  tune settings on validation data; ARGS=--adopt saves the best as the
+                      table's defaults; ARGS="--grid …", ARGS="--range …": other values
+make campaign         run the evidence campaign (docs/protocol.md); resumes; ARGS="--hours 2"
+make report           show what has been run; ARGS=--tables: with all tables
+make site             write everything as web pages: results/site/index.html
+make ui               open the runs in MLflow
+make bench            measure speed and memory; ARGS=engine: one part; FLOWER=1: with Flower
+make test             run the tests under two seconds each; ARGS="tests/fedsim -x": for pytest
+make test-all         run every test; ARGS="-m slow": only the slow ones
+make lint | format    check | format the code
+make setup            only install, into $(VENV)
+make encoder          download the small encoder of the lite scale (90 MB); SCALE=lite does it too
+make readme           render the results in the README files from the committed records
+make lock             pin the newest versions in requirements.lock and environment.yml
+
+Variables of every target that runs or reports benchmarks:
+  SCALE=demo|lite|literal|paper   TASKS=mrpc,rte   METHODS=fedavg,fedsplitbert
+  SEEDS=3 (how many) or 5-10   DATA_DIR=folder   RESULTS_DIR=folder
+  BACKBONE=folder or hub name   WORKERS=2 (in parallel)
+  EXECUTOR=serial|processes|slurm|ray   RAY_ADDRESS=head-node:6379 (docs/clusters.md)
+  ARGS="other options"   PORT=5055 (ui)   PYTHON=python3.12 (for the first set-up)
+  VENV=none (use the environment of PYTHON as it is, install nothing)
+
+All benchmarks: $(CLI) list (after set-up). MLFLOW_TRACKING_URI is respected.
+Without a GPU, PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu avoids a large download.
+endef
+export HELP
+
 help:
-	@echo 'make demo             FedSplitBERT, one task of table III, on generated data: about a minute, no download'
-	@echo 'make <benchmark>      run a table or figure and show it, e.g. make fedsplitbert-table3 SCALE=lite TASKS=mrpc'
-	@echo 'make <paper>          all of its tables and figures, e.g. make fedfreezebert SCALE=lite'
-	@echo 'make data             every dataset: found in DATA_DIR, or where it is to be had'
-	@echo 'make sweep-<benchmark>  tune on validation data: what the definition declares; SCALE=lite: every method with one budget,'
-	@echo '                      and ARGS=--adopt makes what is best the settings that the definition reads; other fields: --grid, --range'
-	@echo 'make campaign         the evidence campaign of docs/protocol.md: resumes, skips what is finished; ARGS="--hours 2"'
-	@echo 'make report           render everything that has been run'
-	@echo 'make site             all of it as pages in one folder that needs no server: results/site/index.html'
-	@echo 'make ui               look at the runs in MLflow'
-	@echo 'make bench            speed and memory: against the machine, peers, and as clients grow; ARGS=engine: one part'
-	@echo '                      FLOWER=1: against Flower, too, installed apart into $(FLOWER_ENV)'
-	@echo 'make test             the tests that take less than two seconds each; ARGS="tests/fedsim -x": more for pytest'
-	@echo 'make test-all         every test; ARGS="-m slow": only the slow ones'
-	@echo 'make lint | format'
-	@echo 'make setup            only install, into $(VENV)'
-	@echo 'make encoder          fetch the small encoder of the lite scale (90 MB), as SCALE=lite does by itself'
-	@echo 'make readme           render the README state of reproduction from the committed records'
-	@echo 'make lock             newest versions into requirements.lock and environment.yml'
-	@echo
-	@echo 'Variables of every target that runs or reports benchmarks:'
-	@echo '  SCALE=demo|lite|literal|paper   TASKS=mrpc,rte   METHODS=fedavg,fedsplitbert   SEEDS=3 (how many) or 5-10'
-	@echo '  DATA_DIR=folder   RESULTS_DIR=folder   BACKBONE=folder or hub name   WORKERS=2 (side by side)'
-	@echo '  EXECUTOR=serial|processes|slurm|ray   RAY_ADDRESS=head-node:6379 (docs/clusters.md)'
-	@echo '  ARGS="more for the command line"   PORT=5055 (ui)   PYTHON=python3.12 (for the first set-up)'
-	@echo '  VENV=none (your own environment, that of PYTHON, into which nothing is installed)'
-	@echo
-	@echo 'All benchmarks: $(CLI) list (after set-up). MLFLOW_TRACKING_URI is respected.'
-	@echo 'Without a GPU, PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu saves a large download at set-up.'
+	@echo "$$HELP"
 
 # ---- set-up ----------------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.cli.select import Selection, part_of, tables_of
+from benchmarks.cli.select import Selection, part_of, summary, tables_of
 from benchmarks.dry_run.run_bytes import among, run_bytes, stage_bytes
 from benchmarks.errors import UserError
 from benchmarks.executors.slots import default_workers
@@ -28,6 +28,7 @@ from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.results import POOLED, RunResult, read_folders
 from benchmarks.run_config import JSON, RunConfig, canonical_json
+from benchmarks.running.completed import IsFinished
 from benchmarks.running.events import CellFailed, CellFinished, Event, Sink
 from benchmarks.running.run_options import MOST_SEEDS, RunOptions, available_cores, require_at_most, require_machine
 
@@ -102,7 +103,12 @@ def settings(
     return options
 
 
-def run(chosen: Selection, made: RunOptions | None = None, tell: Sink | None = None) -> list[RunResult]:
+def run(
+    chosen: Selection,
+    made: RunOptions | None = None,
+    tell: Sink | None = None,
+    is_finished: IsFinished | None = None,
+) -> list[RunResult]:
     """Compute the unfinished cells of a selection; returns the records of all its cells, in order.
 
     Nothing is printed or tracked. More than one worker needs a script that can be imported
@@ -112,11 +118,11 @@ def run(chosen: Selection, made: RunOptions | None = None, tell: Sink | None = N
         chosen: The selection.
         made: Folders and machine; None for the defaults of `settings`.
         tell: Called with every event (`benchmarks.running.events`) as it happens.
+        is_finished: Says which cells are finished; None to look for their records.
 
     Raises:
         UserError: Some cells failed; the others have finished.
     """
-    from benchmarks.cli.run import summary
     from benchmarks.executors import run_cells
 
     cells = list({cell.spec_id: cell for _, _, cell in chosen.cells()}.values())
@@ -132,7 +138,7 @@ def run(chosen: Selection, made: RunOptions | None = None, tell: Sink | None = N
         if tell is not None:
             tell(event)
 
-    run_cells(cells, made, collect, chosen.benchmark.keeps_weights)
+    run_cells(cells, made, collect, chosen.benchmark.keeps_weights, is_finished)
     if failures:
         raise UserError(summary(failures, cells, chosen))
     return [replace(finished[cell.spec_id], folder=made.records_dir) for cell in cells]

@@ -1,281 +1,249 @@
-"""The command line's words; every variable of make is one of these flags."""
+"""The command line: every command, its options, and the values that they accept. It loads no heavy library."""
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NamedTuple, NoReturn
 
-from benchmarks.cli.values import filled, hours, names, place, positive, rungs, seed, seeds
 from benchmarks.errors import UserError
 from benchmarks.publication import SCALES
+from benchmarks.running.run_options import MOST_SEEDS
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose complaint is one clear message."""
+    """An argument parser that reports a mistake in one sentence."""
 
     def error(self, message: str) -> NoReturn:
-        """Refuse the words."""
-        raise UserError(f"{message}. `{self.prog} --help` lists what is understood.")
+        """Raise UserError."""
+        raise UserError(f"{message}. `{self.prog} --help` lists the options.")
+
+
+class Command(NamedTuple):
+    """A command: the module of <name>_command, help, arguments, and values of arguments that it does not accept."""
+
+    module: str
+    help: str
+    arguments: str
+    defaults: Mapping[str, Any] = {}
+
+
+PLACES = "--data-dir --results-dir"
+CHOICE = f"--scale --tasks --methods --seeds --seed --backbone --set --include {PLACES}"
+MACHINE = "--workers --client-workers --executor --ray-address --slurm --threads --device --lenient --no-tracking"
+WHOLE: dict[str, Any] = {
+    "id": [],
+    "tasks": [],
+    "methods": [],
+    "seeds": range(1),
+    "backbone": None,
+    "set": [],
+    "scale": None,
+}
+
+COMMANDS = {
+    "list": Command("look", "list all benchmarks", "--ids --scale --results-dir --include"),
+    "show": Command("look", "show one benchmark: methods, tasks, scales, deviations", "id --include"),
+    "plan": Command(
+        "plan", "show cells, bytes and hours without training", f"id {CHOICE} --from-sweep --claims --tflops --json"
+    ),
+    "run": Command("run", "compute unfinished cells, show the results", f"id {CHOICE} --notes --from-sweep {MACHINE}"),
+    "sweep": Command(
+        "sweep",
+        "tune settings on validation data",
+        f"id {CHOICE} {MACHINE} --grid --range --trials --rungs --pareto --adopt",
+    ),
+    "campaign": Command(
+        "campaign",
+        "run the steps of the evidence campaign in order (docs/protocol.md)",
+        f"--hours --status --keep --workers --device {PLACES}",
+    ),
+    "pretrain": Command(
+        "run", "train one of this project's encoders", f"encoder {PLACES} {MACHINE}", WHOLE | {"notes": False}
+    ),
+    "report": Command(
+        "report",
+        "show what has been run; write Markdown, LaTeX, CSV and plots",
+        f"ids {CHOICE} --tables --notes --records --readme --pictures --score --from-sweep",
+    ),
+    "front": Command("pages", "render the first page from records", "--records --readme --picture --scale"),
+    "site": Command("pages", "write a website of everything that has been run", f"--out --scale --records {PLACES}"),
+    "import": Command("report", "add records computed elsewhere, also to MLflow", f"folder {PLACES}", WHOLE),
+    "fetch": Command("fetch", "copy data and encoders to a folder, for offline nodes", f"id {CHOICE} --to --lenient"),
+    "ui": Command("services", "open the runs in MLflow", f"--port --host {PLACES}"),
+    "doctor": Command("services", "check this machine: device, data, encoders, tracking", PLACES),
+    "data": Command("services", "list datasets: found in DATA_DIR, or where to download them", PLACES),
+    "bench": Command("services", "measure speed and memory", f"parts --repeats --threads --device {PLACES}"),
+}
 
 
 def build_parser() -> Parser:
     """The parser of all commands."""
     parser = Parser(prog="python -m benchmarks", description="Re-run the tables and figures of federated-BERT papers.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=Parser)
-
-    command = commands.add_parser("list", help="all benchmarks")
-    command.add_argument("--ids", action="store_true", help="ids alone, one a line")
-    command.add_argument(
-        "--scale", choices=SCALES, default="lite", help="at which finished cells are counted (default: lite)"
-    )
-    _results_dir(command)
-
-    _include(command)
-
-    command = commands.add_parser("show", help="one benchmark: methods, tasks, scales, deviations")
-    command.add_argument("id")
-    _include(command)
-
-    command = commands.add_parser("plan", help="cells, and bytes derived without training; what claims still need")
-    _selection(command, required=True, what="a benchmark's id; with --claims a paper's")
-    _from_sweep(command)
-    command.add_argument(
-        "--claims", action="store_true", help="what each claim of a paper still needs: cells, seeds (default: 5), hours"
-    )
-    command.add_argument(
-        "--tflops",
-        type=float,
-        help="estimate hours from FLOPs, at so many sustained 10^12 operations a second; needs the data "
-        "(default: by records of the same method and task)",
-    )
-    command.add_argument("--json", action="store_true", help="print the plan as JSON, bytes as whole numbers")
-
-    command = commands.add_parser("run", help="compute the cells that are not finished, then say what came of them")
-    _selection(command, required=True, what="a benchmark's id, or a paper's for all of its tables")
-    _notes(command)
-    _from_sweep(command)
-    _machine(command)
-
-    command = commands.add_parser("sweep", help="tune settings on validation data")
-    _selection(command, required=True)
-    _machine(command)
-    _sweep(command)
-
-    command = commands.add_parser("campaign", help="run the evidence campaign's steps in order (docs/protocol.md)")
-    command.add_argument("--hours", type=hours, help="stop after so many hours (default: at the end)")
-    command.add_argument("--status", action="store_true", help="only say what each step still needs")
-    command.add_argument("--keep", action="store_true", help="copy finished records to the committed ones, too")
-    command.add_argument("--workers", type=positive, help="cells side by side (default: cores)")
-    command.add_argument("--device", type=filled, help="cpu, cuda or cuda:1 (default: a GPU if there is one)")
-    _places(command)
-
-    command = commands.add_parser("pretrain", help="train a backbone of this project, as whatever needs it does")
-    command.add_argument("backbone_id", metavar="backbone", help="such as arabic-mini")
-    _places(command)
-    _machine(command)
-    command.set_defaults(tasks=[], methods=[], seeds=range(1), backbone=None, set=[])
-
-    command = commands.add_parser("report", help="render what has been run: terminal, Markdown, LaTeX, CSV, plots")
-    _selection(command, required=False, what="ids of benchmarks, or of papers (default: all)", several=True)
-    _notes(command)
-    _from_sweep(command)
-    command.add_argument(
-        "--records",
-        type=place,
-        action="append",
-        default=[],
-        help="folder of records, once for each (default: the results directory's)",
-    )
-    command.add_argument("--readme", type=place, help="also update the state of reproduction in this file")
-    command.add_argument("--pictures", type=place, help="also write the plots into this folder, for that file to show")
-    command.add_argument(
-        "--score",
-        choices=("chosen", "last", "best"),
-        default="chosen",
-        help="score of the round best on validation data (the default), of the last one, or of the best one by itself",
-    )
-
-    command = commands.add_parser(
-        "front", help="render the first page from records: every paper in a line, and findings"
-    )
-    command.add_argument("--records", type=place, action="append", default=[], help="folder of records, once for each")
-    command.add_argument("--readme", type=place, required=True, help="the file with the markers")
-    command.add_argument("--picture", type=place, help="also draw score against bytes into this file")
-    command.add_argument("--scale", type=filled, default="lite")
-
-    command = commands.add_parser(
-        "site", help="pages of everything that has been run, in a folder that needs no server"
-    )
-    command.add_argument("--out", type=place, help="the folder (default: site in the results directory)")
-    command.add_argument("--scale", type=filled, help=f"{', '.join(SCALES)} (default: all that have records)")
-    command.add_argument(
-        "--records",
-        type=place,
-        action="append",
-        default=[],
-        help="folder of records, once for each (default: the committed ones and the results directory's)",
-    )
-    _places(command)
-
-    command = commands.add_parser("import", help="take in records computed elsewhere, and mirror all to MLflow")
-    command.add_argument("folder", type=place, help="folder of records")
-    _places(command)
-    command.set_defaults(id=[], scale=None, tasks=[], methods=[], backbone=None, set=[])
-
-    command = commands.add_parser("fetch", help="gather data and encoders in a folder, for nodes without internet")
-    _selection(command, required=True, what="a benchmark's id, or a paper's for all of its tables")
-    command.add_argument("--to", type=place, required=True, metavar="FOLDER", help="the folder: DATA_DIR there")
-    _lenient(command)
-
-    command = commands.add_parser("ui", help="look at the runs in MLflow")
-    command.add_argument("--port", type=positive, default=5055)
-    command.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine alone)")
-    _places(command)
-
-    command = commands.add_parser("doctor", help="what this machine has: device, data, encoders, tracking")
-    _places(command)
-
-    command = commands.add_parser("data", help="every dataset: found, or where it is to be had")
-    _places(command)
-
-    command = commands.add_parser("bench", help="speed and memory: against the machine, peers, and as clients grow")
-    command.add_argument("parts", nargs="*", metavar="part", help="training, engine, peers, growth, … (default: all)")
-    command.add_argument("--repeats", type=positive, default=5, help="of everything that is timed (default: 5)")
-    command.add_argument("--threads", type=positive, help="threads of a cell alone (default: cores)")
-    command.add_argument("--device", type=filled, help="cpu, cuda or cuda:1 (default: a GPU if there is one)")
-    _places(command)
+    options = _options()
+    for name, command in COMMANDS.items():
+        subparser = commands.add_parser(name, help=command.help, description=command.help)
+        subparser.set_defaults(**command.defaults)
+        which = subparser.add_mutually_exclusive_group()
+        for argument in command.arguments.split():
+            group = which if argument in ("--seeds", "--seed") else subparser
+            text, values = options.get(f"{name} {argument}") or options[argument]
+            group.add_argument(values.pop("dest", argument), help=text, **values)
     return parser
 
 
-def _selection(
-    command: argparse.ArgumentParser, required: bool, what: str = "a benchmark's id", several: bool = False
-) -> None:
-    command.add_argument("id", nargs="*" if several else None if required else "?", help=what)
-    command.add_argument("--scale", type=filled, help=f"{', '.join(SCALES)} (default: demo)")
-    command.add_argument("--tasks", type=names, default=[], help="such as mrpc,rte (default: all)")
-    command.add_argument("--methods", type=names, default=[], help="such as fedavg,fedsplitbert (default: all)")
-    which = command.add_mutually_exclusive_group()
-    which.add_argument(
-        "--seeds", type=seeds, default=range(1), help="how many, from seed 0, or a range such as 5-10 (default: 1)"
-    )
-    which.add_argument("--seed", type=seed, help="this seed alone, by its number")
-    command.add_argument(
-        "--backbone",
-        type=filled,
-        default=os.environ.get("BACKBONE") or None,
-        help="another encoder: folder or hub name",
-    )
-    command.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="FIELD=VALUE",
-        help="change a field of every cell (a critical layer counts the paper's layers)",
-    )
-    _include(command)
-    _places(command)
+# ---- values ------------------------------------------------------------------------------------------------------
 
 
-def _include(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--include",
-        type=place,
-        action="append",
-        default=[],
-        metavar="FOLDER",
-        help="also know the tables of this folder",
-    )
+def _between(text: str, number: Callable[[str], float], low: float, high: float, expected: str) -> Any:
+    try:
+        value = number(text)
+    except ValueError:
+        value = math.nan
+    if not low <= value <= high:
+        raise argparse.ArgumentTypeError(f"expected {expected}, found {text!r}")
+    return value
 
 
-def _notes(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--notes", action="store_true", help="also print the notes that stand under the tables")
+def positive(text: str) -> int:
+    """A whole number above 0."""
+    return int(_between(text, int, 1, math.inf, "a whole number above 0"))
 
 
-def _sweep(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--grid",
-        action="append",
-        default=[],
-        metavar="FIELD=V1,V2,…",
-        help="values of a field, as --set has them, in place of the definition's grid; several: all combinations",
-    )
-    command.add_argument(
-        "--range",
-        action="append",
-        default=[],
-        metavar="FIELD=LOW:HIGH[:log]",
-        help="numbers that Optuna's TPE draws, --trials of them",
-    )
-    command.add_argument("--trials", type=positive, help="at most so many trials a method and task (default: all)")
-    command.add_argument(
-        "--rungs", type=rungs, help="prune all but the best quarter after these rounds, such as 1,2; none: no pruning"
-    )
-    command.add_argument("--pareto", action="store_true", help="two objectives: the score, and the uplink bytes")
-    command.add_argument(
-        "--adopt",
-        action="store_true",
-        help="make the best values the definition's own, where it has a file",
-    )
+def hours(text: str) -> float:
+    """A positive number of hours."""
+    return float(_between(text, float, 1e-9, 1e9, "a number of hours above 0, such as 2 or 0.5"))
 
 
-def _from_sweep(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--from-sweep", action="store_true", help="take the settings that a sweep in the results folder found best"
-    )
+def seed(text: str) -> int:
+    """One seed."""
+    return int(_between(text, int, 0, MOST_SEEDS, f"a whole number from 0 to {MOST_SEEDS:,}"))
 
 
-def _places(command: argparse.ArgumentParser) -> None:
-    data_dir = os.environ.get("DATA_DIR")
-    command.add_argument("--data-dir", type=place, default=Path(data_dir) if data_dir else None, help="your datasets")
-    _results_dir(command)
+def seeds(text: str) -> range:
+    """A number of seeds, "3" for 0, 1 and 2, or the first and the last, "5-10"."""
+    match = re.fullmatch(r"(?:(\d{1,6})-)?(\d{1,6})", text, re.ASCII)
+    first, stop = (int(match[1] or 0), int(match[2]) + (match[1] is not None)) if match else (0, 0)
+    if not (0 < stop - first <= MOST_SEEDS and stop <= MOST_SEEDS + 1):
+        expected = f"a number of seeds from 1 to {MOST_SEEDS:,}, or the first and the last, such as 5-10"
+        raise argparse.ArgumentTypeError(f"expected {expected}, found {text!r}")
+    return range(first, stop)
 
 
-def _results_dir(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--results-dir", type=place, default=Path(os.environ.get("RESULTS_DIR") or "results"))
+def rungs(text: str) -> list[int]:
+    """Increasing numbers of rounds, separated by commas; "none" for an empty list."""
+    rounds = [] if text == "none" else [positive(part) for part in text.split(",")]
+    if rounds != sorted(set(rounds)):
+        raise argparse.ArgumentTypeError(f"expected increasing numbers of rounds, such as 1,2, found {text!r}")
+    return rounds
 
 
-def _machine(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--workers", type=positive, help="cells side by side (default: cores, or what GPUs have room for)"
-    )
-    command.add_argument(
-        "--client-workers",
-        type=positive,
-        default=1,
-        metavar="N",
-        help="clients of one cell that train at once, as tasks of Ray, where a method's clients train apart "
-        "(default: 1; results are the same bits)",
-    )
-    command.add_argument(
-        "--executor",
-        choices=("serial", "processes", "slurm", "ray"),
-        help="where cells run (default: processes of this machine)",
-    )
-    command.add_argument(
-        "--ray-address",
-        type=filled,
-        help="of a Ray cluster that runs, such as head-node:6379 (default: one is started here)",
-    )
-    command.add_argument(
-        "--slurm",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="what SLURM is asked for: partition=gpu, timeout_min=240, gpus_per_node=1, …; cluster=local: no SLURM",
-    )
-    _process(command)
-    command.add_argument("--no-tracking", action="store_true", help="keep records only, without MLflow")
+def names(text: str) -> list[str]:
+    """Names, separated by commas."""
+    return [name.strip() for name in filled(text.strip(", ")).split(",") if name.strip()]
 
 
-def _process(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--threads", type=positive, default=1, help="threads a cell (default: 1, so that results are the same bits)"
-    )
-    command.add_argument("--device", type=filled, help="cpu, cuda or cuda:1 (default: a GPU if there is one)")
-    _lenient(command)
+def filled(text: str) -> str:
+    """A text that is not empty."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"expected a value, found {text!r}; omit it for the default")
+    return text
 
 
-def _lenient(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--lenient", action="store_true", help="skip and count malformed rows, accept missing files")
+def place(text: str) -> Path:
+    """A path; an empty text would mean the current folder."""
+    return Path(filled(text))
+
+
+def _options() -> dict[str, tuple[str, dict[str, Any]]]:
+    """Each argument's help and values for `add_argument`; "<command> <argument>" if a command has its own."""
+
+    def option(text: str, **values: Any) -> tuple[str, dict[str, Any]]:
+        return text, values
+
+    def several(text: str, metavar: str, kind: Callable[[str], Any] = str) -> tuple[str, dict[str, Any]]:
+        return option(text, action="append", default=[], metavar=metavar, type=kind)
+
+    def flag(text: str) -> tuple[str, dict[str, Any]]:
+        return option(text, action="store_true")
+
+    def default(name: str, otherwise: str | None = None) -> str | None:
+        return os.environ.get(name) or otherwise  # argparse converts it
+
+    scales = ", ".join(SCALES)
+    return {
+        "id": option("a benchmark's id, or a paper's for all of its tables"),
+        "ids": option("ids of benchmarks or papers (default: all)", dest="id", nargs="*"),
+        "encoder": option("such as arabic-mini"),
+        "folder": option("folder of records", type=place),
+        "parts": option("training, engine, peers, growth, … (default: all)", nargs="*", metavar="part"),
+        # what
+        "--ids": flag("print only ids, one a line"),
+        "--scale": option(f"{scales} (default: demo)", type=filled),
+        "list --scale": option("count finished cells here (default: lite)", choices=SCALES, default="lite"),
+        "front --scale": option(f"{scales} (default: lite)", type=filled, default="lite"),
+        "site --scale": option(f"{scales} (default: all that have records)", type=filled),
+        "report --scale": option(f"{scales} (default: all that have records)", type=filled),
+        "--tasks": option("such as mrpc,rte (default: all)", type=names, default=[]),
+        "--methods": option("such as fedavg,fedsplitbert (default: all)", type=names, default=[]),
+        "--seeds": option("a number, from seed 0, or 5-10 (default: 1)", type=seeds, default=range(1)),
+        "--seed": option("only this seed", type=seed),
+        "--backbone": option("another encoder: folder or hub name", type=filled, default=default("BACKBONE")),
+        "--set": several("change a field of every cell; a critical layer counts the paper's layers", "FIELD=VALUE"),
+        "--include": several("also read the tables in this folder", "FOLDER", place),
+        "--from-sweep": flag("use the best settings of a sweep in the results folder"),
+        # where
+        "--data-dir": option("your datasets", type=place, default=default("DATA_DIR")),
+        "--results-dir": option("default: results", type=place, default=default("RESULTS_DIR", "results")),
+        "--to": option("the folder; use it as DATA_DIR", type=place, required=True, metavar="FOLDER"),
+        "--out": option("the folder (default: site in the results folder)", type=place),
+        "--records": several("folder of records, repeatable (default: your own; site: and committed)", "FOLDER", place),
+        # plan and report
+        "--claims": flag("what each claim of a paper still needs: cells, seeds (default: 5), hours"),
+        "--tflops": option("estimate hours from FLOPs at this rate (default: from similar records)", type=float),
+        "--json": flag("print the plan as JSON, with bytes as integers"),
+        "--tables": flag("also print tables, and every claim"),
+        "--notes": flag("also print the notes under the tables"),
+        "--readme": option("also update the results in this file", type=place),
+        "front --readme": option("the file with the markers", type=place, required=True),
+        "--pictures": option("also write the plots to this folder, for that file", type=place),
+        "--picture": option("also plot scores against bytes into this file", type=place),
+        "--score": option(
+            "the score at the round chosen on validation data (default), at the last, or at the best round",
+            choices=("chosen", "last", "best"),
+            default="chosen",
+        ),
+        # machine
+        "--workers": option("cells computed in parallel (default: cores, or as GPUs have memory)", type=positive),
+        "--client-workers": option(
+            "clients of a cell trained in parallel by Ray (default: 1)", type=positive, default=1
+        ),
+        "--executor": option("where cells run (default: processes)", choices=("serial", "processes", "slurm", "ray")),
+        "--ray-address": option("a running Ray cluster, such as head-node:6379 (default: a new one)", type=filled),
+        "--slurm": several(
+            "options of SLURM: partition=gpu, timeout_min=240, …; cluster=local: no SLURM", "NAME=VALUE"
+        ),
+        "--threads": option("threads per cell (default: 1, for the same bits)", type=positive, default=1),
+        "bench --threads": option("threads of a single cell (default: cores)", type=positive),
+        "--device": option("cpu, cuda or cuda:1 (default: a GPU if there is one)", type=filled),
+        "--lenient": flag("skip and count malformed rows, accept missing files"),
+        "--no-tracking": flag("keep records only, without MLflow"),
+        "--hours": option("stop after this many hours (default: run to the end)", type=hours),
+        "--status": flag("only show what each step still needs"),
+        "--keep": flag("also copy finished records to the committed ones"),
+        "--port": option("default: 5055", type=positive, default=5055),
+        "--host": option("address to listen on (default: this machine only)", default="127.0.0.1"),
+        "--repeats": option("repetitions of each timing (default: 5)", type=positive, default=5),
+        # sweep
+        "--grid": several("try these values of a field; repeated: all combinations", "FIELD=V1,V2,…"),
+        "--range": several("draw numbers with Optuna's TPE, as many as --trials", "FIELD=LOW:HIGH[:log]"),
+        "--trials": option("at most this many trials per method and task (default: all)", type=positive),
+        "--rungs": option("prune all but the best quarter after these rounds, such as 1,2, or none", type=rungs),
+        "--pareto": flag("two objectives: the score and the uplink bytes"),
+        "--adopt": flag("save the best values as the definition's defaults, where it has a file"),
+    }

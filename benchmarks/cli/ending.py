@@ -1,111 +1,121 @@
-"""What a run ends with on the terminal: about ten lines; the whole table and every note lie in files."""
+"""The summary of a table on the terminal: scores as one matrix, what they are worth, and the bytes sent."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
+from benchmarks.costs import byte_unit
 from benchmarks.experiment import Column, Row
-from benchmarks.measures import metric
+from reports.evidence.gate import gates
+from reports.evidence.published import AVERAGE
+from reports.evidence.records import Request
+from reports.evidence.scores import known, score_label, scores_of
+from reports.evidence.statistics import mean, sample_sd
+from reports.evidence.traffic import measured_cost
+from reports.pages.page import Page
+from reports.pages.text import NOTHING, human_bytes, number, row_name
 
-if TYPE_CHECKING:
-    from reports.evidence.records import Request
-    from reports.pages.page import Page
-
-WIDTH = 110
-_MOST = 8  # methods of which bytes are said
-_SIDE_BY_SIDE = 5  # from so many tasks on, two stand in a line where there is room
+_LONGEST_NAME = 36  # characters of a method in the matrix
 
 
 def ending(page: Page, width: int) -> list[str]:
-    """The best method of each task or what a study found, averages over all tasks, what was sent: in short lines."""
-    from reports.pages.text import row_name
-
+    """A heading, each method's score on each task, what the scores are worth, and bytes. width: of the matrix."""
     request = page.request
     lines = [f"{request.heading}: {page.run} of {page.cells} cells run"]
-    best = [text for column in request.columns if page.ranks and (text := _best(request, column))]
-    lines += ["Best of each task, by the score that counts (rows marked † stand aside):"] if best else []
-    lines += _side_by_side(best, min(width, WIDTH))
+    if page.ranks and page.run:
+        lines += [*_matrix(page, width), *_worth(request)]
     lines += [": ".join(page.finding)] if page.finding else []
-    lost = [
-        f"{row_name(row)} on {column.name} {found.divergence}"
+    diverged = [
+        f"{row_name(row)} on {column.name} {selection.divergence}"
         for row in request.rows
         for column in request.columns
-        if (found := request.selections[row.id, column.task]).diverged
+        if (selection := request.selections[row.id, column.task]).diverged
     ]
-    lines += [f"Diverged: {'; '.join(lost)}"] if lost else []
-    averages = _averages(page)
-    lines += [f"Average: {'; '.join(averages)}"] if averages else []
-    sent = _sent(request)
-    return [*lines, *([f"Communication cost per round: {sent}"] if sent else [])]
+    lines += [f"Diverged: {'; '.join(diverged)}"] if diverged else []
+    return [*lines, *_sent(request)]
 
 
-def _best(request: Request, column: Column) -> str:
-    """A column's best method with its scores; "" where nothing was scored."""
-    from reports.evidence.scores import score_label
-    from reports.pages.text import joined, number, row_name
-
-    means = {row.id: _mean(request, row, column, column.averaged) for row in request.rows}
-    known = [row for row in request.rows if means[row.id] is not None]
-    known = [row for row in known if row.printed] or known
-    top = metric(column.averaged).best(means[row.id] for row in known)
-    first = [row for row in known if means[row.id] == top]
-    if not first:
-        return ""
-    scores = joined(number(_mean(request, first[0], column, score)) for score in column.scores)
-    labels = "/".join(score_label(column, score) for score in column.scores)
-    tie = f" and {len(first) - 1} more" if len(first) > 1 else ""
-    return f"{column.name}  {row_name(first[0])}{tie}  {scores} {labels}"
-
-
-def _mean(request: Request, row: Row, column: Column, score: str) -> float | None:
-    """Mean over seeds at the request's round, in the metric's unit; None where it is not known."""
-    from reports.evidence.scores import known, scores_of
-    from reports.evidence.statistics import mean
-
-    values = known(scores_of(request.records_of(row, column), score).at(request.score_at))
-    return mean(values) if values else None
-
-
-def _side_by_side(texts: Sequence[str], width: int) -> list[str]:
-    longest = max(map(len, texts), default=0)
-    if len(texts) < _SIDE_BY_SIDE or 2 * longest + 6 > width:
-        return [f"  {text}" for text in texts]
-    half = (len(texts) + 1) // 2
-    left, right = texts[:half], [*texts[half:], *[""] * (len(texts) % 2)]
-    return [f"  {one:{longest}}    {other}".rstrip() for one, other in zip(left, right, strict=True)]
+def _matrix(page: Page, width: int) -> Iterator[str]:
+    """Methods as lines, tasks as columns, without those that have no score; several blocks if one is too wide."""
+    request, averages = page.request, _averages(page)
+    values = {
+        row.id: {column.task: _values(request, row, column) for column in request.columns} for row in request.rows
+    }
+    rows = [row for row in request.rows if any(values[row.id].values())]
+    columns = [column for column in request.columns if any(values[row.id][column.task] for row in rows)]
+    counts = sorted({len(values[row.id][column.task]) for row in rows for column in columns} - {0})
+    what = "Score" if counts == [1] else "Mean ± standard deviation"
+    seeds = "(n) seeds" if len(counts) > 1 else f"{counts[0]} seed{'s' * (counts != [1])}" if counts else "no seed"
+    yield f"{what} of {seeds}; † marks methods that are not in the paper."
+    texts = [["", *(row_name(row)[:_LONGEST_NAME] for row in rows)]]
+    for column in columns:
+        cells = (_cell(values[row.id][column.task], len(counts) > 1) for row in rows)
+        texts.append([f"{column.name} {score_label(column, column.averaged)}", *cells])
+    if averages:
+        texts.append(["Average", *(number(averages.get(row.id)) for row in rows)])
+    names, *blocks = [[f"{text:{max(map(len, block))}}" for text in block] for block in texts]
+    lines = names
+    for block in ([f"  {text.strip():>{len(text)}}" for text in block] for block in blocks):
+        if lines is not names and len(lines[0]) + len(block[0]) > width:
+            yield from lines
+            lines = names
+        lines = [line + text for line, text in zip(lines, block, strict=True)]
+    yield from lines
 
 
-def _averages(page: Page) -> list[str]:
-    """Of each method of a table of scores that has one, by the paper's rule; nothing in other views."""
-    from reports.evidence.published import AVERAGE
-    from reports.pages.text import number, row_name
+def _values(request: Request, row: Row, column: Column) -> tuple[float, ...]:
+    """The defined values of the headline score, one a seed, in the metric's unit."""
+    return known(scores_of(request.records_of(row, column), column.averaged).at(request.score_at))
 
+
+def _cell(values: Sequence[float], with_count: bool) -> str:
+    if not values:
+        return NOTHING
+    sd = sample_sd(values)
+    spread = "" if sd is None else f" ± {number(sd)}"
+    return f"{number(mean(values))}{spread}{f' ({len(values)})' if with_count else ''}"
+
+
+def _averages(page: Page) -> dict[str, float]:
+    """Row id -> average over tasks by the paper's rule, in a table of scores that has one."""
     if page.request.benchmark.view.name != "scores" or len(page.request.columns) == 1:
-        return []
+        return {}
     frame = page.frame()
-    found = frame[(frame["column"] == AVERAGE) & frame["ours"].notna()]
-    values = dict(zip(found["row"], found["ours"], strict=True))
-    return [f"{row_name(row)} {number(values[row.id])}" for row in page.request.rows if row.id in values]
+    averages = frame[(frame["column"] == AVERAGE) & frame["ours"].notna()]
+    return dict(zip(averages["row"], averages["ours"], strict=True))
 
 
-def _sent(request: Request) -> str:
-    """Bytes of a round by method, as the paper counts them, and those of all that was run; "" where nothing is sent."""
-    from reports.evidence.statistics import mean
-    from reports.evidence.traffic import measured_cost
-    from reports.pages.text import human_bytes, row_name
+def _worth(request: Request) -> Iterator[str]:
+    """Why the scores are no evidence of an ordering of methods, where they are not."""
+    if request.scale.id == "demo":
+        yield "Generated data: the scores say nothing about the methods."
+    if {len(selection.records) for selection in request.selections.values()} - {0} == {1}:
+        yield "1 seed: no ordering."
+    for column in request.columns:
+        gate = gates(request).get(column.task)
+        if gate and gate.is_shut:
+            yield f"Not evidence of an ordering on {column.name}: {gate.why}."
 
-    benchmark, gigabyte = request.benchmark, request.benchmark.paper.gigabyte
-    places = ((row, column, request.records_of(row, column)) for row in request.rows for column in request.columns)
-    costs = [(row, cost) for row, column, found in places if (cost := measured_cost(benchmark, column, found))]
-    up, down = (sum(getattr(cost, f"{way}_bytes") for _, cost in costs) for way in ("up", "down"))
-    if not up + down:
-        return ""
-    sizes = [(row, [cost.round_bytes for other, cost in costs if other is row]) for row in request.rows]
-    sending = [(mean(found), row) for row, found in sizes if any(found)]
-    sending = [entry for entry in sending if entry[1].printed] or sending
-    ordered = sorted(sending, key=lambda entry: entry[0])
-    texts = [f"{row_name(row)} {human_bytes(size, gigabyte)}" for size, row in ordered]
-    texts = texts if len(texts) <= _MOST else [*texts[: _MOST - 1], "…", texts[-1]]
-    whole = f"all that was run: {human_bytes(up, gigabyte)} uplink, {human_bytes(down, gigabyte)} downlink"
-    return f"{'; '.join(texts)} ({whole})"
+
+def _sent(request: Request) -> Iterator[str]:
+    """Bytes of a round by method, as the paper counts them, in one unit; then those of all runs."""
+    benchmark, up, down, sent = request.benchmark, 0.0, 0.0, []
+    for row in request.rows:
+        found = (measured_cost(benchmark, column, request.records_of(row, column)) for column in request.columns)
+        costs = [cost for cost in found if cost is not None]
+        up += sum(cost.up_bytes * cost.seeds for cost in costs)
+        down += sum(cost.down_bytes * cost.seeds for cost in costs)
+        if any(cost.round_bytes for cost in costs):
+            sent.append((mean([cost.round_bytes for cost in costs]), row_name(row)))
+    if sent:
+        gigabyte = benchmark.paper.gigabyte
+        yield f"Communication cost per round: {'; '.join(_in_one_unit(sorted(sent), gigabyte))}."
+        yield f"All runs together: {', '.join(_in_one_unit([(up, 'uplink'), (down, 'downlink')], gigabyte))}."
+
+
+def _in_one_unit(sizes: Sequence[tuple[float, str]], gigabyte: int) -> Iterator[str]:
+    """Names and their bytes in the unit that suits the largest; a very small number has its own unit."""
+    size, unit = byte_unit(max(sizes)[0] / 10, gigabyte)
+    for count, name in sizes:
+        text = f"{number(count / size, places=1)} {unit}" if 10 * count >= size else human_bytes(count, gigabyte)
+        yield f"{name} {text}"

@@ -1,105 +1,126 @@
-"""Commands that only look: list, show."""
+"""The commands `list` and `show`, and which cells of a table have a record."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
-from benchmarks.cli.finished import Finished, recorded_cells
-from benchmarks.cli.select import Selection
-from benchmarks.experiment import Benchmark
+from benchmarks.cli.select import Selection, stages_of
+from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.overrides import changeable, expanded
 from benchmarks.registry import benchmark, benchmark_ids, folder_of
+from benchmarks.run_config import RunConfig
+from benchmarks.running.timings import glimpses
 
-_WIDTH = 80
-_IN_PRINT = {True: "", False: " (not in print)"}
+_WIDTH, _WIDE = 80, 110
+_CELL = '"cell": '
+
+
+class Finished:
+    """The cells of one scale that have a record. It reads only the cells, so that `list` answers at once."""
+
+    def __init__(self, cells: Iterable[RunConfig], scale: str) -> None:
+        """cells: of any scale."""
+        cells = [cell for cell in cells if cell.scale == scale]
+        self._places = {cell.place_id for cell in cells}
+        self._methods = {(cell.task, cell.algorithm) for cell in cells}
+
+    def of(self, table: Benchmark, scale: Scale) -> tuple[int, int]:
+        """How many cells of a table have a record of any seed, and how many cells it has."""
+        places = [(row, column) for row in table.rows_at(scale) for column in table.columns_at(scale)]
+        return sum(self._is_run(table, scale, *place) for place in places), len(places)
+
+    def _is_run(self, table: Benchmark, scale: Scale, row: Row, column: Column) -> bool:
+        # Making a cell takes time: it is made only where a record has its task and method.
+        is_likely = (column.task, row.algorithm) in self._methods
+        return is_likely and table.cell(row, column, scale, 0).place_id in self._places
+
+
+def recorded_cells(folders: Iterable[Path]) -> list[RunConfig]:
+    """The cells of all records in folders, each once."""
+    return list(glimpses(folders, _cell))
+
+
+def _cell(text: str) -> RunConfig:
+    value, _ = json.JSONDecoder().raw_decode(text, text.index(_CELL) + len(_CELL))
+    return RunConfig.from_json(value)
 
 
 def list_command(args: argparse.Namespace) -> int:
-    """All benchmarks, a line each."""
+    """Print a line for each benchmark."""
     if args.ids:
         print("\n".join(benchmark_ids()))
         return 0
-    every = [benchmark(benchmark_id) for benchmark_id in benchmark_ids()]
-    folders = [*(folder_of(found.paper.id) / "records" for found in every), args.results_dir / "records"]
+    tables = [benchmark(benchmark_id) for benchmark_id in benchmark_ids()]
+    folders = [*(folder_of(table.paper.id) / "records" for table in tables), args.results_dir / "records"]
     finished = Finished(recorded_cells(folders), args.scale)
-    wide = max(len(found.id) for found in every)
-    for found in every:
-        at = [scale for scale in found.scales if scale.id == args.scale]
-        run = "{}/{}".format(*finished.of(found, at[0])) if at else "–"
-        print(f"{found.id:{wide}} {run:>7} {_title(found, _WIDTH - wide - 9)}")
-    printed = sum(found.is_printed for found in every)
-    papers = len({found.paper.id for found in every})
-    print(f"\n{printed} tables and figures of {papers} papers, and {len(every) - printed} studies beside them")
-    print(f"Numbers: cells with a record, of all at scale {args.scale}; --scale names another one")
+    wide = max(len(table.id) for table in tables)
+    for table in tables:
+        at = [scale for scale in table.scales if scale.id == args.scale]
+        count = "{}/{}".format(*finished.of(table, at[0])) if at else "–"
+        title = f"{table.place}: {table.title}"
+        room = _WIDTH - wide - 9
+        title = title if len(title) <= room else f"{title[: room - 1].rstrip()}…"
+        print(f"{table.id:{wide}} {count:>7} {title}")
+    published = sum(table.is_printed for table in tables)
+    papers = len({table.paper.id for table in tables})
+    print(f"\n{published} tables and figures of {papers} papers, and {len(tables) - published} additional studies")
+    print(f"Numbers: cells with a record, of all cells, at scale {args.scale} (see --scale)")
     print("Whole titles, methods and tasks: `show ID`")
     return 0
 
 
-def _title(found: Benchmark, width: int) -> str:
-    """Place and title in so many characters."""
-    text = f"{found.place}: {found.title}"
-    return text if len(text) <= width else f"{text[: width - 1].rstrip()}…"
-
-
 def show_command(args: argparse.Namespace) -> int:
-    """One benchmark, whole."""
-    from benchmarks.cli.select import stages_of
-
-    found = benchmark(args.id)
-    print(f"{found.id}: {found.paper.name}, {found.place}\n{found.title}\n{found.paper.citation}\n")
-    print("Methods")
-    for row in found.rows:
-        others = [found.shown(name, value) for name, value in expanded(row.changes.items()) if name != "algorithm"]
-        others += [f"begins from {row.begins}"] if row.begins else []
-        others += [f"on {row.backbone}"] if row.backbone else []
-        line = f"  {row.id:18} {', '.join((f'{row.name}: {row.algorithm}', *others))}{_IN_PRINT[row.printed]}"
-        print(f"{line}{_only_at(found, row.scales)}")
+    """Print everything about one benchmark."""
+    table = benchmark(args.id)
+    print(f"{table.id}: {table.paper.name}, {table.place}\n{table.title}\n{table.paper.citation}\n\nMethods")
+    for row in table.rows:
+        facts = [table.shown(name, value) for name, value in expanded(row.changes.items()) if name != "algorithm"]
+        facts += [f"begins from {row.begins}"] if row.begins else []
+        facts += [f"on {row.backbone}"] if row.backbone else []
+        text = ", ".join((f"{row.name}: {row.algorithm}", *facts))
+        print(f"  {row.id:18} {text}{'' if row.printed else ' (not in the paper)'}{_only_at(table, row.scales)}")
         if row.note:
             print(f"  {'':18} {row.note}")
-    _show_equations(found)
+    if table.closed_forms:
+        print("\nEquations of cost")
+        for row_id, form in table.closed_forms.items():
+            print(f"  {row_id:22} equation {form.equation}: {form.text}")
+    if table.costing:
+        print(f"\nFormulas of a client's computation, relative to {table.costing.baseline}")
+        _print_wrapped((f"{name:22} {work.text}" for name, work in table.costing.forms.items()), "  ", 25)
     print("\nTasks")
-    for column in found.columns:
+    for column in table.columns:
         about = f", in place of {column.instead_of}" if column.instead_of else ""
-        about += _only_at(found, column.scales)
-        print(f"  {column.task:18} {column.name}: {', '.join(column.scores)}{about}")
+        print(f"  {column.task:18} {column.name}: {', '.join(column.scores)}{about}{_only_at(table, column.scales)}")
     print("\nScales")
-    for scale in found.scales:
+    for scale in table.scales:
         print(f"  {scale.id:18} {scale.label}")
-        for stage in stages_of(Selection(found, scale, found.rows_at(scale), found.columns_at(scale), [0])):
+        for stage in stages_of(Selection(table, scale, table.rows_at(scale), table.columns_at(scale), [0])):
             print(f"  {'':18} first, once: {stage}")
-    first = found.base(found.rows[0], found.columns[0], found.scales[0], 0)
-    names = ", ".join(changeable(first))
     print("\nSettings, by --set name=value")
-    print(textwrap.fill(names, 110, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False))
-    print("\nDeviations and choices where the paper is silent")
-    for deviation in found.deviations:
-        if scales := _of_its_own(found, deviation.scales):
-            text = f"{deviation.text} ({', '.join(scales)})"
-            print(textwrap.fill(text, 110, initial_indent="  - ", subsequent_indent="    "))
-    print(f"\nBytes: {found.paper.bytes_convention}. Reported values: {found.published_csv.name}")
+    _print_wrapped([", ".join(changeable(table.base(table.rows[0], table.columns[0], table.scales[0], 0)))], "  ", 2)
+    deviations = [(deviation.text, _scales(table, deviation.scales)) for deviation in table.deviations]
+    if any(scales for _, scales in deviations):
+        print("\nDeviations and choices where the paper is silent")
+        _print_wrapped((f"{text} ({', '.join(scales)})" for text, scales in deviations if scales), "  - ", 4)
+    print(f"\nBytes: {table.paper.bytes_convention}. Reported values: {table.published_csv.name}")
     return 0
 
 
-def _of_its_own(found: Benchmark, scales: Sequence[str]) -> list[str]:
-    """Those scales that the benchmark has."""
-    return [scale.id for scale in found.scales if scale.id in scales]
+def _print_wrapped(texts: Iterable[str], first: str, indent: int) -> None:
+    for text in texts:
+        print(textwrap.fill(text, _WIDE, initial_indent=first, subsequent_indent=" " * indent, break_on_hyphens=False))
 
 
-def _only_at(found: Benchmark, scales: Sequence[str]) -> str:
-    """The scales of what is not at all of the benchmark's."""
-    own = _of_its_own(found, scales)
-    return "" if len(own) == len(found.scales) else f" (at {', '.join(own)})"
+def _scales(table: Benchmark, scales: Sequence[str]) -> list[str]:
+    return [scale.id for scale in table.scales if scale.id in scales]
 
 
-def _show_equations(found: Benchmark) -> None:
-    """A paper's equations of bytes, and its formulas of a client's computation, where the benchmark has any."""
-    if found.closed_forms:
-        print("\nEquations of cost")
-        for row_id, form in found.closed_forms.items():
-            print(f"  {row_id:22} equation {form.equation}: {form.text}")
-    if found.costing:
-        print(f"\nFormulas of a client's computation, over {found.costing.baseline}'s")
-        for name, work in found.costing.forms.items():
-            print(textwrap.fill(f"{name:22} {work.text}", 110, initial_indent="  ", subsequent_indent=" " * 25))
+def _only_at(table: Benchmark, scales: Sequence[str]) -> str:
+    """The scales of a row or task that not all of the benchmark's scales have."""
+    at = _scales(table, scales)
+    return "" if len(at) == len(table.scales) else f" (at {', '.join(at)})"

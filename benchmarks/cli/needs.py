@@ -5,31 +5,30 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
 
 from benchmarks.cli.paper import benchmarks_of, judged
+from benchmarks.cli.run import why_absent
 from benchmarks.encoders.fetched import contents
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
 from benchmarks.registry import claims_of, folder_of, scale_of
 from benchmarks.results import RunResult, read_folders
 from benchmarks.running.timings import Timings, taken
-
-if TYPE_CHECKING:
-    from reports.claims.cells import Runs
-    from reports.claims.needs import Missing
+from reports.claims.cells import Runs
+from reports.claims.needs import COUNTED_SEEDS, SEEDS, Missing, needs
 
 HEADINGS = ("Claim", "Rows × tasks", "Complete", "Cells missing", "Hours *", "Left out †", "Seeds ‡")
+NOTES = """\
+Verdicts hold for a number of seeds that is fixed before the results are seen (docs/statistics.md).
+* of one process, by the mean of the records of the same row and task, or of its method there; ? unknown.
+‡ needed to decide the claim, projected from the effect and spread of the runs so far ("none": more than 100)."""
 
 
 def show_needs(args: argparse.Namespace) -> int:
-    """Print, claim by claim, the cells that have no record, then all of them as commands."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from reports.claims.cells import Runs
-    from reports.claims.needs import COUNTED_SEEDS, SEEDS, needs
-
+    """Print, claim by claim, the cells without a record, then the commands that compute them."""
     claims = claims_of(args.id)
     if not claims:
         raise UserError(f"{args.id}: expected a paper with claims, such as fedsplitbert, found none of that name")
@@ -41,44 +40,38 @@ def show_needs(args: argparse.Namespace) -> int:
     found = [needs(claim, runs, seeds) for claim in claims]
     more = {judgement.claim.id: judgement.more for judgement in judged(args.id, scale, records)}
     many = f"{seeds} seeds of everything" if seeds else f"{SEEDS} seeds ({COUNTED_SEEDS} where rounds are counted)"
-    shown = Table(title=f"{args.id}, claims · scale {scale.id}: what {many} still need")
+    table = Table(title=f"{args.id}, claims · scale {scale.id}: what {many} still need")
     for heading in HEADINGS:
-        shown.add_column(heading, justify="left" if heading in ("Claim", "Left out †", "Seeds ‡") else "right")
+        table.add_column(heading, justify="left" if heading in ("Claim", "Left out †", "Seeds ‡") else "right")
     for each in found:
-        missing = [timings.seconds(cell) for entry in each.missing for cell in entry.cells]
-        hours = f"{sum(known or 0.0 for known in missing) / 3600:.1f}{' + ?' if None in missing else ''}"
-        complete, name = str(each.places - len(each.missing)), each.claim.id
-        counts = str(each.places), complete, str(len(missing)), hours if missing else "0"
-        shown.add_row(name, *counts, ", ".join(each.closed), more.get(name, ""))
-    Console().print(shown)
-    print("Verdicts hold for a number of seeds that is fixed before the results are seen (docs/statistics.md).")
-    print("* of one process, by the mean of the records of the same row and task, or of its method there; ? unknown.")
-    print("‡ that would decide the claim's deciding comparison, if its effect and its spread stayed as they are.")
-    for text in dict.fromkeys(f"† {name}: {why}." for each in found for name, why in each.closed.items()):
-        print(text)
-    for line in commands((entry for each in found for entry in each.missing), scale.id):
-        print(line)
+        seconds = [timings.seconds(cell) for entry in each.missing for cell in entry.cells]
+        hours = f"{sum(known or 0.0 for known in seconds) / 3600:.1f}{' + ?' if None in seconds else ''}"
+        counts = each.places, each.places - len(each.missing), len(seconds)
+        left_out, name = ", ".join(each.closed), each.claim.id
+        table.add_row(name, *map(str, counts), hours if seconds else "0", left_out, more.get(name, ""))
+    Console().print(table)
+    left_out_notes = dict.fromkeys(f"† {name}: {why}." for each in found for name, why in each.closed.items())
+    print(NOTES, *left_out_notes, *commands((entry for each in found for entry in each.missing), scale.id), sep="\n")
     return 0
 
 
 def _with_stand_ins(runs: Runs, args: argparse.Namespace) -> Runs:
-    """With a stand-in for each task without records whose own data are missing from the data directory.
+    """Use a stand-in for each task without records whose data are missing from the data directory.
 
-    Without a data directory all data may be on the hub, which is not asked.
+    Without a data directory the hub may have all data; it is not asked.
     """
-    from benchmarks.cli.run import why_absent
-
     if args.data_dir is None:
         return runs
-    run = {record.cell.task for record in runs.records if record.cell.scale == runs.scale.id}
+    recorded = {record.cell.task for record in runs.records if record.cell.scale == runs.scale.id}
+    fetched, instead = contents(args.data_dir)["tasks"], dict(runs.tables.instead)
     columns = [column for table in runs.tables.benchmarks.values() for column in table.columns if column.instead_of]
-    fetched, found = contents(args.data_dir)["tasks"], {}
-    for task, own in {column.instead_of: column.task for column in columns if column.instead_of not in run}.items():
-        task_lacks, own_lacks = (name not in fetched and why_absent(name, args.data_dir) for name in (task, own))
-        if task_lacks and not own_lacks:
-            print(f"{own} stands in for {task}: {task_lacks}")
-            found[task] = own
-    return replace(runs, tables=replace(runs.tables, instead={**runs.tables.instead, **found}))
+    for task, other in {column.instead_of: column.task for column in columns}.items():
+        if task in recorded or task in fetched or not (why := why_absent(task, args.data_dir)):
+            continue
+        if other in fetched or not why_absent(other, args.data_dir):
+            print(f"{other} stands in for {task}: {why}")
+            instead[task] = other
+    return replace(runs, tables=replace(runs.tables, instead=instead))
 
 
 def known_records(args: argparse.Namespace, tables: Iterable[Benchmark]) -> list[RunResult]:
@@ -88,7 +81,7 @@ def known_records(args: argparse.Namespace, tables: Iterable[Benchmark]) -> list
 
 
 def commands(missing: Iterable[Missing], scale: str) -> list[str]:
-    """The make commands that fill the gaps: one for each benchmark, number of seeds, and tasks with the same gaps."""
+    """Make commands for missing cells: one for each benchmark, number of seeds, and tasks with the same rows."""
     seeds: dict[tuple[str, str, str], int] = {}  # (benchmark, task, row) -> the most that a claim asks for
     for entry in missing:
         place = entry.at.benchmark, entry.task, entry.at.row

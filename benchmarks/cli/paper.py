@@ -1,86 +1,84 @@
-"""What is said of a paper as a whole: its claims judged, and whether its published numbers are consistent."""
+"""Facts about a paper as a whole: its benchmarks, judged claims, audited numbers, and how far it is reproduced."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from benchmarks.cli.look import Finished
 from benchmarks.dry_run.shapes import derive_client, derive_for
 from benchmarks.experiment import Benchmark, Scale
 from benchmarks.registry import benchmark, benchmark_ids, claims_of
-from benchmarks.results import RunResult, write_text
-from benchmarks.running.run_options import RunOptions
-
-if TYPE_CHECKING:
-    from reports.audit.checks import Finding
-    from reports.claims.judge import Judgement
-    from reports.evidence.published import Numbers
+from benchmarks.results import RunResult
+from reports.audit import findings
+from reports.audit.checks import Finding, Material
+from reports.claims.judge import Judgement, judge
+from reports.evidence.published import Numbers, read_folder
+from reports.evidence.records import request_for
+from reports.front.state import MEASURED, Headline, Standing
+from reports.views import has_finding, page
 
 
 def benchmarks_of(paper: str) -> dict[str, Benchmark]:
-    """Every benchmark of a paper, others that its claims speak of, and those that judge their columns, by id."""
+    """Every benchmark of a paper by id, with those of other papers that its claims or columns need."""
     own = [name for name in benchmark_ids() if name.startswith(f"{paper}-")]
     named = sorted({name for claim in claims_of(paper) for name in claim.benchmarks})
-    found = [benchmark(name) for name in dict.fromkeys([*own, *named])]
-    return {table.id: table for table in [*found, *(table.gate for table in found if table.gate is not None)]}
+    tables = [benchmark(name) for name in dict.fromkeys([*own, *named])]
+    return {table.id: table for table in [*tables, *(table.gate for table in tables if table.gate is not None)]}
+
+
+def name_of(paper: str) -> str:
+    """A paper's name, such as FedSplitBERT."""
+    return next(table.paper.name for table in benchmarks_of(paper).values() if table.paper.id == paper)
+
+
+def tables_by_paper() -> dict[str, list[Benchmark]]:
+    """A paper's id -> its tables and figures."""
+    by_paper: dict[str, list[Benchmark]] = {}
+    for table in map(benchmark, benchmark_ids()):
+        by_paper.setdefault(table.paper.id, []).append(table)
+    return by_paper
 
 
 def published_of(tables: Iterable[Benchmark]) -> Mapping[str, Numbers]:
-    """A paper's id -> its published numbers, of every paper that the benchmarks are from."""
-    from reports.evidence.published import Numbers, read_folder
-
+    """A paper's id -> its published numbers, for each paper of some benchmarks."""
     folders = {table.paper.id: table.published_csv.parent for table in tables}
     return {paper: Numbers.of(read_folder(folder)) for paper, folder in folders.items()}
 
 
 def judged(paper: str, scale: Scale, records: Sequence[RunResult]) -> Sequence[Judgement]:
-    """A paper's claims, in print and on the records of a scale."""
-    from reports.claims.judge import judge
-
+    """A paper's claims, judged by its published numbers and by the records of a scale."""
     tables = benchmarks_of(paper)
-    name = next(table.paper.name for table in tables.values() if table.paper.id == paper)
     published = published_of(tables.values())
-    return judge(name, claims_of(paper), published, records, tables, scale, derive_for, derive_client)
+    return judge(name_of(paper), claims_of(paper), published, records, tables, scale, derive_for, derive_client)
 
 
 def audited(paper: str, records: Sequence[RunResult]) -> Sequence[Finding]:
-    """Whether a paper's published numbers agree with each other; () for a paper without an audit."""
-    from reports.audit import findings
-    from reports.audit.checks import Material
-
+    """Whether a paper's published numbers are consistent; () for a paper without an audit."""
     tables = benchmarks_of(paper)
     published = published_of(tables.values())
     return findings(Material(paper, published, tables, claims_of(paper), tuple(records), derive_for, derive_client))
 
 
-def show_claims(paper: str, scale: Scale, records: Sequence[RunResult], made: RunOptions) -> str:
-    """Judge a paper's claims in print and on the records of a scale, print and write them; returns Markdown."""
-    from reports.claims.tables import claims_markdown, print_claims
+def standings_at(
+    scale: str, by_paper: Mapping[str, Sequence[Benchmark]], records: Sequence[RunResult]
+) -> list[Standing]:
+    """How far each paper that has this scale is reproduced at it."""
+    standings, finished = [], Finished([record.cell for record in records], scale)
+    for paper, tables in by_paper.items():
+        at = {table.id: own for table in tables for own in table.scales if own.id == scale}
+        if not at:
+            continue
+        cells = {table.place: finished.of(table, at[table.id]) for table in tables if table.id in at}
+        judgements = judged(paper, next(iter(at.values())), records)
+        link, studies = f"benchmarks/{paper}/README.md", list(_studies(tables, scale, records))
+        standings.append(Standing(tables[0].paper, link, cells, judgements, audited(paper, records), studies))
+    return standings
 
-    judgements = judged(paper, scale, records)
-    if not judgements:
-        return ""
-    print_claims(judgements)
-    path = made.results_dir / "reports" / paper / f"claims-{scale.id}.md"
-    write_text(path, claims_markdown(judgements))
-    print(f"Written to {path}")
-    return claims_markdown(judgements)
 
-
-def show_audit(paper: str, records: Sequence[RunResult], made: RunOptions) -> str:
-    """Print and write how far a paper's published numbers agree with each other, if it has an audit.
-
-    Returns Markdown of it for a paper's page, folded; "" without an audit.
-    """
-    from reports.audit.checks import audit_markdown, summary
-
-    findings = audited(paper, records)
-    if not findings:
-        return ""
-    path = made.results_dir / "reports" / paper / "audit.md"
-    write_text(path, audit_markdown(findings))
-    print(f"{summary(findings)} Every finding: {path}")
-    name = next(table.paper.name for table in benchmarks_of(paper).values() if table.paper.id == paper)
-    whole = audit_markdown(findings, level=4).partition("\n\n")[2].strip()
-    folded = f"<details><summary>Every finding</summary>\n\n{whole}\n\n</details>"
-    return f"### {name}, consistency of the published numbers\n\n{summary(findings)}\n\n{folded}"
+def _studies(tables: Sequence[Benchmark], scale: str, records: Sequence[RunResult]) -> Iterator[Headline]:
+    """The findings of tables whose view has one for the first page."""
+    for table in tables:
+        if has_finding(table) and scale in {own.id for own in table.scales}:
+            said, numbers = page(request_for(table, table.scale(scale), records)).finding or ("", "")
+            if said:
+                yield Headline(said, MEASURED, numbers, note=f"{table.place}, 95 % CIs (n)", study=table.id)

@@ -4,122 +4,126 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import product
 from typing import Any
 
-from benchmarks.cli.needs import known_records
-from benchmarks.cli.select import Selection, selection, settings
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.cli.needs import known_records, show_needs
+from benchmarks.cli.select import Selection, selection, settings, stages_of
 from benchmarks.costs import WirePlan
-from benchmarks.dry_run.shapes import plan_of
+from benchmarks.dry_run.client_costs import cell_flops
+from benchmarks.dry_run.rounds import wire_plan
+from benchmarks.dry_run.shapes import keep_in, plan_of
 from benchmarks.encoders.backbones import backbone_name
 from benchmarks.errors import DependsOnTextsError, UserError
-from benchmarks.experiment import Column, Row
+from benchmarks.overrides import expanded
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import Completed, by_stage, chain_of
+from benchmarks.running.federation import counted_clients, training_examples
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.timings import Timings, taken
+from reports.pages.text import human_bytes
 
-
-@dataclass
-class Planned:
-    """A row on a task: its cell of the first seed, and what its rounds send, or the reason why that is unknown."""
-
-    row: Row
-    column: Column
-    cell: RunConfig
-    wire: WirePlan | None = None
-    examples: int | None = None  # on which bytes were counted; None where they depend on none
-    reason: str = ""
-
-
-class Plan:
-    """What is planned of a selection."""
-
-    def __init__(self, chosen: Selection, args: argparse.Namespace) -> None:
-        self.chosen, self.args = chosen, args
-        cells = chosen.cells()
-        self.unique = {cell.spec_id: cell for _, _, cell in cells}  # of all seeds
-        self.finished = Completed(RunOptions(args.results_dir))
-        self.entries = [Planned(row, column, cell) for row, column, cell in cells if cell.seed == chosen.seeds[0]]
-        for entry in self.entries:
-            try:
-                entry.wire, entry.examples = wire_of(entry.cell, args)
-            except UserError as error:  # bytes depend on examples that are not here, or on their texts
-                entry.reason = str(error)
-
-    @property
-    def finished_cells(self) -> int:
-        """How many unique cells have a record."""
-        return sum(self.finished(cell, False) for cell in self.unique.values())
-
-    @property
-    def total(self) -> dict[str, int]:
-        """Bytes of all unique cells: those of a seed, times the seeds; a cell in two rows counts once."""
-        known = {entry.cell.spec_id: entry.wire for entry in self.entries if entry.wire}.values()
-        seeds = len(self.chosen.seeds)
-        return {
-            "up_bytes": seeds * sum(wire.total.up_bytes for wire in known),
-            "down_bytes": seeds * sum(wire.total.down_bytes for wire in known),
-            "setup_bytes": seeds * sum(wire.setup_bytes for wire in known),
-        }
-
-    @cached_property
-    def seconds(self) -> list[float | None]:
-        """Seconds of each cell that is not finished, with those before it, by records; None where there is no like."""
-        cells, finished = list(self.unique.values()), self.finished
-        timings = Timings(taken(known_records(self.args, [self.chosen.benchmark])))
-        needed = {before.spec_id for cell in cells for before in chain_of(cell, finished)[:-1]}
-        staged = (cell for stage in by_stage(cells, finished) for cell in stage)
-        return [timings.seconds(cell) for cell in staged if not finished(cell, cell.spec_id in needed)]
-
-    @cached_property
-    def flop_hours(self) -> dict[str, float]:
-        """A task's name -> hours of its cells at the rate given, by the FLOPs of the first seed's."""
-        from benchmarks.dry_run.client_costs import cell_flops
-        from benchmarks.running.federation import counted_clients
-
-        made, hours = settings(self.args), dict.fromkeys((column.name for column in self.chosen.columns), 0.0)
-        for entry in {entry.cell.spec_id: entry for entry in self.entries}.values():
-            flops = cell_flops(entry.cell, counted_clients(entry.cell, made))
-            hours[entry.column.name] += len(self.chosen.seeds) * flops / (self.args.tflops * 1e12) / 3600
-        return hours
-
-    @property
-    def hours(self) -> float:
-        """All hours that are known."""
-        return sum(self.flop_hours.values()) if self.args.tflops else sum(known or 0 for known in self.seconds) / 3600
+_BOTH = "uplink + downlink"
+_HEADINGS = ("Task", "Method", "Rounds", "per round *", f"{_BOTH}, per round", f"{_BOTH}, all rounds", "one-time")
+_WIDTH = 118
+_WAYS = ("up_bytes", "down_bytes", "setup_bytes")
 
 
 def plan_command(args: argparse.Namespace) -> int:
     """Show what would run, or what claims still need."""
+    keep_in(args.results_dir)
     if args.claims:
-        from benchmarks.cli.needs import show_needs
-
         return show_needs(args)
-    plan = Plan(selection(args), args)
+    chosen, finished = selection(args), Completed(RunOptions(args.results_dir))
+    plan = planned(chosen, finished, args)
     if args.json:
-        print(json.dumps(as_json(plan), indent=1, ensure_ascii=False))
+        print(json.dumps(plan, indent=1, ensure_ascii=False))
     else:
-        from benchmarks.cli.show_plan import show
-
-        show(plan)
+        Console(width=max(Console().width, _WIDTH)).print(_table(chosen, plan))
+        print(*_hours(plan, args.tflops), *_notes(chosen, plan, finished), sep="\n")
     return 0
 
 
-def wire_of(cell: RunConfig, args: argparse.Namespace) -> tuple[WirePlan, int | None]:
-    """What the rounds send, and on how many examples that was counted; None where it depends on none.
+def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) -> dict[str, Any]:
+    """The plan of a selection as JSON values.
 
-    UserError where it depends on examples and there are no data, or on the texts themselves.
+    `rows` has the bytes of one seed, `sum` those of all distinct cells; null is unknown, for the row's `reason`.
     """
-    # A row may have an encoder of its own, whatever BACKBONE says.
+    cells, seeds = chosen.cells(), len(chosen.seeds)
+    unique = {cell.spec_id: cell for _, _, cell in cells}
+    rows, hours = [], 0.0
+    for row, column, cell in cells:
+        if cell.seed == chosen.seeds[0]:
+            rows.append({"task": column.task, "method": row.id, **_planned_row(chosen, cell, args)})
+    distinct = {row["cell"]: row for row in rows}
+    if args.tflops:
+        made, rate = settings(args), args.tflops * 1e12 * 3600
+        flops = (cell_flops(unique[spec_id], counted_clients(unique[spec_id], made)) for spec_id in distinct)
+        hours, seconds = seeds * sum(flops) / rate, []
+    else:
+        seconds = _seconds(list(unique.values()), finished, Timings(taken(known_records(args, [chosen.benchmark]))))
+        hours = sum(known or 0 for known in seconds) / 3600
+    return {
+        "benchmark": chosen.benchmark.id,
+        "scale": chosen.scale.id,
+        "backbone": chosen.scale.backbone,
+        "seeds": list(chosen.seeds),
+        "cells": len(rows) * seeds,
+        "unique_cells": len(unique),
+        "finished_cells": sum(finished(cell, False) for cell in unique.values()),
+        "hours": hours,
+        "cells_of_known_hours": len(seconds) - seconds.count(None),
+        "cells_of_unknown_hours": seconds.count(None),
+        "sum": {way: seeds * sum(row[way] or 0 for row in distinct.values()) for way in _WAYS},
+        "rows": rows,
+    }
+
+
+def _planned_row(chosen: Selection, cell: RunConfig, args: argparse.Namespace) -> dict[str, Any]:
+    wire, examples, reason = None, None, None
+    try:
+        wire, examples = wire_of(cell, args)
+    except UserError as error:  # bytes depend on examples that are not here, or on their texts
+        reason = str(error)
+    return {
+        "cell": cell.spec_id,
+        "backbone": cell.backbone,
+        "clients": cell.clients,
+        "rounds": cell.training.last_round,
+        "longest_text": cell.training.max_length,
+        "reason": reason,
+        "counted_examples": examples,
+        "equal_rounds": wire.alike if wire else None,
+        "counted_bytes_per_round": chosen.benchmark.paper.counted_bytes(wire, cell) if wire else None,
+        "up_bytes_per_round": wire.up_bytes if wire else None,
+        "down_bytes_per_round": wire.down_bytes if wire else None,
+        "up_bytes": wire.total.up_bytes if wire else None,
+        "down_bytes": wire.total.down_bytes if wire else None,
+        "setup_bytes": wire.setup_bytes if wire else None,
+    }
+
+
+def _seconds(cells: list[RunConfig], finished: Completed, timings: Timings) -> list[float | None]:
+    """Seconds of each unfinished cell and each run before it, by records of similar cells; None without any."""
+    needed = {before.spec_id for cell in cells for before in chain_of(cell, finished)[:-1]}
+    staged = (cell for stage in by_stage(cells, finished) for cell in stage)
+    return [timings.seconds(cell) for cell in staged if not finished(cell, cell.spec_id in needed)]
+
+
+def wire_of(cell: RunConfig, args: argparse.Namespace) -> tuple[WirePlan, int | None]:
+    """What a cell's rounds send, and the number of examples if the bytes depend on it, else None.
+
+    UserError if they depend on examples and there are no data, or on the texts themselves.
+    """
+    # A row may have another encoder than BACKBONE.
     backbone = args.backbone if args.backbone and backbone_name(args.backbone) == cell.backbone else None
     if backbone is None and (kept := plan_of(cell)) is not None:
         return kept, None
-
-    from benchmarks.dry_run.rounds import wire_plan
-    from benchmarks.running.federation import training_examples
-
     try:
         return wire_plan(cell, backbone), None
     except DependsOnTextsError:
@@ -132,36 +136,95 @@ def wire_of(cell: RunConfig, args: argparse.Namespace) -> tuple[WirePlan, int | 
         return wire_plan(cell, backbone, examples), sum(examples)
 
 
-def as_json(plan: Plan) -> dict[str, Any]:
-    """The plan as plain JSON values; bytes of one seed in `rows`, of all unique cells in `sum`; null: not known."""
-    chosen, counted = plan.chosen, plan.chosen.benchmark.paper.counted_bytes
-    rows = []
-    for entry in plan.entries:
-        wire = entry.wire
-        rows.append({
-            "task": entry.column.task,
-            "method": entry.row.id,
-            "cell": entry.cell.spec_id,
-            "backbone": entry.cell.backbone,
-            "rounds": entry.cell.training.last_round,
-            "reason": entry.reason or None,
-            "counted_bytes_per_round": counted(wire, entry.cell) if wire else None,
-            "up_bytes_per_round": wire.up_bytes if wire else None,
-            "down_bytes_per_round": wire.down_bytes if wire else None,
-            "up_bytes": wire.total.up_bytes if wire else None,
-            "down_bytes": wire.total.down_bytes if wire else None,
-            "setup_bytes": wire.setup_bytes if wire else None,
-        })  # fmt: skip
-    return {
-        "benchmark": chosen.benchmark.id,
-        "scale": chosen.scale.id,
-        "backbone": chosen.scale.backbone,
-        "seeds": list(chosen.seeds),
-        "cells": len(plan.entries) * len(chosen.seeds),
-        "unique_cells": len(plan.unique),
-        "finished_cells": plan.finished_cells,
-        "hours": plan.hours,
-        "cells_of_unknown_hours": 0 if plan.args.tflops else plan.seconds.count(None),
-        "sum": plan.total,
-        "rows": rows,
-    }
+# ---- in the terminal ---------------------------------------------------------------------------------------------
+
+
+def _table(chosen: Selection, plan: dict[str, Any]) -> Table:
+    """A line for each method and the tasks on which it sends the same; methods that send nothing are left out."""
+    unique = "" if plan["cells"] == plan["unique_cells"] else f", {plan['unique_cells']} unique"
+    count = f"{plan['cells']} cells{unique}, {plan['finished_cells']} finished"
+    label = chosen.benchmark.label(chosen.scale, chosen.columns)
+    table = Table(title=f"{chosen.title}: {count} ({label})", show_footer=True)
+    up, down, once = (plan["sum"][way] for way in _WAYS)
+    sums = [f"Sum, {plan['unique_cells']} cells", *[""] * 4, *_texts(chosen, up + down, once)]
+    for heading, footer in zip(_HEADINGS, sums, strict=True):
+        table.add_column(heading, footer, justify="left" if heading in ("Task", "Method") else "right")
+    methods = {row.id: row.name for row in chosen.rows}
+    tasks: dict[tuple[str, ...], list[str]] = {}  # method, rounds and sizes -> tasks
+    for row in sorted(plan["rows"], key=lambda row: list(methods).index(row["method"])):
+        sizes = ["–"] * 4
+        if row["reason"] is None:
+            if not row["up_bytes"] + row["down_bytes"]:
+                continue
+            a_round, whole = (
+                row["up_bytes_per_round"] + row["down_bytes_per_round"],
+                row["up_bytes"] + row["down_bytes"],
+            )
+            sizes = _texts(chosen, row["counted_bytes_per_round"], a_round, whole, row["setup_bytes"])
+        tasks.setdefault((methods[row["method"]], str(row["rounds"]), *sizes), []).append(row["task"])
+    names = {column.task: column.name for column in chosen.columns}
+    for key, of in tasks.items():
+        table.add_row(
+            f"all {len(of)} tasks" if len(of) == len(names) > 3 else ", ".join(map(names.__getitem__, of)), *key
+        )
+    return table
+
+
+def _texts(chosen: Selection, *sizes: float) -> list[str]:
+    return [human_bytes(size, chosen.benchmark.paper.gigabyte) for size in sizes]
+
+
+def _notes(chosen: Selection, plan: dict[str, Any], finished: Completed) -> Iterator[str]:
+    """What the table leaves out or does not explain: units, earlier runs, examples, rounds that differ."""
+    rows, methods = plan["rows"], {row.id: row.name for row in chosen.rows}
+    names = {column.task: column.name for column in chosen.columns}
+    notes: dict[str, list[str]] = {}
+    for row in rows:
+        method, task, examples = methods[row["method"]], names[row["task"]], row["counted_examples"]
+        if row["reason"]:
+            notes.setdefault(f"No bytes, as {row['reason']}", []).append(method)
+        elif not row["up_bytes"] + row["down_bytes"]:
+            once = f" but {_texts(chosen, row['setup_bytes'])[0]} one-time" if row["setup_bytes"] else ""
+            notes.setdefault(f"Nothing is sent{once}", []).append(method)
+        if examples is not None:
+            notes.setdefault(f"Counted on {task}'s {examples:,} training examples", []).append(method)
+        if row["equal_rounds"] is False:
+            notes.setdefault(f"A round is the mean of rounds that differ, {task}", []).append(method)
+    encoders = " and ".join(dict.fromkeys(row["backbone"] for row in rows))
+    yield f"* {chosen.benchmark.paper.bytes_convention}; derived for {encoders} with {rows[0]['clients']} clients."
+    yield from _listed(notes)
+    yield from _listed(_units(chosen))
+    yield from (f"First, once: {name} ({finished.said(cells)})." for name, cells in stages_of(chosen).items())
+    yield "One-time: the pre-trained model, sent to every client before the first round; the paper leaves it out."
+
+
+def _listed(methods: dict[str, list[str]]) -> Iterable[str]:
+    return (f"{text}: {', '.join(dict.fromkeys(names))}." for text, names in methods.items())
+
+
+def _units(chosen: Selection) -> dict[str, list[str]]:
+    """An option that counts the paper's layers, also in the encoder's layers -> the methods with that value."""
+    methods: dict[str, list[str]] = {}
+    defined = chosen.benchmark.scale(chosen.scale.id)
+    depths = dict.fromkeys(column.at(chosen.scale, defined).depth for column in chosen.columns)
+    for row, (name, unit) in product(chosen.rows, chosen.benchmark.units.items()):
+        value = dict(expanded((*row.changes.items(), *chosen.benchmark.overrides))).get(name)
+        for depth in depths if value is not None else ():
+            shown = chosen.benchmark.shown(name, value, replace(chosen.scale, depth=depth))
+            methods.setdefault(f"{unit.name[0].upper()}{unit.name[1:]} {shown}", []).append(row.name)
+    return methods
+
+
+def _hours(plan: dict[str, Any], tflops: float | None) -> Iterator[str]:
+    """The time it takes: from FLOPs if a rate is given, else from records of similar cells."""
+    known, unknown = plan["cells_of_known_hours"], plan["cells_of_unknown_hours"]
+    if tflops:
+        length = " or ".join(dict.fromkeys(str(row["longest_text"]) for row in plan["rows"]))
+        yield f"{plan['hours']:.2f} h from FLOPs at a steady {tflops:g} TFLOP/s, if every text has {length} tokens."
+        yield "Shorter texts take less; loading, checkpoints and, on a GPU, many small steps take more."
+    elif not known + unknown:
+        yield "Nothing is left to compute."
+    if known:
+        yield f"About {plan['hours']:.1f} h of one process for {known} cells, by records of the same method and task."
+    if unknown:
+        yield f"No record tells how long {unknown} cells take: --tflops N estimates it at N · 10^12 operations/s."

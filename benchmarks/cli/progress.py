@@ -1,9 +1,11 @@
-"""What a person sees while cells run: each running cell's round, how many are done, and about how long is left."""
+"""What a person sees while cells run: how many are done, each running cell's round, and how long it will still take."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 
 from rich.console import Console
@@ -12,25 +14,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from benchmarks.measures import metric
 from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig
-from benchmarks.running.events import (
-    CellFailed,
-    CellFinished,
-    CellPruned,
-    CellStarted,
-    CellWaits,
-    Event,
-    RoundFinished,
-    Trained,
-)
+from benchmarks.running import events
 from benchmarks.running.timings import Timings
 from benchmarks.tasks import task
+from reports.pages.text import human_seconds
 
-QUIET_SECONDS = 60.0  # after which a log is told that cells still train
-SHOWN = 3  # cells in such a line; a server may run dozens
+FIRST_PAUSE, LONGEST_PAUSE = 60.0, 960.0  # seconds between two lines in a file; each pause is twice the last one
+START_UP = 60.0  # recorded seconds after which this machine's own pace counts as much as the records' pace
 
 
 class ProgressDisplay:
-    """A sink: live bars in a terminal; elsewhere a line per finished cell, and one a minute while none finishes."""
+    """A sink of events: live bars in a terminal; elsewhere a line now and then. Every finished cell goes to a log."""
 
     def __init__(
         self,
@@ -39,24 +33,22 @@ class ProgressDisplay:
         names: dict[str, str],
         console: Console | None = None,
         timings: Timings | None = None,
+        log: Path | None = None,
     ) -> None:
+        """Show a title and the progress of cells.
+
+        names: spec_id -> a cell's name. log: a file for finished cells; without it the console has a line for each.
+        """
         self.console = console or Console(stderr=True)
-        self.names = names  # spec_id -> "MRPC · FedAvg · seed 0"
-        self.estimate = Estimate(cells, timings)
-        self.bars = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[note]}"),
-            console=self.console,
-        )
+        self.names, self.log, self.count = names, log, len(cells)
+        self.estimate = Estimate(cells, timings or Timings())
+        columns = TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn()
+        self.bars = Progress(*columns, TextColumn("{task.fields[note]}"), console=self.console)
         self.total = self.bars.add_task(title, total=len(cells), note="")
         self.running: dict[str, tuple[TaskID, RunConfig]] = {}
-        self.reasons: set[str] = set()  # why cells failed, each said once
-        self.notes: set[str] = set()  # on how cells run, each said once
+        self.messages: set[str] = set()  # notes and reasons that were printed
         self.done = 0
-        self.heard = time.monotonic()  # when the last line was printed
+        self.pause, self.printed = FIRST_PAUSE, time.monotonic()
 
     def __enter__(self) -> ProgressDisplay:
         if self.console.is_terminal:
@@ -69,154 +61,131 @@ class ProgressDisplay:
         if self.console.is_terminal:
             self.bars.stop()
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: events.Event) -> None:
         """Show an event."""
         match event:
-            case CellStarted(cell, cell_id, finished, examples, note):
-                if note and note not in self.notes:
-                    self.notes.add(note)
-                    self._line(note)
-                done = sum(examples[: len(finished)])
-                if cell_id in self.running:  # of a worker that was lost; another goes on
-                    self.bars.remove_task(self.running.pop(cell_id)[0])
-                bar = self.bars.add_task(f"  {self._name(cell)}", total=sum(examples), completed=done, note="")
-                self.running[cell_id] = (bar, cell)
-                self.estimate.started(cell, cell_id, examples, len(finished))
+            case events.CellStarted(cell, cell_id, finished, examples, note):
+                if self._is_new(note):
+                    self._print(note)
+                self._stop(cell_id)  # of a worker that died; another one resumes it
+                total, done = sum(examples), sum(examples[: len(finished)])
+                bar = self.bars.add_task(f"  {self._name(cell)}", total=total, completed=done, note="")
+                self.running[cell_id] = bar, cell
+                self.estimate.start(cell, done / max(total, 1))
                 if finished:
-                    self._line(f"{self._name(cell)}: goes on after round {len(finished)} of {cell.training.last_round}")
-            case Trained(cell_id, examples) if cell_id in self.running:
-                self.bars.advance(self.running[cell_id][0], examples)
-                self.estimate.trained(cell_id, examples)
-                self.bars.update(self.total, note=self.estimate.text())
-                self._still_running()
-            case RoundFinished(cell_id, result) if cell_id in self.running:
+                    self._print(
+                        f"{self._name(cell)}: resumes after round {len(finished)} of {cell.training.last_round}"
+                    )
+            case events.Trained(cell_id, examples) if cell_id in self.running:
+                bar, cell = self.running[cell_id]
+                self.bars.advance(bar, examples)
+                self.estimate.train(cell, self.bars.tasks[self.bars.task_ids.index(bar)].percentage / 100)
+                self._update()
+            case events.RoundFinished(cell_id, result) if cell_id in self.running:
                 bar, cell = self.running[cell_id]
                 loss = "" if result.train_loss is None else f", loss {result.train_loss:.3f}"
                 self.bars.update(bar, note=f"round {result.round} of {cell.training.last_round}{loss}")
-            case CellFinished(record, reused):
-                self._finished(record.cell, record.cell_id, "found" if reused else f"{self._headline(event)}")
-            case CellWaits(cell, holder):
-                self._line(f"{self._name(cell)}: {holder} computes it; its record is waited for")
-            case CellFailed(cell, _) | CellPruned(cell, _):
-                running = (key for key, (_, other) in self.running.items() if other.spec_id == cell.spec_id)
-                self._finished(cell, next(running, ""), self._why(event))
+            case events.CellFinished(record, reused):
+                self._end(record.cell, "already finished" if reused else _result(record), bool(record.diverged))
+            case events.CellWaits(cell, holder):
+                self._print(f"{self._name(cell)}: {holder} computes it; waiting for its record")
+            case events.CellFailed(cell, message):
+                is_new = self._is_new(message)
+                self._end(cell, f"failed: {message}" if is_new else "failed for the same reason", is_new)
+            case events.CellPruned(cell, rounds):
+                self._end(cell, f"pruned after round {rounds}")
 
-    def _why(self, event: CellFailed | CellPruned) -> str:
-        """Why a cell has no record; a reason is said once."""
-        if isinstance(event, CellPruned):
-            return f"pruned after round {event.rounds}"
-        is_known = event.message in self.reasons
-        self.reasons.add(event.message)
-        return "failed for the same reason" if is_known else f"failed: {event.message}"
+    def _is_new(self, message: str) -> bool:
+        is_new = bool(message) and message not in self.messages
+        self.messages.add(message)
+        return is_new
 
-    def _finished(self, cell: RunConfig, cell_id: str, outcome: str) -> None:
-        self.done += 1
-        self.estimate.finished(cell, cell_id)
-        self.bars.update(self.total, completed=self.done, note=self.estimate.text())
+    def _stop(self, cell_id: str) -> None:
         if cell_id in self.running:
             self.bars.remove_task(self.running.pop(cell_id)[0])
-        self._line(
-            f"[{self.done}/{self.estimate.cells}] {self._name(cell)}: {outcome}  {self.estimate.text()}".rstrip()
-        )
 
-    def _still_running(self) -> None:
-        """Tell a log, which has no bars, how far cells are."""
-        if self.console.is_terminal or time.monotonic() - self.heard < QUIET_SECONDS:
-            return
-        trained = {bar.id: bar.percentage for bar in self.bars.tasks}
-        parts = [f"{self._name(cell)} {trained[bar]:.0f} %" for bar, cell in self.running.values()]
-        if len(parts) > SHOWN:
-            parts[SHOWN:] = [f"{len(parts) - SHOWN} more"]
-        self._line(f"[{self.done}/{self.estimate.cells}] {'; '.join(parts)}  {self.estimate.text()}".rstrip())
+    def _end(self, cell: RunConfig, result: str, is_important: bool = False) -> None:
+        self.done += 1
+        self.estimate.end(cell)
+        for cell_id in [key for key, (_, other) in self.running.items() if other.spec_id == cell.spec_id]:
+            self._stop(cell_id)
+        line = f"[{self.done}/{self.count}] {self._name(cell)}: {result}"
+        if self.log is not None:
+            with suppress(OSError):  # a full disk is reported where a result is lost
+                self.log.parent.mkdir(parents=True, exist_ok=True)
+                with self.log.open("a", encoding="utf-8") as file:
+                    file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
+        if self.log is None or is_important:
+            self._print(f"{line}  {self.estimate}".rstrip())
+        self._update()
 
-    def _headline(self, event: CellFinished) -> str:
-        record = event.record
-        if record.diverged:
-            return f"{record.divergence}: {record.diverged['reason']}"
-        shown = ", ".join(_shown(name, value) for name, value in _headline_scores(record).items())
-        return f"{shown} in {duration(record.timing['setup_seconds'] + record.timing['train_seconds'])}".lstrip()
+    def _update(self) -> None:
+        """Show the estimate: next to the bar, or now and then as a line."""
+        self.bars.update(self.total, completed=self.done, note=str(self.estimate))
+        if not self.console.is_terminal and time.monotonic() - self.printed >= self.pause:
+            self._print(f"[{self.done}/{self.count}] {self.estimate}".rstrip())
+            self.pause = min(2 * self.pause, LONGEST_PAUSE)
 
     def _name(self, cell: RunConfig) -> str:
         return self.names.get(cell.spec_id, cell.label)
 
-    def _line(self, text: str) -> None:
-        self.heard = time.monotonic()
+    def _print(self, text: str) -> None:
+        self.printed = time.monotonic()
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
-def _headline_scores(record: RunResult) -> Mapping[str, float | None]:
-    """The last round's scores: of the evaluation that the task names first, or else of the first that there is."""
-    scores = record.rounds[-1].scores
-    first = task(record.cell.task).evaluations[0]
-    return scores.get(first, next(iter(scores.values()), {}))
-
-
-def _shown(name: str, value: float | None) -> str:
-    found = metric(name)
-    return f"{found.label} {'undefined' if value is None else f'{found.shown(value):.2f}'}"
+def _result(record: RunResult) -> str:
+    """A finished cell's scores at the round that its table shows, and its duration."""
+    if record.diverged:
+        return f"{record.divergence}: {record.diverged['reason']}"
+    scores = record.rounds[record.chosen_round - 1].scores
+    headline = scores.get(task(record.cell.task).evaluations[0], next(iter(scores.values()), {}))
+    shown = {metric(name): value for name, value in headline.items()}
+    texts = (f"{by.label} {'undefined' if value is None else f'{by.shown(value):.2f}'}" for by, value in shown.items())
+    at = f" at round {record.chosen_round}" if len(record.rounds) > 1 else ""
+    seconds = record.timing["setup_seconds"] + record.timing["train_seconds"]
+    return f"{', '.join(texts)}{at} in {human_seconds(seconds)}".lstrip()
 
 
 class Estimate:
-    """The time left: the work that is left, over the speed of the work so far.
+    """The time left: the work left, divided by the speed so far.
 
-    A run's work is the seconds that runs like it took by earlier records, or the mean of the other runs. A run that is
-    under way counts by the share of its examples that it has trained.
+    A run's work is the seconds that similar runs took by earlier records, or the mean of the other runs. The first
+    minute of work also counts as if it went at the records' pace, as loading libraries can take longer than a cell.
     """
 
-    def __init__(self, cells: Sequence[RunConfig], timings: Timings | None = None) -> None:
-        timings = timings or Timings()
-        self.cells = len(cells)
+    def __init__(self, cells: Sequence[RunConfig], timings: Timings) -> None:
         recorded = {cell.spec_id: timings.seconds(cell) for cell in cells}
-        known = [seconds for seconds in recorded.values() if seconds]
-        mean = sum(known) / len(known) if known else 1.0
-        self.work = {spec_id: seconds or mean for spec_id, seconds in recorded.items()}
+        seconds = [value for value in recorded.values() if value]
+        mean = sum(seconds) / len(seconds) if seconds else 1.0
+        self.start_up = START_UP if seconds else 0.0
+        self.work = {spec_id: value or mean for spec_id, value in recorded.items()}
         self.left = {spec_id: work for spec_id, work in self.work.items() if spec_id not in timings.finished}
-        self.shares: dict[str, tuple[str, float]] = {}  # cell_id -> spec_id and the work of one example
         self.done = 0.0
-        self.start: float | None = None
+        self.started: float | None = None
 
-    def started(self, cell: RunConfig, cell_id: str, round_examples: Sequence[int], finished_rounds: int) -> None:
-        """A run begins or resumes.
+    def start(self, cell: RunConfig, share: float) -> None:
+        """A run begins, or resumes after a share of its training."""
+        self.started = time.monotonic() if self.started is None else self.started
+        self.left[cell.spec_id] = self.work.get(cell.spec_id, 0.0) * (1 - share)
 
-        Args:
-            cell: The run.
-            cell_id: Its identity in later events.
-            round_examples: The examples that each of its rounds trains.
-            finished_rounds: The rounds that an earlier start finished.
-        """
-        total = max(sum(round_examples), 1)
-        work = self.work.get(cell.spec_id, 0.0)
-        self.shares[cell_id] = cell.spec_id, work / total
-        self.left[cell.spec_id] = work * sum(round_examples[finished_rounds:]) / total
-        self.start = time.monotonic() if self.start is None else self.start
+    def train(self, cell: RunConfig, share: float) -> None:
+        """A run has completed a share of its training."""
+        left = self.work.get(cell.spec_id, 0.0) * (1 - share)
+        self.done += self.left.get(cell.spec_id, left) - left
+        self.left[cell.spec_id] = left
 
-    def trained(self, cell_id: str, examples: int) -> None:
-        """Examples of a run went through the optimiser."""
-        spec_id, work = self.shares[cell_id]
-        self.done += examples * work
-        self.left[spec_id] = max(0.0, self.left.get(spec_id, 0.0) - examples * work)
-
-    def finished(self, cell: RunConfig, cell_id: str) -> None:
-        """A run is done: it ended, failed, or had a record before."""
+    def end(self, cell: RunConfig) -> None:
+        """A run ended, failed, or was finished before."""
         self.left.pop(cell.spec_id, None)
-        self.shares.pop(cell_id, None)
 
-    def seconds_left(self) -> float | None:
-        """Seconds; None before any training was seen."""
-        if self.start is None or not self.done:
+    def seconds(self) -> float | None:
+        """Seconds left; None before any training."""
+        if self.started is None or not self.done:
             return None
-        return sum(self.left.values()) * (time.monotonic() - self.start) / self.done
+        pace = (time.monotonic() - self.started + self.start_up) / (self.done + self.start_up)
+        return sum(self.left.values()) * pace
 
-    def text(self) -> str:
-        """The estimate in words, or nothing."""
-        left = self.seconds_left()
-        return "" if not left else f"about {duration(left)} left"
-
-
-def duration(seconds: float) -> str:
-    """Seconds in the unit that reads best."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 90 * 60:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
+    def __str__(self) -> str:
+        seconds = self.seconds()
+        return f"about {human_seconds(seconds)} left" if seconds else ""

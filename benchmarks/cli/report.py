@@ -1,190 +1,231 @@
-"""Commands on finished records: report, import."""
+"""The commands on finished records: `report` and `import`."""
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from itertools import product
+from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from benchmarks.cli.beside import Beside
+from rich.console import Console
+
+from benchmarks.cli.ending import ending
 from benchmarks.cli.output import warn
-from benchmarks.cli.paper import show_audit, show_claims
+from benchmarks.cli.paper import audited, judged, name_of
 from benchmarks.cli.select import Selection, selection, settings, tables_of
 from benchmarks.cli.sweep_files import sections
 from benchmarks.cli.tracked import open_mirror
-from benchmarks.dry_run.shapes import derive_client, derive_for
+from benchmarks.dry_run.shapes import derive_client, derive_for, keep_in
 from benchmarks.errors import UserError
+from benchmarks.experiment import Scale
+from benchmarks.predictions import copy_predictions, has_predictions
 from benchmarks.publication import SCALES
-from benchmarks.registry import benchmark_ids
-from benchmarks.results import RunResult, read_folders, write_result
+from benchmarks.registry import benchmark, benchmark_ids
+from benchmarks.results import RunResult, read_folders, write_result, write_text
 from benchmarks.run_config import digest
+from benchmarks.running.completed import earlier_stages
 from benchmarks.running.run_options import RunOptions, available_cores, require_writable
+from reports import views
+from reports.audit.checks import audit_markdown
+from reports.audit.checks import summary as audit_summary
+from reports.claims.tables import claims_markdown, print_claims
+from reports.claims.tables import summary as claims_summary
+from reports.evidence.records import Index, indexed, request_for, select
+from reports.pages import files
+from reports.pages.page import Page
+from reports.pages.render import print_page
 
-if TYPE_CHECKING:
-    from reports.evidence.records import Index
-    from reports.pages.page import Page
+REFERENCES = ("local-majority", "fedavg")  # rows that a run is shown with, where they have records
+WIDTH = 150  # characters of the summary in a file: nine tasks with one seed
+Drawing = tuple[Callable[..., Any], Mapping[Path, str]]  # a figure, and path -> kind
+_drawings: list[Drawing] = []  # in a process that draws some of them
 
 
 def report_command(args: argparse.Namespace) -> int:
-    """Render what has been run of benchmarks, of papers, or of all; every scale that has records."""
+    """Show what has been run of some benchmarks or papers, or of all, at each scale that has records."""
     folders = args.records or [args.results_dir / "records"]
-    records = read_folders(folders)
-    made = RunOptions(results_dir=args.results_dir)
+    records, made = read_folders(folders), RunOptions(results_dir=args.results_dir)
     require_writable(made.results_dir)
+    keep_in(made.results_dir)
     chosen = _with_records(args, records)
     if not chosen:
-        places = ", ".join(map(str, folders))
-        raise UserError(f"no record in {places} belongs to what was asked for: run it first")
-    from reports.pages.files import draw, render_state, update_readme
-
-    with Beside(draw, available_cores()) as drawing:
-        pages = [show_report(part, records, made, args.score, notes=args.notes, draw=drawing)[0] for part in chosen]
-        readme, pictures = args.readme, args.pictures
-        links = _pictures(pages, pictures, readme.parent, drawing) if readme and pictures else {}
-        claims: list[str] = []
-        audits: list[str] = []
-        for paper in dict.fromkeys(part.benchmark.paper.id for part in chosen):
-            scales = {part.scale.id: part.scale for part in chosen if part.benchmark.paper.id == paper}
-            claims += [show_claims(paper, scale, records, made) for scale in scales.values()]
-            audits.append(show_audit(paper, records, made))
-    if readme:
+        raise UserError(f"no record in {', '.join(map(str, folders))} belongs to what was asked for: run it first")
+    drawings: list[Drawing] = []
+    pages, links = [], {}  # links: benchmark id -> link to its picture
+    for part in chosen:
+        page, folder, _ = write_table(part, records, made, args.score, lambda *drawing: drawings.append(drawing))
+        if args.tasks or args.methods:
+            page = page_of(part, records, args.score)
+        if len(chosen) == 1 and not args.tables:
+            print(*ending(page, _width()), sep="\n")
+        print_page(page, Console(), tables=args.tables, notes=args.notes)
+        print(f"{part.title}: {page.run} of {page.cells} cells run; {folder}/table.md")
+        pages.append(page)
+        if args.readme and args.pictures and page.figure is not None:
+            picture = args.pictures / f"{part.benchmark.id}-{part.scale.id}.png"
+            drawings.append((page.figure, {picture: "png"}))
+            links[part.benchmark.id] = Path(os.path.relpath(picture, args.readme.parent)).as_posix()
+    _draw_all(drawings)
+    claims: list[str] = []
+    audits: list[str] = []
+    for paper in dict.fromkeys(part.benchmark.paper.id for part in chosen):
+        scales = {part.scale.id: part.scale for part in chosen if part.benchmark.paper.id == paper}
+        claims += [_claims(paper, scale, records, made, args.tables) for scale in scales.values()]
+        audits.append(_audit(paper, records, made))
+    if args.readme:
         rest = [*sections(_asked_for(args.id), args.scale), *audits]
-        update_readme(readme, render_state(pages, links, claims, rest))
-        print(f"updated {readme}")
+        files.update_readme(args.readme, files.render_state(pages, links, claims, rest))
+        print(f"updated {args.readme}")
     return 0
 
 
-def _pictures(pages: Sequence[Page], folder: Path, beside: Path, draw: Callable[..., None]) -> dict[str, str]:
-    """Draw the pages' figures into a folder; returns benchmark id -> link from a file that lies `beside`."""
-    links = {}
-    for page in pages:
-        if page.figure is not None:
-            path = folder / f"{page.request.benchmark.id}-{page.request.scale.id}.png"
-            draw(page.figure, {path: "png"})
-            links[page.request.benchmark.id] = Path(os.path.relpath(path, beside)).as_posix()
-    return links
+def _draw_all(drawings: Sequence[Drawing]) -> None:
+    """Write figures, in parallel where processes can be forked: they have the records in memory."""
+    workers = min(len(drawings), available_cores())
+    if sys.platform != "linux" or workers < 2:
+        for drawing in drawings:
+            files.draw(*drawing)
+    else:
+        with ProcessPoolExecutor(workers, get_context("fork"), _drawings.extend, (drawings,)) as pool:
+            list(pool.map(_draw, range(len(drawings))))
 
 
-def _with_records(args: argparse.Namespace, records: Sequence[RunResult]) -> list[Selection]:
-    """Every benchmark at every scale, of those asked for, that some of the records belong to."""
-    from reports.evidence.records import indexed
-
-    scales = [args.scale] if args.scale else [scale for scale in SCALES if any(r.cell.scale == scale for r in records)]
-    seeds = sorted({record.cell.seed for record in records}) or [0]
-    parts = [
-        replace(
-            selection(argparse.Namespace(**{**vars(args), "scale": scale, "seeds": range(1)}), benchmark_id),
-            seeds=seeds,
-        )
-        for benchmark_id in _asked_for(args.id)
-        for scale in scales
-    ]
-    index = indexed(records)
-    return [part for part in parts if _is_run(part, index)]
+def _draw(number: int) -> None:
+    files.draw(*_drawings[number])
 
 
 def _asked_for(names: Sequence[str]) -> list[str]:
-    """Ids of benchmarks: for each name the one of that name, or all of the paper of that name; all where none is given.
-
-    Each comes once, in the order of the names.
-    """
+    """The ids of benchmarks that names of benchmarks or papers mean, each once; no names mean all."""
     return list(dict.fromkeys(table for name in names for table in tables_of(name))) or benchmark_ids()
 
 
-def _is_run(part: Selection, index: Index) -> bool:
-    """Whether some of the records, of any seed and engine, belong to it."""
-    from reports.evidence.records import select
+def _with_records(args: argparse.Namespace, records: Sequence[RunResult]) -> list[Selection]:
+    """Each benchmark that was asked for at each scale that has some of the records.
 
-    cells = product(part.rows, part.columns)
-    return any(select(part.benchmark, part.scale, row, column, index).is_run for row, column in cells)
-
-
-def _belonging(part: Selection, records: Sequence[RunResult]) -> list[RunResult]:
-    asked = {cell.definition_id for _, _, cell in part.cells()}
-    return [record for record in records if record.cell.definition_id in asked]
-
-
-def _stages_of(part: Selection, records: Sequence[RunResult]) -> list[RunResult]:
-    """The records of what a part's cells begin from, to whose runs theirs are linked."""
-    from benchmarks.running.completed import earlier_stages
-
-    asked = {stage.definition_id for _, _, cell in part.cells() for stage in earlier_stages(cell)}
-    return [record for record in records if record.cell.definition_id in asked]
-
-
-def show_report(
-    chosen: Selection,
-    records: Sequence[RunResult],
-    made: RunOptions,
-    score_at: str = "chosen",
-    every: Sequence[RunResult] | None = None,
-    notes: bool = False,
-    short: bool = False,
-    draw: Callable[..., None] | None = None,
-) -> tuple[Page, list[Path]]:
-    """Print what is chosen of a benchmark, and write the files of all of it that has been run; returns page and files.
-
-    every: the records that files show, where others are at hand than those that are printed. Changed settings have a
-    folder of their own. notes: whether those under the tables are printed; short: the end of a run for the tables.
-    draw: what writes the plots, in place of doing so at once.
+    A scale that was named is skipped for benchmarks without it, unless none of them has it.
     """
-    from rich.console import Console
-    from rich.text import Text
+    at = {record.cell.scale for record in records}
+    scales = [args.scale] if args.scale else [scale for scale in SCALES if scale in at]
+    places = list(product(_asked_for(args.id), scales))
+    existing = [place for place in places if place[1] in {scale.id for scale in benchmark(place[0]).scales}]
+    seeds, index = sorted({record.cell.seed for record in records}) or [0], indexed(records)
+    parts = [
+        selection(argparse.Namespace(**{**vars(args), "id": table, "scale": scale}))
+        for table, scale in existing or places
+    ]
+    return [replace(part, seeds=seeds) for part in parts if _is_run(part, index)]
 
-    from benchmarks.cli.ending import ending
-    from reports.pages import files
-    from reports.pages.render import print_page
 
-    shown, console = page_of(chosen, records, score_at), Console()
-    for line in ending(shown, console.width) if short else ():
-        console.print(Text(line))
-    print_page(shown, console, tables=not short, notes=notes)
+def _is_run(part: Selection, index: Index) -> bool:
+    places = product(part.rows, part.columns)
+    return any(select(part.benchmark, part.scale, row, column, index).is_run for row, column in places)
+
+
+def _width() -> int:
+    console = Console()
+    return console.width if console.is_terminal else WIDTH
+
+
+def write_table(
+    chosen: Selection, records: Sequence[RunResult], made: RunOptions, score_at: str = "chosen", draw: Any = files.draw
+) -> tuple[Page, Path, list[Path]]:
+    """Write the files of the whole table of a selection; returns its page, the folder and the files.
+
+    Changed settings have a folder of their own. draw: writes the plots, or remembers them.
+    """
     scale = chosen.scale
-    every_row, every_column = chosen.benchmark.rows_at(scale), chosen.benchmark.columns_at(scale)
-    whole = replace(chosen, rows=every_row, columns=every_column)
-    alike = every is None and tuple(chosen.rows) == every_row and tuple(chosen.columns) == every_column
-    written = shown if alike else page_of(whole, records if every is None else every, score_at)
+    whole = replace(chosen, rows=chosen.benchmark.rows_at(scale), columns=chosen.benchmark.columns_at(scale))
+    shown = page_of(whole, records, score_at)
     name = f"{scale.id}-changed-{digest(scale.label, 8)}" if scale.changed else scale.id
     folder = made.results_dir / "reports" / chosen.benchmark.id / name
-    paths = files.write_report(written, folder, draw or files.draw)
-    unsaid = "" if notes else f"; {len(shown.notes)} notes: in table.md, or with --notes"
-    print(f"Written to {folder}: {', '.join(path.name for path in paths)}{unsaid}")
-    return shown, paths
+    return shown, folder, files.write_report(shown, folder, draw)
+
+
+def show_run(
+    chosen: Selection, records: Sequence[RunResult], every: Sequence[RunResult], made: RunOptions, notes: bool
+) -> list[Path]:
+    """Print the results of a run, and write the whole table; returns its files.
+
+    every: all records, for the table and for reference rows of the same tasks and seeds.
+    """
+    names = {row.id for row in chosen.rows}
+    references = [row for row in chosen.benchmark.rows_at(chosen.scale) if row.id in REFERENCES and row.id not in names]
+    rows, more = list(chosen.rows), list[RunResult]()
+    for row in reversed(references):
+        cells = {cell.spec_id for _, _, cell in replace(chosen, rows=[row]).cells()}
+        if found := [record for record in every if record.cell.spec_id in cells]:
+            rows, more = [row, *rows], [*more, *found]
+    shown = page_of(replace(chosen, rows=rows), [*records, *more])
+    print(*ending(shown, _width()), sep="\n")
+    print_page(shown, Console(), tables=False, notes=notes)
+    _, folder, paths = write_table(chosen, every, made)
+    print(f"Tables, plots and {len(shown.notes)} notes (--notes): {folder}")
+    return paths
 
 
 def page_of(chosen: Selection, records: Sequence[RunResult], score_at: str = "chosen") -> Page:
-    """What a table or figure shows of records; score_at: the "chosen" or the "last" round."""
-    from reports.evidence.records import request_for
-    from reports.views import page
-
+    """What a table or figure shows of records. score_at: the round of a score, "chosen", "last" or "best"."""
     derive = derive_for(chosen.benchmark), derive_client
-    return page(request_for(chosen.benchmark, chosen.scale, records, chosen.rows, chosen.columns, score_at, *derive))
+    return views.page(
+        request_for(chosen.benchmark, chosen.scale, records, chosen.rows, chosen.columns, score_at, *derive)
+    )
+
+
+def _claims(paper: str, at: Scale, records: Sequence[RunResult], made: RunOptions, whole: bool) -> str:
+    """Judge a paper's claims at a scale, print and write them; returns Markdown, "" without claims."""
+    judgements = judged(paper, at, records)
+    if not judgements:
+        return ""
+    path = made.results_dir / "reports" / paper / f"claims-{at.id}.md"
+    text = claims_markdown(judgements)
+    write_text(path, text)
+    if whole:
+        print_claims(judgements)
+    print(f"{claims_summary(judgements)} {path}")
+    return text
+
+
+def _audit(paper: str, records: Sequence[RunResult], made: RunOptions) -> str:
+    """Check a paper's published numbers against each other, print and write the findings.
+
+    Returns Markdown for the paper's page, folded; "" for a paper without an audit.
+    """
+    findings = audited(paper, records)
+    if not findings:
+        return ""
+    path = made.results_dir / "reports" / paper / "audit.md"
+    write_text(path, audit_markdown(findings))
+    print(f"{audit_summary(findings)} {path}")
+    whole = audit_markdown(findings, level=4).partition("\n\n")[2].strip()
+    folded = f"<details><summary>Every finding</summary>\n\n{whole}\n\n</details>"
+    return f"### {name_of(paper)}, consistency of the published numbers\n\n{audit_summary(findings)}\n\n{folded}"
 
 
 def import_command(args: argparse.Namespace) -> int:
-    """Take in records from a folder, each checked, with what they answered, and bring MLflow up to date.
+    """Add the records of a folder with their predictions, each checked, and update MLflow.
 
-    A record is whole without that: where the file is not there, it is taken in and named; a later import brings it.
+    A record without its predictions is added and named; a later import can add them.
     """
-    from benchmarks.predictions import copy_predictions, has_predictions
-
-    records = read_folders([args.folder])
-    made = settings(args)
+    records, made = read_folders([args.folder]), settings(args)
     alone = [record.file_name for record in records if not has_predictions(args.folder, record)]
-    known = {path.name for path in made.records_dir.glob("*.json")}
+    before = {path.name for path in made.records_dir.glob("*.json")}
     for record in records:
         copy_predictions(args.folder, record, made.records_dir)
         write_result(made.records_dir, record)
-    new = sum(record.file_name not in known for record in records)
+    new = sum(record.file_name not in before for record in records)
     print(f"{new} records taken in, {len(records) - new} were there already")
     if alone:
-        print(f"without the predictions beside them, which were not found in {args.folder}: {', '.join(alone)}")
+        print(f"without predictions, which are not in {args.folder}: {', '.join(alone)}")
     for part in _with_records(args, records):
-        own = _belonging(part, records)
-        with open_mirror(part, made, warn) as mirror:
-            mirror.sync([*_stages_of(part, records), *own])
+        cells = [cell for _, _, cell in part.cells()]
+        stages = {stage.definition_id for cell in cells for stage in earlier_stages(cell)}
+        ids = {cell.definition_id for cell in cells}
+        with open_mirror(part, made, warn) as mirror:  # earlier runs come first, as later ones link to them
+            mirror.sync([record for of in (stages, ids) for record in records if record.cell.definition_id in of])
     return 0

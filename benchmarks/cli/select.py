@@ -1,8 +1,9 @@
-"""From the command line's words to a benchmark, its cells and the settings."""
+"""From the arguments of a command to the part of a benchmark, its cells and the settings."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +14,9 @@ from benchmarks.executors.slots import default_workers
 from benchmarks.experiment import Benchmark, Column, Row, Scale, with_settings
 from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of, with_backbone
 from benchmarks.run_config import RunConfig
-from benchmarks.running.run_options import RunOptions, require_machine
+from benchmarks.running.completed import earlier_stages
+from benchmarks.running.events import CellFailed
+from benchmarks.running.run_options import RunOptions
 from benchmarks.sweeps.tuning import best_values, read_sweep
 
 
@@ -37,19 +40,18 @@ class Selection:
         return self.benchmark.cells(self.scale, self.seeds, self.rows, self.columns)
 
     def names(self) -> dict[str, str]:
-        """spec_id -> how people call the cell, and each that it begins from."""
-        from benchmarks.running.completed import earlier_stages
-
-        cells = self.cells()
-        first = {stage.spec_id: stage for _, _, cell in cells for stage in earlier_stages(cell)}
-        return {
-            spec_id: f"first: {stage.task} · {stage.algorithm} on {stage.backbone} · seed {stage.seed}"
-            for spec_id, stage in first.items()
-        } | {cell.spec_id: f"{column.name} · {row.name} · seed {cell.seed}" for row, column, cell in cells}
+        """spec_id -> a name for the cell in messages, also of the earlier runs that it begins from."""
+        names: dict[str, str] = {}
+        for row, column, cell in self.cells():
+            for stage in earlier_stages(cell):
+                text = f"first: {stage.task} · {stage.algorithm} on {stage.backbone} · seed {stage.seed}"
+                names.setdefault(stage.spec_id, text)
+            names[cell.spec_id] = f"{column.name} · {row.name} · seed {cell.seed}"
+        return names
 
 
 def tables_of(name: str) -> list[str]:
-    """The ids of a paper's tables; of any other name itself."""
+    """The ids of a paper's tables, or the name itself if it is not a paper."""
     return [own for own in benchmark_ids() if own.startswith(f"{name}-")] or [name]
 
 
@@ -62,19 +64,29 @@ def part_of(
     changes: Sequence[str],
     backbone: str | None,
 ) -> Selection:
-    """A part of a benchmark by ids, all where none is given; changes: as --set has. UserError says what there is."""
+    """A part of a benchmark by ids; empty lists mean all. UserError names what exists.
+
+    Args:
+        benchmark_id: A table or figure.
+        scale: One of its scales.
+        methods: Ids of rows.
+        tasks: Ids of tasks.
+        seeds: The seeds themselves.
+        changes: "field=value" texts, as `--set` takes them.
+        backbone: A folder or hub name that replaces the scale's encoder.
+    """
     changed = with_settings(benchmark(benchmark_id), changes)
-    found = with_backbone(scale_of(changed, scale), backbone)
-    return Selection(changed, found, rows_of(changed, methods, found), columns_of(changed, tasks, found), seeds)
+    at = with_backbone(scale_of(changed, scale), backbone)
+    return Selection(changed, at, rows_of(changed, methods, at), columns_of(changed, tasks, at), seeds)
 
 
 def selection(args: argparse.Namespace, benchmark_id: str | None = None) -> Selection:
-    """The part of a benchmark that the words choose."""
-    scale = "demo" if args.scale is None else args.scale
-    found = part_of(benchmark_id or args.id, scale, args.methods, args.tasks, args.seeds, args.set, args.backbone)
-    alone = getattr(args, "seed", None)
-    found = found if alone is None else replace(found, seeds=(alone,))
-    return _from_sweep(found, args.results_dir) if getattr(args, "from_sweep", False) else found
+    """The part of a benchmark that the arguments choose."""
+    seeds = args.seeds if getattr(args, "seed", None) is None else (args.seed,)
+    chosen = part_of(
+        benchmark_id or args.id, args.scale or "demo", args.methods, args.tasks, seeds, args.set, args.backbone
+    )
+    return _from_sweep(chosen, args.results_dir) if getattr(args, "from_sweep", False) else chosen
 
 
 def sweep_file(results_dir: Path, chosen: Selection) -> Path:
@@ -83,14 +95,14 @@ def sweep_file(results_dir: Path, chosen: Selection) -> Path:
 
 
 def _from_sweep(chosen: Selection, results_dir: Path) -> Selection:
-    """With the best values of the sweeps under the same --set and backbone in place of the definition's."""
+    """The selection with the best values of its sweeps, under the same --set and encoder, as the rows' settings."""
     path = sweep_file(results_dir, chosen)
     labels = {column.task: chosen.benchmark.label(chosen.scale, [column]) for column in chosen.columns}
     rows = {row.id for row in chosen.benchmark.rows}
     swept = {place: values for place, values in best_values(read_sweep(path), labels).items() if place[1] in rows}
     if not swept:
         raise UserError(
-            f"--from-sweep: expected a sweep of what is chosen, with the same --set, in {path}, found none; run "
+            f"--from-sweep: expected a sweep of this selection, with the same --set, in {path}, found none; run "
             f"`python -m benchmarks sweep {chosen.benchmark.id} --scale {chosen.scale.id}` first"
         )
     search = replace(chosen.benchmark.search(chosen.scale), swept=swept)
@@ -100,45 +112,41 @@ def _from_sweep(chosen: Selection, results_dir: Path) -> Selection:
 
 
 def settings(args: argparse.Namespace, cells: int = 1) -> RunOptions:
-    """The settings in the words, checked."""
-    executor, address, slurm = (getattr(args, name, None) for name in ("executor", "ray_address", "slurm"))
-    device, threads, workers = (getattr(args, name, None) for name in ("device", "threads", "workers"))
-    client_workers = getattr(args, "client_workers", 1)
-    uses_ray = executor == "ray" or client_workers > 1
-    for flag, given, only, is_used in (
-        ("--ray-address", address, "ray", uses_ray),
-        ("--slurm", slurm, "slurm", executor == "slurm"),
-    ):
-        if given and not is_used:
-            raise UserError(f"{flag}: expected with --executor {only}, found {executor or 'processes'}")
-    require_machine(device, threads or 1, workers or 1, executor, client_workers)
-    made = RunOptions(
-        results_dir=args.results_dir,
-        data_dir=args.data_dir,
-        backbone=getattr(args, "backbone", None),
-        lenient=getattr(args, "lenient", False),
-        threads=threads or 1,
-        workers=workers or default_workers(device, cells, executor, client_workers),
-        client_workers=client_workers,
-        device=device,
-        executor=executor or "",
-        ray_address=address or os.environ.get("RAY_ADDRESS") or None,
-        slurm=tuple(slurm or ()),
-    )
+    """The settings in the arguments, checked. cells: how many are computed, which limits the default of workers."""
+    fields = {field.name for field in dataclasses.fields(RunOptions)}
+    made = RunOptions(**{name: value for name, value in vars(args).items() if name in fields and value is not None})
+    if made.ray_address and not (made.executor == "ray" or made.client_workers > 1):
+        raise UserError(f"--ray-address: expected with --executor ray, found {made.executor or 'processes'}")
+    if made.slurm and made.executor != "slurm":
+        raise UserError(f"--slurm: expected with --executor slurm, found {made.executor or 'processes'}")
     made.check()
-    return made
+    named = getattr(args, "workers", None)
+    workers = named or default_workers(made.device, cells, made.executor or None, made.client_workers)
+    address = made.ray_address or os.environ.get("RAY_ADDRESS") or None
+    return replace(made, workers=workers, ray_address=address, slurm=tuple(made.slurm))
 
 
 def stages_of(chosen: Selection) -> dict[str, list[RunConfig]]:
-    """The earlier runs that are no chosen cells themselves: in words -> each seed's."""
-    from benchmarks.running.completed import earlier_stages
-
+    """The earlier runs that are not chosen themselves: a description -> the run of each seed."""
     cells = [cell for _, _, cell in chosen.cells()]
-    known = {cell.spec_id for cell in cells}
-    found: dict[str, list[RunConfig]] = {}
-    for stage in (stage for cell in cells for stage in earlier_stages(cell)):
-        if stage.spec_id not in known:
-            known.add(stage.spec_id)
+    ids = {cell.spec_id for cell in cells}
+    by_text: dict[str, list[RunConfig]] = {}
+    for stage in {stage.spec_id: stage for cell in cells for stage in earlier_stages(cell)}.values():
+        if stage.spec_id not in ids:
             text = f"{stage.task} by {stage.algorithm} on {stage.backbone}, {stage.training.rounds} rounds"
-            found.setdefault(text, []).append(stage)
-    return found
+            by_text.setdefault(text, []).append(stage)
+    return by_text
+
+
+def summary(failures: Sequence[CellFailed], cells: Sequence[RunConfig], chosen: Selection) -> str:
+    """Each distinct reason once, with the cells that failed for it."""
+    reasons: dict[str, list[str]] = {}
+    names = chosen.names()
+    for failure in failures:
+        reasons.setdefault(failure.message, []).append(names[failure.cell.spec_id])
+    failed = len({cell.spec_id for cell in cells} & {failure.cell.spec_id for failure in failures})
+    if failed == len(cells) and len(reasons) == 1:
+        return next(iter(reasons))
+    lines = [f"{reason} ({'; '.join(stopped)})" for reason, stopped in reasons.items()]
+    rest = "; the others are finished" if failed < len(cells) else ""
+    return f"{failed} of {len(cells)} cells could not be computed{rest}. " + "\n".join(lines)

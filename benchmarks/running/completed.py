@@ -189,6 +189,3 @@ class Completed:
         if all(self(cell, with_weights=True) for cell in finished):
             return count
         return f"{count}; without its weights here, it runs again for the runs that start from it"
-
-
-Found = Completed

@@ -82,11 +82,13 @@ def finished_results(tmp_path_factory: pytest.TempPathFactory, run_words: Words)
 
 @pytest.fixture
 def contents() -> Callable[[Path], dict[str, bytes]]:
-    """Reads every file below a folder but the locks, which are empty, and the texts' tokens, which any run may keep."""
+    """Reads every file below a folder but locks, logs and the tokens of texts."""
 
     def read(folder: Path) -> dict[str, bytes]:
         files = {str(path.relative_to(folder)): path for path in sorted(folder.rglob("*")) if path.is_file()}
-        return {name: path.read_bytes() for name, path in files.items() if not name.startswith(("locks", "tokens"))}
+        return {
+            name: path.read_bytes() for name, path in files.items() if not name.startswith(("locks", "logs", "tokens"))
+        }
 
     return read
 

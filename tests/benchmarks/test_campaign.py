@@ -49,7 +49,7 @@ def test_the_protocol_fixes_the_number_of_runs(tmp_path: Path) -> None:
 def test_a_run_whose_rows_are_not_tuned_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = next(command for command in steps()[0].commands if command.startswith("run"))
     arguments = parsed(tmp_path)
-    assert {"c0", "c6", "c8", "c10"} <= set(campaign.untuned_rows(command, arguments))
+    assert {"c0", "c6", "c8", "c10"} <= set(campaign._untuned_rows(campaign._parsed(command, arguments)))
     assert campaign.run_steps([Step(1, "CoLA", "nothing", (command,))], arguments, None) == 2
     assert "are not tuned" in capsys.readouterr().out
     assert not list(tmp_path.rglob("*.json"))

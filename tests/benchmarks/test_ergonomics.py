@@ -1,4 +1,4 @@
-"""What makes the command line easy: help, a paper's tables at once, tables outside the tree, data, make."""
+"""The command line in use: help, all tables of a paper, tables outside the tree, data, variables of make."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import registry
-from benchmarks.cli.main import MODULES, main
+from benchmarks.cli.arguments import COMMANDS
+from benchmarks.cli.main import main
 from benchmarks.cli.select import tables_of
 from benchmarks.errors import UserError
 from benchmarks.results import read_results
@@ -44,7 +45,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_without_words_the_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     out = capsys.readouterr().out
-    assert all(f"    {command}" in out for command in MODULES)
+    assert all(f"    {command}" in out for command in COMMANDS)
 
 
 def test_a_papers_name_means_all_of_its_tables() -> None:
@@ -67,28 +68,21 @@ def test_tables_outside_the_tree_run_by_their_definition(own: Path, capsys: pyte
     assert len(list(read_results(own / "results" / "records"))) == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_a_folder_without_a_usable_table_is_refused(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for text, message in (
         (OWN.format(id="fedsplitbert-table1"), "the id fedsplitbert-table1 is taken"),
         ("BENCHMARK = 1\n", "expected BENCHMARK to be a Benchmark, found int"),
         ("import no_such_module\nBENCHMARK = 1\n", "cannot be imported"),
-    ],
-)
-def test_a_table_that_is_none_is_refused(
-    own: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]
+        ("", "found none there"),
+    ):
+        (own / "whatever.py").write_text(text, encoding="utf-8")
+        assert main(["list", "--include", str(own)]) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_data_says_what_a_folder_holds_or_where_to_download_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (own / "whatever.py").write_text(text, encoding="utf-8")
-    assert main(["list", "--include", str(own)]) == 2
-    assert message in capsys.readouterr().err
-
-
-def test_a_folder_without_tables_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "--include", str(tmp_path)]) == 2
-    assert "found none there" in capsys.readouterr().err
-
-
-def test_data_are_found_or_it_is_said_where_they_are_had(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = ["--results-dir", str(tmp_path / "results")]
     assert main(["data", *results]) == 0
     assert "nyu-mll/glue" in capsys.readouterr().out
@@ -125,6 +119,21 @@ def test_a_bad_data_dir_is_refused_before_anything_is_downloaded(tmp_path: Path)
     assert "expected a folder of your datasets" in refused.stderr
     assert "pip" not in refused.stdout
     assert dry("lint", f"DATA_DIR={tmp_path / 'no'}").returncode == 0
+
+
+def test_a_variable_that_make_does_not_know_is_refused() -> None:
+    for given, meant in (
+        ("TASK=mrpc", "TASKS"),
+        ("tasks=mrpc", "TASKS"),
+        ("SEED=1", "SEEDS"),
+        ("data=/data", "DATA_DIR"),
+    ):
+        refused = dry("fedsplitbert-table3", "VENV=none", given)
+        assert refused.returncode == 2
+        assert f"unknown variable {given.partition('=')[0]}: did you mean {meant}?" in refused.stderr
+    assert "the variables are SCALE" in dry("fedsplitbert-table3", "VENV=none", "COLOUR=red").stderr
+    for given in ("CUDA_VISIBLE_DEVICES=0", "PIP_INDEX_URL=x", "MLFLOW_TRACKING_URI=x", "OMP_NUM_THREADS=1", "SEEDS=1"):
+        assert dry("fedsplitbert-table3", "VENV=none", given).returncode == 0
 
 
 def test_ones_own_environment_is_used_as_it_is() -> None:

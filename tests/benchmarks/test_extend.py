@@ -64,10 +64,3 @@ def test_missing_data_are_named(folder: Path, capsys: pytest.CaptureFixture[str]
     places += ["--results-dir", str(folder / "results"), "--workers", "1", "--no-tracking"]
     assert main(["run", "ours-reviews", "--scale", "lite", *places]) == 2
     assert "put reviews/reviews.tsv, with the columns text and verdict, there" in capsys.readouterr().err
-
-
-def test_the_pages_lines_are_counted(folder: Path) -> None:
-    for name, path in (("fedbias", "methods/fedbias.py"), ("reviews", "tasks/reviews.py")):
-        said = re.search(rf"{name}\.py`, (\d+) lines", PAGE)
-        assert said is not None
-        assert int(said[1]) == len((folder / path).read_text(encoding="utf-8").splitlines())

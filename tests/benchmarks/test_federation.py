@@ -34,7 +34,7 @@ def test_a_full_disk_is_one_message(
     assert main.main(["list"]) == 2
     assert capsys.readouterr().err == (
         f"error: {tmp_path / 'x.json'} cannot be used (No room); finished rounds are saved; "
-        "the same command goes on from there\n"
+        "the same command continues from there\n"
     )
 
 

@@ -90,7 +90,7 @@ def test_predictions_come_along_at_once_or_later(
     assert import_from(given_folder, results) == 0
     (record,) = read_results(results / "records")
     out = capsys.readouterr().out
-    assert f"without the predictions beside them, which were not found in {given_folder}: {record.file_name}" in out
+    assert f"without predictions, which are not in {given_folder}: {record.file_name}" in out
     path.write_bytes(content)
     for _ in range(2):
         assert import_from(given_folder, results) == 0

@@ -122,7 +122,7 @@ def test_ctrl_c_says_that_it_can_go_on_and_does(
         patch.setattr(Checkpoint, "save", save_and_interrupt)
         assert main(run_words(settings.results_dir, ",".join(METHODS), *SHORT)) == 130
     stderr = capsys.readouterr().err
-    assert stderr.endswith("interrupted: finished rounds are saved; the same command goes on from there\n")
+    assert stderr.endswith("interrupted: finished rounds are saved; the same command continues from there\n")
     assert "Traceback" not in stderr
     assert run_cells(cells, settings, events) == 0
     assert [len(event.finished) for event in events.of(CellStarted)] == [2, 0]
@@ -150,7 +150,7 @@ def test_a_signal_ends_a_command_and_its_workers_with_one_line(
         send(process.pid, number)
         _, stderr = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 128 + number
-    assert "interrupted: finished rounds are saved; the same command goes on from there" in stderr
+    assert "interrupted: finished rounds are saved; the same command continues from there" in stderr
     assert "Traceback" not in stderr
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from benchmarks.results import read_results
+from tests.conftest import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 TABLE = "fedsplitbert-table3"
 FULL = Path("/dev/full")
-needs_full = pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
 
 
-def command(results: Path) -> list[str]:
-    words = ["--methods", "local-majority", "--tasks", "wnli", "--workers", "1", "--device", "cpu"]
-    return [sys.executable, "-m", "benchmarks", "run", TABLE, *words, "--no-tracking", "--results-dir", str(results)]
+def started(results: Path, stdout: object, stderr: int) -> subprocess.Popen[str]:
+    words = ["--methods", "local-majority", "--tasks", "wnli", "--workers", "1", "--device", "cpu", "--no-tracking"]
+    command = [sys.executable, "-u", "-m", "benchmarks", "run", TABLE, *words, "--results-dir", str(results)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=stdout, stderr=stderr, text=True)  # type: ignore[call-overload]
 
 
 def assert_whole(results: Path) -> None:
@@ -30,12 +29,9 @@ def assert_whole(results: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_reader_of_stdout_and_stderr_that_goes_away_after_a_line(tmp_path: Path) -> None:
+def test_a_reader_that_goes_away_after_a_line(tmp_path: Path) -> None:
     """As `2>&1 | head -1` does: every further write is refused."""
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(
-        command(tmp_path), cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    ) as process:
+    with started(tmp_path, subprocess.PIPE, subprocess.STDOUT) as process:
         assert process.stdout is not None
         assert process.stdout.readline()
         process.stdout.close()
@@ -44,14 +40,11 @@ def test_a_reader_of_stdout_and_stderr_that_goes_away_after_a_line(tmp_path: Pat
 
 
 @pytest.mark.slow
-@needs_full
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
 def test_a_full_disk_behind_stdout(tmp_path: Path) -> None:
-    with FULL.open("w") as full:
-        ended = subprocess.run(
-            command(tmp_path), cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, timeout=240, check=False
-        )
-    assert ended.returncode == 2
-    assert "Traceback" not in ended.stderr
-    *_, last = ended.stderr.splitlines()
-    assert last.startswith("error: stdout cannot be written ([Errno 28] No space left on device); files are written")
+    with FULL.open("w") as full, started(tmp_path, full, subprocess.PIPE) as process:
+        _, stderr = process.communicate(timeout=240)
+    assert process.returncode == 2
+    assert "Traceback" not in stderr
+    assert stderr.splitlines()[-1].startswith("error: stdout cannot be written ([Errno 28] No space left on device)")
     assert_whole(tmp_path)

@@ -26,7 +26,9 @@ def frozen_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return results
 
 
-def test_one_page_from_several_folders(finished_results: Path, frozen_results: Path, tmp_path: Path) -> None:
+def test_one_page_from_several_folders(
+    finished_results: Path, frozen_results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     readme = tmp_path / "README.md"
     readme.write_text(f"{BEGIN}\n{END}\n", encoding="utf-8")
     folders = [
@@ -41,6 +43,21 @@ def test_one_page_from_several_folders(finished_results: Path, frozen_results: P
     assert "### FedFreezeBERT, Table 3 · scale demo" in text
     pictures = {path.name for path in (tmp_path / "pictures").iterdir() if "-sweep-" not in path.name}
     assert pictures == {f"{TABLE}-demo.png", f"{FROZEN}-demo.png"}
+    out = capsys.readouterr().out.splitlines()
+    assert [line for line in out if line.startswith(f"{TABLE} @ demo: 1 of ")]
+    assert len(out) < 10  # a line for each table, claims, audit and page
+    assert main([*words, "--tables"]) == 0
+    assert "Method" in capsys.readouterr().out
+
+
+def test_a_scale_that_some_tables_lack_is_skipped_for_these(
+    finished_results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = ["--records", str(finished_results / "records"), "--results-dir", str(tmp_path)]
+    assert main(["report", "--scale", "literal", *places]) == 2
+    assert "belongs to what was asked for: run it first" in capsys.readouterr().err
+    assert main(["report", "--scale", "huge", *places]) == 2
+    assert "unknown scale 'huge'" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -52,9 +69,10 @@ def test_a_part_that_is_run_does_not_replace_the_whole_table(
         ("local-majority", "by client", "overall"), ("overall-majority", "overall", "by client")
     ):  # fmt: skip
         assert main(run_words(tmp_path, method)) == 0
-        said = capsys.readouterr().out.partition("Scale demo")[0]
-        assert f"Majority-class baseline, {own}" in said
-        assert f"Majority-class baseline, {other}" not in said
+        out = capsys.readouterr().out
+        assert f"Majority-class baseline, {own}" in out
+        # What was run before is not repeated, but for the reference rows.
+        assert (f"Majority-class baseline, {other}" in out) == (method == "overall-majority")
     assert main(["report", TABLE, "--methods", "local-majority", "--results-dir", str(tmp_path)]) == 0
     with written.open(encoding="utf-8") as file:
         assert {row["row"] for row in csv.DictReader(file) if row["status"] == "run"} == {

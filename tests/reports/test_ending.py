@@ -1,4 +1,4 @@
-"""A run ends in about ten lines that say which method is best on each task, what was sent, and no more."""
+"""A run ends with one matrix of methods and tasks, what the scores are worth, and what was sent."""
 
 from __future__ import annotations
 
@@ -37,17 +37,38 @@ def lines(table3: Benchmark, records: list[RunResult], width: int = 110) -> list
     return ending(page(request_for(table3, table3.scale("demo"), records)), width)
 
 
-def test_a_whole_table_ends_in_ten_lines(table3: Benchmark, whole: list[RunResult]) -> None:
-    found = lines(table3, whole)
-    assert len(found) <= 10
+def test_a_whole_table_is_one_matrix(table3: Benchmark, whole: list[RunResult]) -> None:
+    found = lines(table3, whole, width=200)
+    assert len(found) == 1 + 2 + len(table3.rows) + 3
     assert found[0].endswith("63 of 63 cells run")
-    text = "\n".join(found)
-    assert text.count("FedSplitBERT  75.50/75.50 F1/Acc") == 3
-    assert "STS-B  FedSplitBERT  75.50 Pearson" in text
-    assert "Average: FedAvg 50.50; FedProx 60.50" in text
-    assert "Local majority † 90.50" in text  # an average, though never the best of a task
-    assert "FedProx 500.00 kB" in text
-    assert "FedAvg 1.50 MB (all that was run: 81.00 MB uplink" in text
+    assert found[1] == "Mean ± standard deviation of 2 seeds; † marks methods that are not in the paper."
+    assert found[2].split()[:4] == ["MRPC", "F1", "CoLA", "Mcc"]
+    assert found[2].split()[-1] == "Average"
+    (split,) = (line for line in found if line.startswith("FedSplitBERT  "))
+    assert split.split()[1:] == ["75.50", "±", "0.71"] * len(table3.columns) + ["75.50"]
+    assert found[-3] == "Generated data: the scores say nothing about the methods."
+    assert "; FedSplitBERT 500.0 kB; " in found[-2]
+    assert found[-1] == "All runs together: uplink 162.0 MB, downlink 0.2 MB."
+
+
+def test_a_wide_matrix_is_cut_between_tasks(table3: Benchmark, whole: list[RunResult]) -> None:
+    found = lines(table3, whole, width=80)
+    headings = [line for line in found if line.startswith("    ")]
+    assert len(headings) > 1
+    assert " ".join(" ".join(headings).split()) == " ".join(lines(table3, whole, width=200)[2].split())
+    assert max(len(line) for line in found[2 : -3 - len(table3.rows)]) <= 80
+
+
+def test_one_seed_orders_nothing_and_other_numbers_of_seeds_are_shown(
+    table3: Benchmark, whole: list[RunResult]
+) -> None:
+    single = [record for record in whole if record.cell.seed == 0]
+    assert "1 seed: no ordering." in lines(table3, single)
+    mixed = [*single, *(record for record in whole if record.cell.seed == 1 and record.cell.task == "mrpc")]
+    found = "\n".join(lines(table3, mixed))
+    assert "75.50 ± 0.71 (2)" in found
+    assert "75.00 (1)" in found
+    assert "no ordering" not in found
 
 
 def test_nothing_run_says_so(table3: Benchmark) -> None:

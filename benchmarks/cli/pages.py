@@ -1,0 +1,149 @@
+"""The commands that render everything: `front`, the first page, and `site`, all pages in a folder."""
+
+from __future__ import annotations
+
+import argparse
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+
+from matplotlib.figure import Figure
+
+from benchmarks.cli.paper import standings_at, tables_by_paper
+from benchmarks.dry_run.shapes import derive_client, derive_for, keep_in
+from benchmarks.errors import UserError
+from benchmarks.experiment import Benchmark
+from benchmarks.publication import SCALES
+from benchmarks.registry import columns_of, folder_of
+from benchmarks.results import RunResult, read_folders, write_bytes
+from benchmarks.running.environment import code_revision
+from fedsim.files import read_text
+from reports.evidence.records import Request, request_for
+from reports.front.picture import front_picture
+from reports.front.state import Standing, front_markdown
+from reports.pages.files import update_readme
+from reports.pages.plots import render
+from reports.site.build import build
+from reports.site.material import Dossier, Material, Summary
+
+PICTURED = "fedsplitbert-table3", "mrpc", "test/accuracy"  # table, task and score of the first page's picture
+UNRUN = "lite"  # the scale that is shown if there are no records at all
+Sweeps = Mapping[tuple[str, str], Mapping[str, str]]  # (table, scale) -> file name -> text
+
+MEANING = {
+    "demo": "generated data and tiny encoders: shows the machinery, is never compared with print",
+    "lite": "real data and small encoders: judged by orderings, ratios and bytes; levels differ from print",
+    "literal": "real data and small encoders with the papers’ own settings",
+    "paper": "the papers’ encoders, data and budgets: comparable with print",
+}
+
+
+def front_command(args: argparse.Namespace) -> int:
+    """Write to a file how far every paper is reproduced at a scale, and what was found."""
+    records, by_paper = read_folders(args.records), tables_by_paper()
+    standings = standings_at(args.scale, by_paper, records)
+    if not standings:
+        raise UserError(f"--scale: expected one that a table has, such as lite, found {args.scale!r}")
+    if args.picture:
+        write_bytes(args.picture, *render(_picture(by_paper, args.scale, records), "png"))
+    update_readme(args.readme, front_markdown(standings, args.scale))
+    print(f"updated {args.readme}")
+    return 0
+
+
+def _picture(
+    by_paper: Mapping[str, Sequence[Benchmark]], scale: str, records: Sequence[RunResult]
+) -> Callable[[], Figure]:
+    table_id, task, score = PICTURED
+    table = next(table for tables in by_paper.values() for table in tables if table.id == table_id)
+    (column,) = columns_of(table, [task])
+    rows = [row for row in table.rows_at(table.scale(scale)) if row.id not in table.yardstick.rows]
+    request = request_for(table, table.scale(scale), records, rows, [column], derive=derive_for(table))
+    return partial(front_picture, request, column, score, baseline="fedavg", reference="local-majority")
+
+
+def site_command(args: argparse.Namespace) -> int:
+    """Write the site of the committed records and those of the results folder, or of the named folders."""
+    if args.scale not in (None, *SCALES):
+        raise UserError(f"--scale: expected one of {', '.join(SCALES)}, found {args.scale!r}")
+    keep_in(args.results_dir)
+    by_paper = tables_by_paper()
+    folders = [folder_of(paper) / "records" for paper in by_paper] + [args.results_dir / "records"]
+    records = read_folders(args.records or [folder for folder in folders if folder.is_dir()])
+    shown = [record for record in records if args.scale in (None, record.cell.scale)]
+    sweeps: dict[tuple[str, str], dict[str, str]] = {}
+    for tables in by_paper.values():
+        for table in tables:
+            for scale in table.scales:
+                own = args.results_dir / "reports" / table.id / scale.id / "sweep"
+                committed = folder_of(table.paper.id) / "sweeps" / table.id / scale.id
+                if found := next((folder for folder in (own, committed) if (folder / "trials.csv").is_file()), None):
+                    texts = sorted(path for path in found.iterdir() if path.suffix in (".csv", ".svg"))
+                    sweeps[table.id, scale.id] = {path.name: read_text(path) for path in texts}
+    out = args.out or args.results_dir / "site"
+    site = build(material(shown, by_paper, args.scale, sweeps), out)
+    sizes = f"{site.other_bytes / 1e6:.1f} MB, and {site.data_bytes / 1e6:.1f} MB of records and data"
+    print(f"{site.pages} pages of {len(shown)} records, {sizes}: open {site.index}")
+    return 0
+
+
+def material(
+    records: Sequence[RunResult],
+    by_paper: Mapping[str, Sequence[Benchmark]],
+    scale: str | None = None,
+    sweeps: Sweeps = MappingProxyType({}),
+) -> Material:
+    """Everything that the site shows; the scale with the most records comes first."""
+    counts = Counter(record.cell.scale for record in records)
+    scales = tuple(sorted((name for name in SCALES if counts[name]), key=lambda name: -counts[name]))
+    scales = scales or (scale or UNRUN,)
+    by_scale = {name: {own.paper.id: own for own in standings_at(name, by_paper, records)} for name in scales}
+    dossiers = []
+    for paper, tables in by_paper.items():
+        standings = {name: found[paper] for name, found in by_scale.items() if paper in found}
+        if standings:
+            dossiers.append(_dossier(tables, standings, records, sweeps))
+    return Material(tuple(dossiers), tuple(records), scales, str(code_revision()["revision"] or ""), MEANING, sweeps)
+
+
+def _dossier(
+    tables: Sequence[Benchmark], standings: Mapping[str, Standing], records: Sequence[RunResult], sweeps: Sweeps
+) -> Dossier:
+    """A paper's tables, at the first of its scales and at others where something was run."""
+    requests = []
+    for table in sorted(tables, key=_order):
+        for number, scale in enumerate(standings):
+            found = _request(table, scale, records)
+            if found is None:
+                continue
+            is_run = any(selection.is_run for selection in found.selections.values())
+            if number == 0 or is_run or (table.id, scale) in sweeps:
+                requests.append(found)
+    return Dossier(tables[0].paper, _summary(tables[0].paper.id), standings, tuple(requests))
+
+
+def _order(table: Benchmark) -> tuple[bool, bool, bool, str]:
+    """Tables, then figures, then the appendix, then additional studies."""
+    return not table.is_printed, table.place.startswith("Appendix"), table.place.startswith("Figure"), table.id
+
+
+def _request(table: Benchmark, scale: str, records: Sequence[RunResult]) -> Request | None:
+    at = next((own for own in table.scales if own.id == scale), None)
+    if at is None:
+        return None
+    return request_for(table, at, records, derive=derive_for(table), derive_client=derive_client)
+
+
+def _summary(paper: str) -> Summary:
+    """The paragraphs that were written about a paper's reproduction; empty if there are none."""
+    path = folder_of(paper) / "summary.toml"
+    if not path.is_file():
+        return Summary()
+    try:
+        texts = tomllib.loads(read_text(path))
+        return Summary(**{name: tuple(map(str, paragraphs)) for name, paragraphs in texts.items()})
+    except (ValueError, TypeError) as error:
+        expected = "lists of paragraphs named scope, methodology, easy and difficult"
+        raise UserError(f"{path}: expected {expected}, found something else ({error}); correct the file") from None
