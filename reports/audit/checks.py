@@ -9,9 +9,9 @@ from decimal import ROUND_DOWN, Decimal
 from benchmarks.claims import Claim
 from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
-from reports.claims.decide import State
-from reports.claims.judge import judge_in_print
-from reports.claims.wording import printed_numbers
+from reports.claims.hypothesis import State
+from reports.claims.judge import judge_published
+from reports.claims.wording import published_numbers
 from reports.evidence.published import Numbers
 from reports.evidence.records import PAPER, Derive, DeriveClient, Request, request_for
 from reports.evidence.statistics import printed
@@ -83,11 +83,11 @@ def digits(value: Decimal, places: int = 4) -> str:
 def sentences(material: Material) -> Iterator[Finding]:
     """Every claim that printed numbers decide, with all comparisons that speak against it."""
     for claim in material.claims:
-        found = judge_in_print(claim, material.published, material.benchmarks)
+        found = judge_published(claim, material.published, material.benchmarks)
         if found.state in (State.YES, State.NO):
-            asked = dict.fromkeys(case.asked.text for case in found.cases)
+            asked = dict.fromkeys(one.criterion.text for one, _ in found.comparisons)
             statement = f"Claim {claim.id}, {claim.place}: “{claim.quotation}”"
-            given = printed_numbers(found, most=None)
+            given = published_numbers(found, most=None)
             agrees = found.state is State.YES
             yield Finding(f"claim {claim.id}", SENTENCES, statement, ", ".join(asked), given, agrees, claim.reading)
 
