@@ -54,9 +54,18 @@ class Judgement:
     stand_ins: tuple[str, ...] = ()
 
     @property
+    def word(self) -> str:
+        """The word for our verdict."""
+        return measured_word(self.measured)
+
+    @property
+    def published_word(self) -> str:
+        return published_word(self.published)
+
+    @property
     def verdict(self) -> str:
         """The word for our verdict, with the columns that it does not cover."""
-        return f"{measured_word(self.measured)} {wording.without(self.measured)}".strip()
+        return f"{self.word} {wording.without(self.measured)}".strip()
 
     @property
     def effect(self) -> str:
