@@ -15,21 +15,24 @@ from reports.claims.measured import Measured
 from reports.claims.published import Published
 from reports.claims.relations import hypotheses_of
 from reports.evidence.published import Numbers
-from reports.evidence.records import DEMO, Derive, DeriveClient
+from reports.evidence.records import DEMO, PAPER, Derive, DeriveClient
 
-PUBLISHED_WORDS = {State.YES: "holds", State.NO: "does not hold"}
-MEASURED_WORDS = dict(zip(State, ("supported", "contradicted", "undecided", "not judged", "not run"), strict=True))
-DERIVED_WORDS = {State.YES: "holds by derivation", State.NO: "fails by derivation"}
+SUPPORTED, PARTLY, CONTRADICTED = "supported", "partly supported", "contradicted"
+DEPENDS, UNDECIDED, NOT_TESTABLE = "depends on the reading", "undecided", "not testable here"
+WORDS = (CONTRADICTED, PARTLY, DEPENDS, SUPPORTED, UNDECIDED, NOT_TESTABLE)  # those that readers should see first
+CONSISTENT, INCONSISTENT, NOT_PUBLISHED = "consistent", "inconsistent", "not published"
 
 
 def published_word(verdict: Verdict) -> str:
-    """The word for a verdict on published numbers."""
-    return PUBLISHED_WORDS.get(verdict.state, "not printed")
+    """The word for what a paper's own numbers say about a claim."""
+    return {State.YES: CONSISTENT, State.NO: INCONSISTENT}.get(verdict.state, NOT_PUBLISHED)
 
 
 def measured_word(verdict: Verdict) -> str:
-    """The word for a verdict on records."""
-    return DERIVED_WORDS[verdict.state] if verdict.is_derived else MEASURED_WORDS[verdict.state]
+    """The word for what runs, or arithmetic on shapes, say about one reading of a claim."""
+    if verdict.state is State.NO:
+        return PARTLY if verdict.of(State.YES) else CONTRADICTED
+    return {State.YES: SUPPORTED, State.NOT_JUDGED: NOT_TESTABLE}.get(verdict.state, UNDECIDED)
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,10 @@ class Judgement:
 
     @property
     def word(self) -> str:
-        """The word for our verdict."""
+        """The word for our verdict. A decided claim depends on the reading unless all of its readings agree."""
+        readings = [ours.state for _, ours in self.otherwise.values()]
+        if self.measured.is_decided and any(state is not self.measured.state for state in readings):
+            return DEPENDS
         return measured_word(self.measured)
 
     @property
@@ -64,8 +70,20 @@ class Judgement:
 
     @property
     def verdict(self) -> str:
-        """The word for our verdict, with the columns that it does not cover."""
-        return f"{self.word} {wording.without(self.measured)}".strip()
+        """The word with what belongs to it: k of m, columns that it does not cover, the evidence, or why it is open."""
+        measured, word = self.measured, self.word
+        if not measured.is_decided:
+            return f"{word}: {wording.short_reason(measured)}"
+        if word == PARTLY:
+            word = f"{word} ({len(measured.of(State.YES))} of {len(measured.comparisons)})"
+        return f"{' '.join(filter(None, (word, wording.without(measured))))}; {self.evidence}"
+
+    @property
+    def evidence(self) -> str:
+        """What a decided verdict rests on."""
+        if self.measured.is_derived:
+            return "arithmetic"
+        return f"run at {'paper' if self.scale.id == PAPER else 'reduced'} scale (n = {self.n})"
 
     @property
     def effect(self) -> str:
@@ -84,12 +102,12 @@ class Judgement:
         """All numbers of the claim, and of its other readings, in sentences."""
         note = "; what is derived from this very sentence is left out" if self.claim.is_source else ""
         published = wording.published_numbers(self.published) + note
-        texts = [f"reported: {published}; reproduced: {wording.measured_numbers(self.measured, self.partial)}"]
+        texts = [f"published: {published}; measured: {wording.measured_numbers(self.measured, self.partial)}"]
         for name, (of_paper, ours) in self.otherwise.items():
-            reported = f"reported {published_word(of_paper)} ({wording.published_numbers(of_paper)}{note})"
-            reproduced = f"reproduced {measured_word(ours)} ({wording.measured_numbers(ours)})"
-            texts.append(f"read as {name}: {reported}; {reproduced}")
-        return texts
+            theirs = f"published {published_word(of_paper)} ({wording.published_numbers(of_paper)}{note})"
+            measured = f"measured {measured_word(ours)} ({wording.measured_numbers(ours)})"
+            texts.append(f"read as {name}: {theirs}; {measured}")
+        return [*texts, *wording.full_reasons(self.measured)]
 
     @property
     def elsewhere(self) -> str:

@@ -27,10 +27,10 @@ from reports.evidence.statistics import Estimate, mean
 from reports.evidence.traffic import Cost, bytes_until, derived_cost
 from reports.pages.text import number
 
-NO_EVIDENCE = "a p above any level is no evidence that two are equal"
+NO_EVIDENCE = "p-values prove no equality"
 ABOVE = "one round is above the limit"
-SENDS_NOTHING = "as tuned, it sends nothing, so that no ratio of bytes means anything"
-BESIDE_OTHERS = "records are timed beside other work on their machines"
+SENDS_NOTHING = "sends nothing as tuned: no ratio of bytes means anything"
+BESIDE_OTHERS = "times are not comparable: records are timed beside other work on their machines"
 Compare = Callable[..., Any]  # costs -> what is said of them
 
 

@@ -8,44 +8,44 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from reports.claims.judge import Judgement, measured_word, published_word
+from reports.claims.judge import Judgement
 from reports.evidence.sample_size import FEWEST_SEEDS, MOST_SEEDS
 from reports.pages.render import escape, table_line
 
 HEADERS = (
     "Claim",
     "The paper says",
-    "Reported",
-    "Reproduced",
+    "Published numbers",
+    "Verdict",
     "Effect, 90 % interval (the tests' bounds), n",
     "Why it is open; the smallest effect seen",
 )
 RULE = (
-    "Rule (docs/statistics.md says why). Reported: exact arithmetic on the published numbers, or on the paper's "
-    "equations with its published parameters. Reproduced: differences A − B are paired by seed, in the round that "
-    "is best on validation data (the last one if none is held back); every test is one-sided at 5 %, so an interval"
-    " of 90 % shows both bounds. Scores: corrected resampled t, or the bootstrap if seeds share a test set, with at"
-    " least two seeds; rounds, and bytes until a target: sign test with at least five seeds, seven if seeds redraw "
-    "the split; ties decide nothing. A claim of several comparisons is supported if each one is, and contradicted "
-    "if one is after Holm's correction for their number; if one is enough, the reverse. Similar: two one-sided "
-    "tests; to be near a row counts only if that row is better than those that do nothing by more than the margin. "
-    "Averages: above every rival, task by task. A target off the paper's scale is, seed by seed, the best round of "
-    "the best baseline; if the majority-class baseline meets a target, nothing is judged. Scores are evidence only "
-    "if the encoder learns the task: on all clients' test examples together, centralised training beats a linear "
-    "model and the majority-class baseline; to beat a row that does not beat that baseline itself proves nothing, "
-    "unless its failing is what is claimed. Columns that three or more seeds show to be not testable at a scale are"
-    " left out and named, if more than half of a claim's columns remain. Some numbers follow from shapes, or from "
-    "what a method is. Would have seen, or sees: the distance from the criterion that these seeds decide four times"
-    " out of five. Seeds that would decide: those whose one-sided bound reaches the effect shown, if its mean and "
-    f"its spread over {FEWEST_SEEDS} seeds or more stay as they are."
+    "Rule (docs/statistics.md says why). Published numbers: exact arithmetic on the published numbers, or on the "
+    "paper's equations with its published parameters. Verdict: differences A − B are paired by seed, in the round "
+    "that is best on validation data (the last one if none is held back); every test is one-sided at 5 %, so an "
+    "interval of 90 % shows both bounds. Scores: corrected resampled t, or the bootstrap if seeds share a test set, "
+    "with at least two seeds; rounds, and bytes until a target: sign test with at least five seeds, seven if seeds "
+    "redraw the split; ties decide nothing. A claim of several comparisons is supported if each one is, and "
+    "contradicted if one is after Holm's correction for their number; if one is enough, the reverse. Similar: two "
+    "one-sided tests; to be near a row counts only if that row is better than those that do nothing by more than the"
+    " margin. Averages: above every rival, task by task. A target off the paper's scale is, seed by seed, the best "
+    "round of the best baseline; if the majority-class baseline meets a target, the claim is not testable. Scores "
+    "are evidence only if the encoder learns the task: on all clients' test examples together, centralised training "
+    "beats a linear model and the majority-class baseline; to beat a row that does not beat that baseline itself "
+    "proves nothing, unless its failing is what is claimed. Columns that three or more seeds show to be not testable"
+    " at a scale are left out and named, if more than half of a claim's columns remain. Some numbers follow from "
+    "shapes, or from what a method is. Would have seen, or sees: the distance from the criterion that these seeds "
+    "decide four times out of five. Seeds that would decide: those whose one-sided bound reaches the effect shown, "
+    f"if its mean and its spread over {FEWEST_SEEDS} seeds or more stay as they are."
 )
 
 
 def summary(judgements: Sequence[Judgement]) -> str:
     """How many claims got which verdict, on published numbers and on our records."""
     verdicts = {
-        "as reported": [published_word(each.published) for each in judgements],
-        "reproduced": [measured_word(each.measured) for each in judgements],
+        "published numbers": [each.published_word for each in judgements],
+        "verdicts": [each.word for each in judgements],
     }
     counts = {where: Counter(words).most_common() for where, words in verdicts.items()}
     parts = (f"{where} {', '.join(f'{n} {word}' for word, n in words)}" for where, words in counts.items())
@@ -66,7 +66,7 @@ def _heading(judgements: Sequence[Judgement]) -> str:
 def _line(judgement: Judgement) -> str:
     """One claim as a line of the table."""
     claim, n = judgement.claim, f"n = {judgement.n}" if judgement.n else ""
-    words = published_word(judgement.published), judgement.verdict
+    words = judgement.published_word, judgement.verdict
     said, effect = (f"“{claim.quotation}”", claim.place), (judgement.effect, n)
     cells = ((claim.id,), said, words[:1], words[1:], effect, (judgement.remarks,))
     return table_line("<br>".join(map(escape, filter(None, cell))) for cell in cells)
@@ -94,9 +94,9 @@ def print_claims(judgements: Sequence[Judgement], console: Console | None = None
     console = console or Console()
     console.print(Text(_heading(judgements), style="bold"))
     for judgement in judgements:
-        claim, word = judgement.claim, published_word(judgement.published)
+        claim, word = judgement.claim, judgement.published_word
         console.print(Text(f"\n{claim.id}  “{claim.quotation}” ({claim.place})"))
-        console.print(Text(f"reported: {word}; reproduced: {judgement.verdict}", style="bold"))
+        console.print(Text(f"published numbers: {word}; verdict: {judgement.verdict}", style="bold"))
         console.print(Text("\n".join(filter(None, (judgement.remarks, *judgement.numbers))), style="dim"))
     console.print(Text(f"\n{RULE}"))
     console.print(Text(summary(judgements), style="bold"))

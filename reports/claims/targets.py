@@ -20,8 +20,8 @@ from reports.evidence.statistics import Estimate, mean
 from reports.evidence.targets import attempt
 from reports.pages.text import number
 
-NO_MAJORITY = "the majority-class baseline was not run"
-MEANS_NOTHING = "with another encoder some level is one that all methods reach"
+NO_MAJORITY = "target not checked: the majority-class baseline was not run"
+MEANS_NOTHING = "vacuous target: with another encoder all methods reach some level"
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def goal(runs: Runs, target: Target, task: str, score: str, seeds: Iterable[int]
     if not known:
         return Goal(by_seed, text, NO_MAJORITY)
     met = sum(own is not None and measured.reaches(own, known[seed]) for seed, own in majority.items() if seed in known)
-    why = f"the majority-class baseline, which sends nothing, meets it in {met} of {len(known)} seeds"
+    why = f"vacuous target: the majority-class baseline, which sends nothing, meets it in {met} of {len(known)} seeds"
     if not met and sets_target:  # a baseline that has learned nothing sets no target
         idle = [runs.failed(at, task) for at in target.baselines]
         return Goal(known, text, idle[0] if all(idle) else runs.untuned(target.baselines, task))

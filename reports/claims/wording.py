@@ -16,7 +16,7 @@ _FELL = {
     State.YES: "for",
     State.NO: "against",
     State.UNDECIDED: "undecided",
-    State.NOT_JUDGED: "not judged",
+    State.NOT_JUDGED: "not testable",
 }
 
 
@@ -33,7 +33,7 @@ def published_numbers(verdict: Verdict, most: int | None = LISTED) -> str:
         return "no numbers"
     if every == 1:
         return shown[0].text
-    missing = f", {every - len(shown)} not printed" if len(shown) < every else ""
+    missing = f", {every - len(shown)} not published" if len(shown) < every else ""
     deciding = [one for one in shown if one in verdict.of(State.YES if verdict.some else State.NO)]
     word = ("on" if verdict.some else "not") if deciding else ("most" if verdict.some else "least")
     more = f"; {len(deciding) - most} more" if most is not None and len(deciding) > most else ""
@@ -97,22 +97,44 @@ def without(verdict: Verdict) -> str:
 
 
 def why(verdict: Verdict) -> str:
-    """What keeps a claim open, and what it is judged without, with all reasons; "" before any run."""
+    """What keeps a claim open, and what it is judged without; "" before any run."""
     if verdict.state is State.MISSING:
         return ""
     parts = _reasons(verdict.left_out, "left out")
     if not verdict.is_decided:
         others = [one for one, _ in verdict.comparisons if one not in verdict.left_out]
-        parts += [*_reasons(others, "not judged"), *(_fallen(verdict) if verdict.shown else ())]
+        parts += [*_reasons(others, "not testable"), *(_fallen(verdict) if verdict.shown else ())]
     return "; ".join(parts)
 
 
+def full_reasons(verdict: Verdict) -> list[str]:
+    """Why columns are not testable, with all numbers."""
+    every = [*verdict.left_out, *(one for one, _ in verdict.comparisons)]
+    return [f"{name} not testable: {reason}" for name, reason in dict.fromkeys(r for one in every for r in one.reasons)]
+
+
+def short_reason(verdict: Verdict) -> str:
+    """Why a claim is open, in about five words."""
+    if verdict.state is State.MISSING:
+        return "not run"
+    if verdict.state is State.NOT_JUDGED:
+        reasons = [reason for one, _ in verdict.comparisons for _, reason in one.reasons]
+        return _short(reasons[0])
+    kinds = [_short(_kind(one, verdict.tests)) for one in verdict.of(State.UNDECIDED)]
+    return kinds[0] if kinds else "not all of it run" if verdict.of(State.MISSING) else "columns not testable here"
+
+
 def _reasons(comparisons: Iterable[Comparison], what: str) -> list[str]:
-    """Why columns are not judged, a text for each reason."""
+    """Why columns are not judged, in short, a text for each reason."""
     columns: dict[str, list[str]] = {}
-    for name, reason in dict.fromkeys(entry for one in comparisons for entry in one.reasons):
+    for name, reason in dict.fromkeys((name, _short(reason)) for one in comparisons for name, reason in one.reasons):
         columns.setdefault(reason, []).append(name)
     return [f"{', '.join(names)} {what}: {reason}" for reason, names in columns.items()]
+
+
+def _short(reason: str) -> str:
+    """A reason without its numbers, which follow a colon."""
+    return reason.partition(":")[0].partition(", as ")[0]
 
 
 def _fallen(verdict: Verdict) -> list[str]:
@@ -134,10 +156,10 @@ def _kind(one: Comparison, tests: int) -> str:
     if known.interval is None and known.bounds:
         return f"too few seeds: whole rounds need {seeds_for_sign_test(known.ratio)}"
     if known.interval is None:
-        return "too few seeds: one shows no error" if known.n == 1 else "not complete"
+        return "too few seeds: one shows no error" if known.n == 1 else "not all of it run"
     if min(one.criterion.p_against(known)) <= LEVEL:
-        return f"against by itself, not after Holm's correction for {tests}"
+        return f"too few seeds: against by itself, not after Holm's correction for {tests}"
     if one.leads and one.criterion.p_for(known) <= LEVEL:
         leads = "; ".join(lead.text for lead in one.leads)
-        return f"{one.criterion.text}, which proves nothing unless this is {one.leads[0].criterion.text}: {leads}"
-    return f"the interval includes values on both sides of {one.criterion.text}"
+        return f"reference near an idle row: this has to be {one.leads[0].criterion.text}: {leads}"
+    return f"too few seeds: the interval includes values on both sides of {one.criterion.text}"

@@ -8,24 +8,25 @@ from dataclasses import dataclass
 
 from benchmarks.publication import Paper
 from reports.audit.checks import Finding
-from reports.claims.judge import Judgement
+from reports.claims.judge import (
+    CONSISTENT,
+    CONTRADICTED,
+    DEPENDS,
+    INCONSISTENT,
+    PARTLY,
+    SUPPORTED,
+    WORDS,
+    Judgement,
+)
 from reports.pages.render import escape, table_line
 
 HEADERS = (
     "Paper",
     "Cells run, by table or figure",
-    "Claims: supported, contradicted, undecided, not testable here",
+    "Claims",
     "Consistency of the published numbers: consistent, inconsistent",
 )
-FOR = ("supported", "holds by derivation", "consistent", "holds")
-AGAINST = ("contradicted", "fails by derivation", "inconsistent", "does not hold")
-COUNTED = {  # how the first page names verdicts
-    "supported": FOR,
-    "contradicted": AGAINST,
-    "undecided": ("undecided", "not run"),
-    "not testable here": ("not judged",),
-}
-ORDER = (*AGAINST, *FOR, "undecided", "not judged", "not run")
+FOR, AGAINST = (SUPPORTED, CONSISTENT), (CONTRADICTED, INCONSISTENT)
 MEASURED = "measured"  # the verdict on a study: no paper claims anything about it
 MOST = 7  # findings on the first page
 
@@ -75,15 +76,15 @@ def front_markdown(standings: Sequence[Standing], scale: str) -> str:
 
 
 def claims_counted(judgements: Iterable[Judgement]) -> dict[str, int]:
-    """How many claims got each verdict, the four main ones always."""
+    """How many claims got each verdict, with zeros for the four main ones."""
     verdicts = Counter(each.word for each in judgements)
-    return {name: sum(verdicts[word] for word in words) for name, words in COUNTED.items()}
+    return {word: verdicts[word] for word in WORDS if verdicts[word] or word not in (PARTLY, DEPENDS)}
 
 
 def _line(standing: Standing) -> str:
     agreeing = Counter(found.agrees for found in standing.findings)
     cells = " · ".join(f"{escape(place)} {run}/{of}" for place, (run, of) in standing.cells.items())
-    counts = ", ".join(map(str, claims_counted(standing.judgements).values()))
+    counts = ", ".join(f"{number} {word}" for word, number in claims_counted(standing.judgements).items())
     checks = f"{agreeing[True]}, {agreeing[False]}" if standing.findings else "–"
     return table_line([f"[{standing.paper.name}]({standing.page})", cells, counts, checks])
 

@@ -89,7 +89,7 @@ def _front_spec(papers: Sequence[str]) -> Chart:
     step = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.2, "opacity": 0.55, "color": "#888"}
     layers = {
         "front": (step, {"x": x, "y": y, "detail": {"field": "scale"}, "strokeDash": dashed}),
-        "spread": ({"type": "rule", "strokeWidth": 2}, {"x": x, **_LOW_TO_HIGH}),
+        "spread": ({"type": "rule", "strokeWidth": 2}, {"x": x, **_LOW_TO_HIGH, "y": {**y, "field": "low"}}),
         "printed": ({**point, "filled": False}, marks),
         "ours": ({**point, "filled": True, "cursor": "pointer"}, marks),
         "silent": (

@@ -47,7 +47,7 @@ def _index(material: Material, points: Sequence[Point]) -> str:
         title="State of reproduction",
         material=material,
         tiles=_tiles(material),
-        headlines=sorted(told, key=lambda entry: entry[1].verdict not in AGAINST),
+        headlines=sorted(told, key=lambda entry: not entry[1].verdict.startswith(AGAINST)),
         states={scale: found for scale, found in states.items() if found},
         has_front=bool(points),
     )

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from reports.audit.checks import summary as audit_summary
+from reports.claims.judge import WORDS
 from reports.claims.tables import RULE
 from reports.claims.tables import summary as claims_summary
-from reports.front.state import ORDER, Standing, claims_counted
+from reports.front.state import Standing, claims_counted
 from reports.pages.text import human_bytes, human_seconds
 from reports.site.addresses import paper_page, table_page
 from reports.site.material import Dossier, Material
@@ -92,9 +93,9 @@ def _claims(dossier: Dossier) -> dict[str, Any]:
     scales = []
     for standing in dossier.standings.values():
         if standing.judgements:
-            ordered = sorted(standing.judgements, key=lambda found: ORDER.index(found.word))
+            ordered = sorted(standing.judgements, key=lambda found: WORDS.index(found.word))
             counts = {"verdict": _counts(found.word for found in ordered)}
-            counts["reported"] = _counts(found.published_word for found in ordered)
+            counts["published"] = _counts(found.published_word for found in ordered)
             shown = [(each, [pages[name] for name in sorted(each.claim.benchmarks & set(pages))]) for each in ordered]
             scales.append((ordered[0].scale, shown, counts, claims_summary(standing.judgements)))
     return {"scales": scales, "rule": RULE}

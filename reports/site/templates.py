@@ -31,7 +31,8 @@ def script(name: str, value: JSON) -> str:
 
 def _kind(word: str) -> str:
     """The colour of a verdict."""
-    return "for" if word in FOR else "against" if word in AGAINST else "plain" if word == MEASURED else "open"
+    known = {"for": FOR, "against": AGAINST, "plain": (MEASURED,)}
+    return next((kind for kind, words in known.items() if word.startswith(words)), "open")
 
 
 @cache
