@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 import math
 from collections.abc import Callable, Sequence
-from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -14,14 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.experiment import Benchmark
 from benchmarks.predictions import pack_predictions, write_predictions
 from benchmarks.results import RunResult
 from benchmarks.running.scoring import _value
 from fedsim.data import IGNORED, Client, Examples, Subset
 from reports.evidence.inference import resampled
 from reports.evidence.paired import UNPAIRED, answered_by, difference, resplit_ratio
-from reports.evidence.records import by_definition, select
 from reports.evidence.resampling import MEASURES, Answered, sampling_error
 
 ACC, F1, MISMATCHED = "test/accuracy", "test/f1", "mismatched/accuracy"
@@ -81,25 +78,6 @@ def test_seeds_that_agree_fall_back_on_the_test_sets_error(record_of: RecordOf) 
     assert found.error == pytest.approx(math.sqrt(2) * 1.0 * math.sqrt(share))  # each score's is 1 point
     unknown = [tuple(dataclasses.replace(one, sampling_errors={}) for one in pair) for pair in pairs]
     assert difference(unknown, ACC).interval is None
-
-
-def test_printed_numbers_without_noise_keep_their_order(
-    table3: Benchmark, printed_records: Callable[..., list[RunResult]]
-) -> None:
-    """Every difference of Table III, from records that say the same for every seed, is exactly the printed one."""
-    index, scale = by_definition(printed_records()), table3.scale("lite")
-    rows = [row for row in table3.rows if row.printed]
-    compared = 0
-    for column in table3.columns:
-        records = {row.id: select(table3, scale, row, column, index).records for row in rows}
-        for row, other in permutations(records, 2):
-            pairs = list(zip(records[row], records[other], strict=True))
-            for score in column.scores:
-                found, compared = difference(pairs, score), compared + 1
-                exact = 100 * (records[row][0].by_round(score)[-1] - records[other][0].by_round(score)[-1])
-                assert found.interval == (pytest.approx(exact, abs=1e-9),) * 2
-                assert found.error == 0
-    assert compared == 5 * 4 * sum(len(column.scores) for column in table3.columns)
 
 
 # ---- answers that were kept --------------------------------------------------------------------------------------
