@@ -11,7 +11,7 @@ from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
 from reports.claims.hypothesis import State
 from reports.claims.judge import judge_published
-from reports.claims.wording import published_numbers
+from reports.claims.wording import numbers
 from reports.evidence.published import Numbers
 from reports.evidence.records import PAPER, Derive, DeriveClient, Request, request_for
 from reports.evidence.statistics import printed
@@ -87,7 +87,7 @@ def sentences(material: Material) -> Iterator[Finding]:
         if found.state in (State.YES, State.NO):
             asked = dict.fromkeys(one.criterion.text for one, _ in found.comparisons)
             statement = f"Claim {claim.id}, {claim.place}: “{claim.quotation}”"
-            given = published_numbers(found, most=None)
+            given = numbers(found, most=None)
             agrees = found.state is State.YES
             yield Finding(f"claim {claim.id}", SENTENCES, statement, ", ".join(asked), given, agrees, claim.reading)
 

@@ -99,14 +99,15 @@ class Judgement:
 
     @property
     def numbers(self) -> list[str]:
-        """All numbers of the claim, and of its other readings, in sentences."""
+        """All numbers of the claim, and of its other readings, in sentences, and why columns are not testable."""
         note = "; what is derived from this very sentence is left out" if self.claim.is_source else ""
-        published = wording.published_numbers(self.published) + note
-        texts = [f"published: {published}; measured: {wording.measured_numbers(self.measured, self.partial)}"]
-        for name, (of_paper, ours) in self.otherwise.items():
-            theirs = f"published {published_word(of_paper)} ({wording.published_numbers(of_paper)}{note})"
-            measured = f"measured {measured_word(ours)} ({wording.measured_numbers(ours)})"
-            texts.append(f"read as {name}: {theirs}; {measured}")
+        partial = f"; partial data: {', '.join(self.partial)}" if self.partial else ""
+        texts = [
+            f"published: {wording.numbers(self.published)}{note}; measured: {wording.numbers(self.measured)}{partial}"
+        ]
+        for name, (theirs, ours) in self.otherwise.items():
+            published = f"published {published_word(theirs)} ({wording.numbers(theirs)}{note})"
+            texts.append(f"read as {name}: {published}; measured {measured_word(ours)} ({wording.numbers(ours)})")
         return [*texts, *wording.full_reasons(self.measured)]
 
     @property

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
-from benchmarks.claims import At, AtMost, AverageBetter, Better, Cheaper, Printed, Reaches, Sends, Similar, Target
+from benchmarks.claims import At, AtMost, AverageBetter, Better, Cheaper, Printed, Reaches, Sends, Target
 from benchmarks.experiment import Benchmark
 from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.results import RunResult
@@ -78,19 +78,18 @@ class Measured:
 
     # ---- scores ------------------------------------------------------------------------------------------------
 
-    def difference(self, pair: Pair, relation: Better | Similar) -> Evidence | None:
+    def difference(self, pair: Pair, relation: Better) -> Evidence | None:
         """By how much the row is better by what the relation measures: in its unit, or percent."""
         pairs = self.runs.paired(*pair.rows, pair.task)
         if not pairs:
             return self._checked(None, pair.rows, pair.task)
-        counts_failed = isinstance(relation, Similar) or relation.over_failed
-        failed = "" if counts_failed else self.runs.failed(pair.other, pair.task)
-        if isinstance(relation, Better) and relation.measure == "rounds":
+        failed = "" if relation.over_failed else self.runs.failed(pair.other, pair.task)
+        if relation.measure == "rounds":
             target = relation.target or Target({}, relation.than, pair.score)
             wanted = goal(self.runs, target, pair.task, pair.score, _seeds(pairs))
             fewer = fewer_rounds(pairs, wanted, pair.score) if wanted else None
             return self._checked(fewer, pair.rows, pair.task, (wanted.reason if wanted else "") or failed)
-        score = TRAIN_LOSS if isinstance(relation, Better) and relation.measure == "loss" else pair.score
+        score = TRAIN_LOSS if relation.measure == "loss" else pair.score
         compare = relative_difference if relation.relative else difference
         return self._checked(self._compared(compare, replace(pair, score=score)), pair.rows, pair.task, failed)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from benchmarks.claims import P_VALUE, At, AtMost, AverageBetter, Better, Cheaper, Printed, Reaches, Sends, Similar
+from benchmarks.claims import P_VALUE, At, AtMost, AverageBetter, Better, Cheaper, Printed, Reaches, Sends
 from benchmarks.measures import metric
 from reports.claims.cells import Pair, Tables
 from reports.claims.criterion import Evidence, evidence
@@ -49,11 +49,9 @@ class Published:
             return found
         return replace(found, note="; ".join(filter(None, (found.note, FROM_PROSE))))
 
-    def difference(self, pair: Pair, relation: Better | Similar) -> Evidence | None:
+    def difference(self, pair: Pair, relation: Better) -> Evidence | None:
         """By how much the row is better. Losses and rounds are in curves, which have no numbers."""
-        if isinstance(relation, Better) and relation.measure != "score":
-            return None
-        return self._difference(pair, relation.relative)
+        return self._difference(pair, relation.relative) if relation.measure == "score" else None
 
     def _difference(self, pair: Pair, relative: bool = False) -> Evidence | None:
         own, other = (self._score(at, pair.task, pair.score) for at in pair.rows)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -32,7 +33,12 @@ from reports.claims.measured import Measured
 from reports.claims.published import Published
 
 Source: TypeAlias = Published | Measured
-_QUANTITIES = {"bytes": "communication", "flops": "computation", "seconds": "time"}
+# What a share is of -> the cost that a source of numbers knows, and its name.
+_COSTS = {"bytes": ("round", "communication"), "flops": ("flops", "computation"), "seconds": ("seconds", "time")}
+
+
+def _comparison(source: Source, row: At, task: str, name: str, criterion: Criterion, found: Any) -> Comparison:
+    return Comparison(source.tables.benchmark(row).place, (task,), name, criterion, found)
 
 
 def _difference(tables: Tables, row: At, other: At, score: str) -> str:
@@ -54,41 +60,31 @@ def _better(relation: Better, source: Source) -> Iterator[Comparison]:
             name = f"{_difference(tables, *pair.rows, TRAIN_LOSS)}, loss on {tables.task(pair.row, pair.task)}"
         if name not in names:  # a task has one loss, however many scores
             names.add(name)
-            found = source.difference(pair, relation)
-            leads = _leads(pair, -relation.by, unit, source) if -math.inf < relation.by < 0 else ()
-            yield Comparison(tables.benchmark(pair.row).place, (pair.task,), name, criterion, found, leads)
+            found = _comparison(source, pair.row, pair.task, name, criterion, source.difference(pair, relation))
+            yield replace(found, leads=tuple(_leads(pair, relation, source)))
+
+
+def _leads(pair: Pair, relation: Better, source: Source) -> Iterator[Comparison]:
+    """If not much worse is enough, the reference against rows that do nothing: it has to lead them by the margin."""
+    if -math.inf < relation.by < 0:
+        criterion = Criterion(-relation.by, strict=True, unit=" %" if relation.relative else "")
+        for idle, found in source.leads(pair, relation.relative):
+            names = _difference(source.tables, pair.other, idle, pair.score)
+            yield Comparison("", (pair.task,), f"{names}, {source.tables.score_name(pair)}", criterion, found)
 
 
 def _similar(relation: Similar, source: Source) -> Iterator[Comparison]:
-    tables, unit = source.tables, " %" if relation.relative else ""
-    criterion = Criterion(-relation.within, relation.within, unit=unit)
-    for pair in tables.pairs((relation.row,), (relation.other,), relation.tasks, relation.scores):
-        name = f"{_difference(tables, *pair.rows, pair.score)}, {tables.score_name(pair)}"
-        found, leads = source.difference(pair, relation), _leads(pair, relation.within, unit, source)
-        yield Comparison(tables.benchmark(pair.row).place, (pair.task,), name, criterion, found, leads)
-
-
-def _leads(pair: Pair, margin: float, unit: str, source: Source) -> tuple[Comparison, ...]:
-    """The reference row against rows that do nothing: if it leads them by less than the margin, they are as near."""
-    criterion = Criterion(margin, strict=True, unit=unit)
-    return tuple(
-        Comparison(
-            "",
-            (pair.task,),
-            f"{_difference(source.tables, pair.other, idle, pair.score)}, {source.tables.score_name(pair)}",
-            criterion,
-            found,
-        )
-        for idle, found in source.leads(pair, bool(unit))
-    )
+    """Neither much worse nor much better; a failed reference counts."""
+    by, tasks, scores = -relation.within, relation.tasks, relation.scores
+    than, both = (relation.other,), {"relative": relation.relative, "over_failed": True}
+    yield from _better(Better((relation.row,), than, by, relation.within, tasks, scores, **both), source)
 
 
 def _not_told(relation: NotTold, source: Source) -> Iterator[Comparison]:
     tables, criterion = source.tables, Criterion(relation.above, strict=True, is_signed=False)
     for pair in tables.pairs((relation.row,), (relation.other,), relation.tasks, relation.scores):
         name = f"p of {_difference(tables, *pair.rows, pair.score)}, {tables.score_name(pair)}"
-        found = source.p_value(pair, relation.printed)
-        yield Comparison(tables.benchmark(pair.row).place, (pair.task,), name, criterion, found)
+        yield _comparison(source, pair.row, pair.task, name, criterion, source.p_value(pair, relation.printed))
 
 
 def _average_better(relation: AverageBetter, source: Source) -> Iterator[Comparison]:
@@ -104,46 +100,47 @@ def _average_better(relation: AverageBetter, source: Source) -> Iterator[Compari
 
 
 def _reaches(relation: Reaches, source: Source) -> Iterator[Comparison]:
-    tables = source.tables
     for row, task in product(relation.rows, relation.target.percent):
-        name = f"{tables.row(row).name}, {tables.task(row, task)}"
-        found = source.above_target(relation, row, task)
-        yield Comparison(tables.benchmark(row).place, (task,), name, Criterion(0), found)
+        name = f"{source.tables.row(row).name}, {source.tables.task(row, task)}"
+        yield _comparison(source, row, task, name, Criterion(0), source.above_target(relation, row, task))
 
 
 def _cheaper(relation: Cheaper, source: Source) -> Iterator[Comparison]:
-    tables = source.tables
     criterion = Criterion(relation.factor, relation.most, places=relation.places, unit=" ×", is_signed=False)
+    of = "run" if relation.whole_run else "round"
     for row, than, task in product(relation.rows, relation.than, relation.tasks):
-        name = f"{tables.row(than).name} / {tables.row(row).name}, {tables.task(row, task)}"
-        if relation.target is not None:
-            found = source.bytes_to_target(relation, Pair(row, than, task))
+        names = [source.tables.row(at).name for at in (than, row)]
+        if relation.target is None:
+            found = source.cost((row, than), task, of, relation.costs, _ratio, " ×")
         else:
-            of, printed = "run" if relation.whole_run else "round", relation.costs
-            found = source.cost((row, than), task, of, printed, lambda own, its: its / own if own else math.inf, " ×")
-        yield Comparison(tables.benchmark(row).place, (task,), name, criterion, found)
+            found = source.bytes_to_target(relation, Pair(row, than, task))
+        yield _comparison(source, row, task, f"{' / '.join(names)}, {source.tables.task(row, task)}", criterion, found)
+
+
+def _ratio(own: Any, other: Any) -> Any:
+    return other / own if own else math.inf
 
 
 def _cost_share(relation: CostShare, source: Source) -> Iterator[Comparison]:
-    tables = source.tables
     criterion = Criterion(relation.least, relation.most, places=relation.places, unit=" %", is_signed=False)
-    of = "round" if relation.of == "bytes" else relation.of
+    of, quantity = _COSTS[relation.of]
     for row, than, task in product(relation.rows, relation.than, relation.tasks):
-        quantity = _QUANTITIES[relation.of]
-        name = f"{tables.row(row).name} of {tables.row(than).name}, {quantity}, {tables.task(row, task)}"
-        rows, printed = (row, than), relation.costs
-        found = source.cost(rows, task, of, printed, lambda own, its: 100 * own / its if its else math.inf, " %")
-        yield Comparison(tables.benchmark(row).place, (task,), name, criterion, found)
+        names = [source.tables.row(at).name for at in (row, than)]
+        name = f"{' of '.join(names)}, {quantity}, {source.tables.task(row, task)}"
+        found = source.cost((row, than), task, of, relation.costs, _share, " %")
+        yield _comparison(source, row, task, name, criterion, found)
+
+
+def _share(own: Any, other: Any) -> Any:
+    return 100 * own / other if other else math.inf
 
 
 def _sends(relation: Sends, source: Source) -> Iterator[Comparison]:
-    tables = source.tables
     for row, task in product(relation.rows, relation.tasks):
-        gigabyte = tables.benchmark(row).paper.gigabyte
+        gigabyte = source.tables.benchmark(row).paper.gigabyte
         criterion = Criterion(relation.least / gigabyte, relation.most / gigabyte, unit=" GB", is_signed=False)
-        name = f"{tables.row(row).name}, {relation.rounds} rounds on {tables.task(row, task)}"
-        found = source.total(relation, row, task)
-        yield Comparison(tables.benchmark(row).place, (task,), name, criterion, found)
+        name = f"{source.tables.row(row).name}, {relation.rounds} rounds on {source.tables.task(row, task)}"
+        yield _comparison(source, row, task, name, criterion, source.total(relation, row, task))
 
 
 def _at_most(relation: AtMost, source: Source) -> Iterator[Comparison]:
@@ -152,18 +149,16 @@ def _at_most(relation: AtMost, source: Source) -> Iterator[Comparison]:
     for row in relation.rows:
         for task in tables.tasks(row, relation.tasks):
             name = f"{tables.row(row).name}, {tables.score_name(Pair(row, row, task, relation.score))}"
-            found = source.level(relation, row, task)
-            yield Comparison(tables.benchmark(row).place, (task,), name, criterion, found)
+            yield _comparison(source, row, task, name, criterion, source.level(relation, row, task))
 
 
 def _same(relation: Same, source: Source) -> Iterator[Comparison]:
     """Only the tasks that have evidence: code that makes two runs equal makes them equal on every task."""
-    tables, every = source.tables, []
-    names = f"{tables.row(relation.row).name} − {tables.row(relation.other).name}"
-    for task in tables.tasks(relation.row, relation.tasks):
-        found = source.gap(Pair(relation.row, relation.other, task))
-        name = f"{names}, {tables.task(relation.row, task)}"
-        every.append(Comparison(tables.benchmark(relation.row).place, (task,), name, Criterion(0, 0), found))
+    tables, row, every = source.tables, relation.row, []
+    names = f"{tables.row(row).name} − {tables.row(relation.other).name}"
+    for task in tables.tasks(row, relation.tasks):
+        found = source.gap(Pair(row, relation.other, task))
+        every.append(_comparison(source, row, task, f"{names}, {tables.task(row, task)}", Criterion(0, 0), found))
     known = [one for one in every if one.evidence is not None]
     yield from [one for one in known if one.evidence and one.evidence.interval] or known or every
 

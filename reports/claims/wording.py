@@ -12,12 +12,6 @@ from reports.evidence.sample_size import FEWEST_SEEDS, MOST_SEEDS, seeds_needed
 from reports.pages.text import number
 
 LISTED = 3  # comparisons that a table shows of a claim
-_FELL = {
-    State.YES: "for",
-    State.NO: "against",
-    State.UNDECIDED: "undecided",
-    State.NOT_JUDGED: "not testable",
-}
 
 
 def _listed(shown: Sequence[Comparison], verdict: Verdict) -> str:
@@ -26,14 +20,14 @@ def _listed(shown: Sequence[Comparison], verdict: Verdict) -> str:
     return "; ".join(f"{one.place}: {one.text}" if several else one.text for one in shown)
 
 
-def published_numbers(verdict: Verdict, most: int | None = LISTED) -> str:
-    """How many published comparisons hold, and the ones that decide."""
+def numbers(verdict: Verdict, most: int | None = LISTED) -> str:
+    """How many comparisons hold, and the ones that decide; most: the number that is listed, None for all."""
     shown, every = verdict.shown, len(verdict.comparisons)
     if not shown:
         return "no numbers"
     if every == 1:
         return shown[0].text
-    missing = f", {every - len(shown)} not published" if len(shown) < every else ""
+    missing = f", {every - len(shown)} without numbers" if len(shown) < every else ""
     deciding = [one for one in shown if one in verdict.of(State.YES if verdict.some else State.NO)]
     word = ("on" if verdict.some else "not") if deciding else ("most" if verdict.some else "least")
     more = f"; {len(deciding) - most} more" if most is not None and len(deciding) > most else ""
@@ -45,23 +39,6 @@ def seeds(verdict: Verdict) -> str:
     """The number of seeds behind the numbers: "5", or "2–5"; "" without numbers."""
     counts = sorted({one.evidence.n for one in verdict.shown if one.evidence is not None})
     return "–".join(map(str, dict.fromkeys((*counts[:1], *counts[-1:]))))
-
-
-def measured_numbers(verdict: Verdict, partial: Iterable[str] = ()) -> str:
-    """How many comparisons were run with how many seeds, how they fell, and the ones that are most against."""
-    shown, every = verdict.shown, len(verdict.comparisons)
-    if not shown:
-        return "not run"
-    parts, label = [f"n = {seeds(verdict)}"], ""
-    if every > 1:
-        fell = Counter(state for one, state in verdict.comparisons if one.is_run)
-        counts = ", ".join(f"{fell[state]} {word}" for state, word in _FELL.items() if fell[state])
-        parts.append(f"{len(shown)} of {every} run: {counts}")
-        label = "most: " if verdict.some else "least: "
-    parts.append(label + _listed(shown[:LISTED], verdict))
-    if names := ", ".join(dict.fromkeys(partial)):
-        parts.append(f"partial data: {names}")
-    return "; ".join(parts)
 
 
 def effect(verdict: Verdict) -> str:
@@ -141,7 +118,7 @@ def _fallen(verdict: Verdict) -> list[str]:
     """How the comparisons of an open claim fell."""
     every = len(verdict.comparisons)
     kinds = Counter(_kind(one, verdict.tests) for one in verdict.of(State.UNDECIDED))
-    counts = {f"{_FELL[state]}": len(verdict.of(state)) for state in (State.YES, State.NO)}
+    counts = {"for": len(verdict.of(State.YES)), "against": len(verdict.of(State.NO))}
     texts = [f"{count} of {every} {word}" for word, count in counts.items() if count]
     texts += [f"{count} of {every} {kind}" if every > 1 else kind for kind, count in kinds.items()]
     missing = len(verdict.of(State.MISSING))

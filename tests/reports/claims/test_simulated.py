@@ -49,9 +49,9 @@ class Drawn:
             self.known[key] = self.truth(*key) + self.spread * noise
         return self.known[key]
 
-    def difference(self, pair: Pair, relation: Better | Similar) -> Evidence:
+    def difference(self, pair: Pair, relation: Better) -> Evidence:
         gains = self.gains(pair.row.row, pair.other.row, pair.task)
-        if isinstance(relation, Better) and relation.measure == "rounds":
+        if relation.measure == "rounds":
             return median_evidence([(round(gain), round(gain)) for gain in gains], RATIO)
         return evidence(resampled(list(gains), RATIO))
 
