@@ -56,29 +56,17 @@ def checked(paper: str, *changes: Change) -> dict[str, Finding]:
         ("fedsplitbert", "average, Table III, fedavg", True, ("Table III", "fedavg", "average", "", "72.26"), False),
         ("fedbfpt", "share, Table 5, fedbfpt-8, computation_seconds", False,
             ("Table 5", "fedbfpt-8", "computation_percent", "", "56.06"), True),
-        ("fedbert", "difference, fedavg", True,
-            ("Text", "fedavg-every-100", "rte-central", "stated/difference", "1.5"), False),
         # Equality, inequality, order, tolerance, sums, intervals, whole numbers.
         ("fedbert", "period 50, fedavg, rte-central", False,
             ("Figure 9", "fedavg", "rte-central", "test/accuracy", "52.7"), True),
-        ("fedbert", "second, Table 6", True, ("Table 6", "fedavg", "rte-central", "test/accuracy", "99"), False),
-        ("fedbert", "decrease", False, ("Table 8", "share", "wikitext-causal", "test/perplexity", "25.81"), True),
-        ("fedbfpt", "distilbert", False, ("Table 2", "distilbert", "computation_seconds", "", "790"), True),
         ("fedbfpt", "sum, uniform, corpus-biology", True,
             ("Appendix Table 5", "uniform", "corpus-biology", "all/megabytes", "431.6"), False),
-        ("fedfreezebert", "gains, central-ordinary", True,
-            ("Text", "c-hsum", "central-ordinary", "stated/percent_over", "3.5"), False),
         ("fedsplitbert", "label sums, Table I", True, ("Table I", "client1", "cola", "share/label1", "90"), False),
-        ("fedsplitbert", "majority, Table III, wnli", False,
-            ("Table III", "fedsplitbert", "wnli", "test/accuracy", "70.01"), True),
         ("fedsplitbert", "chosen layer, qqp", True, ("Table IV", "c8", "qqp", "test/accuracy", "90.54"), False),
         # Texts that have to be equal, and rows that repeat others.
-        ("fedbfpt", "marks, Table 3, rct20k", True, ("Table 3", "bert-fl", "rct20k", "test/accuracy", "82.5"), False),
         ("fedbert", "twins, Table 7", False, ("Table 7", "single", "mnli-central", "test/accuracy", "71.73"), True),
         # Tests of differences.
         ("fedbfpt", "comparable, scierc", False, ("Text", "fedbfpt", "scierc", "t_test/p_value", "0.00001"), True),
-        ("fedfreezebert", "relevant, runs", True,
-            ("Text", "fedsplitbert-hsum", "arsarcasm", "stated/sd", "1.7"), False),
         # Statements that only some numbers decide.
         ("fedbfpt", "accuracy, Appendix Table 1", False,
             ("Appendix Table 1", "fedbfpt", "jnlpba", "test/entity_f1", "90"), None),
@@ -105,11 +93,8 @@ _HALF = stats.t.ppf(0.95, 18) * 0.26 / stats.t.ppf(1 - 0.2922 / 2, 18)
         # Client 10 has 51 of 99.
         ("fedsplitbert", "majority, Table V, mrpc", "79.86",
             f"{(92 + 86 + 71 + 66 + 50 + 56 + 65 + 72 + 88 + 5100 / 99) / 10:.2f}"),
-        ("fedbfpt", "share, Table 5, fedbfpt-8, computation_seconds", "56.05", f"{100 * 693.62 / 1237.37:.2f}"),
-        ("fedbfpt", "gradient", "a third", f"{100 * ((693.62 - 463.87) / 4) / ((1237.37 - 786.86) / 6):.2f}"),
         ("fedbfpt", "comparable, jnlpba", "p = 0.2922",
             f"90 % interval {-0.26 - _HALF:+.2f} to {-0.26 + _HALF:+.2f} points".replace("-", "−")),
-        ("fedbert", "percent, central", "11.0", "13.4"),
         # Half a unit of 12.9 and 12.4: 75.26 / 1.1295 to / 1.1285, 74.94 / 1.1245 to / 1.1235.
         ("fedfreezebert", "gains, fedavg-ordinary", "12.9 % and 12.4 %", "66.631 to 66.690 and 66.643 to 66.702"),
     ],
@@ -183,7 +168,6 @@ def test_arithmetic_refuses_anything_else(expression: str) -> None:
     ("line", "message"),
     [
         ('value = "missing + 1"', "wrong one: expected 'missing' in `let` or as a key of the statement"),
-        ('exact = "1"', "wrong one: expected 'value' in `let` or as a key of the statement"),
         ('colour = "red"', "wrong one: .*unexpected keyword argument 'colour'"),
         ('value = "1 +"', "wrong one: cannot evaluate '1 \\+'"),
         ('value = "[Table VI | fedavg | colour]"', "expected a published value at Table VI,fedavg,colour,, found none"),
@@ -203,9 +187,5 @@ def test_markdown_shows_every_finding_with_its_verdict() -> None:
     assert text.startswith(f"{summary(shown)}\n\n## ")
     made = [Finding("", "", "", "", "", agrees) for agrees in (True, True, False, None)]
     assert summary(made) == "4 checks of the published numbers: 2 consistent, 1 inconsistent, 1 not derivable."
-
-
-@pytest.mark.parametrize("paper", PAPERS)
-def test_no_template_is_left_in_a_text(paper: str) -> None:
-    for found in checked(paper).values():
-        assert not {"{", "}"} & set(f"{found.id}{found.statement}{found.printed}{found.recomputed}{found.explanation}")
+    for found in (finding for paper in PAPERS for finding in checked(paper).values()):  # no template is left
+        assert not {"{", "}"} & set(f"{found.statement}{found.printed}{found.recomputed}{found.explanation}")

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.claims import At, AverageBetter, Better, Cheaper, Reaches, Relation, Similar, Target
-from benchmarks.experiment import Benchmark, Column, Row, Scale
+from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
-from benchmarks.run_config import RunConfig
 from benchmarks.sweeps.tuning import Search
 from reports.claims.judge import Judgement
 
@@ -66,42 +65,23 @@ def test_every_ordering_asks_the_gate(
     assert unknown.verdict == "not testable here: reference rows not run"
 
 
-def test_leaking_columns_count_once_their_split_is_by_group(
-    judge_of: JudgeOf, one_task: Benchmark, records: list[RunResult]
+@pytest.mark.parametrize(("level", "some", "word"), [(70.0, False, "supported"), (50.0, True, "contradicted")])
+def test_what_cannot_be_judged_is_left_out_and_named(
+    seeds_of: Callable[..., list[RunResult]], judge_of: JudgeOf, level: float, some: bool, word: str
 ) -> None:
-    (column,) = one_task.columns
-    leaking = replace(one_task, columns=(replace(column, leak="share sentences with training"),))
-    relation = Better((SPLIT,), (FEDAVG,), tasks=("qqp",))
-    found = judge_of(relation, records, table=leaking)
-    assert found.verdict == "not testable here: its test examples share sentences with training"
-
-    def base(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-        return replace(one_task.base(row, column, scale, seed), grouped=True)
-
-    together = [replace(record, cell=replace(record.cell, grouped=True)) for record in records]
-    assert judge_of(relation, together, table=replace(leaking, base=base)).word == "supported"
-
-
-@pytest.mark.parametrize("is_run", [True, False])
-def test_what_cannot_be_judged_is_left_out_and_named(run_of: RunOf, judge_of: JudgeOf, is_run: bool) -> None:
-    """Where most columns are left: else a claim about all of them would be about few."""
-    relation = Better((SPLIT,), (FEDAVG,), tasks=THREE, scores=("test/accuracy",))
-    for level, some, verdict in ((70.0, False, "supported"), (50.0, True, "contradicted")):
-        records = [
-            run_of(row, task, (0, score + seed / 50), seed=seed)
-            for (row, score), task, seed in product(
-                (("fedsplitbert", level), ("fedavg", 60.0)), THREE if is_run else THREE[1:], range(7)
-            )
-        ]
-        if not is_run:  # something else has, so that the column's gate is known
-            records += [run_of("fedprox", THREE[0], seed=seed) for seed in range(7)]
-        asked = replace(relation, some=some)
-        found = judge_of(asked, records, shut=THREE[:1])
-        assert found.verdict == f"{verdict} without QQP; run at reduced scale (n = 7)"
-        assert found.remarks.startswith("QQP left out: the encoder is too weak here")
-        few = judge_of(asked, records, shut=THREE[:2])
-        assert few.word == "undecided"
-        assert few.remarks.startswith("QQP, QNLI not testable: the encoder is too weak here")
+    """Only if most columns are left: a claim about all of them is not about few."""
+    relation = Better((SPLIT,), (FEDAVG,), tasks=THREE, scores=("test/accuracy",), some=some)
+    records = [
+        record
+        for (row, score), task in product((("fedsplitbert", level), ("fedavg", 60.0)), THREE)
+        for record in seeds_of(row, task, [score + seed / 50 for seed in range(7)])
+    ]
+    found = judge_of(relation, records, shut=THREE[:1])
+    assert found.verdict == f"{word} without QQP; run at reduced scale (n = 7)"
+    assert found.remarks.startswith("QQP left out: the encoder is too weak here")
+    few = judge_of(relation, records, shut=THREE[:2])
+    assert few.word == "undecided"
+    assert few.remarks.startswith("QQP, QNLI not testable: the encoder is too weak here")
 
 
 @pytest.mark.parametrize("relation", [*ORDERINGS[:5], *ORDERINGS[7:]], ids=lambda relation: type(relation).__name__)

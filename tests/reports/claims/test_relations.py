@@ -7,8 +7,6 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
 from benchmarks.claims import (
@@ -51,6 +49,7 @@ TOLD = NotTold(SPLIT, FEDAVG, above=0.05, printed="Text", tasks=("qqp",))
 @pytest.mark.parametrize(
     ("relation", "ours", "word"),
     [
+        (replace(BETTER, rows=(FEDAVG,), than=(SPLIT,)), [62.0, 62.25, 61.75], "contradicted"),
         (BETTER, [62.0, 62.25, 61.75], "supported"),  # 2 ± 2.92 × √(1/3 + 0.2625) × 0.25 = 0.56
         (BETTER, [58.0, 58.25, 57.75], "contradicted"),
         (BETTER, [60.5, 60.75, 60.25], "undecided"),
@@ -136,31 +135,11 @@ def test_a_verdict_depends_on_the_reading_unless_all_agree(seeds_of: SeedsOf, ju
     assert found.elsewhere == "read as much: contradicted"
 
 
-def test_losses_are_better_when_lower(run_of: RunOf, judge_of: JudgeOf) -> None:
-    lower = [run_of("fedsplitbert", losses=(0.9, 0.2), seed=seed) for seed in (0, 1)]
-    higher = [run_of("fedavg", losses=(0.3, 0.4), seed=seed) for seed in (0, 1)]
-    assert judge_of(replace(BETTER, measure="loss"), lower + higher).word == "supported"
-
-
 def test_an_undefined_score_is_run_and_undecided(run_of: RunOf, judge_of: JudgeOf) -> None:
     assert (
         judge_of(BETTER, [run_of("fedsplitbert", curve=(None, None)), run_of("fedavg")]).verdict
         == "undecided: undefined"
     )
-
-
-LASTS = st.lists(st.integers(0, 400).map(lambda value: value / 4), min_size=2, max_size=3)
-OPPOSITE = {"supported": "contradicted", "contradicted": "supported", "undecided": "undecided"}
-
-
-@settings(max_examples=20, deadline=None)
-@given(LASTS, LASTS)
-def test_the_verdict_flips_when_the_rows_are_exchanged(
-    seeds_of: SeedsOf, judge_of: JudgeOf, ours: list[float], theirs: list[float]
-) -> None:
-    records = seeds_of("fedsplitbert", "qqp", ours) + seeds_of("fedavg", "qqp", theirs)
-    there, back = judge_of(BETTER, records).word, judge_of(replace(BETTER, rows=(FEDAVG,), than=(SPLIT,)), records).word
-    assert back == OPPOSITE[there]
 
 
 def test_rows_of_one_table_share_their_seeds(seeds_of: SeedsOf, judge_of: JudgeOf, table3: Benchmark) -> None:
