@@ -173,13 +173,15 @@ def table(chosen: Selection, records: Iterable[RunResult]) -> pd.DataFrame:
 
 
 def claims(paper: str, scale: str, records: Iterable[RunResult]) -> pd.DataFrame:
-    """A paper's claims with their verdicts, in print and on the records of a scale, and the numbers behind them.
+    """A paper's claims with their verdicts, on published numbers and on the records of a scale, and the numbers.
 
-    UserError where the paper or the scale is unknown.
+    UserError if the paper or the scale is unknown.
     """
     import pandas as pd
 
     from benchmarks.cli.paper import benchmarks_of, judged
+    from reports.claims import wording
+    from reports.claims.judge import measured_word
 
     if tables_of(paper) == [paper]:
         papers = sorted({found.paper.id for found in benchmarks().values()})
@@ -192,14 +194,15 @@ def claims(paper: str, scale: str, records: Iterable[RunResult]) -> pd.DataFrame
         {
             "claim": found.claim.id,
             "quotation": found.claim.quotation,
-            "in_print": found.in_print,
-            "ours": found.ours,
-            "numbers": found.ours_numbers,
+            "in_print": found.published_word,
+            "ours": found.word,
+            "verdict": found.verdict,
+            "numbers": wording.numbers(found.measured),
             "effect": found.effect,
             "seeds": found.n,
-            "why": found.why,
-            "without": found.without,
-            "at_last_round": found.at_last,
+            "why": wording.why(found.measured),
+            "without": wording.without(found.measured),
+            "at_last_round": measured_word(found.at_last) if found.at_last else "",
         }
         for found in judged(paper, at, list(records))
     ]

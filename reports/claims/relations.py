@@ -75,9 +75,17 @@ def _leads(pair: Pair, relation: Better, source: Source) -> Iterator[Comparison]
 
 def _similar(relation: Similar, source: Source) -> Iterator[Comparison]:
     """Neither much worse nor much better; a failed reference counts."""
-    by, tasks, scores = -relation.within, relation.tasks, relation.scores
-    than, both = (relation.other,), {"relative": relation.relative, "over_failed": True}
-    yield from _better(Better((relation.row,), than, by, relation.within, tasks, scores, **both), source)
+    better = Better(
+        (relation.row,),
+        (relation.other,),
+        by=-relation.within,
+        most=relation.within,
+        tasks=relation.tasks,
+        scores=relation.scores,
+        relative=relation.relative,
+        over_failed=True,
+    )
+    yield from _better(better, source)
 
 
 def _not_told(relation: NotTold, source: Source) -> Iterator[Comparison]:

@@ -88,12 +88,13 @@ def _trials(lines: list[dict[str, str]], request: Request) -> Sheet:
     """Every trial, marked ones first: the best, ties and the front."""
     known = ("task", "method", "scale", "study", "trial", "score", "mean", "sd", "seeds", "uplink_bytes", "state")
     fields = [name for name in (lines[0] if lines else {}) if name not in known]
-    shown = []
+    shown: list[list[Entry | str]] = []
     for line in sorted(lines, key=lambda line: not line["state"] or line["state"].startswith(EARLY)):
         by, mean, sent = metric(line["score"]), line["mean"], line["uplink_bytes"]
         score = Entry(f"{by.shown(float(mean)):.2f}", mean) if mean else Entry("no score", "-inf")
-        values = (Entry(line["trial"], line["trial"]), *(line[name] for name in fields), by.label, score)
-        shown.append((*_names(line, request), *values, size(float(sent)) if sent else Entry("", "-1"), line["state"]))
+        trial, uplink = Entry(line["trial"], line["trial"]), size(float(sent)) if sent else Entry("", "-1")
+        values = (line[name] for name in fields)
+        shown.append([*_names(line, request), trial, *values, by.label, score, uplink, line["state"]])
     headers = ("task", "method", "study", "trial", *fields, "score", "validation", "uplink", "result")
     return sheet(headers, shown)
 
