@@ -116,7 +116,9 @@ class Judgement:
         readings = {f"read as {name}": ours for name, (_, ours) in self.otherwise.items()}
         if self.at_last is not None:
             readings["scored at the last round"] = self.at_last
-        return "; ".join(f"{name}: {measured_word(ours)}" for name, ours in readings.items() if self._is_other(ours))
+        texts = [f"{name}: {measured_word(ours)}" for name, ours in readings.items() if self._is_other(ours)]
+        own = [f"read as the page says: {measured_word(self.measured)}"] if self.word == DEPENDS else []
+        return "; ".join([*own, *texts])
 
     @property
     def depends_on_round(self) -> bool:

@@ -132,7 +132,7 @@ def test_a_verdict_depends_on_the_reading_unless_all_agree(seeds_of: SeedsOf, ju
     }
     assert words == {1.0: "supported", 2.0: "depends on the reading", 5.0: "depends on the reading"}
     found = judge_of(BETTER, records, otherwise={"much": (replace(BETTER, by=5.0),)})
-    assert found.elsewhere == "read as much: contradicted"
+    assert found.elsewhere == "read as the page says: supported; read as much: contradicted"
 
 
 def test_an_undefined_score_is_run_and_undecided(run_of: RunOf, judge_of: JudgeOf) -> None:
