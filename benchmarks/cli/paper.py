@@ -45,8 +45,8 @@ def judged(paper: str, scale: Scale, records: Sequence[RunResult]) -> Sequence[J
 
 def audited(paper: str, records: Sequence[RunResult]) -> Sequence[Finding]:
     """Whether a paper's published numbers agree with each other; () for a paper without an audit."""
+    from reports.audit import findings
     from reports.audit.checks import Material
-    from reports.audit.statements import findings
 
     tables = benchmarks_of(paper)
     published = published_of(tables.values())

@@ -16,9 +16,10 @@ from benchmarks.costs import ModelSizes, WirePlan
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.registry import claims_of
 from reports import ReportError
+from reports.audit import findings
 from reports.audit.arithmetic import Series, Value, evaluate
 from reports.audit.checks import Finding, Material, audit_markdown, summary
-from reports.audit.statements import Audit, findings
+from reports.audit.statements import Audit
 from reports.evidence.published import Numbers
 from reports.evidence.records import Derive
 
