@@ -181,6 +181,8 @@ def claims(paper: str, scale: str, records: Iterable[RunResult]) -> pd.DataFrame
     import pandas as pd
 
     from benchmarks.cli.paper import benchmarks_of, judged
+    from reports.claims import wording
+    from reports.claims.judge import measured_word
 
     if tables_of(paper) == [paper]:
         papers = sorted({table.paper.id for table in benchmarks().values()})
@@ -192,14 +194,15 @@ def claims(paper: str, scale: str, records: Iterable[RunResult]) -> pd.DataFrame
         {
             "claim": judgement.claim.id,
             "quotation": judgement.claim.quotation,
-            "in_print": judgement.in_print,
-            "ours": judgement.ours,
-            "numbers": judgement.ours_numbers,
+            "in_print": judgement.published_word,
+            "ours": judgement.word,
+            "verdict": judgement.verdict,
+            "numbers": wording.numbers(judgement.measured),
             "effect": judgement.effect,
             "seeds": judgement.n,
-            "why": judgement.why,
-            "without": judgement.without,
-            "at_last_round": judgement.at_last,
+            "why": wording.why(judgement.measured),
+            "without": wording.without(judgement.measured),
+            "at_last_round": measured_word(judgement.at_last) if judgement.at_last else "",
         }
         for judgement in judged(paper, at[scale], list(records))
     ]

@@ -1,4 +1,4 @@
-"""What an audit may ask for, what it finds (in Markdown too), and checks for any paper's tables and sentences."""
+"""What an audit may ask for and what it finds, also as Markdown; and checks of any paper's claims."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from decimal import ROUND_DOWN, Decimal
 from benchmarks.claims import Claim
 from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
-from reports.claims.decide import State
-from reports.claims.judge import judge_in_print
-from reports.claims.wording import printed_numbers
+from reports.claims.hypothesis import State
+from reports.claims.judge import judge_published
+from reports.claims.wording import numbers
 from reports.evidence.published import Numbers
 from reports.evidence.records import PAPER, Derive, DeriveClient, Request, request_for
 from reports.evidence.statistics import printed
@@ -23,19 +23,23 @@ HEADERS = ("Statement", "Published", "Recomputed", "Verdict", "How")
 
 @dataclass(frozen=True)
 class Finding:
-    """One statement of a paper beside what the paper's own numbers give.
+    """One statement of a paper, compared with what the paper's own numbers give.
 
-    agrees: None where nothing that is given decides it, such as a size that no reading of the method yields.
+    Args:
+        subject: The part of the audit that it belongs to.
+        agrees: None if nothing that is given decides it, such as a size that no reading of the method yields.
+        explanation: The rule applied, and what else a reader should know.
+        headline: Whether the first page shows it.
     """
 
     id: str
-    subject: str  # the part of the audit that it belongs to
+    subject: str
     statement: str
     printed: str
     recomputed: str
     agrees: bool | None
-    explanation: str = ""  # the rule applied, and what else a reader should know
-    headline: bool = False  # whether the first page tells it
+    explanation: str = ""
+    headline: bool = False
 
     @property
     def verdict(self) -> str:
@@ -44,11 +48,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Material:
-    """A paper's numbers and sentences, and what is known beside them.
+    """A paper's numbers and sentences, and what else is known.
 
-    published: a paper's id -> its numbers; benchmarks: by id. Of this paper, and of others that its claims speak of.
-    derive: what the rounds of a benchmark's cells send; without it, findings by exact bytes are left out.
-    derive_client: what one client's training costs; without it, findings by that are.
+    published, benchmarks: by id, of this paper and of others that its claims speak of. derive, derive_client: costs by
+    shapes; without them, findings that need them are left out.
     """
 
     paper: str
@@ -81,15 +84,16 @@ def digits(value: Decimal, places: int = 4) -> str:
 
 
 def sentences(material: Material) -> Iterator[Finding]:
-    """Every claim that printed numbers decide, with all comparisons that speak against it."""
+    """Every claim that published numbers decide, with all comparisons that contradict it."""
     for claim in material.claims:
-        found = judge_in_print(claim, material.published, material.benchmarks)
-        if found.state in (State.YES, State.NO):
-            asked = dict.fromkeys(case.asked.text for case in found.cases)
-            statement = f"Claim {claim.id}, {claim.place}: “{claim.quotation}”"
-            given = printed_numbers(found, most=None)
-            agrees = found.state is State.YES
-            yield Finding(f"claim {claim.id}", SENTENCES, statement, ", ".join(asked), given, agrees, claim.reading)
+        verdict = judge_published(claim, material.published, material.benchmarks)
+        if verdict.is_decided:
+            asked = ", ".join(dict.fromkeys(one.criterion.text for one, _ in verdict.comparisons))
+            statement, given = f"Claim {claim.id}, {claim.place}: “{claim.quotation}”", numbers(verdict, most=None)
+            if claim.is_source:
+                given += "; what is derived from this very sentence is left out"
+            agrees = verdict.state is State.YES
+            yield Finding(f"claim {claim.id}", SENTENCES, statement, asked, given, agrees, claim.reading)
 
 
 def summary(findings: Iterable[Finding]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from functools import cached_property
+from typing import TypeVar
 
 from reports.audit.arithmetic import Series, Value
 from reports.audit.checks import Material
@@ -17,10 +18,17 @@ SOURCES = (
     *("shapes", "round bytes", "client", "labels"),
     *("equation", "equation gain", "wire gain", "wire kinds", "term"),
 )
+Known = TypeVar("Known")
 
 
 class NotAvailableError(Exception):
     """A number that needs shapes or records that were not given; its statement is left out."""
+
+
+def _available(found: Known | None) -> Known:
+    if found is None:
+        raise NotAvailableError
+    return found
 
 
 def _decimal(value: float) -> Decimal:
@@ -35,37 +43,27 @@ class Sources:
         self._costs: dict[str, Costs] = {}
 
     def number(self, source: str, *arguments: str) -> Value:
-        """What a source of SOURCES gives."""
+        """The number or numbers of one of SOURCES."""
         found: Value = getattr(self, source.replace(" ", "_"))(*arguments)
         return found
 
     def shapes(self, benchmark: str, row: str, part: str, scale_of: str) -> Decimal:
         """Bytes of a part of the encoder that another benchmark has at the scale of the paper."""
-        table = self.material.benchmarks[benchmark]
-        scale = self.material.benchmarks[scale_of].scale(PAPER)
-        derive = self.material.derive
-        plan = derive(table)(table.row(row), table.columns[0], scale) if derive else None
-        if plan is None:
-            raise NotAvailableError
-        return Decimal(getattr(plan.sizes, part))
+        table, scale = self.material.benchmarks[benchmark], self.material.benchmarks[scale_of].scale(PAPER)
+        derive = _available(self.material.derive)
+        return Decimal(getattr(_available(derive(table)(table.row(row), table.columns[0], scale)).sizes, part))
 
     def round_bytes(self, benchmark: str, row: str) -> Decimal:
         """Bytes of one round by shapes, in the directions that the paper counts."""
         request = self.material.request(benchmark, (row,))
-        cost = derived_cost(request, request.rows[0])
-        if cost is None:
-            raise NotAvailableError
-        return _decimal(int(cost.round_bytes))
+        return _decimal(int(_available(derived_cost(request, request.rows[0])).round_bytes))
 
     def client(self, benchmark: str, rows: str, quantity: str) -> Value:
         """A quantity of ClientCosts, of one row or of several."""
-        table, derive = self.material.benchmarks[benchmark], self.material.derive_client
+        table, derive = self.material.benchmarks[benchmark], _available(self.material.derive_client)
         found = {}
         for row in rows.split(", "):
-            cell = table.cell(table.row(row), table.columns[0], table.scale(PAPER), 0)
-            costs = derive(cell) if derive else None
-            if costs is None:
-                raise NotAvailableError
+            costs = _available(derive(table.cell(table.row(row), table.columns[0], table.scale(PAPER), 0)))
             found["", row, ""] = _decimal(getattr(costs, quantity))
         return Series.of(found) if len(found) > 1 else next(iter(found.values()))
 
@@ -75,9 +73,7 @@ class Sources:
 
     def labels(self, task: str, bound: str) -> Decimal:
         """Percent of label 1 in the real data of the records: "low" or "high" bound."""
-        if task not in self._label_ranges:
-            raise NotAvailableError
-        return _decimal(self._label_ranges[task][("low", "high").index(bound)])
+        return _decimal(_available(self._label_ranges.get(task))[("low", "high").index(bound)])
 
     def equation(self, benchmark: str, row: str) -> Decimal:
         """Cost of a row by its closed form with the published parameters, in the paper's GB."""
@@ -86,8 +82,7 @@ class Sources:
         return _decimal(table.closed_forms[row].cost_gb(terms, table.paper.gigabyte))
 
     def _derived(self, benchmark: str) -> Costs:
-        if self.material.derive is None:
-            raise NotAvailableError
+        _available(self.material.derive)
         rows = [row.id for row in self.material.benchmarks[benchmark].rows]
         return self._costs.setdefault(benchmark, Costs(self.material.request(benchmark, rows)))
 

@@ -35,7 +35,7 @@ from typing import Any
 
 from reports import ReportError
 from reports.audit.arithmetic import Key, Series, Value, evaluate, several
-from reports.audit.checks import Finding, Material, digits, show
+from reports.audit.checks import Finding, Material, digits, sentences, show
 from reports.audit.sources import SOURCES, NotAvailableError, Sources
 from reports.evidence.published import places_of
 from reports.evidence.statistics import RULES, printed
@@ -78,14 +78,12 @@ def _combinations(each: Mapping[str, list[str]]) -> Iterator[dict[str, str]]:
 
 
 def _inserted(content: Any, variables: Mapping[str, str]) -> Any:
-    match content:
-        case str():
-            return re.sub(r"\{([\w.]+)\}", lambda found: variables.get(found[1], found[0]), content)
-        case list():
-            return [_inserted(one, variables) for one in content]
-        case dict():
-            return {key: _inserted(one, variables) for key, one in content.items()}
-    return content
+    if isinstance(content, dict):
+        return {key: _inserted(one, variables) for key, one in content.items()}
+    if isinstance(content, list):
+        return [_inserted(one, variables) for one in content]
+    is_text = isinstance(content, str)
+    return re.sub(r"\{([\w.]+)\}", lambda found: variables.get(found[1], found[0]), content) if is_text else content
 
 
 class Audit:
@@ -127,7 +125,7 @@ class Audit:
         found: dict[str, dict[Key, Decimal]] = {}
         for place, row in product(places, rows):
             if "*" not in row + place + table:
-                self.numbers.at(table, row, *place.split("/", 1))  # says what is missing
+                self.numbers.at(table, row, *place.split("/", 1))  # names what is missing
             for (of, at, column, score), number in self.numbers.values.items():
                 key = of, at, f"{column}/{score}" if score else column
                 if all(map(fnmatchcase, key, (table, row, place))):
@@ -185,31 +183,24 @@ class Evaluation:
             return "; ".join(map(" ".join, zip(named, numbers, strict=True))) or "none"
         return " / ".join(numbers) or "none"
 
-    def _is_true(self, comparison: str) -> bool:
-        return all(several(self.value(comparison)))
-
     def finding(self, subject: str) -> Finding:
         """Evaluate the statement."""
-        of, how = self.statement, []
+        of = self.statement
         places = str(2 if of.places is None else of.places)
         published = self.text(of.published or f"{{value:{places}}}")
         recomputed = self.text(of.recomputed or f"{{exact:{places}}}") if of.holds or not of.value else ""
+        consistent, how = _VERDICTS.get(of.verdict), ""
         if of.holds:
-            consistent: bool | None = all(map(self._is_true, of.holds))
-        elif of.verdict:
-            consistent = _VERDICTS[of.verdict]
-        elif not of.value:
+            consistent = all(all(several(self.value(comparison))) for comparison in of.holds)
+        elif not of.verdict and of.value:
+            consistent, published, recomputed, how = self._rounding()
+        elif not of.verdict:
             consistent = published == recomputed
-        else:
-            consistent, published, recomputed, rounded = self._rounding()
-            how = [rounded]
-        if of.decided_if and not self._is_true(of.decided_if):
+        if of.decided_if and not all(several(self.value(of.decided_if))):
             consistent = None
-        how += [self.text(of.explanation)] if of.explanation else []
-        statement = self.text(of.statement)
-        return Finding(
-            of.id, subject, statement, published, recomputed, consistent, "; ".join(how), of.id in of.headline
-        )
+        explanation = "; ".join(filter(None, (how, self.text(of.explanation))))
+        texts = self.text(of.statement), published, recomputed, consistent, explanation
+        return Finding(of.id, subject, *texts, of.id in of.headline)
 
     def _rounding(self) -> tuple[bool, str, str, str]:
         """Whether the published number is the exact one at its decimals, both as texts, and how it was rounded."""
@@ -222,3 +213,14 @@ class Evaluation:
         rule = next((rule for rule in of.rules if rule in giving), None)
         recomputed = self.text(of.recomputed) or show(results[rule or of.rules[0]], places)
         return rule is not None, show(value, places), recomputed, f"exactly {digits(exact)}: {_ROUNDED[giving]}"
+
+
+def findings(material: Material) -> tuple[Finding, ...]:
+    """Evaluate a paper's audit, and the claims that its published numbers decide; () without an audit.
+
+    Statements that need shapes or records are left out if the material has none. ReportError if a published number is
+    missing or a statement is wrong.
+    """
+    tables = (table for table in material.benchmarks.values() if table.paper.id == material.paper)
+    path = next(tables).published_csv.parent.with_name("audit.toml")
+    return (*Audit(path, material).findings(), *sentences(material)) if path.exists() else ()

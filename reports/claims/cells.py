@@ -1,10 +1,10 @@
-"""The cells that claims speak of: rows and columns of benchmarks, and the records behind them, paired by seed."""
+"""The cells that claims speak of: rows and columns of benchmarks, and their records, paired by seed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
 from typing import Self
 
@@ -14,54 +14,56 @@ from benchmarks.results import RunResult
 from reports import ReportError
 from reports.evidence.gate import OPEN, Gate, failed, gate_of, home
 from reports.evidence.records import Index, by_definition, is_partial, paired, select
-from reports.evidence.scores import Scores, score_label, scores_of
+from reports.evidence.scores import score_label
 from reports.evidence.traffic import Cost, measured_cost
+
+_CORRECT = "Correct the paper's claims.py."
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two rows on a task, and the score where one is compared."""
+    """Two rows on a task, and the score if one is compared."""
 
     row: At
     other: At
     task: str
     score: str = ""
 
+    @property
+    def rows(self) -> tuple[At, At]:
+        return self.row, self.other
+
 
 @dataclass(frozen=True)
 class Tables:
-    """Benchmarks by id. instead: task -> the one that stands in for it, where it does."""
+    """Benchmarks by id. instead: a task without records -> the task that replaces it."""
 
     benchmarks: Mapping[str, Benchmark]
     instead: Mapping[str, str] = field(default_factory=dict)
 
     def benchmark(self, at: At) -> Benchmark:
-        """The benchmark that a row belongs to; ReportError where it is unknown."""
+        """The benchmark of a row; ReportError if it is unknown."""
         if at.benchmark not in self.benchmarks:
-            raise ReportError(
-                f"claims: expected the benchmark {at.benchmark!r}, found {', '.join(self.benchmarks) or 'none'}. "
-                "Correct the paper's claims.py."
-            )
+            known = ", ".join(self.benchmarks) or "none"
+            raise ReportError(f"claims: expected a benchmark, one of {known}, found {at.benchmark!r}. {_CORRECT}")
         return self.benchmarks[at.benchmark]
 
     def row(self, at: At) -> Row:
-        """The row itself; ReportError where the benchmark has none such."""
+        """The row; ReportError if its benchmark has no such row."""
         rows = {row.id: row for row in self.benchmark(at).rows}
         if at.row not in rows:
-            raise ReportError(
-                f"claims: expected a row of {at.benchmark}, one of {', '.join(rows)}, found {at.row!r}. "
-                "Correct the paper's claims.py."
-            )
+            expected = f"expected a row of {at.benchmark}, one of {', '.join(rows)}"
+            raise ReportError(f"claims: {expected}, found {at.row!r}. {_CORRECT}")
         return rows[at.row]
 
     def floor(self, at: At) -> At | None:
-        """The row that answers without having learned: of a row's own table, or of the one that judges its columns."""
+        """The row that answers without learning: of the row's own table, or of the one that judges its columns."""
         return self._reference(at, home(self.benchmark(at)).yardstick.least)
 
     def idle(self, at: At) -> tuple[At, ...]:
         """The rows that do nothing of what a row's table compares, found in the same way."""
-        found = (self._reference(at, name) for name in home(self.benchmark(at)).yardstick.idle)
-        return tuple(row for row in found if row is not None)
+        names = home(self.benchmark(at)).yardstick.idle
+        return tuple(row for name in names if (row := self._reference(at, name)) is not None)
 
     def _reference(self, at: At, name: str) -> At | None:
         tables = (self.benchmark(at), home(self.benchmark(at)))
@@ -72,24 +74,25 @@ class Tables:
         return {column.task: column for column in self.benchmark(at).columns}.get(task)
 
     def task(self, at: At, task: str) -> str:
+        """The name of a task's column."""
         column = self.column(at, task)
         return task if column is None else column.name
 
     def tasks(self, at: At, chosen: Iterable[str] = ()) -> tuple[str, ...]:
-        """The chosen tasks, or all that stand for themselves; in place of one its stand-in, where it has one."""
+        """The chosen tasks, or all that are not replacements; each replaced if it has a replacement."""
         own = (column.task for column in self.benchmark(at).columns if not column.instead_of)
         return tuple(self.instead.get(task, task) for task in tuple(chosen) or own)
 
     def pairs(
         self, rows: Iterable[At], others: Iterable[At], tasks: Iterable[str] = (), scores: Iterable[str] = ()
     ) -> Iterator[Pair]:
-        """Every row beside every other one on every (chosen) task and score that both tables print."""
+        """Every row with every other one on every (chosen) task and score that both tables have."""
         chosen = tuple(scores)
         for row, other in product(rows, others):
             for task in self.tasks(row, tasks):
-                own, its = self.column(row, task), self.column(other, task)
-                for score in () if own is None or its is None else own.scores:
-                    if its is not None and score in its.scores and (not chosen or score in chosen):
+                columns = self.column(row, task), self.column(other, task)
+                for score in () if columns[0] is None else columns[0].scores:
+                    if columns[1] is not None and score in columns[1].scores and (not chosen or score in chosen):
                         yield Pair(row, other, task, score)
 
     def score_name(self, pair: Pair) -> str:
@@ -100,7 +103,7 @@ class Tables:
 
 @dataclass(frozen=True)
 class Runs:
-    """Records of one scale, found by row and task."""
+    """Records of one scale, by row and task. What is asked twice is computed once."""
 
     tables: Tables
     scale: Scale
@@ -108,7 +111,7 @@ class Runs:
 
     @classmethod
     def of_all(cls, benchmarks: Mapping[str, Benchmark], scale: Scale, records: Iterable[RunResult]) -> Self:
-        """The records of this scale, with stand-ins for the tasks that have none."""
+        """The records of this scale, with replacements for the tasks that have none."""
         kept = tuple(record for record in records if record.cell.scale == scale.id)
         run = {record.cell.task for record in kept}
         columns = [column for table in benchmarks.values() for column in table.columns_at(scale) if column.instead_of]
@@ -120,29 +123,25 @@ class Runs:
     def _index(self) -> Index:
         return by_definition(self.records)
 
-    @cached_property
-    def _found(self) -> dict[tuple[At, str], tuple[RunResult, ...]]:
-        return {}
-
     def _scale(self, at: At) -> Scale | None:
-        """This scale as a row's table has it: tables of a paper may have encoders of their own there."""
+        """This scale in a row's table: tables of one paper may have different encoders at it."""
         return {scale.id: scale for scale in self.tables.benchmark(at).scales}.get(self.scale.id)
-
-    @cached_property
-    def _gates(self) -> dict[tuple[str, str], Gate]:
-        return {}
 
     def gate(self, at: At, task: str) -> Gate:
         """Whether scores of a row's table on a task are evidence at this scale."""
-        if (at.benchmark, task) not in self._gates:
+        return self._gate(at.benchmark, task)
+
+    @cached_property
+    def _gate(self) -> Callable[[str, str], Gate]:
+        def gate(name: str, task: str) -> Gate:
+            at = At(name, "")
             benchmark, column = self.tables.benchmark(at), self.tables.column(at, task)
-            scale = self._scale(at) or self.scale
-            found = OPEN if column is None else gate_of(benchmark, column, scale, self._index)
-            self._gates[at.benchmark, task] = found
-        return self._gates[at.benchmark, task]
+            return OPEN if column is None else gate_of(benchmark, column, self._scale(at) or self.scale, self._index)
+
+        return cache(gate)
 
     def untuned(self, rows: Iterable[At], task: str) -> str:
-        """Why it proves nothing to compare rows on a task: settings that have still to be chosen; empty otherwise."""
+        """Which rows still wait for tuned settings on a task, as a reason not to judge them; "" for none."""
         names = []
         for at in rows:
             scale, column = self._scale(at), self.tables.column(at, task)
@@ -151,28 +150,46 @@ class Runs:
         return f"not tuned there yet: {', '.join(dict.fromkeys(names))}" if names else ""
 
     @cached_property
-    def _failed(self) -> dict[tuple[At, str], str]:
-        return {}
+    def failed(self) -> Callable[[At, str], str]:
+        """(row, task) -> why it proves nothing to beat the row there; "" if it has learned something, or is unknown."""
 
-    def failed(self, at: At, task: str) -> str:
-        """Why it proves nothing to beat a row on a task; empty where it has learned something, or nobody knows."""
-        if (at, task) not in self._failed:
+        def reason(at: At, task: str) -> str:
             floor, column = self.tables.floor(at), self.tables.column(at, task)
-            found = ""
-            if floor is not None and column is not None:
-                yardstick = home(self.tables.benchmark(at)).yardstick
-                found = failed(self.tables.row(at).name, self.paired(at, floor, task), yardstick, column)
-            self._failed[at, task] = found
-        return self._failed[at, task]
+            if floor is None or column is None:
+                return ""
+            yardstick = home(self.tables.benchmark(at)).yardstick
+            return failed(self.tables.row(at).name, self.paired(at, floor, task), yardstick, column)
+
+        return cache(reason)
+
+    @cached_property
+    def of(self) -> Callable[[At, str], tuple[RunResult, ...]]:
+        """(row, task) -> its records, one a seed in the order of seeds."""
+
+        def records(at: At, task: str) -> tuple[RunResult, ...]:
+            column, scale, row = self.tables.column(at, task), self._scale(at), self.tables.row(at)
+            if column is None or scale is None or scale.id not in row.scales or scale.id not in column.scales:
+                return ()
+            return select(self.tables.benchmark(at), scale, row, column, self._index).records
+
+        return cache(records)
+
+    def paired(self, row: At, other: At, task: str) -> list[tuple[RunResult, RunResult]]:
+        return paired(self.of(row, task), self.of(other, task))
+
+    def cost(self, at: At, task: str) -> Cost | None:
+        column = self.tables.column(at, task)
+        return None if column is None else measured_cost(self.tables.benchmark(at), column, self.of(at, task))
 
     def partial(self, tasks: Iterable[str]) -> list[str]:
-        found = {record.cell.task for records in self._index.values() for record in records if is_partial(record)}
-        return [self._names.get(task, task) for task in dict.fromkeys(tasks) if task in found]
+        """The names of those tasks some of whose data were missing."""
+        tasks_in_part = {record.cell.task for record in self.records if is_partial(record)}
+        return [self._names.get(task, task) for task in dict.fromkeys(tasks) if task in tasks_in_part]
 
     def stand_ins(self, tasks: Iterable[str]) -> list[str]:
-        """Those of the tasks that stand in for another one, with its name."""
-        stands = {own: task for task, own in self.tables.instead.items()}
-        named = ((task, stands[task]) for task in dict.fromkeys(tasks) if task in stands)
+        """Those of the tasks that replace another one, with its name."""
+        replaced = {own: task for task, own in self.tables.instead.items()}
+        named = ((task, replaced[task]) for task in dict.fromkeys(tasks) if task in replaced)
         return [f"{self._names[task]} (for {self._names.get(other, other)})" for task, other in named]
 
     @cached_property
@@ -180,26 +197,3 @@ class Runs:
         """Task -> the name of its column, in the first table that has it."""
         columns = [column for benchmark in self.tables.benchmarks.values() for column in benchmark.columns]
         return {column.task: column.name for column in reversed(columns)}
-
-    def of(self, at: At, task: str) -> tuple[RunResult, ...]:
-        """The records of a row on a task, one a seed in the order of seeds."""
-        if (at, task) not in self._found:
-            benchmark, column = self.tables.benchmark(at), self.tables.column(at, task)
-            scale, row = self._scale(at), self.tables.row(at)
-            found: tuple[RunResult, ...] = ()
-            if column is not None and scale is not None and scale.id in row.scales and scale.id in column.scales:
-                found = select(benchmark, scale, row, column, self._index).records
-            self._found[at, task] = found
-        return self._found[at, task]
-
-    def paired(self, row: At, other: At, task: str) -> list[tuple[RunResult, RunResult]]:
-        return paired(self.of(row, task), self.of(other, task))
-
-    def scores(self, at: At, task: str, score: str = "") -> Scores | None:
-        """A score of a row's records on a task, the averaged one unless named; None where the table has none."""
-        column = self.tables.column(at, task)
-        return None if column is None else scores_of(self.of(at, task), score or column.averaged)
-
-    def cost(self, at: At, task: str) -> Cost | None:
-        column = self.tables.column(at, task)
-        return None if column is None else measured_cost(self.tables.benchmark(at), column, self.of(at, task))

@@ -1,125 +1,159 @@
-"""Claims, judged twice: on the paper's own printed numbers, and on our records at one scale."""
+"""Claims, judged twice: on the paper's own published numbers, and on our records at one scale."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from benchmarks.claims import Claim
+from benchmarks.claims import Claim, Relation
 from benchmarks.experiment import Benchmark, Scale
 from benchmarks.results import RunResult
 from reports.claims import wording
 from reports.claims.cells import Runs, Tables
-from reports.claims.decide import Part, State, decision, parts_of
-from reports.claims.in_print import InPrint
-from reports.claims.in_records import InRecords
-from reports.claims.wording import Closed, Opinion
+from reports.claims.hypothesis import State, Verdict, decide
+from reports.claims.measured import Measured
+from reports.claims.published import Published
+from reports.claims.relations import hypotheses_of
 from reports.evidence.published import Numbers
-from reports.evidence.records import DEMO, Derive, DeriveClient
+from reports.evidence.records import DEMO, PAPER, Derive, DeriveClient
 
-# In the order of State: yes, no, undecided, not judged, missing.
-PRINT_WORDS = dict(
-    zip(State, ("holds", "does not hold", "not printed", "not printed", "not printed"), strict=True),
-)
-RECORD_WORDS = dict(zip(State, ("supported", "contradicted", "undecided", "not judged", "not run"), strict=True))
-DERIVED_WORDS = {State.YES: "holds by derivation", State.NO: "fails by derivation"}
-LEFT_OPEN = tuple(RECORD_WORDS[state] for state in (State.UNDECIDED, State.NOT_JUDGED, State.MISSING))
+SUPPORTED, PARTLY, CONTRADICTED = "supported", "partly supported", "contradicted"
+DEPENDS, UNDECIDED, NOT_TESTABLE = "depends on the reading", "undecided", "not testable here"
+WORDS = (CONTRADICTED, PARTLY, DEPENDS, SUPPORTED, UNDECIDED, NOT_TESTABLE)  # those that readers should see first
+CONSISTENT, INCONSISTENT, NOT_PUBLISHED = "consistent", "inconsistent", "not published"
 
 
-def opinion(parts: list[Part], words: Mapping[State, str]) -> Opinion:
-    """Judge parts of which all are asserted."""
-    found = decision(parts)
-    return Opinion(found, DERIVED_WORDS[found.state] if found.by_derivation else words[found.state])
+def published_word(verdict: Verdict) -> str:
+    """The word for what a paper's own numbers say about a claim."""
+    return {State.YES: CONSISTENT, State.NO: INCONSISTENT}.get(verdict.state, NOT_PUBLISHED)
+
+
+def measured_word(verdict: Verdict) -> str:
+    """The word for what runs, or arithmetic on shapes, say about one reading of a claim."""
+    if verdict.state is State.NO:
+        return PARTLY if verdict.of(State.YES) else CONTRADICTED
+    return {State.YES: SUPPORTED, State.NOT_JUDGED: NOT_TESTABLE}.get(verdict.state, UNDECIDED)
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim with its two verdicts, and their numbers in words.
+    """A claim with its two verdicts.
 
-    in_print: "holds", "does not hold" or "not printed". ours: "supported" or "contradicted" by evidence, "holds" or
-    "fails by derivation", "undecided", "not judged" (before any run, where all of its columns are shut) or "not run".
-    effect: the number that decides, or keeps it from being decided, with its interval; closed: columns of which nothing
-    is judged, and why; still: what else keeps it open; seen: the smallest effect that so many seeds would decide; more:
-    how many seeds would decide the effect of an open claim at its spread, or "> 100".
-    without: the columns that its verdict says nothing of, as none of their records can.
-    otherwise: another reading's name -> its two verdicts and numbers. stand_ins: tasks that were judged in place of
-    others that have no records, in words. at_last: our verdict where the last round's scores count; "" where they do.
+    Args:
+        otherwise: Another reading's name -> its two verdicts, published and measured.
+        at_last: The verdict on the last round's scores; None if those are the ones that count.
+        partial: Names of tasks some of whose data were missing.
+        stand_ins: Tasks that were judged in place of others without records, in words.
     """
 
     claim: Claim
     paper: str
     scale: Scale
-    in_print: str
-    in_print_numbers: str
-    ours: str
-    ours_numbers: str
-    effect: str = ""
-    n: str = ""
-    closed: tuple[Closed, ...] = ()
-    still: str = ""
-    seen: str = ""
-    more: str = ""
-    without: str = ""
-    otherwise: Mapping[str, tuple[str, str, str, str]] = field(default_factory=dict)
+    published: Verdict
+    measured: Verdict
+    otherwise: Mapping[str, tuple[Verdict, Verdict]] = field(default_factory=dict)
+    at_last: Verdict | None = None
+    partial: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
-    at_last: str = ""
+
+    @property
+    def word(self) -> str:
+        """The word for our verdict. A decided claim depends on the reading unless all of its readings agree."""
+        readings = [ours.state for _, ours in self.otherwise.values()]
+        if self.measured.is_decided and any(state is not self.measured.state for state in readings):
+            return DEPENDS
+        return measured_word(self.measured)
+
+    @property
+    def published_word(self) -> str:
+        return published_word(self.published)
 
     @property
     def verdict(self) -> str:
-        """Ours, with what it says nothing of."""
-        return f"{self.ours} {self.without}".strip()
+        """The word with what belongs to it: k of m, columns that it does not cover, the evidence, or why it is open."""
+        measured, word = self.measured, self.word
+        if not measured.is_decided:
+            return f"{word}: {wording.short_reason(measured)}"
+        if word == PARTLY:
+            word = f"{word} ({len(measured.of(State.YES))} of {len(measured.comparisons)})"
+        return f"{' '.join(filter(None, (word, wording.without(measured))))}; {self.evidence}"
 
     @property
-    def caveat(self) -> str:
-        """What a reader of the verdict has to know at this scale."""
-        judged_on = f"judged on {', '.join(self.stand_ins)}" if self.stand_ins else ""
-        return "; ".join(filter(None, (judged_on, self.claim.caveats.get(self.scale.id, ""))))
+    def evidence(self) -> str:
+        """What a decided verdict rests on."""
+        if self.measured.is_derived:
+            return "arithmetic"
+        return f"run at {'paper' if self.scale.id == PAPER else 'reduced'} scale (n = {self.n})"
+
+    @property
+    def effect(self) -> str:
+        return wording.effect(self.measured)
+
+    @property
+    def n(self) -> str:
+        return wording.seeds(self.measured)
+
+    @property
+    def more(self) -> str:
+        return wording.seeds_to_decide(self.measured)
+
+    @property
+    def numbers(self) -> list[str]:
+        """All numbers of the claim, and of its other readings, in sentences, and why columns are not testable."""
+        note = "; what is derived from this very sentence is left out" if self.claim.is_source else ""
+        partial = f"; partial data: {', '.join(self.partial)}" if self.partial else ""
+        texts = [
+            f"published: {wording.numbers(self.published)}{note}; measured: {wording.numbers(self.measured)}{partial}"
+        ]
+        for name, (theirs, ours) in self.otherwise.items():
+            published = f"published {published_word(theirs)} ({wording.numbers(theirs)}{note})"
+            texts.append(f"read as {name}: {published}; measured {measured_word(ours)} ({wording.numbers(ours)})")
+        return [*texts, *wording.full_reasons(self.measured)]
 
     @property
     def elsewhere(self) -> str:
-        """The other readings of a decided claim that end otherwise, and of an open one those that are decided."""
-        readings = {f"read as {name}": ours for name, (_, _, ours, _) in self.otherwise.items()}
-        readings["scored at the last round"] = self.at_last
-        return "; ".join(f"{name}: {ours}" for name, ours in readings.items() if self._is_other(ours))
+        """The readings that decide the claim in another way, or decide it where it is open."""
+        readings = {f"read as {name}": ours for name, (_, ours) in self.otherwise.items()}
+        if self.at_last is not None:
+            readings["scored at the last round"] = self.at_last
+        texts = [f"{name}: {measured_word(ours)}" for name, ours in readings.items() if self._is_other(ours)]
+        own = [f"read as the page says: {measured_word(self.measured)}"] if self.word == DEPENDS else []
+        return "; ".join([*own, *texts])
 
     @property
-    def hangs_on_round(self) -> bool:
+    def depends_on_round(self) -> bool:
         """Whether the last round's scores decide otherwise than those of the round chosen on validation data."""
-        return self._is_other(self.at_last)
+        return self.at_last is not None and self._is_other(self.at_last)
 
-    def _is_other(self, verdict: str) -> bool:
-        return verdict not in ("", self.ours) and not {verdict, self.ours} <= set(LEFT_OPEN)
-
-    @property
-    def why(self) -> str:
-        """What keeps a claim open, and what it is decided without."""
-        return self._why({})
+    def _is_other(self, other: Verdict) -> bool:
+        is_decided = other.is_decided or self.measured.is_decided
+        return is_decided and measured_word(other) != measured_word(self.measured)
 
     @property
     def remarks(self) -> str:
-        """What keeps a claim open, the distance that its seeds would have seen, how many would decide, and the rest."""
-        return self.told({})
-
-    def told(self, marks: Mapping[str, str]) -> str:
-        """The remarks. marks: of reasons for which columns are not judged that are told elsewhere."""
-        sees = "would have seen" if self.ours in LEFT_OPEN else "sees"
-        seen = f"{sees} {self.seen}" if self.seen else ""
+        """What keeps the claim open, caveats, the smallest effect, seeds that would decide, other readings."""
+        judged_on = f"judged on {', '.join(self.stand_ins)}" if self.stand_ins else ""
+        least, caveat = wording.smallest_seen(self.measured), self.claim.caveats.get(self.scale.id, "")
+        sees = "sees" if self.measured.is_decided else "would have seen"
+        seen = f"{sees} {least}" if least else ""
         more = f"{self.more} seeds would decide this comparison at its effect and spread" if self.more else ""
-        return "; ".join(filter(None, (self._why(marks), self.caveat, seen, more, self.elsewhere)))
-
-    def _why(self, marks: Mapping[str, str]) -> str:
-        return "; ".join(filter(None, (*(columns.text(marks) for columns in self.closed), self.still)))
+        return "; ".join(filter(None, (wording.why(self.measured), judged_on, caveat, seen, more, self.elsewhere)))
 
 
-def judge_in_print(claim: Claim, published: Mapping[str, Numbers], benchmarks: Mapping[str, Benchmark]) -> Opinion:
-    """What printed numbers say of a claim; those that were derived from its own words are left out.
+def judge_published(
+    claim: Claim,
+    published: Mapping[str, Numbers],
+    benchmarks: Mapping[str, Benchmark],
+    relations: Iterable[Relation] | None = None,
+) -> Verdict:
+    """What published numbers say about a claim; those that were derived from its own words are left out.
 
-    published: a paper's id -> its numbers; benchmarks: by id. Of every paper that the claim speaks of.
+    published, benchmarks: by id, for every paper that the claim speaks of. relations: another reading of the claim.
     """
     if claim.is_source:
         published = {paper: numbers.printed for paper, numbers in published.items()}
-    found = opinion(parts_of(claim.relations, InPrint(Tables(benchmarks), published)), PRINT_WORDS)
-    return replace(found, note="what is derived from this very sentence is left out") if claim.is_source else found
+    source = Published(Tables(benchmarks), published)
+    return decide(hypotheses_of(claim.relations if relations is None else relations, source))
 
 
 def judge(
@@ -132,59 +166,58 @@ def judge(
     derive: Callable[[Benchmark], Derive] | None = None,
     derive_client: DeriveClient | None = None,
 ) -> tuple[Judgement, ...]:
-    """Judge a paper's claims in print and on the records of a scale; none at the demo scale, whose data are generated.
+    """Judge a paper's claims on published numbers and on the records of a scale.
 
-    paper: its name. published: a paper's id -> its numbers. benchmarks: by id. Of all papers that the claims speak of;
-    ReportError where a benchmark or one of its rows is missing. derive: what a benchmark's rounds send; without it,
-    bytes of rounds and runs are those of the scale's records. derive_client: what one client's training costs.
+    Args:
+        paper: Its name.
+        claims: Its claims.
+        published: Paper id -> its numbers, for every paper that the claims speak of.
+        records: Of any scale.
+        benchmarks: The same papers' benchmarks by id.
+        scale: The one to judge.
+        derive: What a benchmark's rounds send by shapes; without it, bytes are those of the scale's records.
+        derive_client: What one client's training costs by shapes.
+
+    Returns:
+        A judgement for each claim; () at the demo scale, whose data are generated.
+
+    Raises:
+        ReportError: A benchmark or one of its rows is missing.
     """
     if scale.id == DEMO:
         return ()
-    source = InRecords(Runs.of_all(benchmarks, scale, records), published, derive, derive_client)
+    source = Measured(Runs.of_all(benchmarks, scale, records), published, derive, derive_client)
     last = _at_last_round(source)
     judged = []
     for claim in claims:
-        in_print, parts = judge_in_print(claim, published, benchmarks), parts_of(claim.relations, source)
-        ours = opinion(parts, RECORD_WORDS)
-        tasks = [task for case in ours.known for task in case.tasks]
-        partial, stand_ins = source.runs.partial(tasks), source.runs.stand_ins(tasks)
+        measured = decide(hypotheses_of(claim.relations, source))
+        tasks = [task for one in measured.shown for task in one.tasks]
+        others = {
+            name: (
+                judge_published(claim, published, benchmarks, relations),
+                decide(hypotheses_of(relations, source)),
+            )
+            for name, relations in claim.otherwise.items()
+        }
         judged.append(
             Judgement(
                 claim,
                 paper,
                 scale,
-                in_print.verdict,
-                wording.printed_numbers(in_print),
-                ours.verdict,
-                wording.record_numbers(ours, partial),
-                wording.effect(ours),
-                wording.seeds(ours),
-                wording.closed(ours),
-                wording.still_open(ours),
-                wording.could_see(ours),
-                wording.seeds_to_decide(ours),
-                wording.without(ours),
-                dict(_otherwise(claim, source, published, benchmarks)),
-                tuple(stand_ins),
-                opinion(parts_of(claim.relations, last), RECORD_WORDS).verdict if last else "",
+                judge_published(claim, published, benchmarks),
+                measured,
+                others,
+                decide(hypotheses_of(claim.relations, last)) if last else None,
+                tuple(source.runs.partial(tasks)),
+                tuple(source.runs.stand_ins(tasks)),
             )
         )
     return tuple(judged)
 
 
-def _at_last_round(source: InRecords) -> InRecords | None:
-    """The records as if no round was chosen; None where none was."""
+def _at_last_round(source: Measured) -> Measured | None:
+    """The records as if no round had been chosen; None if none was."""
     if not any(record.chosen_by for record in source.runs.records):
         return None
     last = tuple(record.at_last_round() for record in source.runs.records)
     return replace(source, runs=replace(source.runs, records=last))
-
-
-def _otherwise(
-    claim: Claim, source: InRecords, published: Mapping[str, Numbers], benchmarks: Mapping[str, Benchmark]
-) -> Iterable[tuple[str, tuple[str, str, str, str]]]:
-    """The other readings of a claim, each judged as a claim of its own."""
-    for name, relations in claim.otherwise.items():
-        in_print = judge_in_print(replace(claim, relations=relations), published, benchmarks)
-        ours = opinion(parts_of(relations, source), RECORD_WORDS)
-        yield name, (in_print.verdict, wording.printed_numbers(in_print), ours.verdict, wording.record_numbers(ours))

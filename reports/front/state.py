@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.publication import Paper
 from reports.audit.checks import Finding
-from reports.claims.judge import Judgement
+from reports.claims.judge import (
+    CONSISTENT,
+    CONTRADICTED,
+    DEPENDS,
+    INCONSISTENT,
+    PARTLY,
+    SUPPORTED,
+    WORDS,
+    Judgement,
+)
 from reports.pages.render import escape, table_line
 
 HEADERS = (
     "Paper",
     "Cells run, by table or figure",
-    "Claims: for, against, open",
+    "Claims",
     "Consistency of the published numbers: consistent, inconsistent",
 )
-FOR, AGAINST = ("supported", "holds by derivation"), ("contradicted", "fails by derivation")
-MEASURED = "measured"  # what is said of a study: no paper claims anything of it
+FOR, AGAINST = (SUPPORTED, CONSISTENT), (CONTRADICTED, INCONSISTENT)
+MEASURED = "measured"  # the verdict on a study: no paper claims anything about it
 MOST = 7  # findings on the first page
 
 
@@ -26,8 +35,10 @@ MOST = 7  # findings on the first page
 class Standing:
     """How far one paper is reproduced at a scale.
 
-    page: link to its own page. cells: where in the paper -> cells run, and all of them, of each table and figure.
-    studies: what tables that are in no paper found.
+    Args:
+        page: Link to its own page.
+        cells: Table or figure -> cells run, and all of them.
+        studies: What tables that are in no paper found.
     """
 
     paper: Paper
@@ -40,9 +51,9 @@ class Standing:
 
 @dataclass(frozen=True)
 class Headline:
-    """What a reader should not miss: a claim's words or a check's statement, what became of it, and the numbers.
+    """What a reader should not miss: a claim's quotation or a check's statement, the verdict, and the numbers.
 
-    claim, check, study: the id of the one that it is, of a study that of its table; note: how it was made.
+    claim, check, study: the id of what it is about, for a study that of its table; note: how it was made.
     """
 
     said: str
@@ -55,31 +66,27 @@ class Headline:
 
 
 def front_markdown(standings: Sequence[Standing], scale: str) -> str:
-    """The matrix and the headlines, under the scale's name, which stands wherever its results do."""
+    """The table of papers and the headlines, under the scale's name."""
     lines = [table_line(HEADERS), table_line([":--"] * len(HEADERS)), *map(_line, standings)]
     found = [line for standing in standings for line in _headlines(standing)][:MOST]
-    parts = [
-        f"Scale `{scale}` (docs/usage.md says what its numbers mean):",
-        "\n".join(lines),
-        "What was found:",
-        "\n".join(f"- {line}" for line in found),
-    ]
-    return "\n\n".join(parts[: 4 if found else 2])
+    parts = [f"Scale `{scale}` (docs/usage.md says what its numbers mean):", "\n".join(lines)]
+    if found:
+        parts += ["What was found:", "\n".join(f"- {line}" for line in found)]
+    return "\n\n".join(parts)
 
 
-def claims_counted(judgements: Sequence[Judgement]) -> tuple[int, int, int]:
-    """How many claims are decided for, against, and not."""
-    verdicts = Counter(found.ours for found in judgements)
-    decided = [sum(verdicts[one] for one in known) for known in (FOR, AGAINST)]
-    return decided[0], decided[1], len(judgements) - sum(decided)
+def claims_counted(judgements: Iterable[Judgement]) -> dict[str, int]:
+    """How many claims got each verdict, with zeros for the four main ones."""
+    verdicts = Counter(each.word for each in judgements)
+    return {word: verdicts[word] for word in WORDS if verdicts[word] or word not in (PARTLY, DEPENDS)}
 
 
 def _line(standing: Standing) -> str:
     agreeing = Counter(found.agrees for found in standing.findings)
     cells = " · ".join(f"{escape(place)} {run}/{of}" for place, (run, of) in standing.cells.items())
-    counts = claims_counted(standing.judgements)
+    counts = ", ".join(f"{number} {word}" for word, number in claims_counted(standing.judgements).items())
     checks = f"{agreeing[True]}, {agreeing[False]}" if standing.findings else "–"
-    return table_line([f"[{standing.paper.name}]({standing.page})", cells, ", ".join(map(str, counts)), checks])
+    return table_line([f"[{standing.paper.name}]({standing.page})", cells, counts, checks])
 
 
 def _headlines(standing: Standing) -> Iterator[str]:
@@ -93,10 +100,10 @@ def _headlines(standing: Standing) -> Iterator[str]:
 
 
 def headlines(standing: Standing) -> Iterator[Headline]:
-    """Claims and checks that their definitions call headlines, where something is decided about them, and studies."""
+    """Claims and checks that their definitions call headlines, if they are decided, and studies."""
     for judged in standing.judgements:
-        if judged.claim.headline and judged.ours in (*FOR, *AGAINST):
-            numbers = "; ".join(filter(None, (judged.effect or judged.ours_numbers, judged.elsewhere)))
+        if judged.claim.headline and judged.measured.is_decided:
+            numbers = "; ".join(filter(None, (judged.effect, judged.elsewhere)))
             yield Headline(judged.claim.quotation, judged.verdict, numbers, claim=judged.claim.id)
     for found in standing.findings:
         if found.headline and found.agrees is not None:

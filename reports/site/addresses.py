@@ -14,7 +14,7 @@ def table_page(request: Request) -> str:
 
 
 def sweep_page(request: Request) -> str:
-    """The page of what sweeps of a table tried at a scale; its files lie in the folder of that name."""
+    """The page of a table's sweeps at a scale; its files lie in the folder of that name."""
     return f"sweeps/{request.benchmark.id}-{request.scale.id}.html"
 
 
@@ -29,7 +29,7 @@ def cell_page(cell_id: str) -> str:
 
 
 def record_copy(record: RunResult) -> str:
-    """The copy of a record's own file."""
+    """The copy of a record's file."""
     return f"records/{record.file_name}"
 
 

@@ -13,14 +13,14 @@ from pathlib import Path
 from benchmarks.results import RunResult
 from reports import ReportError
 from reports.site.addresses import INDEX, record_copy
-from reports.site.dossiers import dossier_pages
+from reports.site.cells import cell_pages
 from reports.site.material import Material
 from reports.site.overview import overview
-from reports.site.pages import cell_pages, table_pages
-from reports.site.sweeps import sweep_pages
+from reports.site.pages import table_pages
+from reports.site.papers import paper_pages
 from reports.site.templates import static, vega_bundle
 
-MARK = "site.json"  # by which a folder is known as a site, which the next one replaces
+MARK = "site.json"  # marks a folder as a site, so that the next one may replace it
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class Built:
 
 
 def build(material: Material, out: Path) -> Built:
-    """Write the whole site into a folder, in place of a site that was there; ReportError where something else is."""
+    """Write the whole site into a folder, replacing an older site; ReportError if the folder holds anything else."""
     if out.exists() and not (out.is_dir() and ((out / MARK).is_file() or not any(out.iterdir()))):
         raise ReportError(
-            f"{out}: expected an empty folder, or one with a site, found another: name a folder of its own with --out"
+            f"{out}: expected an empty folder, or one with a site, found other files: name another folder with --out"
         )
     out.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))
@@ -67,7 +67,7 @@ def _contents(material: Material) -> Iterator[tuple[str, bytes]]:
     for name in ("site.css", "site.js", "data.js"):
         yield f"assets/{name}", static(name).encode()
     yield "assets/vega.js", vega_bundle().encode()
-    pages = (overview, dossier_pages, table_pages, sweep_pages, cell_pages)
+    pages = (overview, paper_pages, table_pages, cell_pages)
     texts = chain.from_iterable(part(material) for part in pages)
     yield from ((path, text.encode()) for path, text in texts)
     yield from ((record_copy(record), _file(record)) for record in material.records)
@@ -76,7 +76,7 @@ def _contents(material: Material) -> Iterator[tuple[str, bytes]]:
 
 
 def _file(record: RunResult) -> bytes:
-    """A record's own file where it was read from one, as its checksum is of that."""
+    """A record's own file if it was read from one, as its checksum is of that file."""
     path = None if record.folder is None else record.folder / record.file_name
     if path is not None and path.is_file():
         return path.read_bytes()

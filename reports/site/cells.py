@@ -1,10 +1,10 @@
-"""The page of one record: what the cell was, found and sent, and the command that repeats it."""
+"""The page of one record: what was run, what it reached and sent, and the command that repeats it."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.results import POOLED, RunResult
@@ -12,32 +12,70 @@ from benchmarks.run_config import JSON
 from reports.evidence.scores import scores_of
 from reports.evidence.traffic import carried
 from reports.pages.text import NOTHING, human_bytes, human_seconds, number
-from reports.site.addresses import cell_page
-from reports.site.material import Place
-from reports.site.tables import compact
+from reports.site.addresses import cell_page, data_script
+from reports.site.charts import SEEDS
+from reports.site.material import Material, Place
+from reports.site.tables import Entry, Sheet, compact, count, sheet, size
+from reports.site.templates import rendered, script
 
-MOST_SEEDS = 24  # that a page names beside its own
-
-
-@dataclass(frozen=True)
-class Fact:
-    """A name and what stands behind it."""
-
-    name: str
-    text: str
-    note: str = ""
+MOST_SEEDS = 24  # that a page names next to its own
+Fact = tuple[str, str, str]  # text, name, note
+Pairs = list[tuple[str, str]]
 
 
-@dataclass(frozen=True)
-class Sheet:
-    """A table of plain texts, with what each is sorted by."""
+def cell_pages(material: Material) -> Iterator[tuple[str, str]]:
+    """A page a record, and a script of curves for all seeds of a cell."""
+    written = set()
+    for record in material.records:
+        places = material.places.get(record.cell_id, ())
+        every = places[0].records if places else (record,)
+        has_curves = any(len(other.rounds) > 1 for other in every)
+        data = data_script(f"seeds-{every[0].cell_id}")
+        if has_curves and data not in written:
+            written.add(data)
+            yield data, script("seeds", _curves(every))
+        yield cell_page(record.cell_id), _page(record, places, every, data if has_curves else "", material)
 
-    headers: tuple[str, ...]
-    lines: tuple[tuple[tuple[str, str], ...], ...]  # (text, sort key)
+
+def _curves(every: Sequence[RunResult]) -> dict[str, object]:
+    runs = [{"seed": record.cell.seed, "scores": _by_round(record)} for record in every]
+    names = score_names(max(every, key=lambda record: len(record.rounds)))
+    titles = {name: title_of(name) for name in names}
+    return {"spec": SEEDS, "seeds": runs, "choices": {"panel": list(map(list, titles.items()))}, "titles": titles}
+
+
+def _page(record: RunResult, places: Sequence[Place], every: Sequence[RunResult], data: str, material: Material) -> str:
+    place = places[0] if places else None
+    name = f"{place.row.name} on {place.column.name}" if place else f"{record.cell.algorithm} on {record.cell.task}"
+    others = {own.request.benchmark.id: own for own in reversed(places) if own.request is not places[0].request}
+    unused = record.partition.get("unused_share")
+    words = f"{record.partition.get('scheme', 'unknown')}, {len(record.clients)} clients"
+    nearest = sorted(every, key=lambda other: abs(other.cell.seed - record.cell.seed))[: MOST_SEEDS + 1]
+    return rendered(
+        "cell",
+        cell_page(record.cell_id),
+        title=f"{name}, seed {record.cell.seed}, scale {record.cell.scale}",
+        here=place.request.benchmark.paper.id if place else "",
+        material=material,
+        record=record,
+        place=place,
+        others=list(reversed(others.values())),
+        seeds=sorted((each.cell.seed, cell_page(each.cell_id)) for each in nearest),
+        reached=list(_reached(record)),
+        costs=list(_costs(record)),
+        script=data,
+        rounds=_rounds(record),
+        clients=_clients(record),
+        ledger=_ledger(record),
+        partition=_partition(record),
+        partition_words=words + ("" if unused is None else f"; {100 * unused:.1f} % of the data unused") + ".",
+        command=_command(place, record) if place else "",
+        details=_details(record),
+    )
 
 
 def score_names(record: RunResult) -> tuple[str, ...]:
-    """Every score of a record ("test/f1", …), test first and those of all clients together last; the training loss."""
+    """Every score of a record ("test/f1", …): test first, then those of all clients together, then the loss."""
     if not record.rounds:
         return ()
     first = record.rounds[0]
@@ -49,165 +87,129 @@ def score_names(record: RunResult) -> tuple[str, ...]:
 
 def title_of(score: str) -> str:
     """A score in words: "F1, test", with its unit."""
-    found = metric(score)
-    evaluation = score.rpartition("/")[0]
+    found, evaluation = metric(score), score.rpartition("/")[0]
     where = "test, all clients' examples together" if evaluation == POOLED else evaluation
     return ", ".join(filter(None, (found.label, where))) + (f" ({found.unit})" if found.unit else "")
 
 
-def by_round(record: RunResult) -> dict[str, list[float | None]]:
+def _by_round(record: RunResult) -> dict[str, list[float | None]]:
     """Score -> its value after every round, in its unit."""
     return {name: list(scores_of([record], name).shown[0]) for name in score_names(record)}
 
 
-def reached(record: RunResult) -> Iterator[Fact]:
-    """What it reached at the round that counts, with the test set's sampling error."""
+def _reached(record: RunResult) -> Iterator[Fact]:
+    """The scores at the round that counts, with the test set's sampling error."""
     for name in score_names(record):
-        if name == TRAIN_LOSS or record.diverged:
-            continue
-        found = scores_of([record], name)
-        value, error = found.at()[0], found.errors[0]
-        text = "undefined" if value is None else compact(value, found.metric.unit)
-        yield Fact(title_of(name), text, "" if error is None else f"± {number(error)} test set")
+        if name != TRAIN_LOSS and not record.diverged:
+            found = scores_of([record], name)
+            value, error = found.at()[0], found.errors[0]
+            text = "undefined" if value is None else compact(value, found.metric.unit)
+            yield text, title_of(name), "" if error is None else f"± {number(error)} test set"
 
 
-def cost_facts(record: RunResult) -> Iterator[Fact]:
-    """What it sent and how long it took."""
-    found = carried(record)
+def _costs(record: RunResult) -> Iterator[Fact]:
+    """What the run sent and how long it took."""
     for way, name in (("up", "uplink"), ("down", "downlink")):
-        size = sum(each.bytes for each in found if each.direction == way and not each.is_setup)
-        yield Fact(name, human_bytes(size), "all rounds and clients")
-    yield Fact("one-time model distribution", human_bytes(record.setup_bytes), "once, in none of the others")
-    yield Fact(
-        "rounds", str(len(record.rounds)), f"of {record.cell.training.last_round}; chosen: {record.chosen_round}"
-    )
+        sent = sum(each.bytes for each in carried(record) if each.direction == way and not each.is_setup)
+        yield human_bytes(sent), name, "all rounds and clients"
+    yield human_bytes(record.setup_bytes), "one-time model distribution", "once, in none of the others"
+    rounds = f"of {record.cell.training.last_round}; chosen: {record.chosen_round}"
+    yield str(len(record.rounds)), "rounds", rounds
     if "train_seconds" in record.timing:
-        yield Fact("training", human_seconds(record.timing["train_seconds"]), "wall time, beside other work")
+        yield human_seconds(record.timing["train_seconds"]), "training", "wall time, beside other work"
 
 
-def ledger_sheet(record: RunResult) -> Sheet:
+def _ledger(record: RunResult) -> Sheet:
     """The ledger by direction and kind."""
-    lines = tuple(
+    lines = (
         (
-            ("one-time distribution" if each.is_setup else "rounds", ""),
-            ("uplink" if each.direction == "up" else "downlink", ""),
-            (each.kind, ""),
-            _count(each.messages),
-            _count(each.values),
-            (human_bytes(each.bytes), str(each.bytes)),
-            _count(each.bytes),
+            "one-time distribution" if each.is_setup else "rounds",
+            "uplink" if each.direction == "up" else "downlink",
+            each.kind,
+            *(count(each.messages), count(each.values), size(each.bytes), count(each.bytes)),
         )
         for each in carried(record)
     )
-    return Sheet(("when", "direction", "kind", "messages", "values", "size", "bytes"), lines)
+    return sheet(("when", "direction", "kind", "messages", "values", "size", "bytes"), lines)
 
 
-def _count(value: int) -> tuple[str, str]:
-    return f"{value:,}".replace(",", "\u202f"), str(value)
-
-
-def clients_sheet(record: RunResult) -> Sheet:
+def _clients(record: RunResult) -> Sheet:
     """Each client: its examples, and its scores at the round that counts."""
     parts = list(dict.fromkeys(key for client in record.clients for key in client if key != "client"))
     scores = record.rounds[record.chosen_round - 1].client_scores if record.rounds and not record.diverged else ()
     names = [f"{evaluation}/{name}" for evaluation in (scores[0] if scores else {}) for name in scores[0][evaluation]]
     lines = []
     for place, client in enumerate(record.clients):
-        cells = [(str(int(client["client"]) + 1), str(client["client"]))]
-        cells += [_count(int(client[part])) if part in client else (NOTHING, "") for part in parts]
-        for name in names:
-            evaluation, measured = name.split("/")
-            value = scores[place].get(evaluation, {}).get(measured) if place < len(scores) else None
-            cells.append(_shown(name, value))
-        lines.append(tuple(cells))
-    return Sheet(("client", *(f"{part} examples" for part in parts), *map(title_of, names)), tuple(lines))
+        sizes = [count(int(client[part])) if part in client else Entry(NOTHING) for part in parts]
+        own: Mapping[str, Any] = scores[place] if place < len(scores) else {}
+        split = [(metric(name), own.get(name.split("/")[0], {}).get(name.split("/")[1])) for name in names]
+        shown = (
+            Entry(NOTHING) if value is None else Entry(compact(by.shown(value), by.unit), repr(value))
+            for by, value in split
+        )
+        lines.append((count(int(client["client"]) + 1), *sizes, *shown))
+    return sheet(("client", *(f"{part} examples" for part in parts), *map(title_of, names)), lines)
 
 
-def _shown(score: str, value: float | None) -> tuple[str, str]:
-    if value is None:
-        return NOTHING, ""
-    found = metric(score)
-    return compact(found.shown(value), found.unit), repr(value)
-
-
-def rounds_sheet(record: RunResult) -> Sheet:
+def _rounds(record: RunResult) -> Sheet:
     """Every round: loss, scores, bytes."""
-    found = by_round(record)
-    names = [name for name in found if not name.startswith(f"{POOLED}/")]
-    lines = []
-    for place, entry in enumerate(record.rounds):
-        cells = [(str(entry.round), str(entry.round)), (str(len(entry.cohort)), str(len(entry.cohort)))]
-        for name in names:
-            value = found[name][place]
-            cells.append((NOTHING, "") if value is None else (number(value, places=3), repr(value)))
-        cells += [(human_bytes(size), str(size)) for size in (entry.up_bytes, entry.down_bytes)]
-        lines.append(tuple(cells))
-    return Sheet(("round", "clients", *map(title_of, names), "up", "down"), tuple(lines))
+    values = {name: own for name, own in _by_round(record).items() if not name.startswith(f"{POOLED}/")}
+    lines = (
+        (
+            *(count(entry.round), count(len(entry.cohort))),
+            *(
+                Entry(number(own[place], places=3), "" if own[place] is None else repr(own[place]))
+                for own in values.values()
+            ),
+            *(size(entry.up_bytes), size(entry.down_bytes)),
+        )
+        for place, entry in enumerate(record.rounds)
+    )
+    return sheet(("round", "clients", *map(title_of, values), "up", "down"), lines)
 
 
-def partition_sheet(record: RunResult) -> Sheet | None:
-    """Who holds what: each client's examples by label, asked for and obtained; None where labels are not counted."""
+def _partition(record: RunResult) -> Sheet | None:
+    """Each client's examples by label, asked for and obtained; None if labels are not counted."""
     counts, labels = record.partition.get("obtained_counts"), record.partition.get("label_ids")
     if not counts or not labels:
         return None
-    asked = record.partition.get("requested_shares")
-    lines = []
+    asked, lines = record.partition.get("requested_shares"), []
     for place, own in enumerate(counts):
-        total = sum(own) or 1
-        cells = [(str(place + 1), str(place)), _count(sum(own))]
-        for label, count in enumerate(own):
-            share = 100 * count / total
-            wanted = f" (asked {100 * asked[place][label]:.1f})" if asked else ""
-            cells.append((f"{share:.1f} %{wanted}", repr(share)))
-        lines.append(tuple(cells))
-    return Sheet(("client", "examples", *(f"label {label}" for label in labels)), tuple(lines))
+        shares = [100 * each / (sum(own) or 1) for each in own]
+        wanted = [f" (asked {100 * share:.1f})" for share in asked[place]] if asked else [""] * len(own)
+        texts = (Entry(f"{share:.1f} %{text}", repr(share)) for share, text in zip(shares, wanted, strict=True))
+        lines.append((count(place + 1), count(sum(own)), *texts))
+    return sheet(("client", "examples", *(f"label {label}" for label in labels)), lines)
 
 
-def flat(value: JSON, before: str = "") -> Iterator[tuple[str, str]]:
+def _flat(value: JSON, before: str = "") -> Iterator[tuple[str, str]]:
     """A nested value's fields as "training.rounds" and their texts."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
-            yield from flat(inner, f"{before}.{name}" if before else str(name))
+            yield from _flat(inner, f"{before}.{name}" if before else str(name))
     elif isinstance(value, list | tuple) and any(isinstance(inner, Mapping) for inner in value):
         for place, inner in enumerate(value):
-            yield from flat(inner, f"{before}.{place}")
+            yield from _flat(inner, f"{before}.{place}")
     else:
         yield before, "–" if value is None else str(value)
 
 
-def settings(record: RunResult) -> list[tuple[str, str]]:
-    """Every field of the cell, with those of the cell that it begins from."""
-    return list(flat(record.cell.to_json()))
-
-
-def identity(record: RunResult) -> list[tuple[str, str]]:
-    """Ids and digests: what the record is known by."""
-    found = [("cell_id", record.cell_id), ("definition_id", record.cell.definition_id)]
-    found += [(f"inputs.{name}.digest", str(entry["digest"])) for name, entry in record.inputs.items()]
-    found += [
-        (f"inputs.{name}.origin{'.' if key else ''}{key}", text)
-        for name, entry in record.inputs.items()
-        for key, text in flat(entry.get("origin"))
-    ]
+def _details(record: RunResult) -> dict[str, Pairs]:
+    """The run's settings, what identifies it, and where it ran."""
+    identity = [("cell_id", record.cell_id), ("definition_id", record.cell.definition_id)]
+    identity += [(f"inputs.{name}.digest", str(entry["digest"])) for name, entry in record.inputs.items()]
+    for name, entry in record.inputs.items():
+        identity += _flat(entry.get("origin"), f"inputs.{name}.origin")
     if record.predictions:
-        found.append(("predictions.sha256", str(record.predictions["sha256"])))
-    return [*found, ("schema", str(record.schema)), ("finished", record.finished)]
+        identity.append(("predictions.sha256", str(record.predictions["sha256"])))
+    identity += [("schema", str(record.schema)), ("finished", record.finished)]
+    timing = [(f"timing.{name}", f"{value:g}") for name, value in record.timing.items()]
+    surroundings = [*_flat(record.environment), *timing]
+    return {"Settings": list(_flat(record.cell.to_json())), "Digests": identity, "Environment": surroundings}
 
 
-def surroundings(record: RunResult) -> list[tuple[str, str]]:
-    """Where and on what it ran, and what was timed."""
-    timing = ((f"timing.{name}", f"{value:g}") for name, value in record.timing.items())
-    return [*flat(record.environment), *timing]
-
-
-def command(place: Place, record: RunResult) -> str:
-    """What computes this record again, where it is not finished."""
+def _command(place: Place, record: RunResult) -> str:
+    """What computes this record again, if it is not finished."""
     words = ["python", "-m", "benchmarks", "run", place.request.benchmark.id, "--scale", record.cell.scale]
     words += ["--tasks", place.column.task, "--methods", place.row.id, "--seed", str(record.cell.seed)]
     return shlex.join(words)
-
-
-def seeds_beside(record: RunResult, every: Sequence[RunResult]) -> list[tuple[int, str]]:
-    """(seed, page) of the nearest other seeds and this one, in their order."""
-    nearest = sorted(every, key=lambda other: abs(other.cell.seed - record.cell.seed))[: MOST_SEEDS + 1]
-    return [(each.cell.seed, cell_page(each.cell_id)) for each in sorted(nearest, key=lambda each: each.cell.seed)]

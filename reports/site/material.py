@@ -1,8 +1,8 @@
-"""What the site is made of: papers, their tables with the records behind them, and what is said of both."""
+"""What the site is made of: papers, their tables with the records behind them, and what is said about both."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -16,7 +16,7 @@ from reports.front.state import Headline, Standing, headlines
 
 @dataclass(frozen=True)
 class Summary:
-    """A paper in the words of a reproducibility report, a paragraph each; empty where nobody has written them."""
+    """A paper in the words of a reproducibility report, a paragraph each; empty if nobody has written them."""
 
     scope: tuple[str, ...] = ()
     methodology: tuple[str, ...] = ()
@@ -39,22 +39,22 @@ class Dossier:
 
     @property
     def standing_scale(self) -> str:
-        """The first of the scales, whose headlines are told."""
+        """The first scale: the one of the headlines."""
         return next(iter(self.standings))
 
     @property
     def standing(self) -> Standing:
-        """How far it is reproduced at the first of the scales."""
+        """How far the paper is reproduced at the first scale."""
         return self.standings[self.standing_scale]
 
     @property
-    def deviations(self) -> tuple[tuple[Deviation, tuple[str, ...]], ...]:
-        """Every deviation once, with the places that have it: all of them in words where all have it."""
-        places: dict[Deviation, list[str]] = {}
+    def deviations(self) -> Mapping[Deviation, list[str]]:
+        """Every deviation once, with the places that have it."""
+        places: dict[Deviation, dict[str, None]] = {}
         for table in self.tables:
             for deviation in table.deviations:
-                places.setdefault(deviation, []).append(table.place)
-        return tuple((deviation, tuple(dict.fromkeys(found))) for deviation, found in places.items())
+                places.setdefault(deviation, {})[table.place] = None
+        return {deviation: list(found) for deviation, found in places.items()}
 
     @property
     def headlines(self) -> tuple[Headline, ...]:
@@ -63,26 +63,29 @@ class Dossier:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a record stands in a table."""
+    """Where a record stands in a table. records: of all seeds."""
 
     request: Request
     row: Row
     column: Column
-    records: tuple[RunResult, ...]  # of all seeds
+    records: tuple[RunResult, ...]
 
 
 @dataclass(frozen=True)
 class Material:
-    """Everything that is shown. scales: those that are shown, the first one first on every page.
+    """Everything that the site shows.
 
-    sweeps: (a table's id, a scale's) -> the texts that its sweeps left, by file name.
+    Args:
+        scales: The first one comes first on every page.
+        labels: Scale -> what it means, in words.
+        sweeps: (a table's id, a scale's) -> the texts that its sweeps left, by file name.
     """
 
     dossiers: tuple[Dossier, ...]
     records: tuple[RunResult, ...]
     scales: tuple[str, ...]
     revision: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict)  # scale -> what it means, in words
+    labels: Mapping[str, str] = field(default_factory=dict)
     sweeps: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
 
     @property
@@ -92,16 +95,12 @@ class Material:
     @cached_property
     def places(self) -> Mapping[str, tuple[Place, ...]]:
         """Cell id -> every place of the tables that shows it."""
-        found: dict[str, list[Place]] = {}
+        found: dict[str, tuple[Place, ...]] = {}
         for request in self.requests:
             for row, column in product(request.rows, request.columns):
-                selection = request.selections[row.id, column.task]
-                every = tuple(sorted((*selection.records, *selection.diverged), key=lambda record: record.cell.seed))
+                own = request.selections[row.id, column.task]
+                every = tuple(sorted((*own.records, *own.diverged), key=lambda record: record.cell.seed))
                 for record in every:
-                    found.setdefault(record.cell_id, []).append(Place(request, row, column, every))
-        return {cell: tuple(places) for cell, places in found.items()}
-
-
-def standing_at(dossiers: Sequence[Dossier], scale: str) -> list[Standing]:
-    """The standings of a scale, of those papers that have it."""
-    return [dossier.standings[scale] for dossier in dossiers if scale in dossier.standings]
+                    places = found.get(record.cell_id, ())
+                    found[record.cell_id] = (*places, Place(request, row, column, every))
+        return found

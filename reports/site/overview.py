@@ -3,55 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from benchmarks.measures import metric
 from benchmarks.results import RunResult
-from reports.front.state import Headline, Standing, claims_counted
-from reports.pages.text import NOTHING, human_bytes
+from reports.front.state import AGAINST, claims_counted
+from reports.pages.text import NOTHING
 from reports.site.addresses import INDEX, PROFILES, RECORDS, cell_page, data_script, paper_page, table_page
-from reports.site.cells import Fact
 from reports.site.charts import front_chart, profile_chart
-from reports.site.material import Dossier, Material, Place, standing_at
+from reports.site.material import Dossier, Material, Place
 from reports.site.points import Point, points_of, with_front
-from reports.site.profiles import Improvement, Profiles, profiles_of
-from reports.site.tables import compact
-from reports.site.templates import data_script as script
-from reports.site.templates import rendered
-
-_LED_BY = ("contradicted", "fails by derivation", "inconsistent")
-
-
-@dataclass(frozen=True)
-class Meter:
-    """How many cells of a table are run."""
-
-    name: str
-    link: str
-    run: int
-    of: int
-
-
-@dataclass(frozen=True)
-class State:
-    """A paper at a scale, at a glance."""
-
-    standing: Standing
-    places: tuple[Meter, ...]
-
-    @property
-    def paper(self) -> object:
-        return self.standing.paper
-
-    @property
-    def claims(self) -> tuple[int, int, int]:
-        return claims_counted(self.standing.judgements)
-
-    @property
-    def checks(self) -> tuple[int, int, int] | None:
-        """Checks of the printed numbers: agreeing, not, not derivable; None without an audit."""
-        found = [finding.agrees for finding in self.standing.findings]
-        return (found.count(True), found.count(False), found.count(None)) if found else None
+from reports.site.profiles import Profiles, profiles_of
+from reports.site.tables import Entry, Sheet, compact, sheet, size
+from reports.site.templates import rendered, script
 
 
 def overview(material: Material) -> Iterator[tuple[str, str]]:
@@ -60,127 +24,106 @@ def overview(material: Material) -> Iterator[tuple[str, str]]:
     if points:
         yield data_script("front"), script("front", front_chart(points, material.labels))
     yield INDEX, _index(material, points)
-    yield from _profiles(material)
-    yield RECORDS, _records(material)
+    found = [each for each in map(profiles_of, material.requests) if each is not None]
+    sections = [(f"profiles-{each.request.benchmark.id}-{each.request.scale.id}", each) for each in found]
+    if sections:
+        yield data_script("profiles"), "".join(script(name, profile_chart(each)) for name, each in sections)
+    shown = [(name, each, _improvements(each)) for name, each in sections]
+    values = {"title": "Over tasks", "here": "profiles", "material": material, "sections": shown}
+    yield PROFILES, rendered("profiles", PROFILES, **values)
+    values = {"title": "Records", "here": "records", "material": material, "records": _records(material)}
+    yield RECORDS, rendered("records", RECORDS, **values)
 
 
 def _index(material: Material, points: Sequence[Point]) -> str:
-    states = [
-        (scale, [_state(dossier, scale) for dossier in material.dossiers if scale in dossier.standings])
+    states = {
+        scale: [_state(dossier, scale) for dossier in material.dossiers if scale in dossier.standings]
         for scale in material.scales
-    ]
+    }
+    told = [(dossier, headline) for dossier in material.dossiers for headline in dossier.headlines]
     return rendered(
         "index",
         INDEX,
         title="State of reproduction",
         material=material,
         tiles=_tiles(material),
-        headlines=_told(material),
-        states=[(scale, found) for scale, found in states if found],
+        headlines=sorted(told, key=lambda entry: not entry[1].verdict.startswith(AGAINST)),
+        states={scale: found for scale, found in states.items() if found},
         has_front=bool(points),
     )
 
 
-def _told(material: Material) -> list[tuple[Dossier, Headline]]:
-    """Every headline, those against a paper first."""
-    found = [(dossier, headline) for dossier in material.dossiers for headline in dossier.headlines]
-    return sorted(found, key=lambda entry: entry[1].verdict not in _LED_BY)
-
-
-def _tiles(material: Material) -> list[Fact]:
-    standings = standing_at(material.dossiers, material.scales[0])
+def _tiles(material: Material) -> list[tuple[str, str]]:
+    """Numbers and what they count."""
+    scale = material.scales[0]
+    standings = [dossier.standings[scale] for dossier in material.dossiers if scale in dossier.standings]
     run, of = (sum(pair[place] for each in standings for pair in each.cells.values()) for place in (0, 1))
-    claims = [sum(claims_counted(each.judgements)[place] for each in standings) for place in (0, 1)]
+    claims = claims_counted([judged for each in standings for judged in each.judgements])
     checks = [finding.agrees for dossier in material.dossiers for finding in dossier.standing.findings]
     tables = {table.id: table.is_printed for dossier in material.dossiers for table in dossier.tables}
     printed = sum(tables.values())
+    studies = f"papers, {printed} tables and figures, {len(tables) - printed} studies beside them"
     return [
-        Fact(
-            f"papers, {printed} tables and figures, {len(tables) - printed} studies beside them",
-            str(len(material.dossiers)),
-        ),
-        Fact(f"cells run, scale {material.scales[0]}", f"{run} of {of}"),
-        Fact("claims borne out", str(claims[0])),
-        Fact("claims that do not hold", str(claims[1])),
-        Fact(
-            f"of {len(checks)} printed numbers and sentences do not agree",
-            str(checks.count(False)),
-        ),
+        (str(len(material.dossiers)), studies),
+        (f"{run} of {of}", f"cells run, scale {scale}"),
+        *((str(number), f"claims {name}") for name, number in claims.items()),
+        (str(checks.count(False)), f"of {len(checks)} published numbers and sentences are inconsistent"),
     ]
 
 
-def _state(dossier: Dossier, scale: str) -> State:
+def _state(dossier: Dossier, scale: str) -> dict[str, Any]:
+    """A paper at a scale, at a glance."""
     standing = dossier.standings[scale]
-    order = {request.benchmark.place: table_page(request) for request in dossier.requests if request.scale.id == scale}
-    links = {name: order.get(name, paper_page(dossier.paper.id)) for name in (*order, *standing.cells)}
-    meters = (Meter(name, link, *standing.cells[name]) for name, link in links.items() if name in standing.cells)
-    return State(standing, tuple(meters))
-
-
-def _profiles(material: Material) -> Iterator[tuple[str, str]]:
-    found = [each for each in map(profiles_of, material.requests) if each is not None]
-    sections, parts = [], []
-    for each in found:
-        name = f"profiles-{each.request.benchmark.id}-{each.request.scale.id}"
-        parts.append(script(name, profile_chart(each)))
-        sections.append((name, each, _improvements(each)))
-    if parts:
-        yield data_script("profiles"), "".join(parts)
-    title = "Over tasks"
-    yield PROFILES, rendered("profiles", PROFILES, title=title, here="profiles", material=material, sections=sections)
-
-
-def _improvements(found: Profiles) -> dict[str, list[Improvement | None]]:
-    methods = [profile.method for profile in found.profiles]
-    pairs = {(each.method, each.than): each for each in found.improvements}
-    return {own: [pairs.get((own, other)) for other in methods] for own in methods}
-
-
-def _records(material: Material) -> str:
-    lines = [_line(record, material.places.get(record.cell_id, ())) for record in material.records]
-    return rendered(
-        "records",
-        RECORDS,
-        title="Records",
-        here="records",
-        material=material,
-        lines=lines,
-        **{name: _counts([line[one] for line in lines]) for name, one in _FILTERS.items()},
-    )
-
-
-_FILTERS = {"scales": "scale", "tasks": "task", "methods": "method"}
-
-
-def _counts(words: Sequence[str]) -> list[tuple[str, int]]:
-    return [(word, words.count(word)) for word in sorted(set(words))]
-
-
-def _line(record: RunResult, places: Sequence[Place]) -> dict[str, str]:
-    first = places[0] if places else None
-    score, value = first.column.averaged if first else "", None
-    if score and not record.diverged:
-        value = record.score(score, "chosen")
-    found = metric(score) if score else None
-    up, down = (sum(getattr(entry, f"{way}_bytes") for entry in record.rounds) for way in ("up", "down"))
-    shown = NOTHING if value is None or found is None else f"{found.label} {compact(found.shown(value), found.unit)}"
+    links = {request.benchmark.place: table_page(request) for request in dossier.requests if request.scale.id == scale}
+    agrees = [finding.agrees for finding in standing.findings]
     return {
-        "id": record.cell_id,
-        "link": cell_page(record.cell_id),
-        "scale": record.cell.scale,
-        "task": first.column.name if first else record.cell.task,
-        "method": first.row.name if first else record.cell.algorithm,
-        "seed": str(record.cell.seed),
-        "places": ", ".join(dict.fromkeys(_place(place) for place in places)) or NOTHING,
-        "score": record.divergence or shown,
-        "sort": "" if value is None else repr(value),
-        "up": human_bytes(up),
-        "down": human_bytes(down),
-        "up_bytes": str(up),
-        "down_bytes": str(down),
-        "finished": record.finished[:16].replace("T", " "),
+        "paper": standing.paper,
+        "places": [
+            (name, links.get(name, paper_page(dossier.paper.id)), *standing.cells[name])
+            for name in dict.fromkeys((*links, *standing.cells))
+            if name in standing.cells
+        ],
+        "claims": claims_counted(standing.judgements),
+        "checks": [agrees.count(answer) for answer in (True, False, None)] if agrees else [],
     }
 
 
-def _place(place: Place) -> str:
-    return f"{place.request.benchmark.paper.name}, {place.request.benchmark.place}"
+def _improvements(found: Profiles) -> Sheet:
+    """The probability that the method on the left beats the one above."""
+    lines = []
+    for own in found.shares:
+        line = [Entry(own, kind="row")]
+        for other in found.shares:
+            each = found.improvements.get((own, other))
+            ends = [f"{100 * end:.0f}" for end in each.interval] if each and each.interval else []
+            text = f"{100 * each.probability:.0f} %" if each else NOTHING
+            line.append(Entry(text, str(each.probability) if each else "", note=" to ".join(ends)))
+        lines.append(line)
+    return sheet(("Method", *found.shares), lines)
+
+
+def _records(material: Material) -> Sheet:
+    headers = ("Record", "Scale", "Task", "Method", "Seed", "Stands in", "Score", "Up", "Down", "Finished")
+    lines = (_line(record, material.places.get(record.cell_id, ())) for record in material.records)
+    return sheet(headers, lines, ("Scale", "Task", "Method"))
+
+
+def _line(record: RunResult, places: Sequence[Place]) -> list[Entry | str]:
+    first = places[0] if places else None
+    score = Entry(record.divergence or NOTHING)
+    if first and not record.diverged:
+        value, by = record.score(first.column.averaged, "chosen"), metric(first.column.averaged)
+        text = NOTHING if value is None else f"{by.label} {compact(by.shown(value), by.unit)}"
+        score = Entry(text, "" if value is None else repr(value))
+    stands_in = dict.fromkeys(f"{own.request.benchmark.paper.name}, {own.request.benchmark.place}" for own in places)
+    return [
+        Entry(record.cell_id[:8], link=cell_page(record.cell_id), kind="code"),
+        record.cell.scale,
+        first.column.name if first else record.cell.task,
+        first.row.name if first else record.cell.algorithm,
+        Entry(str(record.cell.seed), str(record.cell.seed)),
+        Entry(", ".join(stands_in) or NOTHING, kind="wrap"),
+        score,
+        *(size(sum(getattr(entry, f"{way}_bytes") for entry in record.rounds)) for way in ("up", "down")),
+        record.finished[:16].replace("T", " "),
+    ]

@@ -1,117 +1,107 @@
-"""The pages of tables and of their cells, with the data of their charts."""
+"""The pages of tables and of their sweeps, with the data of their charts."""
 
 from __future__ import annotations
 
+import csv
 import importlib
-from collections.abc import Iterator, Sequence
+import io
+from collections.abc import Iterator
+from typing import Any
 
-from benchmarks.results import RunResult
+from benchmarks.measures import metric
 from reports.evidence.records import Request
-from reports.site import cells
-from reports.site.addresses import cell_page, data_script, table_page
-from reports.site.charts import curves_chart, seeds_chart
-from reports.site.material import Material, Place
-from reports.site.tables import comparison_in, matrix
-from reports.site.templates import data_script as script
-from reports.site.templates import rendered
+from reports.site.addresses import data_script, sweep_page, table_page
+from reports.site.charts import curves_chart
+from reports.site.material import Material
+from reports.site.tables import Entry, Sheet, comparison_in, matrix, sheet, size
+from reports.site.templates import rendered, script
 from reports.views import show
 
-# Views whose numbers are scores: the compact table comes first, and theirs are folded below it.
+# Views whose numbers are scores: the compact table comes first, and their own tables are folded below it.
 _OF_SCORES = ("scores", "crossed", "curves", "layers")
+# What a sweep leaves, in the order in which a reader asks for it.
+PICTURES = {
+    "heatmap": "Score over two fields",
+    "front": "Score against uplink bytes",
+    "history": "Score by trial",
+}
+EARLY = ("pruned", "given up")  # how the states of trials begin that were stopped early; the latter in old files
+TRIALS, IMPORTANCES = "trials.csv", "importances.csv"
 
 
 def table_pages(material: Material) -> Iterator[tuple[str, str]]:
-    """A page a table and scale, by path."""
+    """A page for each table and scale, by path, and one for its sweeps."""
     for request in material.requests:
-        yield from _table(request, material)
+        benchmark, path = request.benchmark, table_page(request)
+        found = importlib.import_module(f"reports.views.{benchmark.view.name}").join(request)
+        page, comparison, chart = show(benchmark.view.name, found), comparison_in(found, request), curves_chart(request)
+        data = data_script(f"{benchmark.id}-{request.scale.id}") if chart is not None else ""
+        if chart is not None:
+            yield data, script("curves", chart)
+        deviations = {f"Deviation {deviation.id}: {deviation.text}" for deviation in benchmark.deviations}
+        values = {
+            "title": f"{benchmark.paper.name}, {benchmark.place}",
+            "here": benchmark.paper.id,
+            "material": material,
+            "request": request,
+            "page": page,
+            "matrix": matrix(comparison),
+            "matrix_first": benchmark.view.name in _OF_SCORES,
+            "shows_reported": comparison.shows_published,
+            "script": data,
+            "notes": [note for note in page.notes if note not in deviations],
+            "n_deviations": sum(request.scale.id in deviation.scales for deviation in benchmark.deviations),
+            "others": [own for own in material.requests if own.benchmark.id == benchmark.id and own is not request],
+        }
+        yield path, rendered("table", path, **values)
+        if files := material.sweeps.get((benchmark.id, request.scale.id)):
+            yield from _sweep(files, values)
 
 
-def _table(request: Request, material: Material) -> Iterator[tuple[str, str]]:
-    benchmark, path = request.benchmark, table_page(request)
-    found = importlib.import_module(f"reports.views.{benchmark.view.name}").join(request)
-    page, comparison = show(benchmark.view.name, found), comparison_in(found, request)
-    chart = curves_chart(request)
-    name = f"{benchmark.id}-{request.scale.id}"
-    if chart is not None:
-        yield data_script(name), script("curves", chart)
-    said = {f"Deviation {deviation.id}: {deviation.text}" for deviation in benchmark.deviations}
-    yield (
-        path,
-        rendered(
-            "table",
-            path,
-            title=f"{benchmark.paper.name}, {benchmark.place}",
-            here=benchmark.paper.id,
-            material=material,
-            request=request,
-            page=page,
-            matrix=matrix(comparison),
-            matrix_first=benchmark.view.name in _OF_SCORES,
-            shows_reported=comparison.shows_published,
-            has_curves=chart is not None,
-            notes=[note for note in page.notes if note not in said],
-            n_deviations=sum(request.scale.id in deviation.scales for deviation in benchmark.deviations),
-            others=[
-                other for other in material.requests if other.benchmark.id == benchmark.id and other is not request
-            ],
-        ),
+def _sweep(files: Any, values: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The page of a sweep and the files that it shows."""
+    request = values["request"]
+    path = sweep_page(request)
+    folder = path.removesuffix(".html")
+    yield from ((f"{folder}/{name}", text) for name, text in files.items())
+    sheets = {
+        "pictures": [(f"{folder}/{name}.svg", text) for name, text in PICTURES.items() if f"{name}.svg" in files],
+        "trials": _trials(_read(files.get(TRIALS, "")), request),
+        "importances": _importances(_read(files.get(IMPORTANCES, "")), request),
+        "downloads": [f"{folder}/{name}" for name in (TRIALS, IMPORTANCES) if name in files],
+    }
+    yield path, rendered("sweep", path, **{**values, "title": f"{values['title']}: sweep", **sheets})
+
+
+def _read(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def _names(line: dict[str, str], request: Request) -> tuple[str, str, str]:
+    """Task and method by name, and the end of the study's."""
+    tasks = {column.task: column.name for column in request.benchmark.columns}
+    rows = {row.id: row.name for row in request.benchmark.rows}
+    return tasks.get(line["task"], line["task"]), rows.get(line["method"], line["method"]), line["study"][-8:]
+
+
+def _trials(lines: list[dict[str, str]], request: Request) -> Sheet:
+    """Every trial, marked ones first: the best, ties and the front."""
+    known = ("task", "method", "scale", "study", "trial", "score", "mean", "sd", "seeds", "uplink_bytes", "state")
+    fields = [name for name in (lines[0] if lines else {}) if name not in known]
+    shown: list[list[Entry | str]] = []
+    for line in sorted(lines, key=lambda line: not line["state"] or line["state"].startswith(EARLY)):
+        by, mean, sent = metric(line["score"]), line["mean"], line["uplink_bytes"]
+        score = Entry(f"{by.shown(float(mean)):.2f}", mean) if mean else Entry("no score", "-inf")
+        trial, uplink = Entry(line["trial"], line["trial"]), size(float(sent)) if sent else Entry("", "-1")
+        values = (line[name] for name in fields)
+        shown.append([*_names(line, request), trial, *values, by.label, score, uplink, line["state"]])
+    headers = ("task", "method", "study", "trial", *fields, "score", "validation", "uplink", "result")
+    return sheet(headers, shown)
+
+
+def _importances(lines: list[dict[str, str]], request: Request) -> Sheet:
+    shown = (
+        (*_names(line, request), line["field"], Entry(f"{100 * float(line['importance']):.0f} %", line["importance"]))
+        for line in lines
     )
-
-
-def cell_pages(material: Material) -> Iterator[tuple[str, str]]:
-    """A page a record, and a script of curves for all seeds of a cell."""
-    written = set()
-    for record in material.records:
-        places = material.places.get(record.cell_id, ())
-        every = places[0].records if places else (record,)
-        has_curves = any(len(other.rounds) > 1 for other in every)
-        data = data_script(f"seeds-{every[0].cell_id}")
-        if has_curves and data not in written:
-            written.add(data)
-            yield data, script("seeds", _seeds(every))
-        yield cell_page(record.cell_id), _cell(record, places, every, data if has_curves else "", material)
-
-
-def _seeds(every: Sequence[RunResult]) -> dict[str, object]:
-    runs = [{"seed": record.cell.seed, "scores": cells.by_round(record)} for record in every]
-    names = cells.score_names(max(every, key=lambda record: len(record.rounds)))
-    titles = {name: cells.title_of(name) for name in names}
-    choices = {"panel": [[name, title] for name, title in titles.items()]}
-    return {"spec": seeds_chart(), "seeds": runs, "choices": choices, "titles": titles}
-
-
-def _cell(record: RunResult, places: Sequence[Place], every: Sequence[RunResult], data: str, material: Material) -> str:
-    place = places[0] if places else None
-    name = f"{place.row.name} on {place.column.name}" if place else f"{record.cell.algorithm} on {record.cell.task}"
-    unused = record.partition.get("unused_share")
-    words = f"{record.partition.get('scheme', 'unknown')}, {len(record.clients)} clients"
-    return rendered(
-        "cell",
-        cell_page(record.cell_id),
-        title=f"{name}, seed {record.cell.seed}, scale {record.cell.scale}",
-        here=place.request.benchmark.paper.id if place else "",
-        material=material,
-        record=record,
-        place=place,
-        others=_others(places),
-        seeds=cells.seeds_beside(record, every),
-        reached=list(cells.reached(record)),
-        costs=list(cells.cost_facts(record)),
-        has_curves=bool(data),
-        script=data,
-        rounds=cells.rounds_sheet(record),
-        clients=cells.clients_sheet(record),
-        ledger=cells.ledger_sheet(record),
-        partition=cells.partition_sheet(record),
-        partition_words=words + ("" if unused is None else f"; {100 * unused:.1f} % of the data unused") + ".",
-        commands=cells.command(place, record) if place else "",
-        settings=cells.settings(record),
-        identity=cells.identity(record),
-        surroundings=cells.surroundings(record),
-    )
-
-
-def _others(places: Sequence[Place]) -> list[Place]:
-    """The other tables that show a record, each once."""
-    found = {place.request.benchmark.id: place for place in reversed(places)}
-    return [place for place in reversed(found.values()) if place.request is not places[0].request]
+    return sheet(("task", "method", "study", "field", "importance"), shown)

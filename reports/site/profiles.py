@@ -1,13 +1,14 @@
 """Methods over all tasks of a table at once: performance profiles and the probability of improvement.
 
-Profiles after Dolan and Moré (2002), by distance from the best in points, as scores of 0 have no ratio; both over seeds
-and tasks as Agarwal et al. (2021, section 4.3) do, with their stratified bootstrap.
+Profiles follow Dolan and Moré (2002), by distance from the best in points, as scores of 0 have no ratio. Both are over
+seeds and tasks as in Agarwal et al. (2021, section 4.3), with their stratified bootstrap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations, permutations
 
 import numpy as np
 
@@ -17,68 +18,55 @@ from reports.evidence.records import Request
 from reports.evidence.scores import known, scores_of
 
 RESAMPLES = 1000
-FEWEST_TASKS = 3  # below that, nothing is said of "tasks"
+FEWEST_TASKS = 3  # below that, nothing is said about "tasks"
 STEPS = 61
-
-
-@dataclass(frozen=True)
-class Profile:
-    """For each distance from the best (points): the share of runs that lie no farther, mean over tasks."""
-
-    method: str
-    distances: tuple[float, ...]
-    shares: tuple[float, ...]
+Runs = dict[str, dict[str, np.ndarray]]  # method -> task -> scores in percent, one a seed, higher is better
 
 
 @dataclass(frozen=True)
 class Improvement:
     """How probable it is that a run of one method beats a run of another on a task drawn at random.
 
-    interval: 95 %, of the stratified bootstrap over seeds; None where a method has one seed on some task.
+    interval: 95 %, by the stratified bootstrap over seeds; None if a method has one seed on some task.
     """
 
-    method: str
-    than: str
     probability: float
     interval: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
 class Profiles:
-    """What is said of a request: its methods on the tasks that all of them were run on."""
+    """Methods on the tasks that all of them were run on.
+
+    Args:
+        distances: From the best, in points.
+        shares: Method -> the share of runs that lie no farther than each distance, mean over tasks.
+        improvements: (method, other) -> the probability that the method is better.
+        seeds: Fewest and most of a method on a task.
+    """
 
     request: Request
     tasks: tuple[Column, ...]
-    profiles: tuple[Profile, ...]
-    improvements: tuple[Improvement, ...]
-    seeds: tuple[int, int]  # fewest and most of a method on a task
-
-
-Runs = dict[str, dict[str, np.ndarray]]  # method -> task -> scores in percent, one a seed, higher is better
+    distances: tuple[float, ...]
+    shares: Mapping[str, tuple[float, ...]]
+    improvements: Mapping[tuple[str, str], Improvement]
+    seeds: tuple[int, int]
 
 
 def profiles_of(request: Request) -> Profiles | None:
-    """None where no two methods were run on the same three tasks whose scores are percentages."""
+    """None if no two methods were run on the same three tasks whose scores are percentages."""
     if request.benchmark.view.name != "scores":
         return None
     columns = [column for column in request.columns if metric(column.averaged).unit == "%"]
-    runs = {row.id: _runs(request, row, columns) for row in request.rows}
-    tasks = _common([frozenset(found) for found in runs.values()])
+    every = {row.name: _runs(request, row, columns) for row in request.rows}
+    tasks = _common([frozenset(found) for found in every.values()])
     if len(tasks) < FEWEST_TASKS:
         return None
-    names = {row.id: row.name for row in request.rows}
-    shown: Runs = {
-        names[row]: {task: found[task] for task in tasks} for row, found in runs.items() if tasks <= set(found)
-    }
-    counts = [len(values) for found in shown.values() for values in found.values()]
-    pairs = [(own, other) for own in shown for other in shown if own != other]
-    return Profiles(
-        request,
-        tuple(column for column in columns if column.task in tasks),
-        tuple(_profiles(shown)),
-        tuple(_improvement(own, other, shown) for own, other in pairs),
-        (min(counts), max(counts)),
-    )
+    runs = {name: {task: own[task] for task in tasks} for name, own in every.items() if tasks <= set(own)}
+    counts = [len(values) for own in runs.values() for values in own.values()]
+    shown = tuple(column for column in columns if column.task in tasks)
+    improvements = {pair: improvement(*pair, runs) for pair in permutations(runs, 2)}
+    return Profiles(request, shown, *profile_shares(runs), improvements, (min(counts), max(counts)))
 
 
 def _runs(request: Request, row: Row, columns: Sequence[Column]) -> dict[str, np.ndarray]:
@@ -92,48 +80,41 @@ def _runs(request: Request, row: Row, columns: Sequence[Column]) -> dict[str, np
 
 
 def _common(sets: Sequence[frozenset[str]]) -> frozenset[str]:
-    """The tasks on which most cells, of two methods or more, can be compared."""
-    options = {own & other for place, own in enumerate(sets) for other in sets[place + 1 :]}
+    """The tasks on which two methods or more can be compared in the most cells."""
+    options = {own & other for own, other in combinations(sets, 2)}
     sizes = {option: len(option) * sum(option <= found for found in sets) for option in options}
     return max(sorted(options, key=sorted), key=lambda option: sizes[option], default=frozenset())
 
 
-def _profiles(runs: Runs) -> list[Profile]:
+def profile_shares(runs: Runs) -> tuple[tuple[float, ...], dict[str, tuple[float, ...]]]:
+    """Distances from the best mean in points, and by method the share of runs that lie no farther."""
     tasks = next(iter(runs.values()))
-    best = {task: max(float(found[task].mean()) for found in runs.values()) for task in tasks}
-    gaps = {method: {task: best[task] - found[task] for task in tasks} for method, found in runs.items()}
-    widest = max(float(gap.max()) for found in gaps.values() for gap in found.values())
+    best = {task: max(float(own[task].mean()) for own in runs.values()) for task in tasks}
+    gaps = {method: [best[task] - own[task] for task in tasks] for method, own in runs.items()}
+    widest = max(float(gap.max()) for own in gaps.values() for gap in own)
     distances = np.linspace(0.0, max(widest, 1.0), STEPS)
-    return [
-        Profile(
-            method,
-            tuple(map(float, distances)),
-            tuple(float(np.mean([np.mean(gap <= at + 1e-9) for gap in found.values()])) for at in distances),
-        )
-        for method, found in gaps.items()
-    ]
+
+    def shares(own: Sequence[np.ndarray]) -> tuple[float, ...]:
+        return tuple(float(np.mean([np.mean(gap <= at + 1e-9) for gap in own])) for at in distances)
+
+    return tuple(map(float, distances)), {method: shares(own) for method, own in gaps.items()}
 
 
-def _wins(own: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """1 where a run of the first beats one of the second, ½ for ties. own [n], other [m] -> [n, m]."""
-    gap = own[:, None] - other[None, :]
-    return np.asarray((gap > 1e-9) + 0.5 * (np.abs(gap) <= 1e-9))
-
-
-def _improvement(own: str, other: str, runs: Runs) -> Improvement:
-    rng = np.random.default_rng(0)
+def improvement(own: str, other: str, runs: Runs) -> Improvement:
+    """How probable it is that a run of the first method beats one of the second."""
     pairs = [(runs[own][task], runs[other][task]) for task in runs[own]]
     probability = float(np.mean([_wins(*pair).mean() for pair in pairs]))
     if min(len(values) for pair in pairs for values in pair) < 2:
-        return Improvement(own, other, probability, None)
-    means = np.zeros(RESAMPLES)
-    for first, second in pairs:
-        drawn = [_shares(rng, len(values)) for values in (first, second)]
-        means += ((drawn[0] @ _wins(first, second)) * drawn[1]).sum(axis=1) / len(pairs)
+        return Improvement(probability, None)
+    rng, means = np.random.default_rng(0), np.zeros(RESAMPLES)
+    for pair in pairs:
+        first, second = (rng.multinomial(len(own), [1 / len(own)] * len(own), RESAMPLES) / len(own) for own in pair)
+        means += ((first @ _wins(*pair)) * second).sum(axis=1) / len(pairs)
     low, high = np.quantile(means, (0.025, 0.975))
-    return Improvement(own, other, probability, (float(low), float(high)))
+    return Improvement(probability, (float(low), float(high)))
 
 
-def _shares(rng: np.random.Generator, n: int) -> np.ndarray:
-    """The share that each of n seeds has of every resample, float64 [RESAMPLES, n]."""
-    return np.asarray(rng.multinomial(n, [1 / n] * n, size=RESAMPLES) / n)
+def _wins(own: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """1 if a run of the first beats one of the second, ½ for ties. own [n], other [m] -> [n, m]."""
+    gap = own[:, None] - other[None, :]
+    return np.asarray((gap > 1e-9) + 0.5 * (np.abs(gap) <= 1e-9))

@@ -1,8 +1,8 @@
-"""A table's compact form: one line a method, `75.3 ± 0.4 (5)` in a cell, the reported value beside, and bytes."""
+"""Tables of the site: entries with links and sort keys, and a benchmark's table in compact form."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,139 +11,143 @@ from benchmarks.measures import metric
 from benchmarks.results import RunResult
 from reports.evidence.records import Request
 from reports.evidence.scores import score_label
-from reports.evidence.traffic import Cost
 from reports.pages.text import NOT_RUN, NOTHING, human_bytes, marked, number, row_name
 from reports.site.addresses import cell_page
-from reports.views.comparison import CellResult, Comparison, ScoreResult, compare
+from reports.views.comparison import Comparison, ScoreResult, compare
+
+BYTES = (("uplink", "all rounds"), ("downlink", "all rounds"), ("one-time model", "distribution"))
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A cell of a table. text: ours; reported: "" where none; sort: "" where there is no number."""
+    """A cell of a table.
+
+    Args:
+        sort: What a number is sorted by; "" for a text.
+        note: In small below the text, such as the published value.
+        kind: "best", "open" (not run, diverged), "wrap" (a long text), "row" (a method's name with its colour), "code".
+    """
 
     text: str
-    reported: str = ""
     sort: str = ""
     link: str = ""
+    note: str = ""
     title: str = ""
-    kind: str = ""  # "best", "open" (not run, diverged) or ""
+    kind: str = ""
 
 
 @dataclass(frozen=True)
-class Line:
-    """One method: a cell a score, then its bytes."""
-
-    name: str
-    note: str
-    entries: tuple[Entry, ...]
-    bytes: tuple[Entry, ...]
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """A table: (task, score) of each column of scores, and its lines."""
+class Sheet:
+    """A table. headers: each with a second line, "" for none. filters: the headers by whose texts lines are hidden."""
 
     headers: tuple[tuple[str, str], ...]
-    lines: tuple[Line, ...]
-    tasks: int
+    lines: tuple[tuple[Entry, ...], ...]
+    filters: tuple[str, ...] = ()
 
     @property
-    def has_bytes(self) -> bool:
-        return any(entry.sort for line in self.lines for entry in line.bytes)
+    def is_number(self) -> list[bool]:
+        """Whether each column holds numbers."""
+        return [any(line[place].sort for line in self.lines) for place in range(len(self.headers))]
+
+    @property
+    def options(self) -> dict[str, list[tuple[str, int]]]:
+        """Filter -> (text, number of lines) of each choice."""
+        texts = {name: [line[self.place(name)].text for line in self.lines] for name in self.filters}
+        return {name: [(text, own.count(text)) for text in sorted(set(own))] for name, own in texts.items()}
+
+    def place(self, name: str) -> int:
+        """The place of a header."""
+        return [header for header, _ in self.headers].index(name)
 
 
-def comparison_in(found: Any, request: Request) -> Comparison:
-    """The comparison that a view made, or one of its own where it makes none."""
-    if isinstance(found, Comparison):
-        return found
-    inner = getattr(found, "comparison", None)
-    return inner if isinstance(inner, Comparison) else compare(request)
+def sheet(headers: Iterable[str], lines: Iterable[Sequence[Entry | str]], filters: Sequence[str] = ()) -> Sheet:
+    """A table of entries or plain texts."""
+    entries = (tuple(one if isinstance(one, Entry) else Entry(one) for one in line) for line in lines)
+    return Sheet(tuple((header, "") for header in headers), tuple(entries), tuple(filters))
+
+
+def count(value: int) -> Entry:
+    """A whole number with thin spaces between thousands."""
+    return Entry(f"{value:,}".replace(",", "\u202f"), str(value))
+
+
+def size(value: float, gigabyte: int = 10**9) -> Entry:
+    """Bytes in readable units."""
+    return Entry(human_bytes(value, gigabyte), repr(value))
 
 
 def compact(value: float, unit: str) -> str:
-    """A score in three digits or so: 75.3 of percent, 0.812 or 123.4 of plain numbers."""
+    """A score in about three digits: 75.3 for percent, 0.812 or 123.4 for plain numbers."""
     return number(value, places=1 if unit == "%" or abs(value) >= 10 else 3)
 
 
-def compact_score(result: ScoreResult) -> str:
-    """Mean, sd over seeds and their number: 75.3 ± 0.4 (5)."""
-    unit = metric(result.score).unit
-    if result.ours is None:
-        return "undefined" if result.is_held else NOTHING
-    spread = "" if result.sd is None else f" ± {compact(result.sd, unit)}"
-    return f"{compact(result.ours, unit)}{spread} ({result.seeds})"
+def comparison_in(found: Any, request: Request) -> Comparison:
+    """The comparison that a view made, or a new one if it made none."""
+    inner = found if isinstance(found, Comparison) else getattr(found, "comparison", None)
+    return inner if isinstance(inner, Comparison) else compare(request)
 
 
-def matrix(comparison: Comparison) -> Matrix:
-    """The compact table of a comparison, with all of its columns, whether they were run or not."""
+def matrix(comparison: Comparison) -> Sheet:
+    """The compact table: a line a method, `75.3 ± 0.4 (5)` in a cell, the published value below, then its bytes."""
     request = comparison.request
     places = [(column, score) for column in request.columns for score in column.scores]
-    headers = tuple((column.name, score_label(column, score)) for column, score in places)
-    best = {(column.task, score): _best(comparison, column, score) for column, score in places}
+    best = [_best(comparison, column, score) for column, score in places]
     lines = []
     for row in request.rows:
-        entries = tuple(_entry(comparison, row, column, score, best[column.task, score]) for column, score in places)
-        lines.append(Line(row_name(row), row.note, entries, _bytes(comparison, row)))
-    return Matrix(headers, tuple(lines), len(request.columns))
+        name = Entry(row_name(row), title=row.note, kind="row")
+        scores = (_entry(comparison, row, *place, own) for place, own in zip(places, best, strict=True))
+        lines.append((name, *scores, *_bytes(comparison, row)))
+    headers = [("Method", ""), *((column.name, score_label(column, score)) for column, score in places), *BYTES]
+    if not any(entry.sort for line in lines for entry in line[-len(BYTES) :]):
+        headers, lines = headers[: -len(BYTES)], [line[: -len(BYTES)] for line in lines]
+    return Sheet(tuple(headers), tuple(lines))
 
 
-def _result(cell: CellResult, score: str) -> ScoreResult:
-    return next(result for result in cell.scores if result.score == score)
+def _result(comparison: Comparison, row: Row, column: Column, score: str) -> ScoreResult:
+    return next(result for result in comparison.cell(row, column).scores if result.score == score)
 
 
 def _best(comparison: Comparison, column: Column, score: str) -> float | None:
-    """Our best value of a column; None where fewer than two methods have one."""
-    values = [_result(comparison.cell(row, column), score).ours for row in comparison.request.rows]
+    """Our best value of a column; None if fewer than two methods have one."""
+    values = [_result(comparison, row, column, score).ours for row in comparison.request.rows]
     known = [value for value in values if value is not None]
     return metric(score).best(known) if len(known) > 1 else None
 
 
 def _entry(comparison: Comparison, row: Row, column: Column, score: str, best: float | None) -> Entry:
-    cell, request = comparison.cell(row, column), comparison.request
-    result, selection = _result(cell, score), request.selections[row.id, column.task]
-    unit = metric(score).unit
-    reported = ""
-    if comparison.shows_published and row.printed and result.published is not None:
-        reported = marked(number(result.published), result.is_derived)
+    cell, request, unit = comparison.cell(row, column), comparison.request, metric(score).unit
+    result, selection = _result(comparison, row, column, score), request.selections[row.id, column.task]
+    published = result.published if comparison.shows_published and row.printed else None
+    note = "" if published is None else marked(number(published), result.is_derived)
     link = _link([*selection.records, *selection.diverged])
     if not cell.is_run:
-        sort = "" if result.published is None or not reported else repr(result.published)
-        return Entry(selection.divergence or NOT_RUN, reported, sort, link, kind="open")
-    numbers = {
-        "± test set": result.sampling_error,
-        "reported": result.published if reported else None,
-        "difference to reported": result.difference,
-    }
+        sort = "" if published is None else repr(published)
+        return Entry(selection.divergence or NOT_RUN, sort, link, note, kind="open")
+    numbers = {"± test set": result.sampling_error, "reported": published, "difference to reported": result.difference}
     about = [f"{name} {metric(score).in_unit(number(value))}" for name, value in numbers.items() if value is not None]
     if result.interval is not None:
         about.insert(0, f"90 % interval {number(result.interval[0])} to {number(result.interval[1])}")
     if result.verdict:
         about.append(result.verdict)
-    kind = "best" if best is not None and result.ours == best else ""
-    sort = "" if result.ours is None else repr(result.ours)
     seeds = ", ".join(map(str, cell.seeds))
     title = f"{row.name}, {column.name} {score_label(column, score)} {unit}: seeds {seeds}; {'; '.join(about)}"
-    return Entry(compact_score(result), reported, sort, link, title, kind)
+    if result.ours is None:
+        return Entry("undefined" if result.is_held else NOTHING, "", link, note, title)
+    spread = "" if result.sd is None else f" ± {compact(result.sd, unit)}"
+    text = f"{compact(result.ours, unit)}{spread} ({result.seeds})"
+    return Entry(text, repr(result.ours), link, note, title, "best" if result.ours == best else "")
 
 
 def _link(records: Sequence[RunResult]) -> str:
     return cell_page(min(records, key=lambda record: record.cell.seed).cell_id) if records else ""
 
 
-def _bytes(comparison: Comparison, row: Row) -> tuple[Entry, ...]:
-    """Sent up and down over the tasks run, all rounds and clients, the set-up apart."""
-    cells = (comparison.cell(row, column) for column in comparison.request.columns)
-    costs = [cell.cost for cell in cells if cell.cost is not None]
-    return tuple(
-        _size(costs, [getattr(cost, name) for cost in costs], comparison)
-        for name in ("up_bytes", "down_bytes", "setup_bytes")
-    )
-
-
-def _size(costs: Sequence[Cost], sizes: Sequence[float], comparison: Comparison) -> Entry:
+def _bytes(comparison: Comparison, row: Row) -> list[Entry]:
+    """Sent up and down over the tasks that ran, all rounds and clients, and the set-up."""
+    request = comparison.request
+    costs = [cost for column in request.columns if (cost := comparison.cell(row, column).cost) is not None]
     if not costs:
-        return Entry(NOTHING)
-    tasks = len(comparison.request.columns)
-    note = "" if len(costs) == tasks else f"{len(costs)} of {tasks} tasks"
-    total = sum(sizes)
-    return Entry(human_bytes(total, comparison.request.benchmark.paper.gigabyte), note, repr(float(total)))
+        return [Entry(NOTHING)] * len(BYTES)
+    note = "" if len(costs) == len(request.columns) else f"{len(costs)} of {len(request.columns)} tasks"
+    totals = [float(sum(getattr(cost, f"{way}_bytes") for cost in costs)) for way in ("up", "down", "setup")]
+    return [Entry(human_bytes(total, request.benchmark.paper.gigabyte), repr(total), note=note) for total in totals]

@@ -1,4 +1,4 @@
-"""Templates and scripts: what everything that others wrote passes through before it is a page."""
+"""Templates and scripts: all that others wrote passes through them before it is a page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from benchmarks.run_config import JSON
-from reports.front.state import AGAINST, FOR
+from reports.front.state import AGAINST, FOR, MEASURED
 from reports.pages.styles import colour_of
 from reports.pages.text import DAGGER
 from reports.site import addresses
@@ -17,11 +17,6 @@ from reports.site import addresses
 SITE_NAME = "Federated BERT, reproduced"
 # What a script cannot hold as it is: the end of a script element, and two line ends that old parsers know.
 _ESCAPED = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}
-_KINDS = {
-    **dict.fromkeys((*FOR, "consistent", "holds"), "for"),
-    **dict.fromkeys((*AGAINST, "inconsistent", "does not hold"), "against"),
-    **dict.fromkeys(("undecided", "not judged", "not derivable"), "open"),
-}
 
 
 def script_json(value: JSON) -> str:
@@ -29,14 +24,20 @@ def script_json(value: JSON) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).translate(_ESCAPED)
 
 
-def data_script(name: str, value: JSON) -> str:
-    """A script that hands the page a value under a name."""
+def script(name: str, value: JSON) -> str:
+    """A script that gives the page a value under a name."""
     return f"site.put({script_json(name)}, {script_json(value)});\n"
+
+
+def _kind(word: str) -> str:
+    """The colour of a verdict."""
+    known = {"for": FOR, "against": AGAINST, "plain": (MEASURED,)}
+    return next((kind for kind, words in known.items() if word.startswith(words)), "open")
 
 
 @cache
 def environment() -> Environment:
-    """Jinja2 with every value escaped, and no name that a template makes up."""
+    """Jinja2 with every value escaped; unknown names are errors."""
     made = Environment(
         loader=PackageLoader("reports.site", "templates"),
         autoescape=True,
@@ -44,28 +45,21 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["kind"] = lambda word: _KINDS.get(word, "plain")
-    made.filters["data"] = script_json
-    made.globals |= {
-        "site_name": SITE_NAME,
-        "anchor": addresses.anchor,
-        "paper_page": addresses.paper_page,
-        "table_page": addresses.table_page,
-        "sweep_page": addresses.sweep_page,
-        "record_copy": addresses.record_copy,
-        "colour_of": lambda name: colour_of(name.removesuffix(f" {DAGGER}")),
-    }
+    made.filters |= {"kind": _kind, "data": script_json}
+    names = ("anchor", "paper_page", "table_page", "sweep_page", "record_copy")
+    made.globals |= {name: getattr(addresses, name) for name in names}
+    made.globals |= {"site_name": SITE_NAME, "colour_of": lambda name: colour_of(name.removesuffix(f" {DAGGER}"))}
     return made
 
 
 def rendered(template: str, path: str, **values: object) -> str:
-    """A page by its template. path: where it will lie, from which its links follow."""
+    """A page by its template. path: where it will lie; its links follow from it."""
     root = "../" * path.count("/")
     return environment().get_template(f"{template}.html").render(root=root, **{"here": "", **values})
 
 
 def static(name: str) -> str:
-    """A file of the site that is the same for every site."""
+    """A file that is the same for every site."""
     return (files("reports.site") / "static" / name).read_text(encoding="utf-8")
 
 
@@ -74,5 +68,5 @@ def vega_bundle() -> str:
     import vl_convert
 
     bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    # Not a page's own data, but what ends a script element may not stand in one that somebody inlines.
+    # A page that inlines the script must not meet the end of a script element in it.
     return bundle.replace("</script", "<\\/script")

@@ -9,45 +9,32 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.cli.paper import audited, benchmarks_of, judged, published_of
+from benchmarks.cli.paper import audited, benchmarks_of, judged
 from benchmarks.cli.report import page_of
 from benchmarks.cli.select import part_of
 from benchmarks.costs import WirePlan
 from benchmarks.dry_run.rounds import wire_plan
-from benchmarks.dry_run.shapes import derive_client, derive_for, key_of
+from benchmarks.dry_run.shapes import key_of
 from benchmarks.encoders.fetched import source_of
 from benchmarks.errors import DependsOnTextsError, UserError
 from benchmarks.predictions import read_predictions
-from benchmarks.registry import benchmark, benchmark_ids, claims_of, folder_of
+from benchmarks.registry import benchmark, benchmark_ids, folder_of
 from benchmarks.results import RunResult, read_folders
 from benchmarks.run_config import RunConfig
 from benchmarks.running.federation import DATA_SEED
 from benchmarks.tasks import TaskData, task, tasks
-from reports.claims.cells import Runs
-from reports.claims.decide import decision, parts_of
-from reports.claims.in_records import InRecords
-from reports.claims.judge import judge_in_print
+from reports.claims import wording
+from reports.claims.hypothesis import Comparison as Judged
+from reports.claims.hypothesis import State
+from reports.claims.hypothesis import Verdict as Outcome
 
 PAPERS = ("fedbert", "fedbfpt", "fedfreezebert", "fedsplitbert")
-# The project's words for a verdict -> what the contract calls it.
-VERDICTS = {
-    "holds": "yes",
-    "does not hold": "no",
-    "not printed": "missing",
-    "supported": "yes",
-    "contradicted": "no",
-    "undecided": "undecided",
-    "not judged": "not judged",
-    "not run": "missing",
-    "holds by derivation": "yes, by derivation",
-    "fails by derivation": "no, by derivation",
-    "": "",
-}
 
 
 def cells(seeds: Sequence[int]) -> Iterator[tuple[str, str, str, str, int, RunConfig]]:
@@ -219,27 +206,30 @@ def verdicts(paper: str, scale_id: str, records: Sequence[RunResult]) -> Iterato
     scale = next((own for found in tables.values() for own in found.scales if own.id == scale_id), None)
     if scale is None:
         return
-    known, published = {found.claim.id: found for found in judged(paper, scale, records)}, published_of(tables.values())
-    source = InRecords(Runs.of_all(tables, scale, records), published, derive_for, derive_client)
-    for claim in claims_of(paper):
-        found = known[claim.id]
-        others = {f"read as {name}": VERDICTS[texts[0]] for name, texts in found.otherwise.items()}
-        facts = {"verdict": VERDICTS[found.in_print], **others}
-        cases = judge_in_print(claim, published, tables).decision.cases
-        yield Verdict(claim.id, "print", facts, tuple(_comparison(case, state.value) for case, state in cases))
-        others = {f"read as {name}": VERDICTS[texts[2]] for name, texts in found.otherwise.items()}
-        facts = {"verdict": VERDICTS[found.ours], "at the last round": VERDICTS[found.at_last], **others}
-        facts["smallest effect"] = numbers_in(found.seen)
+    for found in judged(paper, scale, records):
+        others = {f"read as {name}": _word(each[0], "missing") for name, each in found.otherwise.items()}
+        facts: dict[str, object] = {"verdict": _word(found.published, "missing"), **others}
+        yield Verdict(found.claim.id, "print", facts, tuple(starmap(_comparison, found.published.comparisons)))
+        others = {f"read as {name}": _word(each[1]) for name, each in found.otherwise.items()}
+        facts = {"verdict": _word(found.measured), **others}
+        facts["at the last round"] = _word(found.at_last) if found.at_last else ""
+        facts["smallest effect"] = numbers_in(wording.smallest_seen(found.measured))
         facts["would decide"] = f"{found.more} seeds" if found.more else ""
-        cases = decision(parts_of(claim.relations, source)).cases
-        yield Verdict(claim.id, "records", facts, tuple(_comparison(case, state.value) for case, state in cases))
+        yield Verdict(found.claim.id, "records", facts, tuple(starmap(_comparison, found.measured.comparisons)))
 
 
-def _comparison(case: Any, state: str) -> Comparison:
-    place, known = f"{case.place} {' '.join(case.tasks)}", case.estimate
+def _word(verdict: Outcome, undecided: str = "") -> str:
+    """What the contract calls a verdict. undecided: of published numbers, which are there or not."""
+    if verdict.is_decided:
+        return verdict.state.value + (", by derivation" if verdict.is_derived else "")
+    return undecided or verdict.state.value
+
+
+def _comparison(one: Judged, state: State) -> Comparison:
+    place, known = f"{one.place} {' '.join(one.tasks)}", one.evidence
     if known is None:
-        return Comparison(place, state)
-    return Comparison(place, state, known.value, known.interval, known.n)
+        return Comparison(place, state.value)
+    return Comparison(place, state.value, known.value, known.interval, known.n)
 
 
 def audit(paper: str, records: Sequence[RunResult]) -> Iterator[tuple[str, dict[str, object]]]:

@@ -9,8 +9,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
 from benchmarks.cli.paper import benchmarks_of, published_of
@@ -21,7 +19,7 @@ from reports import ReportError
 from reports.audit import findings
 from reports.audit.arithmetic import Series, Value, evaluate
 from reports.audit.checks import Finding, Material, audit_markdown, summary
-from reports.audit.statements import Audit, Evaluation, Statement
+from reports.audit.statements import Audit
 from reports.evidence.published import Numbers
 from reports.evidence.records import Derive
 
@@ -57,42 +55,23 @@ def checked(paper: str, *changes: Change) -> dict[str, Finding]:
     [
         # Rounding and truncation: means, shares, differences, percentages, sizes.
         ("fedsplitbert", "average, Table III, fedavg", True, ("Table III", "fedavg", "average", "", "72.26"), False),
-        ("fedsplitbert", "gain, fedsplitbert-qat", True, ("Table VI", "fedsplitbert-qat", "gain", "", "11.8"), False),
         ("fedbfpt", "share, Table 5, fedbfpt-8, computation_seconds", False,
             ("Table 5", "fedbfpt-8", "computation_percent", "", "56.06"), True),
-        ("fedbert", "difference, fedavg", True,
-            ("Text", "fedavg-every-100", "rte-central", "stated/difference", "1.5"), False),
-        ("fedfreezebert", "W_s", True, ("Table 4", "parameters", "W_s_mb", "", "113.45"), False),
         # Equality, inequality, order, tolerance, sums, intervals, whole numbers.
         ("fedbert", "period 50, fedavg, rte-central", False,
             ("Figure 9", "fedavg", "rte-central", "test/accuracy", "52.7"), True),
-        ("fedbert", "second, Table 6", True, ("Table 6", "fedavg", "rte-central", "test/accuracy", "99"), False),
-        ("fedbert", "decrease", False, ("Table 8", "share", "wikitext-causal", "test/perplexity", "25.81"), True),
-        ("fedbert", "gpt, averages", True, ("Text", "gpt2", "period", "stated", "4"), False),
-        ("fedbfpt", "distilbert", False, ("Table 2", "distilbert", "computation_seconds", "", "790"), True),
         ("fedbfpt", "sum, uniform, corpus-biology", True,
             ("Appendix Table 5", "uniform", "corpus-biology", "all/megabytes", "431.6"), False),
-        ("fedfreezebert", "gains, central-ordinary", True,
-            ("Text", "c-hsum", "central-ordinary", "stated/percent_over", "3.5"), False),
-        ("fedsplitbert", "rounds, fedavg", True, ("Table VI", "fedavg", "cost_gb", "", "6.19"), False),
         ("fedsplitbert", "label sums, Table I", True, ("Table I", "client1", "cola", "share/label1", "90"), False),
-        ("fedsplitbert", "stsb means", True, ("Table I", "client2", "stsb", "mean_score", "3.7"), False),
-        ("fedsplitbert", "majority, Table III, wnli", False,
-            ("Table III", "fedsplitbert", "wnli", "test/accuracy", "70.01"), True),
         ("fedsplitbert", "chosen layer, qqp", True, ("Table IV", "c8", "qqp", "test/accuracy", "90.54"), False),
         # Texts that have to be equal, and rows that repeat others.
-        ("fedbfpt", "marks, Table 3, rct20k", True, ("Table 3", "bert-fl", "rct20k", "test/accuracy", "82.5"), False),
-        ("fedbfpt", "repeated, jnlpba", True, ("Table 6", "fedbfpt", "jnlpba", "test/entity_f1", "71.99"), False),
         ("fedbert", "twins, Table 7", False, ("Table 7", "single", "mnli-central", "test/accuracy", "71.73"), True),
         # Tests of differences.
         ("fedbfpt", "comparable, scierc", False, ("Text", "fedbfpt", "scierc", "t_test/p_value", "0.00001"), True),
-        ("fedfreezebert", "relevant, runs", True,
-            ("Text", "fedsplitbert-hsum", "arsarcasm", "stated/sd", "1.7"), False),
         # Statements that only some numbers decide.
         ("fedbfpt", "accuracy, Appendix Table 1", False,
             ("Appendix Table 1", "fedbfpt", "jnlpba", "test/entity_f1", "90"), None),
         ("fedsplitbert", "size, fedadam", None, ("Table VI", "fedadam", "parameter_gb", "", "1.03"), True),
-        ("fedsplitbert", "gain, fedadam", None, ("Table VI", "fedadam", "gain", "", "1.9"), False),
         # A claim of the text.
         ("fedsplitbert", "claim 8c", False, ("Table VI", "fedsplitbert", "cost_gb", "", "0.99"), True),
     ],
@@ -115,17 +94,8 @@ _HALF = stats.t.ppf(0.95, 18) * 0.26 / stats.t.ppf(1 - 0.2922 / 2, 18)
         # Client 10 has 51 of 99.
         ("fedsplitbert", "majority, Table V, mrpc", "79.86",
             f"{(92 + 86 + 71 + 66 + 50 + 56 + 65 + 72 + 88 + 5100 / 99) / 10:.2f}"),
-        ("fedsplitbert", "chosen layer, rte", "62.78 / 73.11", "c = 8"),
-        ("fedsplitbert", "label sums, Table II", "40 distributions", "39 sum to 100"),
-        ("fedsplitbert", "megabits", "5000", f"{8 * 1030}"),
-        ("fedbfpt", "share, Table 5, fedbfpt-8, computation_seconds", "56.05", f"{100 * 693.62 / 1237.37:.2f}"),
-        ("fedbfpt", "formula", "37.49 / 46.70 / 56.06", "20.83 / 29.17 / 37.50"),  # 5, 7 and 9 of 24
-        ("fedbfpt", "gradient", "a third", f"{100 * ((693.62 - 463.87) / 4) / ((1237.37 - 786.86) / 6):.2f}"),
         ("fedbfpt", "comparable, jnlpba", "p = 0.2922",
             f"90 % interval {-0.26 - _HALF:+.2f} to {-0.26 + _HALF:+.2f} points".replace("-", "−")),
-        ("fedbfpt", "marks, Table 4, scierc", "FEDBFPT; none", "FEDBFPT; FEDBFPT\\SP"),
-        ("fedbert", "percent, central", "11.0", "13.4"),
-        ("fedbert", "epochs, rte-central", "10", f"{256 * 2036 / 2490:.1f}"),
         # Half a unit of 12.9 and 12.4: 75.26 / 1.1295 to / 1.1285, 74.94 / 1.1245 to / 1.1235.
         ("fedfreezebert", "gains, fedavg-ordinary", "12.9 % and 12.4 %", "66.631 to 66.690 and 66.643 to 66.702"),
     ],
@@ -165,23 +135,6 @@ def test_exact_bytes_by_hand() -> None:
     assert gain.explanation.endswith("; 2.01 (layers) × 3 (rounds) × 2 (precision)")
 
 
-@given(st.decimals(0, 100, places=6), st.integers(0, 3))
-def test_a_number_is_consistent_only_with_what_a_rule_gives(exact: Decimal, places: int) -> None:
-    audit = Audit(ROOT / "benchmarks" / "fedsplitbert" / "audit.toml", material("fedsplitbert"))
-
-    def consistent(value: Decimal, *rules: str) -> bool | None:
-        of = Statement("id", "statement", value=f"{value:f}", exact=f"{exact:f}", places=places, rules=rules)
-        return Evaluation(audit, of).finding("subject").agrees
-
-    step = Decimal(1).scaleb(-places)
-    cut = exact // step * step
-    nearest = cut + step if exact - cut >= step / 2 else cut
-    assert consistent(cut, "truncate")
-    assert not consistent(cut + step, "truncate")
-    assert consistent(nearest, "round")
-    assert not consistent(cut + 2 * step, "round", "truncate")
-
-
 PAIR = Series((("T", "a", "x/f1"), ("T", "b", "x/f1")), (Decimal(1), Decimal(4)))
 
 
@@ -216,7 +169,6 @@ def test_arithmetic_refuses_anything_else(expression: str) -> None:
     ("line", "message"),
     [
         ('value = "missing + 1"', "wrong one: expected 'missing' in `let` or as a key of the statement"),
-        ('exact = "1"', "wrong one: expected 'value' in `let` or as a key of the statement"),
         ('colour = "red"', "wrong one: .*unexpected keyword argument 'colour'"),
         ('value = "1 +"', "wrong one: cannot evaluate '1 \\+'"),
         ('value = "[Table VI | fedavg | colour]"', "expected a published value at Table VI,fedavg,colour,, found none"),
@@ -231,16 +183,10 @@ def test_a_wrong_statement_is_named(tmp_path: Path, line: str, message: str) -> 
 
 def test_markdown_shows_every_finding_with_its_verdict() -> None:
     shown = tuple(checked("fedsplitbert").values())
-    text = audit_markdown(shown)
-    subjects = list(dict.fromkeys(finding.subject for finding in shown))
+    text, subjects = audit_markdown(shown), dict.fromkeys(finding.subject for finding in shown)
     assert len([line for line in text.splitlines() if line.startswith("| ")]) == len(shown) + 2 * len(subjects)
-    assert [line[3:] for line in text.splitlines() if line.startswith("## ")] == subjects
     assert text.startswith(f"{summary(shown)}\n\n## ")
     made = [Finding("", "", "", "", "", agrees) for agrees in (True, True, False, None)]
     assert summary(made) == "4 checks of the published numbers: 2 consistent, 1 inconsistent, 1 not derivable."
-
-
-@pytest.mark.parametrize("paper", PAPERS)
-def test_no_template_is_left_in_a_text(paper: str) -> None:
-    for found in checked(paper).values():
-        assert not {"{", "}"} & set(f"{found.id}{found.statement}{found.printed}{found.recomputed}{found.explanation}")
+    for found in (finding for paper in PAPERS for finding in checked(paper).values()):  # no template is left
+        assert not {"{", "}"} & set(f"{found.statement}{found.printed}{found.recomputed}{found.explanation}")

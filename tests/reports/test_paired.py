@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 import math
 from collections.abc import Callable, Sequence
-from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -14,14 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.experiment import Benchmark
 from benchmarks.predictions import pack_predictions, write_predictions
 from benchmarks.results import RunResult
 from benchmarks.running.scoring import _value
 from fedsim.data import IGNORED, Client, Examples, Subset
 from reports.evidence.inference import resampled
 from reports.evidence.paired import UNPAIRED, answered_by, difference, resplit_ratio
-from reports.evidence.records import by_definition, select
 from reports.evidence.resampling import MEASURES, Answered, sampling_error
 
 ACC, F1, MISMATCHED = "test/accuracy", "test/f1", "mismatched/accuracy"
@@ -83,56 +80,18 @@ def test_seeds_that_agree_fall_back_on_the_test_sets_error(record_of: RecordOf) 
     assert difference(unknown, ACC).interval is None
 
 
-def test_printed_numbers_without_noise_keep_their_order(
-    table3: Benchmark, printed_records: Callable[..., list[RunResult]]
-) -> None:
-    """Every difference of Table III, from records that say the same for every seed, is exactly the printed one."""
-    index, scale = by_definition(printed_records()), table3.scale("lite")
-    rows = [row for row in table3.rows if row.printed]
-    compared = 0
-    for column in table3.columns:
-        records = {row.id: select(table3, scale, row, column, index).records for row in rows}
-        for row, other in permutations(records, 2):
-            pairs = list(zip(records[row], records[other], strict=True))
-            for score in column.scores:
-                found, compared = difference(pairs, score), compared + 1
-                exact = 100 * (records[row][0].by_round(score)[-1] - records[other][0].by_round(score)[-1])
-                assert found.interval == (pytest.approx(exact, abs=1e-9),) * 2
-                assert found.error == 0
-    assert compared == 5 * 4 * sum(len(column.scores) for column in table3.columns)
-
-
 # ---- answers that were kept --------------------------------------------------------------------------------------
 
 
-def client(number: int, gold: np.ndarray) -> Client:
-    offsets = np.arange(len(gold) + 1)
+def keep(folder: Path, record: RunResult, gold: np.ndarray, answers: np.ndarray) -> RunResult:
+    """The record with a file of three clients' answers after its last round, all on one test set."""
     tokens = np.zeros(len(gold), dtype=np.int32)
-    examples = Examples(tokens, tokens, offsets, gold, padding_id=0)
-    whole = Subset(examples, np.arange(len(gold)))
-    return Client(number, whole, {"test": whole})
-
-
-def keep(
-    folder: Path,
-    record: RunResult,
-    gold: Sequence[np.ndarray],
-    logits: Sequence[np.ndarray],
-    chosen: Sequence[np.ndarray] | None = None,
-) -> RunResult:
-    """The record with a file of answers after its last round; chosen: after the first one, which is then chosen."""
-    clients = [client(number, one) for number, one in enumerate(gold)]
-    by_round = {len(record.rounds): logits} | ({} if chosen is None else {1: chosen})
-    answers = {at: {f"{number}/test": one for number, one in enumerate(own)} for at, own in by_round.items()}
-    content = pack_predictions(clients, answers, min(answers))
+    test = Subset(Examples(tokens, tokens, np.arange(len(gold) + 1), gold, padding_id=0), np.arange(len(gold)))
+    clients = [Client(number, test, {"test": test}) for number in range(3)]
+    logits, last = np.eye(2, dtype=np.float32)[answers], len(record.rounds)
+    content = pack_predictions(clients, {last: {f"{number}/test": logits for number in range(3)}}, last)
     write_predictions(folder, record, content)
-    kept = {"sha256": hashlib.sha256(content).hexdigest()}
-    own = tuple({"client": number, "train": 80, "test": len(one)} for number, one in enumerate(gold))
-    return dataclasses.replace(record, clients=own, predictions=kept, folder=folder)
-
-
-def logits_of(labels: np.ndarray) -> np.ndarray:
-    return np.eye(2, dtype=np.float32)[labels]
+    return dataclasses.replace(record, predictions={"sha256": hashlib.sha256(content).hexdigest()}, folder=folder)
 
 
 @pytest.fixture
@@ -146,7 +105,7 @@ def kept(record_of: RecordOf, tmp_path: Path) -> list[tuple[RunResult, RunResult
             labels = gold.copy()
             labels[rng.choice(M, count, replace=False)] ^= 1
             record = record_of(row, "qqp", {ACC: 1 - count / M}, seed=seed, errors={ACC: 0.05})
-            both.append(keep(tmp_path, central(record), [gold] * 3, [logits_of(labels)] * 3))
+            both.append(keep(tmp_path, central(record), gold, labels))
         pairs.append(tuple(both))
     return pairs
 

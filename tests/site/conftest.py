@@ -1,4 +1,4 @@
-"""A site of some committed records, one of them with hostile words."""
+"""A site of some committed records, one of them with hostile texts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def shown() -> list[RunResult]:
 
 
 def hostile(record: RunResult) -> RunResult:
-    """The same run with words that would leave the text they stand in."""
+    """The same run with texts that would break out of a page."""
     data = {**record.inputs["data"], "notes": [HOSTILE], "origin": HOSTILE}
     environment = {**record.environment, "device": HOSTILE}
     return replace(record, inputs={**record.inputs, "data": data}, environment=environment, folder=None)

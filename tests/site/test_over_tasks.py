@@ -1,4 +1,4 @@
-"""Profiles, probabilities of improvement and the front: on numbers that one can count."""
+"""Profiles, probabilities of improvement and the front, on numbers that are easy to count."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks.measures import metric
-from reports.site.charts import front_chart
 from reports.site.points import Point, with_front
-from reports.site.profiles import _improvement, _profiles
+from reports.site.profiles import improvement, profile_shares
 
 RUNS = {
     "A": {"x": np.array([80.0, 82.0]), "y": np.array([60.0, 60.0])},
@@ -19,26 +18,23 @@ RUNS = {
 
 
 def test_improvement_counts_pairs_of_seeds_and_halves_ties() -> None:
-    found = _improvement("A", "B", RUNS)
+    found = improvement("A", "B", RUNS)
     assert found.probability == pytest.approx((3 / 4 + (0.5 + 1 + 0.5 + 1) / 4) / 2)
-    back = _improvement("B", "A", RUNS)
+    back = improvement("B", "A", RUNS)
     assert found.probability + back.probability == pytest.approx(1)
     assert found.interval is not None
     assert found.interval[0] < found.probability < found.interval[1]
 
 
 def test_profiles_are_shares_within_a_distance_of_the_best_mean() -> None:
-    own, other = _profiles(RUNS)
-    assert (own.method, other.method) == ("A", "B")
-    # Best means: 81 on x, 60 on y.
-    assert own.shares[0] == pytest.approx((1 / 2 + 1) / 2)
-    assert other.shares[0] == pytest.approx((1 / 2 + 1 / 2) / 2)
-    assert other.shares[-1] == 1.0
-    assert list(other.shares) == sorted(other.shares)
+    _, shares = profile_shares(RUNS)  # best means: 81 on x, 60 on y
+    assert (shares["A"][0], shares["B"][0]) == (pytest.approx((1 / 2 + 1) / 2), pytest.approx((1 / 2 + 1 / 2) / 2))
+    assert shares["B"][-1] == 1.0
+    assert list(shares["B"]) == sorted(shares["B"])
 
 
 def point(value: float, size: float, **fields: object) -> Point:
-    of = "P", "Table 1", "p-table1", "lite", "T", "Acc", metric("accuracy"), "M"
+    of = "P", "Table 1", "lite", "T", "Acc", metric("accuracy"), "M"
     own = Point(*of, value, None, 1, size, size, size)
     return replace(own, **{"method": f"{value} {size} {fields}", **fields})  # type: ignore[arg-type]
 
@@ -52,8 +48,3 @@ def test_the_front_is_what_nothing_of_its_kind_beats() -> None:
 def test_lower_is_better_where_the_metric_says_so() -> None:
     points = [point(20, 100, metric=metric("perplexity")), point(10, 100, metric=metric("perplexity"))]
     assert [each.is_best for each in with_front(points)] == [False, True]
-
-
-def test_a_spread_stays_within_what_a_score_can_be() -> None:
-    chart = front_chart([point(99, 100, sd=2.0), point(2, 100, sd=3.0, metric=metric("perplexity"))], {})
-    assert [(value["low"], value["high"]) for value in chart["values"]] == [(97, 100), (1, 5)]

@@ -27,24 +27,19 @@ def run_of(record_of: RunOf) -> RunOf:
         task: str = "qqp",
         curve: Sequence[float | None] = (50.0, 60.0),
         *,
-        score: str = ACC,
         seed: int = 0,
-        error: float | None = 0.5,
         losses: Sequence[float] | None = None,
         up: int = 1000,
-        partial: bool = False,
         scale: str = "lite",
         device: str = "cpu",
     ) -> RunResult:
-        notes = ["partial: dev.tsv not found"] if partial else []
-        record = record_of(row, task, {score: 0.5}, seed=seed, scale=scale, data={"notes": notes})
-        evaluation, metric = score.split("/")
+        record = record_of(row, task, {ACC: 0.5}, seed=seed, scale=scale)
         rounds = tuple(
             replace(
                 record.rounds[0],
                 round=number,
                 train_loss=0.5 if losses is None else losses[number - 1],
-                scores={evaluation: {metric: None if value is None else value / 100}},
+                scores={"test": {"accuracy": None if value is None else value / 100}},
                 up_bytes=up,
                 down_bytes=up,
             )
@@ -53,7 +48,7 @@ def run_of(record_of: RunOf) -> RunOf:
         ledger = tuple(
             LedgerEntry(entry.round, 0, way, "parameters", up // 4, up) for entry in rounds for way in ("up", "down")
         )
-        errors = {} if error is None else {evaluation: {metric: error / 100}}
+        errors = {"test": {"accuracy": 0.005}}
         return replace(record, rounds=rounds, ledger=ledger, sampling_errors=errors, environment={"device": device})
 
     return build
@@ -61,7 +56,7 @@ def run_of(record_of: RunOf) -> RunOf:
 
 @pytest.fixture(scope="session")
 def judge_of(table3: Benchmark, opened: Callable[..., tuple[Benchmark, list[RunResult]]]) -> JudgeOf:
-    """The judgement of relations, alone in a claim and again as another reading, on records beside reference rows."""
+    """The judgement of relations, alone in a claim, on records with those of the reference rows."""
 
     def build(
         relation: Relation | tuple[Relation, ...],
@@ -71,9 +66,10 @@ def judge_of(table3: Benchmark, opened: Callable[..., tuple[Benchmark, list[RunR
         table: Benchmark = table3,
         levels: Mapping[str, float | None] | None = None,
         shut: Collection[str] = (),
+        otherwise: Mapping[str, tuple[Relation, ...]] | None = None,
     ) -> Judgement:
         relations = relation if isinstance(relation, tuple) else (relation,)
-        claim = Claim("1", "A sentence", "section I", relations, otherwise={"again": relations})
+        claim = Claim("1", "A sentence", "section I", relations, otherwise=otherwise or {})
         published = {} if numbers is None else {table.paper.id: numbers}
         table, records = opened(table, records, levels, shut)
         return judge(table.paper.name, (claim,), published, records, {table.id: table}, table.scale(scale))[0]
@@ -85,7 +81,7 @@ def judge_of(table3: Benchmark, opened: Callable[..., tuple[Benchmark, list[RunR
 def seeds_of(run_of: RunOf) -> Callable[..., list[RunResult]]:
     """Records of a row with last scores, one a seed."""
 
-    def build(row: str, task: str, lasts: Sequence[float], **values: object) -> list[RunResult]:
-        return [run_of(row, task, (0.0, last), seed=seed, **values) for seed, last in enumerate(lasts)]
+    def build(row: str, task: str, lasts: Sequence[float]) -> list[RunResult]:
+        return [run_of(row, task, (0.0, last), seed=seed) for seed, last in enumerate(lasts)]
 
     return build

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.claims import At, AverageBetter, Better, Cheaper, Reaches, Relation, Similar, Target
-from benchmarks.experiment import Benchmark, Column, Row, Scale
+from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
-from benchmarks.run_config import RunConfig
 from benchmarks.sweeps.tuning import Search
 from reports.claims.judge import Judgement
 
@@ -21,9 +20,9 @@ SPLIT, QAT, FEDAVG = (At(TABLE, row) for row in ("fedsplitbert", "fedsplitbert-q
 RunOf = Callable[..., RunResult]
 JudgeOf = Callable[..., Judgement]
 TARGET = Target({"qqp": 84.0}, (FEDAVG,))
-SHUT = {"linear": 95.0}
+DECIDED = ("supported", "contradicted")
 THREE = ("qqp", "qnli", "rte")
-WEAK = "QQP not judged: the encoder is too weak here: centralised training 90.0, a linear model 95.0, n = 8"
+WEAK = "QQP not testable: the encoder is too weak here: centralised training 90.0, a linear model 95.0, n = 8"
 ORDERINGS: tuple[Relation, ...] = (
     Better((SPLIT,), (FEDAVG,), tasks=("qqp",)),
     Better((SPLIT,), (FEDAVG,), tasks=("qqp",), measure="loss"),
@@ -58,50 +57,31 @@ def one_task(table3: Benchmark) -> Benchmark:
 def test_every_ordering_asks_the_gate(
     judge_of: JudgeOf, one_task: Benchmark, records: list[RunResult], relation: Relation
 ) -> None:
-    assert judge_of(relation, records, table=one_task).ours in ("supported", "contradicted")
-    shut = judge_of(relation, records, table=one_task, levels=SHUT)
-    assert (shut.ours, shut.why) == ("not judged", WEAK)
+    assert judge_of(relation, records, table=one_task).word in DECIDED
+    shut = judge_of(relation, records, table=one_task, levels={"linear": 95.0})
+    assert (shut.verdict, shut.numbers[1:]) == ("not testable here: the encoder is too weak here", [WEAK])
     assert shut.effect  # the number is shown
     unknown = judge_of(relation, records, table=one_task, levels={"central": None})
-    assert (unknown.ours, unknown.why) == ("not judged", "QQP not judged: reference rows not run")
+    assert unknown.verdict == "not testable here: reference rows not run"
 
 
-def test_leaking_columns_count_once_their_split_is_by_group(
-    judge_of: JudgeOf, one_task: Benchmark, records: list[RunResult]
+@pytest.mark.parametrize(("level", "some", "word"), [(70.0, False, "supported"), (50.0, True, "contradicted")])
+def test_what_cannot_be_judged_is_left_out_and_named(
+    seeds_of: Callable[..., list[RunResult]], judge_of: JudgeOf, level: float, some: bool, word: str
 ) -> None:
-    (column,) = one_task.columns
-    leaking = replace(one_task, columns=(replace(column, leak="share sentences with training"),))
-    relation = Better((SPLIT,), (FEDAVG,), tasks=("qqp",))
-    found = judge_of(relation, records, table=leaking)
-    assert (found.ours, found.why) == ("not judged", "QQP not judged: its test examples share sentences with training")
-
-    def base(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
-        return replace(one_task.base(row, column, scale, seed), grouped=True)
-
-    together = [replace(record, cell=replace(record.cell, grouped=True)) for record in records]
-    assert judge_of(relation, together, table=replace(leaking, base=base)).ours == "supported"
-
-
-@pytest.mark.parametrize("is_run", [True, False])
-def test_what_cannot_be_judged_is_left_out_and_named(run_of: RunOf, judge_of: JudgeOf, is_run: bool) -> None:
-    """Where most columns are left: else a claim about all of them would be about few."""
-    relation = Better((SPLIT,), (FEDAVG,), tasks=THREE, scores=("test/accuracy",))
-    for level, some, verdict in ((70.0, False, "supported"), (50.0, True, "contradicted")):
-        records = [
-            run_of(row, task, (0, score + seed / 50), seed=seed)
-            for (row, score), task, seed in product(
-                (("fedsplitbert", level), ("fedavg", 60.0)), THREE if is_run else THREE[1:], range(7)
-            )
-        ]
-        if not is_run:  # something else has, so that the column's gate is known
-            records += [run_of("fedprox", THREE[0], seed=seed) for seed in range(7)]
-        asked = replace(relation, some=some)
-        found = judge_of(asked, records, shut=THREE[:1])
-        assert (found.ours, found.without, found.verdict) == (verdict, "without QQP", f"{verdict} without QQP")
-        assert found.why.startswith("QQP left out: the encoder is too weak here")
-        few = judge_of(asked, records, shut=THREE[:2])
-        assert (few.ours, few.without) == ("undecided", "")
-        assert few.why.startswith("QQP, QNLI not judged: the encoder is too weak here")
+    """Only if most columns are left: a claim about all of them is not about few."""
+    relation = Better((SPLIT,), (FEDAVG,), tasks=THREE, scores=("test/accuracy",), some=some)
+    records = [
+        record
+        for (row, score), task in product((("fedsplitbert", level), ("fedavg", 60.0)), THREE)
+        for record in seeds_of(row, task, [score + seed / 50 for seed in range(7)])
+    ]
+    found = judge_of(relation, records, shut=THREE[:1])
+    assert found.verdict == f"{word} without QQP; run at reduced scale (n = 7)"
+    assert found.remarks.startswith("QQP left out: the encoder is too weak here")
+    few = judge_of(relation, records, shut=THREE[:2])
+    assert few.word == "undecided"
+    assert few.remarks.startswith("QQP, QNLI not testable: the encoder is too weak here")
 
 
 @pytest.mark.parametrize("relation", [*ORDERINGS[:5], *ORDERINGS[7:]], ids=lambda relation: type(relation).__name__)
@@ -117,14 +97,12 @@ def test_to_beat_what_has_learned_nothing_proves_nothing(
     levels = {"fedavg": 50.0, "fedsplitbert": 70.0, "fedsplitbert-qat": 70.0}
     told = [pooled(one, levels[one.cell.algorithm] + one.cell.seed % 3 / 10 - 0.1) for one in records]
     found = judge_of(relation, told, table=one_task)
-    assert (found.ours, found.effect != "") == ("not judged", True)
-    why = "QQP not judged: FedAvg has learned nothing here: 50.0, the majority-class baseline 50.0, n = 7"
-    assert found.why == why
-    if isinstance(relation, Better | AverageBetter) and relation != ORDERINGS[2]:  # a target that FedAvg sets is none
-        claimed = replace(relation, over_failed=True)
-        assert judge_of(claimed, told, table=one_task).ours in ("supported", "contradicted")
+    assert (found.verdict, found.effect != "") == ("not testable here: FedAvg has learned nothing here", True)
+    assert found.numbers[-1].endswith("here: 50.0, the majority-class baseline 50.0, n = 7")
+    if isinstance(relation, Better | AverageBetter) and relation != ORDERINGS[2]:  # FedAvg's target is no target
+        assert judge_of(replace(relation, over_failed=True), told, table=one_task).word in DECIDED
     working = [pooled(one, 60.0 + one.cell.seed / 10) for one in records]
-    assert judge_of(relation, working, table=one_task).ours in ("supported", "contradicted")
+    assert judge_of(relation, working, table=one_task).word in DECIDED
 
 
 @pytest.mark.parametrize("relation", ORDERINGS, ids=lambda relation: type(relation).__name__)
@@ -137,10 +115,9 @@ def test_what_is_compared_has_to_be_tuned(
     asked = replace(one_task, scales=tuple(lite if scale.id == "lite" else scale for scale in one_task.scales))
     found = judge_of(relation, records, table=asked)
     if relation == Similar(QAT, SPLIT, within=1.0, tasks=("qqp",)):
-        assert found.ours == "supported"
+        assert found.word == "supported"
     else:
-        assert (found.ours, found.why) == ("not judged", "QQP not judged: not tuned there yet: FedAvg")
-        assert found.effect
+        assert (found.verdict, found.effect != "") == ("not testable here: not tuned there yet", True)
 
 
 # ---- near a row that does nothing --------------------------------------------------------------------------------
@@ -163,9 +140,8 @@ def test_to_be_near_what_does_nothing_proves_nothing(
     def judged(majority: float | None) -> Judgement:
         return judge_of(relation, records, table=one_task, levels={"overall-majority": majority})
 
-    assert judged(60.0).ours == "supported"
+    assert judged(60.0).word == "supported"
     near = judged(69.0)  # of 70
-    assert (near.ours, "which proves nothing unless this is > " in near.why) == ("undecided", True)
-    assert "FedSplitBERT − Overall majority, QQP +1." in near.why
-    unknown = judged(None)
-    assert unknown.ours == "not judged"  # the gate's row, too
+    assert near.verdict == "undecided: reference near an idle row"
+    assert "FedSplitBERT − Overall majority, QQP +1." in near.remarks
+    assert judged(None).word == "not testable here"  # it is one of the gate's rows

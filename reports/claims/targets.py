@@ -1,4 +1,4 @@
-"""Targets of claims, seed by seed, and what runs need until there: rounds, bytes, or points that are lacking."""
+"""Targets of claims, seed by seed, and what runs need to reach them: rounds, bytes, or missing points."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from benchmarks.claims import MAJORITY, At, Target
 from benchmarks.measures import metric
 from benchmarks.results import RunResult
-from reports.claims.asked import Counted, counted
 from reports.claims.cells import Runs
-from reports.claims.paired import unpaired_error
+from reports.claims.criterion import Evidence, median_evidence
+from reports.claims.differences import unpaired_error
 from reports.evidence.inference import resampled, with_sampling
 from reports.evidence.paired import Pairs, resplit_ratio
 from reports.evidence.records import PAPER
@@ -20,26 +20,26 @@ from reports.evidence.statistics import Estimate, mean
 from reports.evidence.targets import attempt
 from reports.pages.text import number
 
-NO_MAJORITY = "the majority-class baseline was not run"
-MEANS_NOTHING = "with another encoder some level is one that all methods reach"
+NO_MAJORITY = "target not checked: the majority-class baseline was not run"
+MEANS_NOTHING = "vacuous target: with another encoder all methods reach some level"
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A target. by_seed: as recorded. text: in words. why_not: why nothing may be concluded from who reaches it."""
+    """A target. by_seed: as recorded; text: in words; reason: why nothing may be concluded from reaching it."""
 
     by_seed: Mapping[int, float]
     text: str
-    why_not: str = ""
+    reason: str = ""
 
 
 def goal(runs: Runs, target: Target, task: str, score: str, seeds: Iterable[int]) -> Goal | None:
-    """The paper's target at its scale; elsewhere, of each seed, the best that a baseline scores after any round.
+    """The paper's target at its scale; elsewhere, for each seed, the best that a baseline scores after any round.
 
-    None where no seed has all baselines.
+    None if no seed has all baselines.
     """
-    measured = metric(score)
-    by_seed, text = _levels(runs, target, task, score, tuple(seeds))
+    measured, sets_target = metric(score), runs.scale.id != PAPER or task not in target.percent
+    by_seed, text = _levels(runs, target, task, score, tuple(seeds), sets_target)
     if not by_seed:
         return None
     if runs.scale.id != PAPER and target.only_printed:
@@ -49,27 +49,23 @@ def goal(runs: Runs, target: Target, task: str, score: str, seeds: Iterable[int]
     if not known:
         return Goal(by_seed, text, NO_MAJORITY)
     met = sum(own is not None and measured.reaches(own, known[seed]) for seed, own in majority.items() if seed in known)
-    why = f"the majority-class baseline, which sends nothing, meets it in {met} of {len(known)} seeds"
-    if not met and _is_ours(runs, target, task):  # what nothing has learned to reach is no target
+    why = f"vacuous target: the majority-class baseline, which sends nothing, meets it in {met} of {len(known)} seeds"
+    if not met and sets_target:  # a baseline that has learned nothing sets no target
         idle = [runs.failed(at, task) for at in target.baselines]
         return Goal(known, text, idle[0] if all(idle) else runs.untuned(target.baselines, task))
     return Goal(known, text, why if met else "")
 
 
-def _is_ours(runs: Runs, target: Target, task: str) -> bool:
-    """Whether baselines' own runs set the target, and not the paper."""
-    return runs.scale.id != PAPER or task not in target.percent
-
-
-def _levels(runs: Runs, target: Target, task: str, score: str, seeds: Sequence[int]) -> tuple[dict[int, float], str]:
-    """Seed -> what is to be reached there, as recorded, and the same in words."""
+def _levels(
+    runs: Runs, target: Target, task: str, score: str, seeds: Sequence[int], sets_target: bool
+) -> tuple[dict[int, float], str]:
+    """Seed -> what is to be reached, as recorded, and the same in words. sets_target: whether baselines' runs do."""
     measured = metric(score)
-    if not _is_ours(runs, target, task):
+    if not sets_target:
         wanted = target.percent[task]
         return dict.fromkeys(seeds, wanted / measured.factor), f"target {wanted:g}"
     best = [best_by_seed(runs.of(at, task), score) for at in target.baselines]
-    shared = [seed for seed in seeds if all(seed in found for found in best)]
-    values = {seed: measured.best(found[seed] for found in best) for seed in shared}
+    values = {seed: measured.best(each[seed] for each in best) for seed in seeds if all(seed in each for each in best)}
     by_seed = {seed: value for seed, value in values.items() if value is not None}
     level = number(measured.shown(mean(list(by_seed.values())))) if by_seed else ""
     names = [runs.tables.row(at).name for at in target.baselines]
@@ -77,7 +73,7 @@ def _levels(runs: Runs, target: Target, task: str, score: str, seeds: Sequence[i
 
 
 def _majority(runs: Runs, target: Target, task: str, score: str) -> dict[int, float | None]:
-    """What the local majority scores, by seed; None where it is undefined, as a constant answer's correlation."""
+    """What the local majority scores, by seed; None if undefined, as a constant answer's correlation is."""
     table = runs.tables.benchmark(target.baselines[0])
     if MAJORITY not in {row.id for row in table.rows}:
         return {}
@@ -85,15 +81,15 @@ def _majority(runs: Runs, target: Target, task: str, score: str) -> dict[int, fl
     return {record.cell.seed: metric(score).best(round_scores(record, score)) for record in records}
 
 
-def fewer_rounds(pairs: Pairs, wanted: Goal, score: str) -> Counted:
-    """Rounds that the other needs to the target, less those that the row needs."""
-    bounds, late = [], False
+def fewer_rounds(pairs: Pairs, wanted: Goal, score: str) -> Evidence:
+    """Rounds that the other needs to the target, minus those that the row needs."""
+    bounds, is_late = [], False
     for own, its in _with_goal(pairs, wanted):
         (low, high), (least, most) = (_rounds(run, score, wanted) for run in (its, own))
         bounds.append((low - most, high - least))
-        late = late or math.isinf(most)
-    note = f"not within {len(pairs[0][0].rounds)} rounds; {wanted.text}" if late else wanted.text
-    return counted(bounds, _ratio(pairs), note)
+        is_late = is_late or math.isinf(most)
+    note = f"not within {len(pairs[0][0].rounds)} rounds; {wanted.text}" if is_late else wanted.text
+    return median_evidence(bounds, _ratio(pairs), note)
 
 
 def _rounds(record: RunResult, score: str, wanted: Goal) -> tuple[float, float]:
@@ -102,27 +98,29 @@ def _rounds(record: RunResult, score: str, wanted: Goal) -> tuple[float, float]:
     return (found.rounds, found.rounds) if found.is_reached else (found.rounds + 1, math.inf)
 
 
-def byte_ratio(pairs: Pairs, wanted: Goal, score: str, directions: Sequence[str]) -> Counted:
-    """The other's bytes until the target over the row's; of those that never reach it, a bound."""
-    bounds, words = [], ([], [])  # type: tuple[list[tuple[float, float]], tuple[list[str], list[str]]]
+def byte_ratio(pairs: Pairs, wanted: Goal, score: str, directions: Sequence[str]) -> Evidence:
+    """The other's bytes until the target over the row's; a bound for runs that never reach it."""
+    bounds: list[tuple[float, float]] = []
+    when: dict[str, list[str]] = {"own": [], "other": []}
     for own, its in _with_goal(pairs, wanted):
         mine, theirs = (attempt(run, score, wanted.by_seed[run.cell.seed], directions) for run in (own, its))
         ratio = theirs.bytes / mine.bytes if mine.bytes else math.inf
         bounds.append((ratio if mine.is_reached else 0.0, ratio if theirs.is_reached else math.inf))
-        words[0].append(theirs.when)
-        words[1].append(mine.when)
-    return counted(bounds, _ratio(pairs), f"{in_words(words[0])} against {in_words(words[1])}; {wanted.text}")
+        when["own"].append(mine.when)
+        when["other"].append(theirs.when)
+    note = f"{_once(when['other'])} against {_once(when['own'])}; {wanted.text}"
+    return median_evidence(bounds, _ratio(pairs), note)
 
 
 def above(runs: Sequence[RunResult], limits: Sequence[int], wanted: Goal, score: str) -> Estimate:
     """By how much the best score within so many rounds of each run is better than the target, in its unit."""
-    measured, values, tries = metric(score), [], []
+    measured, values, when = metric(score), [], []
     for run, limit in zip(runs, limits, strict=True):
         target = wanted.by_seed[run.cell.seed]
         best = measured.best(round_scores(run, score)[:limit])
         values.append(None if best is None else measured.shown(measured.gain(best, target)))
-        tries.append(attempt(run, score, target))
-    note, ratio = f"{in_words(found.when for found in tries)}; {wanted.text}", resplit_ratio(runs)
+        when.append(attempt(run, score, target).when)
+    note, ratio = f"{_once(when)}; {wanted.text}", resplit_ratio(runs)
     if ratio:
         return resampled(values, ratio, note, floor=unpaired_error(runs, score))
     return with_sampling(resampled(values, 0.0, note, floor=0.0), unpaired_error(runs, score))
@@ -136,6 +134,6 @@ def _with_goal(pairs: Pairs, wanted: Goal) -> Pairs:
     return [(own, its) for own, its in pairs if own.cell.seed in wanted.by_seed]
 
 
-def in_words(texts: Iterable[str]) -> str:
+def _once(texts: Iterable[str]) -> str:
     """Each text once."""
     return ", ".join(dict.fromkeys(texts))

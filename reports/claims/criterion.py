@@ -1,0 +1,140 @@
+"""Criteria: which values a comparison asks for, and how strong the evidence for and against them is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Literal
+
+from reports.evidence.inference import LEVEL, chance, median_bounds, sign_tail
+from reports.evidence.statistics import Estimate, printed
+
+Side = Literal["least", "most"]
+
+
+@dataclass(frozen=True)
+class Evidence(Estimate):
+    """A number with all that a verdict needs to know about it.
+
+    Args:
+        bounds: For a median, judged by a sign test: the least and the largest value that each seed may have. The two
+            differ where a run is censored.
+        ratio: For a median: n_test / n_train of the splits that seeds redraw.
+        is_derived: The number follows without noise from shapes, or from what a method is.
+        reasons: Columns, each with the reason for which nothing may be concluded there.
+        is_settled: With reasons: more seeds would not remove them, so a claim may be judged without this number.
+    """
+
+    bounds: tuple[tuple[float, float], ...] = ()
+    ratio: float = 0.0
+    is_derived: bool = False
+    reasons: tuple[tuple[str, str], ...] = ()
+    is_settled: bool = False
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether the number varies over seeds. Published numbers and bytes do not."""
+        return self.error is not None or bool(self.bounds) or self.interval is None
+
+
+def evidence(found: Estimate | None, **changes: Any) -> Evidence:
+    """An estimate as evidence, with other values for some of its fields."""
+    return Evidence(**{**vars(found or Estimate(None)), **changes})
+
+
+def derived(value: float, n: int, note: str = "") -> Evidence:
+    """A number without noise that follows from shapes; n: the runs next to it."""
+    return Evidence(value, (value, value), n, note, is_derived=True)
+
+
+def median_evidence(bounds: Sequence[tuple[float, float]], ratio: float, note: str = "") -> Evidence:
+    """The median of one value a seed, between the order statistics that the sign test allows."""
+    lows, highs = ([pair[side] for pair in bounds] for side in (0, 1))
+    values = [high if math.isinf(low) else low for low, high in bounds]
+    least, most = (median_bounds(ends, test_over_train=ratio).interval for ends in (lows, highs))
+    interval = None if least is None or most is None else (least[0], most[1])
+    return Evidence(median_bounds(values).value, interval, len(bounds), note, bounds=tuple(bounds), ratio=ratio)
+
+
+def seeds_for_sign_test(ratio: float) -> int:
+    """The number of seeds that decide if all of them agree."""
+    return next(n for n in count(1) if sign_tail(0, n, ratio) <= LEVEL)
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """The values that a comparison asks for: from `least` to `most`, with `strict` only values above `least`.
+
+    Args:
+        places: Decimals to which a value is rounded first; None for no rounding.
+        is_signed: Values are differences and shown with their sign.
+    """
+
+    least: float = -math.inf
+    most: float = math.inf
+    strict: bool = False
+    places: int | None = None
+    unit: str = ""
+    is_signed: bool = True
+
+    @property
+    def sides(self) -> list[Side]:
+        """The ends that bound it."""
+        sides: tuple[Side, Side] = ("least", "most")
+        return [side for side in sides if math.isfinite(getattr(self, side))]
+
+    def _rounded(self, value: float) -> float:
+        rounds = self.places is not None and math.isfinite(value)
+        return float(printed(value, "round", self.places or 0)) if rounds else value
+
+    def _is_inside(self, side: Side, value: float) -> bool:
+        value = self._rounded(value)
+        if side == "most":
+            return value <= self.most
+        return value > self.least if self.strict else value >= self.least
+
+    def _is_beyond(self, side: Side, value: float) -> bool:
+        """Whether a value lies beyond an end. A tie does not."""
+        value = self._rounded(value)
+        return value > self.most if side == "most" else value < self.least
+
+    def meets(self, value: float) -> bool:
+        return all(self._is_inside(side, value) for side in self.sides)
+
+    def margin(self, value: float) -> float:
+        """The distance of a value to the nearer end; negative outside."""
+        return min(self._rounded(value) - self.least, self.most - self._rounded(value))
+
+    def p_for(self, found: Evidence) -> float:
+        """The p-value of evidence that the criterion holds: the larger one of both sides (two one-sided tests)."""
+        if found.interval is None or found.value is None:
+            return 1.0
+        return max((self._p(found, side, supports=True) for side in self.sides), default=0.0)
+
+    def p_against(self, found: Evidence) -> tuple[float, ...]:
+        """The p-values of evidence that it fails, one for each side on which it may fail. A tie is no evidence."""
+        if found.interval is None or found.value is None:
+            return (1.0,)
+        return tuple(self._p(found, side, supports=False) for side in self.sides)
+
+    def _p(self, found: Evidence, side: Side, supports: bool) -> float:
+        agrees, value = self._is_inside if supports else self._is_beyond, found.value or 0.0
+        if found.bounds:  # of a censored run the end that says less
+            ends = [pair[0 if (side == "least") is supports else 1] for pair in found.bounds]
+            return sign_tail(found.n - sum(agrees(side, end) for end in ends), found.n, found.ratio)
+        if not found.error:
+            is_exact_failure = not supports and not found.is_noisy
+            return float(self._is_inside(side, value) if is_exact_failure else not agrees(side, value))
+        distance = value - self.least if side == "least" else self.most - value
+        return chance(distance if supports else -distance, found)
+
+    @property
+    def text(self) -> str:
+        if math.isinf(self.least):
+            return f"≤ {self.most:g}{self.unit}"
+        if self.most == -self.least:
+            return "0" if self.most == 0 else f"within ± {self.most:g}{self.unit}"
+        least = f"{'>' if self.strict else '≥'} {self.least:g}{self.unit}"
+        return least if math.isinf(self.most) else f"{least}, ≤ {self.most:g}{self.unit}"

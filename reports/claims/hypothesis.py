@@ -1,0 +1,251 @@
+"""From comparisons to the verdict on a claim, so that at most LEVEL of the verdicts on true or false claims are wrong.
+
+A claim that asserts several comparisons is supported if each of them is, on its own (intersection-union test): of a
+false claim some comparison is false, and chance shows that one as true no more often than LEVEL. The claim is
+contradicted if one comparison is, after Holm's correction for their number. Where one comparison is enough
+("sometimes"), the two rules change places. Numbers without noise decide as they are, and the correction does not count
+them.
+
+Columns that cannot be judged at a scale are left out and named, if more than half of a claim's columns remain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from reports.claims.criterion import Criterion, Evidence
+from reports.evidence.inference import LEVEL, holm
+from reports.pages.text import number
+
+
+class State(Enum):
+    """What is known about a statement."""
+
+    YES = "yes"
+    NO = "no"
+    UNDECIDED = "undecided"
+    NOT_JUDGED = "not judged"  # there are numbers, but nothing may be concluded from them
+    MISSING = "missing"  # neither run nor published
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One comparison: where, of what, what it asks for and what is known.
+
+    Args:
+        place: "Table III".
+        evidence: None if neither run nor published.
+        leads: For "similar" relations, the reference row against rows that do nothing. To be near a reference is
+            evidence only if the reference itself is better than those.
+    """
+
+    place: str
+    tasks: tuple[str, ...]
+    name: str
+    criterion: Criterion
+    evidence: Evidence | None = None
+    leads: tuple[Comparison, ...] = ()
+
+    @property
+    def reasons(self) -> tuple[tuple[str, str], ...]:
+        """Columns and why nothing is concluded from the number; empty if something is, or if there is no number."""
+        return self.evidence.reasons if self.evidence else ()
+
+    @property
+    def is_settled(self) -> bool:
+        return bool(self.evidence and self.evidence.is_settled)
+
+    @property
+    def is_run(self) -> bool:
+        """Whether there is something to show."""
+        found = self.evidence
+        return found is not None and not (found.reasons and (found.value, found.n) == (None, 0))
+
+    @property
+    def judged(self) -> Evidence | None:
+        """The number, if something may be concluded from it."""
+        return None if self.reasons else self.evidence
+
+    @property
+    def margin(self) -> float:
+        value = self.evidence.value if self.evidence else None
+        return math.inf if value is None else self.criterion.margin(value)
+
+    @property
+    def p_for(self) -> float:
+        """The p-value of evidence for it, together with its leads."""
+        own = self.criterion.p_for(self.judged) if self.judged else 1.0
+        return max([own, *(lead.p_for for lead in self.leads)])
+
+    @property
+    def p_against(self) -> tuple[float, ...]:
+        """The p-values of evidence against it, one a side."""
+        return self.criterion.p_against(self.judged) if self.judged else (1.0,)
+
+    @property
+    def text(self) -> str:
+        if self.evidence is None or self.evidence.value is None:
+            return f"{self.name}: {'not run' if self.evidence is None else 'undefined'}"
+        text = f"{self._number(self.evidence.value)}{self.criterion.unit}"
+        if self.evidence.interval is not None and self.evidence.interval[0] < self.evidence.interval[1]:
+            text += f" [{', '.join(map(self._number, self.evidence.interval))}]"
+        return f"{self.name} {text}" + (f" ({self.evidence.note})" if self.evidence.note else "")
+
+    def _number(self, value: float) -> str:
+        if math.isfinite(value):
+            return number(value, "+" if self.criterion.is_signed else "")
+        return "∞" if value > 0 else "−∞"
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """What a claim asserts as one: a comparison, or several of which one is enough."""
+
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def _evidence(self) -> list[Evidence]:
+        return [one.judged for one in self.comparisons if one.judged is not None]
+
+    @property
+    def is_judged(self) -> bool:
+        return bool(self._evidence)
+
+    @property
+    def is_noisy(self) -> bool:
+        return any(one.is_noisy for one in self._evidence)
+
+    @property
+    def best(self) -> Comparison:
+        """The comparison that supports it most."""
+        judged = [one for one in self.comparisons if one.judged is not None]
+        candidates = judged or [one for one in self.comparisons if one.reasons] or self.comparisons
+        return max(candidates, key=lambda one: one.margin if math.isfinite(one.margin) else -math.inf)
+
+    def only(self, settled: bool) -> Hypothesis:
+        """Its comparisons that are settled as not testable, or the others."""
+        return Hypothesis(tuple(one for one in self.comparisons if one.is_settled is settled))
+
+    @property
+    def p_for(self) -> float:
+        """The p-value of evidence for it: that of its best comparison, corrected for their number."""
+        chances = [one.p_for for one in self.comparisons if one.judged is not None]
+        noisy = sum(one.is_noisy for one in self._evidence)
+        return min(1.0, max(1, noisy) * min(chances, default=1.0))
+
+    @property
+    def p_against(self) -> tuple[float, ...]:
+        """The p-values of evidence against it, one for each way in which it may fail: all of its comparisons do."""
+        if len(self.comparisons) == 1 and self.is_judged:
+            return self.comparisons[0].p_against
+        if len(self._evidence) < len(self.comparisons):
+            return (1.0,)  # another comparison may hold
+        by_comparison = [one.p_against for one in self.comparisons]
+        return (max(min(1.0, len(chances) * min(chances)) for chances in by_comparison),)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict on hypotheses that are all asserted, and how each comparison fell.
+
+    Args:
+        comparisons: In the claim's order, each with its state: YES if it holds on its own, NO if it decides against the
+            claim (where one is enough: if it fails on its own). Of several hypotheses with several comparisons each,
+            the best comparison of each counts.
+        some: One comparison is enough for the whole claim.
+        is_derived: All that decides follows from shapes, without noise.
+        tests: The number of ways to fail that Holm's correction counts.
+        left_out: Comparisons that cannot be judged and are not needed.
+    """
+
+    state: State
+    comparisons: tuple[tuple[Comparison, State], ...]
+    some: bool = False
+    is_derived: bool = False
+    tests: int = 0
+    left_out: tuple[Comparison, ...] = ()
+
+    def of(self, state: State) -> list[Comparison]:
+        return [comparison for comparison, own in self.comparisons if own is state]
+
+    @property
+    def is_decided(self) -> bool:
+        return self.state in (State.YES, State.NO)
+
+    @property
+    def shown(self) -> tuple[Comparison, ...]:
+        """The comparisons with numbers, most decisive first.
+
+        Those that decide the claim, or keep it open, come before the others: against it first, or for it first if one
+        is enough.
+        """
+        states = (State.YES, State.UNDECIDED, State.NO) if self.some else (State.NO, State.UNDECIDED, State.YES)
+        order = {state: place for place, state in enumerate((*states, State.NOT_JUDGED))}
+        runs = [(order[state], one) for one, state in self.comparisons if state in order and one.is_run]
+        by_margin = sorted(runs, key=lambda entry: entry[1].margin, reverse=self.some)
+        return tuple(one for _, one in sorted(by_margin, key=lambda entry: entry[0]))
+
+
+def is_majority(some: Collection[object], every: Collection[object]) -> bool:
+    """Whether some are enough to speak of all: more than half."""
+    return 2 * len(some) > len(every)
+
+
+def decide(every: Sequence[Hypothesis]) -> Verdict:
+    """The verdict on hypotheses that are all asserted."""
+    some = len(every) == 1 and len(every[0].comparisons) > 1
+    hypotheses, closed = _judgeable(every)
+    left_out = tuple(one for hypothesis in closed for one in hypothesis.comparisons)
+    rejected = _rejected(hypotheses)
+    if some:
+        own = hypotheses[0].comparisons
+        fallen = [
+            (one, _state_of(one, one.p_for, min(1.0, len(one.p_against) * min(one.p_against)) <= LEVEL)) for one in own
+        ]
+    else:
+        fallen = [(each.best, _state_of(each.best, each.p_for, each in rejected)) for each in hypotheses]
+    state = _state(hypotheses, bool(rejected))
+    deciding = [one for each in (rejected if state is State.NO else hypotheses) for one in each.comparisons]
+    derived = bool(deciding) and all(one.evidence is not None and one.evidence.is_derived for one in deciding)
+    tests = sum(len(each.p_against) for each in hypotheses if each.is_judged and each.is_noisy)
+    fallen += [(one, State.NOT_JUDGED) for one in (left_out if some else [each.best for each in closed])]
+    return Verdict(state, tuple(fallen), some, derived and state in (State.YES, State.NO), tests, left_out)
+
+
+def _judgeable(every: Sequence[Hypothesis]) -> tuple[Sequence[Hypothesis], Sequence[Hypothesis]]:
+    """The hypotheses without what cannot be judged, and the rest; all of them, if few columns would be left."""
+    kept, closed = ([each.only(one) for each in every if each.only(one).comparisons] for one in (False, True))
+    columns = [{(one.place, one.tasks) for each in some for one in each.comparisons} for some in (kept, every)]
+    return (kept, closed) if is_majority(*columns) else (every, [])
+
+
+def _rejected(hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
+    """The hypotheses that contradict a claim which asserts all: exact ones, and noisy ones by Holm."""
+    judged = [each for each in hypotheses if each.is_judged]
+    exact = [each for each in judged if not each.is_noisy and min(each.p_against) == 0]
+    noisy = [(chance, each) for each in judged if each.is_noisy for chance in each.p_against]
+    rejected = holm([chance for chance, _ in noisy])
+    return exact + [each for (_, each), is_rejected in zip(noisy, rejected, strict=True) if is_rejected]
+
+
+def _state(hypotheses: Sequence[Hypothesis], is_rejected: bool) -> State:
+    if is_rejected:
+        return State.NO
+    if not any(each.is_judged for each in hypotheses):
+        every = [one for each in hypotheses for one in each.comparisons]
+        is_closed = bool(every) and all(one.reasons for one in every)
+        return State.NOT_JUDGED if is_closed or any(one.reasons and one.is_run for one in every) else State.MISSING
+    return State.YES if all(each.is_judged and each.p_for <= LEVEL for each in hypotheses) else State.UNDECIDED
+
+
+def _state_of(one: Comparison, p_for: float, is_rejected: bool) -> State:
+    if one.reasons:
+        return State.NOT_JUDGED
+    if one.judged is None:
+        return State.MISSING
+    if p_for <= LEVEL:
+        return State.YES
+    return State.NO if is_rejected else State.UNDECIDED

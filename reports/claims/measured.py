@@ -1,0 +1,281 @@
+"""Numbers of our records at one scale as evidence: paired by seed, and only where a column is evidence at all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import Any
+
+from benchmarks.claims import At, AtMost, AverageBetter, Better, Cheaper, Printed, Reaches, Sends, Target
+from benchmarks.experiment import Benchmark
+from benchmarks.measures import TRAIN_LOSS, metric
+from benchmarks.results import RunResult
+from reports import ReportError
+from reports.claims.cells import Pair, Runs, Tables
+from reports.claims.criterion import Evidence, derived, evidence
+from reports.claims.differences import average_margin, relative_difference, unpaired_p
+from reports.claims.targets import above, byte_ratio, fewer_rounds, goal
+from reports.evidence.equations import Costs
+from reports.evidence.gate import lead
+from reports.evidence.paired import Pairs, difference, level
+from reports.evidence.published import Numbers
+from reports.evidence.records import PAPER, Derive, DeriveClient, machine, request_for
+from reports.evidence.scores import known, round_scores, score_label, scores_of
+from reports.evidence.statistics import Estimate, mean
+from reports.evidence.traffic import Cost, bytes_until, derived_cost
+from reports.pages.text import number
+
+NO_EVIDENCE = "p-values prove no equality"
+ABOVE = "one round is above the limit"
+SENDS_NOTHING = "sends nothing as tuned: no ratio of bytes means anything"
+BESIDE_OTHERS = "times are not comparable: records are timed beside other work on their machines"
+Compare = Callable[..., Any]  # costs -> what is said of them
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Records of one scale. Every answer is None if nothing was run.
+
+    Args:
+        numbers: Paper id -> its published numbers, for limits in bytes.
+        derive: What a benchmark's rounds send by shapes, for bytes without a run.
+        derive_client: What one client's training costs by shapes.
+    """
+
+    runs: Runs
+    numbers: Mapping[str, Numbers]
+    derive: Callable[[Benchmark], Derive] | None = None
+    derive_client: DeriveClient | None = None
+
+    @property
+    def tables(self) -> Tables:
+        return self.runs.tables
+
+    @property
+    def is_paper(self) -> bool:
+        """Whether the records are of the paper's own scale, where its absolute targets mean something."""
+        return self.runs.scale.id == PAPER
+
+    def _directions(self, at: At) -> tuple[str, ...]:
+        return self.tables.benchmark(at).paper.directions
+
+    def _checked(self, found: Estimate | None, rows: Sequence[At], task: str, reason: str = "") -> Evidence | None:
+        """The number, with the reason for which nothing may be concluded from it, if there is one.
+
+        The reason of a shut gate comes first, as more runs would not remove it.
+        """
+        gates, name = [self.runs.gate(at, task) for at in rows], self.tables.task(rows[0], task)
+        for gate in gates:
+            if gate.is_shut:
+                return evidence(found, reasons=((name, gate.why),), is_settled=gate.is_settled)
+        if found is None:
+            return None
+        reasons = (reason, *(gate.why for gate in gates), self.runs.untuned(rows, task))
+        why = next(filter(None, reasons), "")
+        return evidence(found, reasons=((name, why),) if why else ())
+
+    # ---- scores ------------------------------------------------------------------------------------------------
+
+    def difference(self, pair: Pair, relation: Better) -> Evidence | None:
+        """By how much the row is better by what the relation measures: in its unit, or percent."""
+        pairs = self.runs.paired(*pair.rows, pair.task)
+        if not pairs:
+            return self._checked(None, pair.rows, pair.task)
+        failed = "" if relation.over_failed else self.runs.failed(pair.other, pair.task)
+        if relation.measure == "rounds":
+            target = relation.target or Target({}, relation.than, pair.score)
+            wanted = goal(self.runs, target, pair.task, pair.score, _seeds(pairs))
+            fewer = fewer_rounds(pairs, wanted, pair.score) if wanted else None
+            return self._checked(fewer, pair.rows, pair.task, (wanted.reason if wanted else "") or failed)
+        score = TRAIN_LOSS if relation.measure == "loss" else pair.score
+        compare = relative_difference if relation.relative else difference
+        return self._checked(self._compared(compare, replace(pair, score=score)), pair.rows, pair.task, failed)
+
+    @cached_property
+    def _compared(self) -> Callable[[Callable[[Pairs, str], Estimate], Pair], Estimate | None]:
+        """Compares two rows by a score, each pair once: claims and their readings share comparisons."""
+
+        def compared(compare: Callable[[Pairs, str], Estimate], pair: Pair) -> Estimate | None:
+            pairs = self.runs.paired(*pair.rows, pair.task)
+            return compare(pairs, pair.score) if pairs else None
+
+        return cache(compared)
+
+    def leads(self, pair: Pair, relative: bool) -> Iterator[tuple[At, Evidence | None]]:
+        """By how much the other row is better than each row that does nothing.
+
+        A constant answer has no correlation: against it, the other's own correlation counts.
+        """
+        for idle in self.tables.idle(pair.other):
+            compare = relative_difference if relative else lead
+            found = self._compared(compare, Pair(pair.other, idle, pair.task, pair.score))
+            yield idle, None if found is None else evidence(found)
+
+    def p_value(self, pair: Pair, table: str) -> Evidence | None:
+        pairs = self.runs.paired(*pair.rows, pair.task)
+        if not pairs:
+            return self._checked(None, pair.rows, pair.task)
+        return evidence(unpaired_p(pairs, pair.score), reasons=((self.tables.task(pair.row, pair.task), NO_EVIDENCE),))
+
+    def average_margin(self, relation: AverageBetter, rivals: Mapping[str, At]) -> Evidence | None:
+        return average_margin(self.runs, relation, rivals)
+
+    def level(self, relation: AtMost, row: At, task: str) -> Evidence | None:
+        """The score of an attack: what it recovers is no ordering, so no gate is asked."""
+        records, column = self.runs.of(row, task), self.tables.column(row, task)
+        if not records or column is None:
+            return None
+        note = ""
+        if relation.beside:
+            beside = scores_of(records, relation.beside)
+            values, label = known(beside.at()), score_label(column, relation.beside)
+            note = f"{label} {beside.metric.in_unit(number(mean(values)))}" if values else ""
+        return evidence(level(records, relation.score), note=note)
+
+    def gap(self, pair: Pair) -> Evidence | None:
+        """The largest difference of any number of any round. Machines may differ in last bits: no verdict over two."""
+        every = self.runs.paired(*pair.rows, pair.task)
+        pairs = [(own, its) for own, its in every if machine(own) == machine(its)] or every
+        if not pairs:
+            return None
+        largest = max((_gap(own, its) for own, its in pairs), key=abs)
+        if largest and machine(pairs[0][0]) != machine(pairs[0][1]):
+            return Evidence(largest, None, len(pairs), "run on different machines")
+        return derived(largest, len(pairs), "equal scores, but other losses or bytes" if math.isinf(largest) else "")
+
+    # ---- targets -----------------------------------------------------------------------------------------------
+
+    def above_target(self, relation: Reaches, row: At, task: str) -> Evidence | None:
+        """By how much the best score of the rounds that count is better than the target of the same seed."""
+        records, score = self.runs.of(row, task), relation.target.score
+        wanted = goal(self.runs, relation.target, task, score, [record.cell.seed for record in records])
+        if wanted is None:
+            return self._checked(None, (row,), task)
+        runs = [record for record in records if record.cell.seed in wanted.by_seed]
+        limits = [self._limit(relation, row, record, task) for record in runs]
+        if 0 not in limits:
+            return self._checked(above(runs, limits, wanted, score), (row,), task, wanted.reason)
+        reason = wanted.reason or ("" if self.is_paper else f"as tuned, {ABOVE}")  # tuning chose what a round sends
+        return self._checked(derived(-math.inf, len(runs), ABOVE), (row,), task, reason)
+
+    def _limit(self, relation: Reaches, at: At, record: RunResult, task: str) -> int:
+        """How many rounds are within the limit."""
+        rounds = len(record.rounds) if relation.within_rounds is None else relation.within_rounds
+        if relation.below_bytes is None:
+            return rounds
+        limit = self._byte_limit(relation, relation.below_bytes, task)
+        return sum(bytes_until(record, count, self._directions(at)) < limit for count in range(1, rounds + 1))
+
+    def _byte_limit(self, relation: Reaches, limit: float, task: str) -> float:
+        """The paper's limit at its scale; elsewhere the same share of a round of the first baseline."""
+        reference = relation.target.baselines[0]
+        cost = self.runs.cost(reference, task)
+        if self.is_paper or cost is None:
+            return limit
+        if relation.sizes is None:
+            raise ReportError("claims: expected the published sizes of a round with a limit in bytes, found none.")
+        paper, sizes = self.tables.benchmark(reference).paper, relation.sizes
+        printed = self.numbers.get(paper.id, Numbers({})).at(
+            sizes.table, reference.printed or reference.row, sizes.column
+        )
+        return limit / (float(printed) * paper.gigabyte) * cost.round_bytes
+
+    def bytes_to_target(self, relation: Cheaper, pair: Pair) -> Evidence | None:
+        """Bytes until a target depend on who reaches it, and when."""
+        if relation.target is None:
+            return None
+        pairs, score = self.runs.paired(*pair.rows, pair.task), relation.target.score
+        wanted = goal(self.runs, relation.target, pair.task, score, _seeds(pairs))
+        if wanted is None:
+            return self._checked(None, pair.rows, pair.task)
+        found = byte_ratio(pairs, wanted, score, self._directions(pair.row))
+        own = self.runs.cost(pair.row, pair.task)
+        idle = SENDS_NOTHING if own and not own.round_bytes else self.runs.failed(pair.other, pair.task)
+        return self._checked(found, pair.rows, pair.task, wanted.reason or idle)
+
+    # ---- costs -------------------------------------------------------------------------------------------------
+
+    def cost(
+        self, rows: tuple[At, At], task: str, of: str, printed: Printed | None, compare: Compare, unit: str
+    ) -> Evidence | None:
+        """Two rows' costs compared.
+
+        Bytes of a "round" or a "run" and "flops" follow from the paper's encoder's shapes; "seconds" depend on what
+        else a machine did.
+        """
+        if of == "flops":
+            flops = [self._flops(at, task) for at in rows]
+            return None if None in flops else derived(compare(*flops), 0, f"FLOPs {self._by_shapes(rows[0])}")
+        if of == "seconds":
+            costs = [cost for at in rows if (cost := self.runs.cost(at, task)) is not None]
+            times = [cost.train_seconds / cost.rounds for cost in costs if cost.train_seconds is not None]
+            if len(times) < 2:
+                return None
+            reasons = ((self.tables.task(rows[0], task), BESIDE_OTHERS),)
+            return Evidence(compare(*times), None, min(cost.seeds for cost in costs), reasons=reasons)
+        return self._by_bytes(
+            rows, task, lambda *costs: compare(*(getattr(cost, f"{of}_bytes") for cost in costs)), unit
+        )
+
+    def total(self, relation: Sends, row: At, task: str) -> Evidence | None:
+        """GB of so many rounds. Only the paper's encoder decides about a number of bytes."""
+        if not self.is_paper and self._derived(row, task) is None:
+            return None
+        gigabyte = self.tables.benchmark(row).paper.gigabyte
+        return self._by_bytes((row,), task, lambda cost: relation.rounds * cost.round_bytes / gigabyte, " GB")
+
+    def _by_bytes(self, rows: Sequence[At], task: str, compare: Compare, unit: str) -> Evidence | None:
+        """By the paper's own encoder: measured at its scale, else by its shapes, with our runs' value as a note."""
+        costs = [cost for at in rows if (cost := self.runs.cost(at, task)) is not None]
+        is_run = len(costs) == len(rows)
+        measured, n = (compare(*costs), min(cost.seeds for cost in costs)) if is_run else (None, 0)
+        shapes = [cost for at in rows if (cost := self._derived(at, task)) is not None]
+        if len(shapes) < len(rows) or (measured is not None and self.is_paper):
+            return None if measured is None else derived(measured, n)
+        ours = "no run" if measured is None else f"{number(measured)}{unit} in our runs"
+        return derived(compare(*shapes), n, f"{self._by_shapes(rows[0])}; {ours}")
+
+    def _flops(self, at: At, task: str) -> float | None:
+        """Of one client's training on a text, with the paper's own encoder."""
+        table, column = self.tables.benchmark(at), self.tables.column(at, task)
+        if self.derive_client is None or column is None or PAPER not in {scale.id for scale in table.scales}:
+            return None
+        found = self.derive_client(table.cell(self.tables.row(at), column, table.scale(PAPER), 0))
+        return None if found is None else found.flops
+
+    def _by_shapes(self, at: At) -> str:
+        return f"by {self.tables.benchmark(at).scale(PAPER).backbone}'s shapes"
+
+    @cached_property
+    def _derived(self) -> Callable[[At, str], Cost | None]:
+        """(row, task) -> what the paper's own encoder sends; with as many texts as its equation says, if it has one."""
+
+        def cost(at: At, task: str) -> Cost | None:
+            table, column = self.tables.benchmark(at), self.tables.column(at, task)
+            if self.derive is None or column is None or PAPER not in {scale.id for scale in table.scales}:
+                return None
+            scale, row = table.scale(PAPER), self.tables.row(at)
+            request = request_for(replace(table, columns=(column,)), scale, (), derive=self.derive(table))
+            return Costs(request).derived_run(row) if at.row in table.closed_forms else derived_cost(request, row)
+
+        return cache(cost)
+
+
+def _seeds(pairs: Pairs) -> list[int]:
+    return [own.cell.seed for own, _ in pairs]
+
+
+def _gap(own: RunResult, its: RunResult) -> float:
+    """The largest difference of two runs' scores, in their units; infinite if only other numbers differ."""
+    if own.rounds == its.rounds:
+        return 0.0
+    scores = {f"{evaluation}/{name}" for evaluation, found in own.rounds[-1].scores.items() for name in found}
+    differences = (
+        metric(score).shown(first - second)
+        for score in sorted(scores)
+        for first, second in zip(round_scores(own, score), round_scores(its, score), strict=False)
+        if first is not None and second is not None
+    )
+    return max(differences, key=abs, default=0.0) or math.inf

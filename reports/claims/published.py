@@ -1,0 +1,139 @@
+"""Numbers that papers publish, or that follow from their text, as evidence: exact decimals without spread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from benchmarks.claims import P_VALUE, At, AtMost, AverageBetter, Better, Cheaper, Printed, Reaches, Sends
+from benchmarks.measures import metric
+from reports.claims.cells import Pair, Tables
+from reports.claims.criterion import Evidence, evidence
+from reports.evidence.published import AVERAGE, Numbers, Place
+from reports.evidence.statistics import exact
+from reports.pages.text import number
+
+FROM_PROSE = "derived from prose"
+
+
+def _exact(value: Decimal | float, note: str = "") -> Evidence:
+    return evidence(exact(float(value), note=note))
+
+
+@dataclass(frozen=True)
+class Published:
+    """Published numbers, by paper. Every answer is None if the paper does not give the number."""
+
+    tables: Tables
+    numbers: Mapping[str, Numbers]
+
+    def _numbers(self, at: At) -> Numbers:
+        return self.numbers.get(self.tables.benchmark(at).paper.id, Numbers({}))
+
+    def _place(self, at: At, column: str, score: str) -> Place:
+        return self.tables.benchmark(at).place, at.printed or at.row, column, score
+
+    def _score(self, at: At, column: str, score: str) -> Decimal | None:
+        return self._numbers(at).values.get(self._place(at, column, score))
+
+    def _cost(self, printed: Printed | None, at: At) -> Decimal | None:
+        if printed is None:
+            return None
+        return self._numbers(at).values.get((printed.table, at.printed or at.row, printed.column, ""))
+
+    def _marked(self, found: Evidence, rows: Sequence[At], column: str, score: str) -> Evidence:
+        """With a note if a number was derived from the paper's prose."""
+        if not any(self._place(at, column, score) in self._numbers(at).derived for at in rows):
+            return found
+        return replace(found, note="; ".join(filter(None, (found.note, FROM_PROSE))))
+
+    def difference(self, pair: Pair, relation: Better) -> Evidence | None:
+        """By how much the row is better. Losses and rounds are in curves, which have no numbers."""
+        return self._difference(pair, relation.relative) if relation.measure == "score" else None
+
+    def _difference(self, pair: Pair, relative: bool = False) -> Evidence | None:
+        own, other = (self._score(at, pair.task, pair.score) for at in pair.rows)
+        if own is None or other is None:
+            return None
+        value = metric(pair.score).sign * (100 * (own / other - 1) if relative else own - other)
+        return self._marked(_exact(value), pair.rows, pair.task, pair.score)
+
+    def leads(self, pair: Pair, relative: bool) -> Iterator[tuple[At, Evidence | None]]:
+        """Not asked of published numbers: a sentence agrees with them or does not."""
+        return iter(())
+
+    def average_margin(self, relation: AverageBetter, rivals: Mapping[str, At]) -> Evidence | None:
+        margins: dict[str, list[Decimal]] = {}
+        for row in relation.rows:
+            own, other = (self._score(at, AVERAGE, "") for at in (row, rivals[row.benchmark]))
+            if own is None or other is None:
+                return None
+            table = self.tables.benchmark(row)
+            margins.setdefault(table.place, []).append(metric(table.columns[0].averaged).sign * (own - other))
+        means = {place: sum(values, Decimal(0)) / len(values) for place, values in margins.items()}
+        parts = (f"{place} {number(float(margin), '+')}" for place, margin in means.items())
+        return _exact(sum(means.values()) / len(means), ", ".join(parts))
+
+    def p_value(self, pair: Pair, table: str) -> Evidence | None:
+        place = table, pair.row.printed or pair.row.row, pair.task, P_VALUE
+        p = self._numbers(pair.row).values.get(place)
+        return None if p is None else _exact(p, f"printed {p}")
+
+    def above_target(self, relation: Reaches, row: At, task: str) -> Evidence | None:
+        """By the published cost if bytes are limited, else by the published score. Rounds are in curves only."""
+        percent = Decimal(str(relation.target.percent[task]))
+        if relation.within_rounds is not None:
+            return None
+        if relation.below_bytes is not None:
+            cost = self._cost(relation.costs, row)
+            if cost is None:
+                return None
+            limit = Decimal(str(relation.below_bytes)) / self.tables.benchmark(row).paper.gigabyte
+            return _exact(limit - cost, f"{cost} of {limit.normalize():f} GB")
+        score = self._score(row, task, relation.target.score)
+        if score is None:
+            return None
+        above = metric(relation.target.score).sign * (score - percent)
+        note = f"target {percent.normalize():f}"
+        return self._marked(_exact(above, note), (row,), task, relation.target.score)
+
+    def bytes_to_target(self, relation: Cheaper, pair: Pair) -> Evidence | None:
+        own, other = (self._cost(relation.costs, at) for at in pair.rows)
+        return None if own is None or other is None else _exact(other / own)
+
+    def cost(
+        self, rows: tuple[At, At], task: str, of: str, printed: Printed | None, compare: Callable[..., Any], unit: str
+    ) -> Evidence | None:
+        """Two costs compared; of whole runs by the paper's equations with its published parameters."""
+        if of == "run":
+            return self._by_equations(rows, compare)
+        own, other = (self._cost(printed, at) for at in rows)
+        if own is None or other is None:
+            return None
+        return _exact(compare(own, other), f"{own} of {other}" if unit == " %" else "")
+
+    def _by_equations(self, rows: tuple[At, At], compare: Callable[..., float]) -> Evidence | None:
+        table, numbers = self.tables.benchmark(rows[0]), self._numbers(rows[0])
+        own, other = (table.closed_forms.get(at.row) for at in rows)
+        if own is None or other is None or not numbers.has_terms(table.place):
+            return None
+        terms, gigabyte = numbers.terms(table.place), table.paper.gigabyte
+        ratio = compare(own.cost_gb(terms, gigabyte), other.cost_gb(terms, gigabyte))
+        return _exact(ratio, f"equations {other.equation} and {own.equation} with the printed parameters")
+
+    def total(self, relation: Sends, row: At, task: str) -> Evidence | None:
+        """GB of so many rounds."""
+        size = self._cost(relation.sizes, row)
+        return None if size is None else _exact(relation.rounds * size, f"{relation.rounds} × {size} GB")
+
+    def level(self, relation: AtMost, row: At, task: str) -> Evidence | None:
+        score = self._score(row, task, relation.score)
+        return None if score is None else self._marked(_exact(score), (row,), task, relation.score)
+
+    def gap(self, pair: Pair) -> Evidence | None:
+        """The largest difference over all scores."""
+        found = [self._difference(each) for each in self.tables.pairs((pair.row,), (pair.other,), (pair.task,))]
+        known = [each for each in found if each is not None]
+        return max(known, key=lambda each: abs(each.value or 0.0)) if known and len(known) == len(found) else None

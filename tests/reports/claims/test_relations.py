@@ -1,0 +1,248 @@
+"""Each kind of relation on synthetic records that support it, contradict it, leave it open, or are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+from scipy import stats
+
+from benchmarks.claims import (
+    P_VALUE,
+    At,
+    AtMost,
+    AverageBetter,
+    Better,
+    Cheaper,
+    Claim,
+    CostShare,
+    NotTold,
+    Printed,
+    Relation,
+    Same,
+    Sends,
+    Similar,
+)
+from benchmarks.costs import ModelSizes, WirePlan
+from benchmarks.experiment import Benchmark
+from benchmarks.results import RunResult
+from reports.claims.judge import Judgement, judge, judge_published, published_word
+from reports.claims.tables import summary
+from reports.evidence.published import Numbers
+
+ACC, TABLE = "test/accuracy", "fedsplitbert-table3"
+SPLIT, QAT, FEDAVG, FEDPROX = (At(TABLE, row) for row in ("fedsplitbert", "fedsplitbert-qat", "fedavg", "fedprox"))
+RunOf = Callable[..., RunResult]
+SeedsOf = Callable[..., list[RunResult]]
+JudgeOf = Callable[..., Judgement]
+
+BETTER = Better((SPLIT,), (FEDAVG,), tasks=("qqp",))
+HALF = CostShare((SPLIT,), (FEDAVG,), "bytes", ("qqp",), most=50.0, places=2, costs=Printed("Costs", "mb"))
+TOLD = NotTold(SPLIT, FEDAVG, above=0.05, printed="Text", tasks=("qqp",))
+
+
+# ---- scores ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("relation", "ours", "word"),
+    [
+        (replace(BETTER, rows=(FEDAVG,), than=(SPLIT,)), [62.0, 62.25, 61.75], "contradicted"),
+        (BETTER, [62.0, 62.25, 61.75], "supported"),  # 2 ± 2.92 × √(1/3 + 0.2625) × 0.25 = 0.56
+        (BETTER, [58.0, 58.25, 57.75], "contradicted"),
+        (BETTER, [60.5, 60.75, 60.25], "undecided"),
+        (BETTER, [90.0], "undecided"),  # one seed shows no error
+        (BETTER, [60.0, 60.0, 60.0], "undecided"),  # a tie
+        (replace(BETTER, by=1.4), [62.0, 62.25, 61.75], "supported"),
+        (replace(BETTER, by=1.5), [62.0, 62.25, 61.75], "undecided"),
+        (replace(BETTER, by=2.6), [62.0, 62.25, 61.75], "contradicted"),
+        (replace(BETTER, most=2.6), [62.0, 62.25, 61.75], "supported"),  # "a little"
+        (replace(BETTER, most=1.0), [62.0, 62.25, 61.75], "contradicted"),
+        (Similar(SPLIT, FEDAVG, 2.0, tasks=("qqp",)), [60.5, 60.75, 60.25], "supported"),
+        (Similar(SPLIT, FEDAVG, 2.0, tasks=("qqp",)), [61.7, 61.95, 61.45], "undecided"),
+        (Similar(SPLIT, FEDAVG, 2.0, tasks=("qqp",)), [56.5, 56.75, 56.25], "contradicted"),
+        (Similar(SPLIT, FEDAVG, 2.0, tasks=("qqp",), relative=True), [60.6, 60.7, 60.5], "supported"),  # 1 ± 0.4 %
+        (Similar(SPLIT, FEDAVG, 1.2, tasks=("qqp",), relative=True), [60.6, 60.7, 60.5], "undecided"),
+        (AtMost((SPLIT,), ACC, 62.5, ("qqp",)), [62.0, 62.25, 61.75], "undecided"),
+        (AtMost((SPLIT,), ACC, 62.6, ("qqp",)), [62.0, 62.25, 61.75], "supported"),
+        (AtMost((SPLIT,), ACC, 61.4, ("qqp",)), [62.0, 62.25, 61.75], "contradicted"),
+    ],
+)
+def test_a_relation_of_scores_needs_the_whole_interval(
+    seeds_of: SeedsOf, judge_of: JudgeOf, relation: Relation, ours: list[float], word: str
+) -> None:
+    records = seeds_of("fedsplitbert", "qqp", ours) + seeds_of("fedavg", "qqp", [60.0] * 3)
+    assert judge_of(relation, records).word == word
+
+
+def test_differences_are_paired_by_seed(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
+    """Seeds move both methods by 20 points; the difference is about 2 in each."""
+    ours, theirs = seeds_of("fedsplitbert", "qqp", [42.0, 62.5, 52.0]), seeds_of("fedavg", "qqp", [40.0, 60.0, 50.0])
+    assert judge_of(BETTER, ours + theirs).verdict == "supported; run at reduced scale (n = 3)"
+    assert judge_of(BETTER, [*ours[:1], *theirs[1:]]).verdict == "undecided: not run"  # no seed in common
+
+
+def test_scores_are_those_of_the_round_that_is_best_on_validation(run_of: RunOf, judge_of: JudgeOf) -> None:
+    def run(row: str, curve: tuple[float, ...], validation: tuple[float, ...], seed: int) -> RunResult:
+        record = run_of(row, curve=curve, seed=seed)
+        rounds = tuple(
+            replace(entry, scores={**entry.scores, "validation": {"accuracy": value}})
+            for entry, value in zip(record.rounds, validation, strict=True)
+        )
+        return replace(record, rounds=rounds, chosen_by="validation/accuracy")
+
+    records = [run("fedsplitbert", (70, 60), (0.9, 0.8), seed) for seed in (0, 1)]
+    records += [run("fedavg", (50, 65), (0.7, 0.8), seed) for seed in (0, 1)]
+    found = judge_of(BETTER, records)
+    assert (found.word, "QQP +5.00" in found.effect) == ("supported", True)  # 70 − 65, not 60 − 65
+    assert found.remarks.endswith("scored at the last round: contradicted")
+    assert summary([found]).endswith("these are decided otherwise: 1.")
+
+
+def test_several_tasks_are_counted(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
+    relation, rival = replace(BETTER, tasks=("qqp", "qnli")), [60.0, 60.0]
+    above = seeds_of("fedsplitbert", "qqp", [62.0, 62.0]) + seeds_of("fedavg", "qqp", rival)
+    found = judge_of(relation, above)
+    assert found.verdict == "undecided: not all of it run"
+    assert found.remarks.startswith("1 of 2 for; 1 of 2 not run; would have seen ")
+    below = seeds_of("fedsplitbert", "qnli", [50.0, 50.0]) + seeds_of("fedavg", "qnli", rival)
+    assert judge_of(relation, above + below).verdict == "partly supported (1 of 2); run at reduced scale (n = 2)"
+    some = replace(relation, some=True)
+    assert judge_of(some, below).word == "undecided"  # the other task may still be one
+    assert judge_of(some, above + below).word == "supported"
+
+
+def test_one_against_of_several_needs_holm(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
+    """By itself −2 ± 1.9 is wholly below 0; as one of six it is not enough."""
+    records = seeds_of("fedsplitbert", "qqp", [57.15, 58.0, 58.85]) + seeds_of("fedavg", "qqp", [60.0] * 3)
+    assert judge_of(BETTER, records).word == "contradicted"
+    tasks = ("qqp", "qnli", "rte", "wnli", "sst2", "mrpc")
+    for task in tasks[1:]:
+        records += seeds_of("fedsplitbert", task, [70.0, 70.5, 71.0]) + seeds_of("fedavg", task, [60.0] * 3)
+    found = judge_of(replace(BETTER, tasks=tasks, scores=(ACC,)), records)
+    assert (found.word, "after Holm's correction for 6" in found.remarks) == ("undecided", True)
+
+
+def test_a_verdict_depends_on_the_reading_unless_all_agree(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
+    records = seeds_of("fedsplitbert", "qqp", [62.0, 62.25, 61.75]) + seeds_of("fedavg", "qqp", [60.0] * 3)
+    words = {
+        by: judge_of(BETTER, records, otherwise={"much": (replace(BETTER, by=by),)}).word for by in (1.0, 2.0, 5.0)
+    }
+    assert words == {1.0: "supported", 2.0: "depends on the reading", 5.0: "depends on the reading"}
+    found = judge_of(BETTER, records, otherwise={"much": (replace(BETTER, by=5.0),)})
+    assert found.elsewhere == "read as the page says: supported; read as much: contradicted"
+
+
+def test_an_undefined_score_is_run_and_undecided(run_of: RunOf, judge_of: JudgeOf) -> None:
+    assert (
+        judge_of(BETTER, [run_of("fedsplitbert", curve=(None, None)), run_of("fedavg")]).verdict
+        == "undecided: undefined"
+    )
+
+
+def test_rows_of_one_table_share_their_seeds(seeds_of: SeedsOf, judge_of: JudgeOf, table3: Benchmark) -> None:
+    """What one row gains by a seed the other loses: their mean is steady, though neither is."""
+    one = replace(table3, columns=tuple(column for column in table3.columns if column.task == "qqp"))
+    records = seeds_of("fedsplitbert", "qqp", [60.0, 70.1]) + seeds_of("fedsplitbert-qat", "qqp", [70.0, 60.0])
+    records += seeds_of("fedavg", "qqp", [60.0, 60.0])
+    assert judge_of(AverageBetter((SPLIT, QAT), (FEDAVG,), by=3.5), records, table=one).word == "supported"
+    assert judge_of(AverageBetter((SPLIT,), (FEDAVG,), by=3.5), records, table=one).word == "undecided"
+
+
+def test_a_p_value_is_welchs_and_no_evidence(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
+    own, its = [60.0, 61.0, 62.5], [60.5, 61.5, 61.0]
+    found = judge_of(TOLD, seeds_of("fedsplitbert", "qqp", own) + seeds_of("fedavg", "qqp", its))
+    assert found.verdict == "not testable here: p-values prove no equality"
+    assert f"p = {float(stats.ttest_ind(own, its, equal_var=False).pvalue):.4f}" in found.numbers[0]
+
+
+# ---- bytes and times -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("relation", "word"),
+    [
+        (Cheaper((QAT,), (FEDAVG,), 4.0, ("qqp",)), "contradicted"),  # 1030 / 260 = 3.96
+        (Cheaper((QAT,), (FEDAVG,), 4.0, ("qqp",), places=0), "supported"),
+        (Cheaper((QAT,), (FEDAVG,), 1.0, ("qqp",), most=2.0), "contradicted"),
+        (Cheaper((QAT,), (FEDAVG,), 7.9, ("qqp",), whole_run=True), "supported"),  # 2 rounds against 1
+        (CostShare((QAT,), (FEDAVG,), "bytes", ("qqp",), most=25.24, places=2), "supported"),  # 25.2427 %
+        (CostShare((QAT,), (FEDAVG,), "bytes", ("qqp",), most=25.23, places=2), "contradicted"),
+    ],
+)
+def test_bytes_are_arithmetic(run_of: RunOf, judge_of: JudgeOf, relation: Relation, word: str) -> None:
+    records = [run_of("fedavg", up=1030), run_of("fedsplitbert-qat", curve=(60.0,), up=260)]
+    assert judge_of(relation, records).verdict == f"{word}; arithmetic"
+    assert judge_of(relation, records[:1]).verdict == "undecided: not run"
+
+
+def test_the_papers_own_encoder_goes_before_ours(run_of: RunOf, table3: Benchmark) -> None:
+    """Our small encoder sends 3 times less, the paper's 8 times: 8000 against 1000 bytes a round."""
+
+    def derive_for(_: Benchmark) -> Callable[..., WirePlan]:
+        sizes = ModelSizes(0, 0, 0, 0, 768, 1, all_tokens=False)
+        return lambda row, *_: WirePlan(8000 if row.id == "fedavg" else 1000, 0, 0, {}, sizes)
+
+    def judged(relation: Relation, records: list[RunResult], scale: str) -> Judgement:
+        claim = Claim("1", "A sentence", "section I", (relation,))
+        return judge("", (claim,), {}, records, {table3.id: table3}, table3.scale(scale), derive_for)[0]
+
+    cheaper, sends = Cheaper((SPLIT,), (FEDAVG,), 8.0, ("qqp",)), Sends((SPLIT,), ("qqp",), 2, 2000)
+    ours = [run_of("fedavg", up=3000), run_of("fedsplitbert", up=1000)]
+    found = judged(cheaper, ours, "lite")
+    assert found.verdict == "supported; arithmetic"
+    assert found.effect.endswith("8.00 × (by bert-base-uncased's shapes; 3.00 × in our runs)")
+    assert judged(cheaper, [], "lite").effect.endswith("no run)")
+    assert judged(sends, [], "lite").word == "supported"
+    at_paper = [run_of("fedavg", up=2000, scale="paper"), run_of("fedsplitbert", up=1000, scale="paper")]
+    assert judged(cheaper, at_paper, "paper").effect.endswith(" 2.00 ×")  # measured
+
+
+def test_seconds_are_shown_and_decide_nothing(run_of: RunOf, judge_of: JudgeOf) -> None:
+    seconds = {"fedsplitbert": 10.0, "fedavg": 100.0}
+    timed = [replace(run_of(row), timing={"train_seconds": time}) for row, time in seconds.items()]
+    found = judge_of(replace(HALF, of="seconds"), timed)
+    assert found.verdict == "not testable here: times are not comparable"
+    assert "time, QQP 10.00 %" in found.numbers[0]
+
+
+def test_same_is_exact_on_one_machine(run_of: RunOf, judge_of: JudgeOf) -> None:
+    relation, first = Same(SPLIT, FEDAVG, tasks=("qqp", "qnli")), run_of("fedsplitbert")  # one task is enough
+    others = {
+        "supported": run_of("fedavg"),
+        "contradicted": run_of("fedavg", curve=(50.25, 60.0)),
+        "undecided": run_of("fedavg", curve=(50.25, 60.0), device="cuda"),
+    }
+    for word, other in others.items():
+        assert judge_of(relation, [first, other]).word == word
+    loss = judge_of(relation, [first, run_of("fedavg", losses=(0.5, 0.6))])
+    assert (loss.word, "equal scores, but other losses or bytes" in loss.effect) == ("contradicted", True)
+
+
+# ---- published numbers -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("relation", "values", "word"),
+    [
+        (HALF, {("Costs", "fedsplitbert", "mb", ""): "50.004", ("Costs", "fedavg", "mb", ""): "100"}, "consistent"),
+        (HALF, {("Costs", "fedsplitbert", "mb", ""): "50.006", ("Costs", "fedavg", "mb", ""): "100"}, "inconsistent"),
+        (TOLD, {("Text", "fedsplitbert", "qqp", P_VALUE): "0.06"}, "consistent"),
+        (TOLD, {("Text", "fedsplitbert", "qqp", P_VALUE): "0.05"}, "inconsistent"),
+        (HALF, {}, "not published"),
+        (TOLD, {}, "not published"),
+    ],
+)
+def test_published_costs_and_p_values(
+    table3: Benchmark, relation: Relation, values: dict[tuple[str, str, str, str], str], word: str
+) -> None:
+    numbers = Numbers({place: Decimal(value) for place, value in values.items()})
+    claim = Claim("1", "A sentence", "section I", (relation,))
+    assert published_word(judge_published(claim, {"fedsplitbert": numbers}, {table3.id: table3})) == word
+
+
+def test_nothing_is_judged_on_generated_data(table3: Benchmark) -> None:
+    claim = Claim("1", "A sentence", "section I", (BETTER,))
+    assert judge("FedSplitBERT", (claim,), {}, [], {table3.id: table3}, table3.scale("demo")) == ()
