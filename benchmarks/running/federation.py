@@ -24,6 +24,7 @@ from fedsim.client_updates import MapClients
 from fedsim.data import Client
 from fedsim.engine import FederatedAlgorithm
 from fedsim.feature_cache import FeatureCache
+from fedsim.models.families import longest_text
 from fedsim.models.model import Model, resolve_kernels
 from fedsim.models.sequence import with_head
 from fedsim.objectives import LANGUAGE_MODELS, Objective, build_objective
@@ -143,13 +144,6 @@ def counted_clients(cell: RunConfig, settings: RunOptions) -> list[Client]:
 def training_examples(cell: RunConfig, settings: RunOptions) -> list[int]:
     """The number of texts that each client trains on."""
     return [len(client.train) for client in counted_clients(cell, settings)]
-
-
-def longest_text(config: Mapping[str, JSON]) -> int:
-    """The number of an encoder's positions; those of RoBERTa's family start after the padding id."""
-    positions = int(config.get("max_position_embeddings", config.get("n_positions", 512)))  # the latter of GPT-2
-    offset = int(config.get("pad_token_id", 1)) + 1 if "roberta" in str(config["model_type"]) else 0
-    return positions - offset
 
 
 def initial_weights(initial: Outcome, model: Model) -> Params:

@@ -11,14 +11,14 @@ from torch import nn
 
 from fedsim.errors import FederationError
 from fedsim.files import MissingFileError, read_json, require_files
+from fedsim.models.families import FAMILIES
+from fedsim.models.pretrained import read_ledger, require_finite, require_floats
 
-FAMILY = ("bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert", "gpt2")
 SIZES = {
     *("vocab_size", "hidden_size", "dim", "n_embd", "num_hidden_layers", "n_layers", "n_layer", "num_attention_heads"),
     *("n_heads", "n_head", "intermediate_size", "hidden_dim", "max_position_embeddings", "n_positions"),
 }  # of every family, each where it has it
 MOST = 10**8
-_WITHOUT_POOLER_ARGUMENT = ("electra", "distilbert", "gpt2")
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -29,8 +29,8 @@ def read_config(folder: Path) -> dict[str, Any]:
     except MissingFileError:
         raise FederationError(f"no encoder in {folder}: expected config.json, tokenizer files and weights") from None
     model_type = config.get("model_type") if isinstance(config, dict) else None
-    if model_type not in FAMILY:
-        raise FederationError(f"{path}: expected a BERT-family encoder ({', '.join(FAMILY)}), found {model_type!r}")
+    if model_type not in FAMILIES:
+        raise FederationError(f"{path}: expected a BERT-family encoder ({', '.join(FAMILIES)}), found {model_type!r}")
     for name in SIZES & config.keys():
         if type(config[name]) is not int or not 0 < config[name] <= MOST:
             raise FederationError(f"{path}: {name}: expected a whole number from 1 to {MOST:,}, found {config[name]!r}")
@@ -54,12 +54,8 @@ def encoder_from_folder(folder: Path) -> nn.Module:
     from transformers import AutoModel
 
     config = read_config(folder)
-    require_files(folder, ("*.safetensors", "*.json"), "a file of an encoder")
-    if not list(folder.glob("*.safetensors")):
-        raise FederationError(
-            f"{folder}: expected weights as model.safetensors, found none. Other formats are not read, "
-            f"as they can run code; transformers can convert them (save_pretrained)."
-        )
+    require_files(folder, ("*.json",), "a file of an encoder")
+    require_floats(folder, config)
     try:
         encoder, loading = AutoModel.from_pretrained(
             folder, dtype=torch.float32, use_safetensors=True, output_loading_info=True, **_no_pooler(config)
@@ -68,10 +64,17 @@ def encoder_from_folder(folder: Path) -> nn.Module:
         raise FederationError(f"{folder}: the weights cannot be read ({error}). Fetch the encoder again.") from None
     if loading["missing_keys"]:  # transformers would draw them at random
         raise FederationError(f"{folder}: the weights lack {', '.join(sorted(loading['missing_keys']))}")
+    read_ledger(folder, config, [name for name, _ in encoder.named_parameters()])
+    require_finite(folder, encoder)
+    if (positions := config.get("position_embedding_type") or "absolute") != "absolute":
+        raise FederationError(
+            f"{folder}: position_embedding_type: expected absolute, found {positions}, which the transformers library no "
+            f"longer computes. Choose another encoder."
+        )
     for parameter in encoder.parameters():
         parameter.data = parameter.data.clone()
     return encoder
 
 
 def _no_pooler(config: Mapping[str, Any]) -> dict[str, bool]:
-    return {} if config["model_type"] in _WITHOUT_POOLER_ARGUMENT else {"add_pooling_layer": False}
+    return {"add_pooling_layer": False} if FAMILIES[config["model_type"]].has_pooler else {}

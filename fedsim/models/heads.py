@@ -16,7 +16,6 @@ from fedsim.rng import SERVER, torch_seeded
 # Shape suffixes: P paths, B batch, S tokens, D hidden width, C outputs, H attention heads, E a head's width, N targets:
 # the texts of a batch, or the tokens of it that are asked for.
 
-Names = Mapping[str, Sequence[str]]  # a head's own parameter -> how its name ends in one checkpoint or another
 # The encoder's last hidden states [B, S, D], the last one first; features may be half precision, sums are not.
 States = Sequence[Tensor]
 
@@ -27,13 +26,13 @@ class Head(nn.Module):
     Built from an encoder's configuration and a number of outputs.
     states: how many of the last hidden states it reads. tokens: whether it reads all tokens, or [CLS] alone.
     answers_tokens: whether it has outputs for each token that `asked_BS` marks, or for each text.
-    pretrained: for a head that checkpoints have, its parameters -> how their names end there.
+    stored_as: how `Family.stored_heads` calls a head that checkpoints have; empty for one that they do not have.
     """
 
     states: ClassVar[int] = 1
     tokens: ClassVar[bool] = False
     answers_tokens: ClassVar[bool] = False
-    pretrained: ClassVar[Names] = {}
+    stored_as: ClassVar[str] = ""
 
     def forward(self, states: States, mask_BS: Tensor, asked_BS: Tensor | None = None) -> Tensor:
         raise NotImplementedError
@@ -45,7 +44,7 @@ class Head(nn.Module):
 class Pooled(Head):
     """BERT's own: pooler (dense and tanh over [CLS]), dropout, linear (Devlin et al. 2019, section 4.1)."""
 
-    pretrained: ClassVar[Names] = {f"pooler.{part}": (f"pooler.dense.{part}",) for part in ("weight", "bias")}
+    stored_as: ClassVar[str] = "pooler"
 
     def __init__(self, config: Any, outputs: int) -> None:
         super().__init__()
@@ -130,27 +129,7 @@ class CausalLanguageModel(Head):
 class MaskedLanguageModel(CausalLanguageModel):
     """Dense, GELU, LayerNorm, then the word embeddings as decoder, with a bias (Devlin et al. 2019, appendix A.1)."""
 
-    # As BERT names them, with its older names of LayerNorm's; then DistilBERT, then RoBERTa.
-    pretrained: ClassVar[Names] = {
-        **{
-            f"transform.{part}": (
-                f"cls.predictions.transform.dense.{part}",
-                f"vocab_transform.{part}",
-                f"lm_head.dense.{part}",
-            )
-            for part in ("weight", "bias")
-        },
-        **{
-            f"norm.{part}": (
-                f"cls.predictions.transform.LayerNorm.{part}",
-                f"cls.predictions.transform.LayerNorm.{older}",
-                f"vocab_layer_norm.{part}",
-                f"lm_head.layer_norm.{part}",
-            )
-            for part, older in (("weight", "gamma"), ("bias", "beta"))
-        },
-        "bias": ("cls.predictions.bias", "cls.predictions.decoder.bias", "vocab_projector.bias", "lm_head.bias"),
-    }
+    stored_as: ClassVar[str] = "masked-lm"
 
     def __init__(self, config: Any, outputs: int) -> None:
         super().__init__(config, outputs)
@@ -166,7 +145,7 @@ class MaskedLanguageModel(CausalLanguageModel):
 class _Untied(CausalLanguageModel):
     """A decoder of its own, drawn as other weights are, in place of the word embeddings."""
 
-    pretrained: ClassVar[Names] = {}
+    stored_as: ClassVar[str] = ""
 
     def attach(self, encoder: Any) -> None:
         words = encoder.get_input_embeddings().weight

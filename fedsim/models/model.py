@@ -14,15 +14,17 @@ from torch import Tensor, nn
 
 from fedsim.data import IGNORED, Batch, Subset, evaluation_batches
 from fedsim.errors import FederationError
+from fedsim.models.families import has_packed_layers
 from fedsim.models.heads import HEADS, States
-from fedsim.models.packed.encoder import PackedEncoder, can_pack
+from fedsim.models.packed.encoder import PackedEncoder
 from fedsim.models.sequence import SequenceModel
 from fedsim.objectives import Objective
 from fedsim.precision import DTYPES, Precision
 from fedsim.rng import SERVER, numpy_generator
 
 LAYER = re.compile(r"\.(?:layer|h)\.(\d+)\.")  # BERT's family, GPT-2
-_EMBEDDINGS = ("encoder.embeddings", "encoder.wte.", "encoder.wpe.")  # and ELECTRA's embeddings_project
+# BERT's family with ELECTRA's embeddings_project, GPT-2, and the bias that all of MPNet's layers share.
+_EMBEDDINGS = ("encoder.embeddings", "encoder.wte.", "encoder.wpe.", "encoder.encoder.relative_attention_bias.")
 _LAST = "encoder.ln_f."  # GPT-2's norm behind its last layer
 
 
@@ -93,7 +95,7 @@ def resolve_kernels(requested: str, device: torch.device, config: Mapping[str, A
     """
     if requested not in ("packed", "reference"):
         raise FederationError(f"kernels: expected one of packed, reference, found {requested!r}")
-    return "packed" if requested == "packed" and device.type == "cpu" and can_pack(config) else "reference"
+    return "packed" if requested == "packed" and device.type == "cpu" and has_packed_layers(config) else "reference"
 
 
 class Model:

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Self
 
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from fedsim.data import IGNORED
 from fedsim.errors import FederationError
-from fedsim.files import require_files
-from fedsim.models.heads import Head, Names, States, build_head
+from fedsim.models.heads import Head, States, build_head
+from fedsim.models.pretrained import stored_head
 
 # Shape suffixes: P paths, B batch, S tokens, D hidden width, C outputs, K hidden states, N targets of the batch.
 
@@ -76,7 +75,8 @@ def with_head(
     FederationError if that one is incomplete or has other sizes.
     """
     made = build_head(head, encoder, outputs, seed)
-    stored = {} if folder is None or not made.pretrained else _stored_head(folder, made.pretrained)
+    config = encoder.config.to_dict()
+    stored = {} if folder is None else stored_head(folder, config, made.stored_as)
     with torch.no_grad():
         for name, value in stored.items():
             parameter = made.get_parameter(name)
@@ -87,31 +87,3 @@ def with_head(
                 )
             parameter.copy_(value)
     return SequenceModel(encoder, made)
-
-
-def _stored_head(folder: Path, names: Names) -> dict[str, Tensor]:
-    """A head's weights in an encoder's folder, in fp32, by our names; empty if it has none of them.
-
-    names: see `Head.pretrained`; the first ending that a file has counts. FederationError if only some are there.
-    """
-    require_files(folder, ("*.safetensors",), "the weights of an encoder")
-    endings = tuple(f".{ending}" for known in names.values() for ending in known)
-    stored: dict[str, Tensor] = {}
-    for path in sorted(folder.glob("*.safetensors")):
-        try:
-            with safe_open(path, framework="pt") as file:
-                keys = [key for key in file.keys() if f".{key}".endswith(endings)]  # noqa: SIM118 - not a mapping
-                stored |= {f".{key}": file.get_tensor(key).float() for key in keys}
-        except (SafetensorError, OSError, RuntimeError) as error:
-            raise FederationError(f"{path}: the weights cannot be read ({error}). Fetch the encoder again.") from None
-    head = {
-        name: tensor
-        for name, known in names.items()
-        for ending in reversed(known)
-        for key, tensor in stored.items()
-        if key.endswith(f".{ending}")
-    }
-    if head and head.keys() != names.keys():
-        missing = ", ".join(" or ".join(names[name]) for name in names if name not in head)
-        raise FederationError(f"{folder}: expected a whole head or none, found one without {missing}")
-    return head

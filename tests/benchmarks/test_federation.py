@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.cli import look, main
-from benchmarks.running.federation import longest_text
+from fedsim.models.families import longest_text
 
 
 @pytest.mark.parametrize(

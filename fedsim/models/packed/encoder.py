@@ -8,20 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fedsim.models.families import first_position
 from fedsim.models.packed.layer import PackedLayer
 from fedsim.models.packed.packing import Packing
 from fedsim.models.packed.parts import Masks
 
 # Shape suffixes: B texts, S tokens, T tokens of all texts, D hidden width.
-
-OFFSET_FAMILIES = ("roberta", "xlm-roberta", "camembert")  # their positions are counted from behind the padding's id
-FAMILIES = ("bert", *OFFSET_FAMILIES)
-
-
-def can_pack(config: Mapping[str, Any]) -> bool:
-    """Whether an encoder of that configuration has layers that are computed here; what is not said is BERT's."""
-    own = {"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False}
-    return config["model_type"] in FAMILIES and all((config.get(name) or own[name]) == own[name] for name in own)
 
 
 class PackedEncoder:
@@ -30,8 +22,7 @@ class PackedEncoder:
     def __init__(self, encoder: Any) -> None:
         self._encoder = encoder
         self._layers = [PackedLayer(layer) for layer in encoder.encoder.layer]
-        behind_padding = encoder.config.model_type in OFFSET_FAMILIES
-        self._first_position = encoder.embeddings.padding_idx + 1 if behind_padding else 0
+        self._first_position = first_position(encoder.config.to_dict())  # 0, or behind the padding's id
 
     @property
     def fits(self) -> bool:
@@ -61,11 +52,19 @@ class PackedEncoder:
         last = found.pop()[:, None] if first else packing.states(found.pop())
         return last, *(packing.states(found.pop()) for _ in range(wanted - 1))
 
+    def _positions(self, ids_BS: Tensor, packing: Packing) -> Tensor:
+        """The position [T] of each token; where positions follow the padding, its id is not counted inside texts."""
+        if not self._first_position:
+            return packing.positions
+        padding = self._first_position - 1
+        counted_BS = ids_BS != padding
+        return packing.packed(counted_BS.cumsum(1) * counted_BS) + padding
+
     def _embedded(self, batch: Mapping[str, Tensor], packing: Packing, masks: Masks | None) -> Tensor:
         """Embeddings [T, D] of the tokens, behind their norm and dropout (Devlin et al. 2019, figure 2)."""
         embeddings: Any = self._encoder.embeddings
         words_TD = embeddings.word_embeddings(packing.packed(batch["input_ids"]))
-        positions_TD = embeddings.position_embeddings(packing.positions + self._first_position)
+        positions_TD = embeddings.position_embeddings(self._positions(batch["input_ids"], packing))
         types_BS = batch.get("token_type_ids")
         types_T = torch.zeros_like(packing.places) if types_BS is None else packing.packed(types_BS)
         hidden_TD: Tensor = embeddings.LayerNorm(words_TD + embeddings.token_type_embeddings(types_T) + positions_TD)

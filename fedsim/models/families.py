@@ -1,0 +1,122 @@
+"""The families of encoders: what each does differently from BERT, in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+# A part of a head, such as "transform.weight" -> the names that it has in checkpoints, without the encoder's prefix.
+HeadNames = Mapping[str, tuple[str, ...]]
+_WEIGHT_AND_BIAS = ("weight", "bias")
+_OLDER = {"weight": "gamma", "bias": "beta"}  # of a LayerNorm, in checkpoints that were converted from TensorFlow
+
+
+def _pooler(dense: str = "pooler.dense") -> HeadNames:
+    return {f"pooler.{part}": (f"{dense}.{part}",) for part in _WEIGHT_AND_BIAS}
+
+
+def _masked_lm(transform: str, norm: str, *biases: str) -> HeadNames:
+    return {
+        **{f"transform.{part}": (f"{transform}.{part}",) for part in _WEIGHT_AND_BIAS},
+        **{f"norm.{part}": (f"{norm}.{part}", f"{norm}.{_OLDER[part]}") for part in _WEIGHT_AND_BIAS},
+        "bias": biases,
+    }
+
+
+@dataclass(frozen=True)
+class Family:
+    """How the encoders of one model type differ from BERT.
+
+    Args:
+        prefix: Begins the names of the encoder's tensors in a checkpoint that has a head.
+        stored_heads: Kind of head -> its names in checkpoints. A head whose kind is missing is drawn.
+        other_heads: Begin the names of the tensors of heads that are never read.
+        positions_follow_padding: Positions are counted from the padding's id + 1, as fairseq does.
+        has_pooler: The library's model has a pooler, which is left out.
+        has_bert_layers: The layers are BERT's, so that they can run over packed tokens.
+    """
+
+    prefix: str
+    stored_heads: Mapping[str, HeadNames] = field(default_factory=dict)
+    other_heads: tuple[str, ...] = ("classifier.", "qa_outputs.", "pooler.")
+    positions_follow_padding: bool = False
+    has_pooler: bool = True
+    has_bert_layers: bool = False
+
+
+_ROBERTA = Family(
+    "roberta",
+    {
+        "pooler": _pooler(),
+        "masked-lm": _masked_lm("lm_head.dense", "lm_head.layer_norm", "lm_head.bias", "lm_head.decoder.bias"),
+    },
+    ("lm_head.", "classifier.", "qa_outputs.", "pooler."),
+    positions_follow_padding=True,
+    has_bert_layers=True,
+)
+_CLS = "cls.predictions"
+FAMILIES: Mapping[str, Family] = {
+    "bert": Family(
+        "bert",
+        {
+            "pooler": _pooler(),
+            "masked-lm": _masked_lm(
+                f"{_CLS}.transform.dense", f"{_CLS}.transform.LayerNorm", f"{_CLS}.bias", f"{_CLS}.decoder.bias"
+            ),
+        },
+        ("cls.", "classifier.", "qa_outputs.", "pooler."),
+        has_bert_layers=True,
+    ),
+    "roberta": _ROBERTA,
+    "xlm-roberta": _ROBERTA,
+    "camembert": _ROBERTA,
+    "electra": Family(
+        "electra",
+        other_heads=(
+            "discriminator_predictions.", "generator_predictions.", "generator_lm_head.", "classifier.", "qa_outputs.",
+        ),
+        has_pooler=False,
+    ),
+    "distilbert": Family(
+        "distilbert",
+        {"masked-lm": _masked_lm("vocab_transform", "vocab_layer_norm", "vocab_projector.bias")},
+        ("vocab_transform.", "vocab_layer_norm.", "vocab_projector.", "pre_classifier.", "classifier.", "qa_outputs."),
+        has_pooler=False,
+    ),
+    "gpt2": Family("transformer", other_heads=("lm_head.", "score."), has_pooler=False),
+    # Song et al. (2020): RoBERTa's positions, no token types, and one relative position bias for all layers.
+    "mpnet": Family(
+        "mpnet",
+        {
+            "pooler": _pooler(),
+            "masked-lm": _masked_lm("lm_head.dense", "lm_head.layer_norm", "lm_head.bias", "lm_head.decoder.bias"),
+        },
+        ("lm_head.", "classifier.", "qa_outputs.", "pooler."),
+        positions_follow_padding=True,
+    ),
+}  # fmt: skip
+PADDING = {"roberta": 1, "xlm-roberta": 1, "camembert": 1, "mpnet": 1}  # the libraries' default ids
+
+
+def first_position(config: Mapping[str, Any]) -> int:
+    """The position of a text's first token."""
+    kind = str(config["model_type"])
+    if not FAMILIES[kind].positions_follow_padding:
+        return 0
+    padding = config.get("pad_token_id")
+    return (PADDING[kind] if padding is None else int(padding)) + 1
+
+
+def longest_text(config: Mapping[str, Any]) -> int:
+    """The number of tokens that an encoder has positions for."""
+    positions = int(config.get("max_position_embeddings", config.get("n_positions", 512)))  # the latter is GPT-2's
+    return positions - first_position(config)
+
+
+def has_packed_layers(config: Mapping[str, Any]) -> bool:
+    """Whether an encoder's layers are BERT's; fields that the configuration leaves out have BERT's values."""
+    fields = {"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False}
+    return FAMILIES[config["model_type"]].has_bert_layers and all(
+        (config.get(name) or value) == value for name, value in fields.items()
+    )

@@ -1,0 +1,174 @@
+"""Pre-trained weights in a folder of safetensors: each tensor is used, belongs to a known head, or is refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
+
+from fedsim.errors import FederationError
+from fedsim.files import read_json, require_files
+from fedsim.models.families import FAMILIES, Family, HeadNames
+
+WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
+FLOATS = ("F64", "F32", "F16", "BF16")
+# Constants that older versions of the library stored; today's compute them.
+_BUFFERS = re.compile(r"(^|\.)(position_ids|token_type_ids|attn\.bias|attn\.masked_bias)$")
+_NAMED = 5  # tensors in an error message
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Every tensor of a checkpoint, by its name there.
+
+    Args:
+        used: Names of the tensors that the encoder holds.
+        heads: Kind of head -> the names of its tensors: heads that can be read.
+        unused: Names of the tensors of other heads and of constants.
+    """
+
+    used: tuple[str, ...]
+    heads: Mapping[str, tuple[str, ...]]
+    unused: tuple[str, ...]
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The files of an encoder's weights: one, or those that an index names; FederationError if one is missing."""
+    require_files(folder, (WEIGHTS, INDEX), "the weights of an encoder")
+    if (folder / WEIGHTS).is_file():
+        return [folder / WEIGHTS]
+    if (folder / INDEX).is_file():
+        index = read_json(folder / INDEX, "an index of weights")
+        files = index.get("weight_map") if isinstance(index, dict) else None
+        if not isinstance(files, dict) or not files or not all(isinstance(name, str) for name in files.values()):
+            raise FederationError(f"{folder / INDEX}: expected a weight_map of tensors to files, found none")
+        paths = [folder / Path(name).name for name in sorted(set(files.values()))]
+        if missing := [path.name for path in paths if not path.is_file()]:
+            raise FederationError(f"{folder}: expected the files that {INDEX} names, found no {', '.join(missing)}")
+        return paths
+    others = sorted(path.name for path in folder.glob("*.safetensors"))
+    raise FederationError(
+        f"{folder}: expected weights as {WEIGHTS}, found {', '.join(others) or 'none'}. Other formats are not read, "
+        f"as they can run code; transformers can convert them (save_pretrained)."
+    )
+
+
+def read_ledger(folder: Path, config: Mapping[str, Any], parameters: Sequence[str]) -> Ledger:
+    """Account for every tensor of a folder's weights, from the files' headers alone.
+
+    Args:
+        folder: An encoder's folder.
+        config: Its configuration.
+        parameters: The names of the encoder's parameters.
+
+    Raises:
+        FederationError: A tensor holds integers, or is neither the encoder's nor a known head's.
+    """
+    require_floats(folder, config)
+    family = FAMILIES[config["model_type"]]
+    names = [name for name, _ in _types(folder)]
+    encoder = set(parameters)
+    used = [name for name in names if _in_encoder(name, family) in encoder]
+    rest = [name for name in names if name not in set(used)]
+    heads = {
+        kind: tuple(name for name in rest if _bare(name, family) in _all_names(stored))
+        for kind, stored in family.stored_heads.items()
+    }
+    unknown = [
+        name for name in rest if not _bare(name, family).startswith(family.other_heads) and not _BUFFERS.search(name)
+    ]
+    if unknown:
+        shown = ", ".join(unknown[:_NAMED]) + (f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else "")
+        raise FederationError(
+            f"{folder}: expected only tensors of a {config['model_type']} encoder and its heads, found {shown}, which "
+            f"the transformers library does not use: it would compute another model. Choose another encoder."
+        )
+    in_heads = {name for stored in heads.values() for name in stored}
+    unused = tuple(name for name in rest if name not in in_heads)
+    return Ledger(tuple(used), {kind: stored for kind, stored in heads.items() if stored}, unused)
+
+
+def require_floats(folder: Path, config: Mapping[str, Any]) -> None:
+    """Raise FederationError if weights are quantised, or an adapter lies next to them."""
+    if "quantization_config" in config:
+        raise FederationError(f"{folder}: expected float weights, found quantization_config; convert them to floats")
+    if (folder / "adapter_config.json").is_file():
+        raise FederationError(
+            f"{folder}: expected an encoder's weights, found an adapter (adapter_config.json). "
+            f"Merge it into its encoder first (peft: merge_and_unload), and save that."
+        )
+    for name, kind in _types(folder):
+        if kind not in FLOATS and not _BUFFERS.search(name):
+            raise FederationError(
+                f"{folder}: {name}: expected floats ({', '.join(FLOATS)}), found {kind}; convert the weights to floats"
+            )
+
+
+def require_finite(folder: Path, encoder: nn.Module) -> None:
+    """Raise FederationError if a weight is not a finite number."""
+    for name, parameter in encoder.named_parameters():
+        if not bool(torch.isfinite(parameter).all()):
+            raise FederationError(f"{folder}: {name}: expected finite numbers, found NaN or infinity. Fetch it again.")
+
+
+def stored_head(folder: Path, config: Mapping[str, Any], kind: str) -> dict[str, Tensor]:
+    """A head's weights from an encoder's files, in fp32, by the head's own names; empty if there is no such head.
+
+    Args:
+        folder: The encoder's folder.
+        config: The encoder's configuration.
+        kind: See `Family.stored_heads`.
+
+    Raises:
+        FederationError: Only a part of the head is there, or the files cannot be read.
+    """
+    family = FAMILIES[config["model_type"]]
+    names = family.stored_heads.get(kind, {})
+    ours = {theirs: part for part, stored in names.items() for theirs in reversed(stored)}
+    head: dict[str, Tensor] = {}
+    for path in weight_files(folder):
+        try:
+            with safe_open(path, framework="pt") as file:
+                for name in file.keys():  # noqa: SIM118 - not a mapping
+                    if (part := ours.get(_bare(name, family))) is not None:
+                        head.setdefault(part, file.get_tensor(name).float())
+        except (SafetensorError, OSError, RuntimeError) as error:
+            raise FederationError(f"{path}: the weights cannot be read ({error}). Fetch the encoder again.") from None
+    if head and head.keys() != names.keys():
+        missing = ", ".join(" or ".join(names[part]) for part in names if part not in head)
+        raise FederationError(f"{folder}: expected a whole head or none, found one without {missing}")
+    return head
+
+
+def _types(folder: Path) -> Iterator[tuple[str, str]]:
+    """The name and element type of each stored tensor."""
+    for path in weight_files(folder):
+        try:
+            with safe_open(path, framework="pt") as file:
+                for name in file.keys():  # noqa: SIM118 - not a mapping
+                    yield name, file.get_slice(name).get_dtype()
+        except (SafetensorError, OSError, RuntimeError) as error:
+            raise FederationError(f"{path}: the weights cannot be read ({error}). Fetch the encoder again.") from None
+
+
+def _bare(name: str, family: Family) -> str:
+    """A stored name without the encoder's prefix."""
+    return name.removeprefix(f"{family.prefix}.")
+
+
+def _in_encoder(name: str, family: Family) -> str:
+    """The encoder's name of a stored tensor; LayerNorms of older checkpoints have gamma and beta."""
+    bare = _bare(name, family)
+    for older, newer in (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")):
+        bare = bare.removesuffix(older) + newer if bare.endswith(older) else bare
+    return bare
+
+
+def _all_names(stored: HeadNames) -> set[str]:
+    return {name for names in stored.values() for name in names}

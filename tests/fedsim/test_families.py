@@ -1,0 +1,204 @@
+"""One contract for all families: positions, poolers, heads, padding and kernels are those of the transformers library."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from torch import Tensor
+
+from fedsim.errors import FederationError
+from fedsim.models.encoder import encoder_from_config, encoder_from_folder
+from fedsim.models.families import FAMILIES, has_packed_layers, longest_text
+from fedsim.models.heads import HEADS
+from fedsim.models.model import Model
+from fedsim.models.pretrained import read_ledger
+from fedsim.models.sequence import with_head
+from fedsim.objectives import Classification
+from fedsim.precision import resolve_precision
+
+WORDS, POSITIONS = 60, 20
+SIZES = {
+    **{"vocab_size": WORDS, "max_position_embeddings": POSITIONS, "hidden_size": 16, "num_hidden_layers": 2},
+    **{"num_attention_heads": 2, "intermediate_size": 24, "initializer_range": 0.2},
+}
+OWN_SIZES = {
+    "distilbert": {
+        **{"vocab_size": WORDS, "max_position_embeddings": POSITIONS, "dim": 16, "n_layers": 2, "n_heads": 2},
+        **{"hidden_dim": 24, "initializer_range": 0.2},
+    },
+    "gpt2": {"vocab_size": WORDS, "n_positions": POSITIONS, "n_embd": 16, "n_layer": 2, "n_head": 2},
+    "electra": {**SIZES, "embedding_size": 8},
+}
+STORED = [(name, kind) for name, family in FAMILIES.items() for kind in family.stored_heads]
+
+
+def config_of(family: str, **changes: Any) -> dict[str, Any]:
+    return {"model_type": family, **OWN_SIZES.get(family, SIZES), **changes}
+
+
+def library(family: str, head: str = "", **changes: Any) -> Any:
+    """The library's model of a random small configuration, with a language model's head or its pooler."""
+    values = config_of(family, **changes)
+    config = transformers.AutoConfig.for_model(values.pop("model_type"), **values)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(3)
+        kind = transformers.AutoModelForMaskedLM if head == "masked-lm" else transformers.AutoModel
+        return kind.from_config(config).eval()
+
+
+def batch(family: str, *texts: list[int]) -> dict[str, Tensor]:
+    """Texts of token ids as a padded batch."""
+    padding = transformers.AutoConfig.for_model(family).pad_token_id or 0
+    width = max(map(len, texts))
+    ids = torch.tensor([text + [padding] * (width - len(text)) for text in texts])
+    mask = torch.tensor([[1] * len(text) + [0] * (width - len(text)) for text in texts])
+    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids)}
+
+
+def answers(network: Any, of: dict[str, Tensor], kernels: str) -> Tensor:
+    """Logits [N, C] of each text."""
+    model = Model(copy.deepcopy(network), resolve_precision("fp32", "cpu"), Classification(3), kernels)
+    model.network.eval()
+    with torch.no_grad():
+        logits: Tensor = model.logits(of | {"labels": torch.zeros(len(of["input_ids"]), dtype=torch.int64)})
+    return logits
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_encoder_has_as_many_positions_as_it_says(family: str) -> None:
+    model, longest = library(family), longest_text(config_of(family))
+    with torch.no_grad():
+        assert model(torch.full((1, longest), 7)).last_hidden_state.shape == (1, longest, 16)
+        with pytest.raises((IndexError, RuntimeError)):
+            model(torch.full((1, longest + 1), 7))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_folder_gives_the_librarys_states(family: str, tmp_path: Path) -> None:
+    model = library(family)
+    model.save_pretrained(tmp_path)
+    network = with_head(encoder_from_folder(tmp_path), 3, 0, tmp_path, "ordinary").eval()
+    texts = batch(family, [2, 9, 11, 3], [2, 30, 3])
+    with torch.no_grad():
+        expected = model(texts["input_ids"], attention_mask=texts["attention_mask"]).last_hidden_state
+        (states,) = network.states(texts)
+    for number, length in enumerate((4, 3)):
+        torch.testing.assert_close(states[number, :length], expected[number, :length])
+
+
+@pytest.mark.parametrize(("family", "kind"), STORED)
+def test_a_head_of_a_checkpoint_gives_the_librarys_answers(family: str, kind: str, tmp_path: Path) -> None:
+    model = library(family, kind)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():  # the library draws biases as 0
+            if name.endswith("bias"):
+                parameter.normal_()
+    model.save_pretrained(tmp_path)
+    encoder = encoder_from_folder(tmp_path)
+    texts = batch(family, [2, 9, 11, 3], [2, 30, 3])
+    inputs = (texts["input_ids"], texts["attention_mask"])
+    ledger = read_ledger(tmp_path, config_of(family), [name for name, _ in encoder.named_parameters()])
+    assert set(ledger.heads) == {kind}
+    with torch.no_grad():
+        if kind == "masked-lm":
+            network = with_head(encoder, WORDS, 0, tmp_path, "masked-lm").eval()
+            logits = network(texts | {"labels": texts["attention_mask"] * 2 - 1 + (texts["attention_mask"] - 1) * 99})[0]
+            torch.testing.assert_close(logits, model(*inputs).logits[texts["attention_mask"].bool()])
+        else:
+            network = with_head(encoder, 3, 0, tmp_path, "pooled").eval()
+            pooled = torch.tanh(network.head.pooler(network.states(texts)[0][:, 0]))
+            torch.testing.assert_close(pooled, model(*inputs).pooler_output)
+
+
+@pytest.mark.parametrize("family", [name for name in FAMILIES if has_packed_layers({"model_type": name})])
+def test_both_kernels_give_the_same_answers_to_odd_texts(family: str) -> None:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(3)
+        network = with_head(encoder_from_config(config_of(family)), 3, seed=0)
+    padding = transformers.AutoConfig.for_model(family).pad_token_id
+    empty, unknown, special = [2, 3], [2, 4, 4, 4, 3], [2, 3, padding, 2, 9, padding, 3]
+    texts = batch(family, empty, unknown, special, [2, 9, 10, 11, 12, 3])
+    torch.testing.assert_close(answers(network, texts, "packed"), answers(network, texts, "reference"))
+
+
+# ---- what a checkpoint may not have ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    library("bert").save_pretrained(tmp_path)
+    return tmp_path
+
+
+def changed(folder: Path, name: str, value: Tensor) -> Path:
+    from safetensors.torch import load_file, save_file
+
+    path = folder / "model.safetensors"
+    save_file({**load_file(path), name: value}, path, {"format": "pt"})
+    return folder
+
+
+QUERY = "encoder.layer.0.attention.self.query.weight"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("encoder.layer.1.attention.self.distance_embedding.weight", torch.ones(5), "distance_embedding"),
+        ("lora.weight", torch.ones(5), r"found lora\.weight, which the transformers library does not use"),
+        (QUERY, torch.ones(16, 16, dtype=torch.int8), f"{QUERY}: expected floats .* found I8"),
+        (QUERY, torch.full((16, 16), float("nan")), f"{QUERY}: expected finite numbers"),
+        ("embeddings.LayerNorm.bias", torch.full((16,), float("inf")), "LayerNorm.bias: expected finite"),
+    ],
+)
+def test_a_tensor_that_would_change_the_model_is_refused_by_name(
+    saved: Path, name: str, value: Tensor, message: str
+) -> None:
+    with pytest.raises(FederationError, match=message):
+        encoder_from_folder(changed(saved, name, value))
+
+
+def test_an_adapter_or_a_quantised_encoder_is_refused(saved: Path) -> None:
+    config = (saved / "config.json").read_text()
+    (saved / "config.json").write_text(config.replace("{", '{"quantization_config": {"load_in_8bit": true},', 1))
+    with pytest.raises(FederationError, match="expected float weights, found quantization_config"):
+        encoder_from_folder(saved)
+    (saved / "config.json").write_text(config)
+    (saved / "adapter_config.json").write_text('{"peft_type": "LORA"}')
+    with pytest.raises(FederationError, match="Merge it into its encoder first"):
+        encoder_from_folder(saved)
+
+
+def test_relative_positions_are_refused_by_the_configuration_too(saved: Path) -> None:
+    config = (saved / "config.json").read_text()
+    (saved / "config.json").write_text(config.replace("{", '{"position_embedding_type": "relative_key",', 1))
+    with pytest.raises(FederationError, match="position_embedding_type: expected absolute, found relative_key"):
+        encoder_from_folder(saved)
+
+
+def test_another_models_file_in_the_folder_is_not_read(tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    library("bert", "masked-lm").save_pretrained(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    save_file({name: torch.zeros_like(value) for name, value in tensors.items()}, tmp_path / "teacher.safetensors")
+    network: Any = with_head(encoder_from_folder(tmp_path), WORDS, 0, tmp_path, "masked-lm")
+    assert torch.equal(network.head.transform.weight, tensors["cls.predictions.transform.dense.weight"])
+
+
+def test_an_index_without_one_of_its_files_is_refused(tmp_path: Path) -> None:
+    library("bert").save_pretrained(tmp_path, max_shard_size="5KB")
+    assert encoder_from_folder(tmp_path) is not None
+    sorted(tmp_path.glob("model-*.safetensors"))[-1].unlink()
+    with pytest.raises(FederationError, match=r"expected the files that model\.safetensors\.index\.json names"):
+        encoder_from_folder(tmp_path)
+
+
+def test_every_head_that_checkpoints_have_is_in_the_table() -> None:
+    kinds = {head.stored_as for head in HEADS.values()} - {""}
+    assert kinds == {kind for _, kind in STORED}
