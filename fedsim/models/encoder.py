@@ -65,7 +65,6 @@ def encoder_from_folder(folder: Path) -> nn.Module:
     if loading["missing_keys"]:  # transformers would draw them at random
         raise FederationError(f"{folder}: the weights lack {', '.join(sorted(loading['missing_keys']))}")
     read_ledger(folder, config, [name for name, _ in encoder.named_parameters()])
-    require_finite(folder, encoder)
     if (positions := config.get("position_embedding_type") or "absolute") != "absolute":
         raise FederationError(
             f"{folder}: position_embedding_type: expected absolute, found {positions}, which the transformers library no "
@@ -73,6 +72,7 @@ def encoder_from_folder(folder: Path) -> nn.Module:
         )
     for parameter in encoder.parameters():
         parameter.data = parameter.data.clone()
+    require_finite(folder, encoder)
     return encoder
 
 

@@ -1,0 +1,96 @@
+"""What a tokenizer must do before texts are encoded with it: special tokens, templates, vocabulary and case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.errors import UserError
+
+CASED_SHARE = 0.01  # of the vocabulary's tokens with a capital letter: below it a vocabulary counts as uncased
+_SPECIAL = ("pad", "unk", "cls", "sep", "mask")
+_WITHOUT_CLS = ("gpt2",)  # families whose texts begin and end without special tokens
+_FLAG = "set do_lower_case in tokenizer_config.json to {value}"
+
+
+class Check(NamedTuple):
+    """One property of a tokenizer: what was expected, and what was found if it fails."""
+
+    name: str
+    problem: str = ""
+
+
+def checks(tokenizer: Any, model_type: str, words: int) -> Iterator[Check]:
+    """Each property with its problem, "" if it holds.
+
+    Args:
+        tokenizer: A fast tokenizer of the transformers library.
+        model_type: The encoder's, such as "bert".
+        words: Rows of the encoder's word embeddings.
+    """
+    yield Check("vocabulary", _vocabulary(tokenizer, words))
+    yield Check("special tokens", _special_tokens(tokenizer, model_type))
+    if model_type not in _WITHOUT_CLS:
+        yield Check("one text", _template(tokenizer, ["a"]))
+        yield Check("a pair of texts", _template(tokenizer, ["a", "a"]))
+    yield Check("case", _case(tokenizer))
+
+
+def require_sound(tokenizer: Any, folder: Path, model_type: str, words: int) -> None:
+    """Raise UserError with the first problem of a folder's tokenizer."""
+    for check in checks(tokenizer, model_type, words):
+        if check.problem:
+            raise UserError(f"{folder}: tokenizer, {check.name}: {check.problem}")
+
+
+def _vocabulary(tokenizer: Any, words: int) -> str:
+    if len(tokenizer) <= words:
+        return ""
+    return (
+        f"the tokenizer has {len(tokenizer)} tokens, the encoder {words}: they do not belong together. "
+        f"Fetch the encoder again."
+    )
+
+
+def _special_tokens(tokenizer: Any, model_type: str) -> str:
+    needed = ("unk",) if model_type in _WITHOUT_CLS else _SPECIAL[:-1]  # not every encoder has a mask
+    for name in _SPECIAL:
+        token = getattr(tokenizer, f"{name}_token")
+        if token is None:
+            if name in needed:
+                return f"expected a {name} token, found none; fetch the tokenizer's files again"
+            continue
+        number = tokenizer.convert_tokens_to_ids(token)
+        encoded = tokenizer(token, add_special_tokens=False)["input_ids"]
+        if tokenizer.convert_ids_to_tokens(number) != token or encoded != [number]:
+            return f"expected {token} to be one token, found {tokenizer.convert_ids_to_tokens(encoded)}"
+    return ""
+
+
+def _template(tokenizer: Any, texts: list[str]) -> str:
+    ids = tokenizer(*texts)["input_ids"]
+    first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
+    if ids[0] == first and ids[-1] == last and ids.count(last) >= len(texts):
+        return ""
+    found = " ".join(tokenizer.convert_ids_to_tokens(ids))
+    expected = f"{tokenizer.cls_token} … {tokenizer.sep_token}" + f" … {tokenizer.sep_token}" * (len(texts) - 1)
+    return f"expected {expected}, found {found}; convert it to tokenizer.json with its template"
+
+
+def _case(tokenizer: Any) -> str:
+    """Capital letters in the vocabulary of a tokenizer that lower-cases texts, or the other way round."""
+    special = set(tokenizer.all_special_tokens)
+    tokens = [token for token in tokenizer.get_vocab() if token not in special and not token.startswith("[")]
+    capitals = [token for token in tokens if token != token.lower()]
+    text = tokenizer.backend_tokenizer.normalizer
+    lowers = text is not None and text.normalize_str("NF").strip("▁ ") == "nf"
+    is_cased = len(capitals) > CASED_SHARE * len(tokens)
+    if lowers and is_cased:
+        return (
+            f"its vocabulary has capital letters ({', '.join(sorted(capitals, key=len)[-3:])}), and it lower-cases "
+            f"every text; {_FLAG.format(value='false')}"
+        )
+    if not lowers and not capitals and any(token.isascii() and token.isalpha() for token in tokens):
+        return f"its vocabulary has no capital letter, and it keeps those of texts; {_FLAG.format(value='true')}"
+    return ""
