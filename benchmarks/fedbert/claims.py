@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 
-from benchmarks.claims import At, Better, Cheaper, Claim, CostShare, Similar, hides_texts, rising
+from benchmarks.claims import At, Better, Claim, CostBound, hides_texts, rising, similar
 from benchmarks.fedbert import claims_glue as glue
 from benchmarks.fedbert.claims_glue import above, figure8, perplexity, pretraining
 
@@ -28,10 +28,10 @@ def _period(row: str, better: tuple[tuple[str, ...], ...], worse: tuple[tuple[st
     )
 
 
-def _similar_periods(at: Callable[[str], At], within: float, relative: bool = False) -> tuple[Similar, ...]:
+def _similar_periods(at: Callable[[str], At], within: float, relative: bool = False) -> tuple[Better, ...]:
     """FedAvg and EmdAvg score similarly with both averaging periods."""
     rows = ("fedavg", "emdavg")
-    return tuple(Similar(at(f"{row}-every-100"), at(row), within, relative=relative) for row in rows)
+    return tuple(similar(at(f"{row}-every-100"), at(row), within, relative=relative) for row in rows)
 
 
 def _fewer_clients_are_better(at: Callable[[str], At], tasks: tuple[str, ...] = ()) -> tuple[Better, ...]:
@@ -46,15 +46,16 @@ def _above_single(*rivals: str, most: float, relative: bool = False) -> Better:
     return Better((_table8("single"),), tuple(map(_table8, rivals)), most=most, relative=relative)
 
 
-def _cheaper(rows: tuple[str, ...], than: tuple[str, ...], factor: float, most: float = math.inf) -> Cheaper:
+def _cheaper(rows: tuple[str, ...], than: tuple[str, ...], factor: float, most: float = math.inf) -> CostBound:
     """Modes send fewer bytes than others in a whole run of pre-training."""
     cheap, dear = tuple(map(pretraining, rows)), tuple(map(pretraining, than))
-    return Cheaper(cheap, dear, factor, _CORPUS, most=most, whole_run=True)
+    return CostBound(cheap, dear, _CORPUS, least=factor, most=most, of="run")
 
 
-def _client_flops(most: float) -> CostShare:
+def _client_flops(most: float) -> CostBound:
     """A split client's FLOPs in percent of FedAvg's client's."""
-    return CostShare(tuple(map(pretraining, _SPLIT_MODES)), (pretraining("fedavg"),), "flops", _CORPUS, most=most)
+    rows = tuple(map(pretraining, _SPLIT_MODES))
+    return CostBound(rows, (pretraining("fedavg"),), _CORPUS, most=most, of="flops", share=True)
 
 
 CLAIMS = (
@@ -63,12 +64,12 @@ CLAIMS = (
         "6a",
         "the share pattern gets a negligible decrease of 0.56 on PPL compared to centralized training",
         "section 5.1, of GPT",
-        (Similar(_table8("share"), _table8("central"), within=0.56),),
+        (similar(_table8("share"), _table8("central"), within=0.56),),
         reading="negligible is within 0.56 either way: less perplexity is better, but the text speaks of a loss.",
         otherwise={
             "0.56 lower, which is better": (Better((_table8("share"),), (_table8("central"),), by=0.555, most=0.565),),
             "0.56 worse": (Better((_table8("central"),), (_table8("share"),), by=0.555, most=0.565),),
-            "within 2.3 % of it": (Similar(_table8("share"), _table8("central"), within=2.3, relative=True),),
+            "within 2.3 % of it": (similar(_table8("share"), _table8("central"), within=2.3, relative=True),),
         },
     ),
     Claim(
@@ -86,7 +87,7 @@ CLAIMS = (
         "6c",
         "the performance of EmdAvg and Head-Emd Avg patterns are similar",
         "section 5.2, on GPT",
-        (Similar(_table8("emdavg"), _table8("heavg"), within=1.0),),
+        (similar(_table8("emdavg"), _table8("heavg"), within=1.0),),
         reading="perplexity within 1; with a tied head both are one algorithm.",
     ),
     Claim(
@@ -138,16 +139,16 @@ CLAIMS = (
         "8b",
         "The results of STS-B are both 75.4",
         "section 5.4, of FedAvg every 50 and every 100 epochs",
-        (Similar(_figure9("fedavg-every-100"), _figure9("fedavg"), within=0.1, tasks=glue.STSB),),
+        (similar(_figure9("fedavg-every-100"), _figure9("fedavg"), within=0.1, tasks=glue.STSB),),
         reading="within 0.1 points, as both are rounded. Table 6 has 73.4 of FedAvg: see the audit.",
     ),
     Claim(
         "8c",
         "The biggest difference value 1.4 appears in RTE task",
         "section 5.4, of FedAvg",
-        (Similar(_figure9("fedavg-every-100"), _figure9("fedavg"), within=1.4),),
+        (similar(_figure9("fedavg-every-100"), _figure9("fedavg"), within=1.4),),
         reading="no task differs by more than 1.4 points.",
-        otherwise={"RTE alone": (Similar(_figure9("fedavg-every-100"), _figure9("fedavg"), 1.4, tasks=glue.RTE),)},
+        otherwise={"RTE alone": (similar(_figure9("fedavg-every-100"), _figure9("fedavg"), 1.4, tasks=glue.RTE),)},
     ),
     Claim(
         "8d",

@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import Any
 
-from benchmarks.claims import At, Better, Claim, Relation, Similar
+from benchmarks.claims import At, Better, Claim, Relation, similar
 
 _table6, _table7, _table8 = (partial(At, f"fedbert-table{number}") for number in (6, 7, 8))
 figure8, pretraining = partial(At, "fedbert-figure8"), partial(At, "fedbert-pretraining")
@@ -43,10 +43,10 @@ def _above_all(*args: Any, **options: Any) -> tuple[Better, ...]:
     return above(("central",), ("fedavg", "share", *PARALLEL, "single"), *args, **options)
 
 
-def _alike(row: str, other: str, within: float, tasks: tuple[str, ...] = (), base: bool = True) -> tuple[Similar, ...]:
+def _alike(row: str, other: str, within: float, tasks: tuple[str, ...] = (), base: bool = True) -> tuple[Better, ...]:
     """Two rows within so many points in Table 6, and in Table 7 where `base`."""
     tables = [_table6] + [_table7] * base
-    return tuple(Similar(at(row), at(other), within, tasks) for at in tables)
+    return tuple(similar(at(row), at(other), within, tasks) for at in tables)
 
 
 def perplexity(row: str, *rivals: str) -> tuple[Better, ...]:
@@ -221,7 +221,7 @@ CLAIMS = (
         "4b",
         "Logically, parallel FSL on FedAvg and naive FedAvg are equal",
         "section 5.1",
-        (Similar(pretraining("parallel-fedavg"), pretraining("fedavg"), within=1.0, relative=True),),
+        (similar(pretraining("parallel-fedavg"), pretraining("fedavg"), within=1.0, relative=True),),
         reading="perplexity within 1 %: the same steps with other draws and rounding; without dropout one run.",
     ),
     Claim(

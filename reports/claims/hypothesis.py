@@ -32,7 +32,7 @@ class State(Enum):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Assertion:
     """One comparison: where, of what, what it asks for and what is known.
 
     Args:
@@ -47,7 +47,7 @@ class Comparison:
     name: str
     criterion: Criterion
     evidence: Evidence | None = None
-    leads: tuple[Comparison, ...] = ()
+    leads: tuple[Assertion, ...] = ()
 
     @property
     def reasons(self) -> tuple[tuple[str, str], ...]:
@@ -104,7 +104,7 @@ class Comparison:
 class Hypothesis:
     """What a claim asserts as one: a comparison, or several of which one is enough."""
 
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[Assertion, ...]
 
     @property
     def _evidence(self) -> list[Evidence]:
@@ -119,7 +119,7 @@ class Hypothesis:
         return any(one.is_noisy for one in self._evidence)
 
     @property
-    def best(self) -> Comparison:
+    def best(self) -> Assertion:
         """The comparison that supports it most."""
         judged = [one for one in self.comparisons if one.judged is not None]
         candidates = judged or [one for one in self.comparisons if one.reasons] or self.comparisons
@@ -162,13 +162,13 @@ class Verdict:
     """
 
     state: State
-    comparisons: tuple[tuple[Comparison, State], ...]
+    comparisons: tuple[tuple[Assertion, State], ...]
     some: bool = False
     is_derived: bool = False
     tests: int = 0
-    left_out: tuple[Comparison, ...] = ()
+    left_out: tuple[Assertion, ...] = ()
 
-    def of(self, state: State) -> list[Comparison]:
+    def of(self, state: State) -> list[Assertion]:
         return [comparison for comparison, own in self.comparisons if own is state]
 
     @property
@@ -176,7 +176,7 @@ class Verdict:
         return self.state in (State.YES, State.NO)
 
     @property
-    def shown(self) -> tuple[Comparison, ...]:
+    def shown(self) -> tuple[Assertion, ...]:
         """The comparisons with numbers, most decisive first.
 
         Those that decide the claim, or keep it open, come before the others: against it first, or for it first if one
@@ -241,7 +241,7 @@ def _state(hypotheses: Sequence[Hypothesis], is_rejected: bool) -> State:
     return State.YES if all(each.is_judged and each.p_for <= LEVEL for each in hypotheses) else State.UNDECIDED
 
 
-def _state_of(one: Comparison, p_for: float, is_rejected: bool) -> State:
+def _state_of(one: Assertion, p_for: float, is_rejected: bool) -> State:
     if one.reasons:
         return State.NOT_JUDGED
     if one.judged is None:

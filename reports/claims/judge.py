@@ -11,8 +11,8 @@ from benchmarks.results import RunResult
 from reports.claims import wording
 from reports.claims.cells import Runs, Tables
 from reports.claims.hypothesis import State, Verdict, decide
-from reports.claims.measured import Measured
-from reports.claims.published import Published
+from reports.claims.measured import MeasuredNumbers
+from reports.claims.published import PublishedNumbers
 from reports.claims.relations import hypotheses_of
 from reports.evidence.published import Numbers
 from reports.evidence.records import DEMO, PAPER, Derive, DeriveClient
@@ -152,7 +152,7 @@ def judge_published(
     """
     if claim.is_source:
         published = {paper: numbers.printed for paper, numbers in published.items()}
-    source = Published(Tables(benchmarks), published)
+    source = PublishedNumbers(Tables(benchmarks), published)
     return decide(hypotheses_of(claim.relations if relations is None else relations, source))
 
 
@@ -186,7 +186,7 @@ def judge(
     """
     if scale.id == DEMO:
         return ()
-    source = Measured(Runs.of_all(benchmarks, scale, records), published, derive, derive_client)
+    source = MeasuredNumbers(Runs.of_all(benchmarks, scale, records), published, derive, derive_client)
     last = _at_last_round(source)
     judged = []
     for claim in claims:
@@ -215,7 +215,7 @@ def judge(
     return tuple(judged)
 
 
-def _at_last_round(source: Measured) -> Measured | None:
+def _at_last_round(source: MeasuredNumbers) -> MeasuredNumbers | None:
     """The records as if no round had been chosen; None if none was."""
     if not any(record.chosen_by for record in source.runs.records):
         return None

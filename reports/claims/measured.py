@@ -5,18 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from typing import Any
 
-from benchmarks.claims import At, AtMost, AverageBetter, Better, Cheaper, Printed, Reaches, Sends, Target
+from benchmarks.claims import At, AtMost, AverageBetter, Better, CostBound, Reaches, Sends, Target
 from benchmarks.experiment import Benchmark
 from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.results import RunResult
 from reports import ReportError
-from reports.claims.cells import Pair, Runs, Tables
+from reports.claims.cells import Pair, Runs, Tables, once
 from reports.claims.criterion import Evidence, derived, evidence
-from reports.claims.differences import average_margin, relative_difference, unpaired_p
-from reports.claims.targets import above, byte_ratio, fewer_rounds, goal
+from reports.claims.estimates import (
+    above,
+    average_margin,
+    byte_ratio,
+    fewer_rounds,
+    goal,
+    relative_difference,
+    unpaired_p,
+)
 from reports.evidence.equations import Costs
 from reports.evidence.gate import lead
 from reports.evidence.paired import Pairs, difference, level
@@ -31,11 +36,10 @@ NO_EVIDENCE = "p-values prove no equality"
 ABOVE = "one round is above the limit"
 SENDS_NOTHING = "sends nothing as tuned: no ratio of bytes means anything"
 BESIDE_OTHERS = "times are not comparable: records are timed beside other work on their machines"
-Compare = Callable[..., Any]  # costs -> what is said of them
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredNumbers:
     """Records of one scale. Every answer is None if nothing was run.
 
     Args:
@@ -61,47 +65,47 @@ class Measured:
     def _directions(self, at: At) -> tuple[str, ...]:
         return self.tables.benchmark(at).paper.directions
 
-    def _checked(self, found: Estimate | None, rows: Sequence[At], task: str, reason: str = "") -> Evidence | None:
+    def _checked(self, pair: Pair, estimate: Estimate | None, reason: str = "") -> Evidence | None:
         """The number, with the reason for which nothing may be concluded from it, if there is one.
 
         The reason of a shut gate comes first, as more runs would not remove it.
         """
-        gates, name = [self.runs.gate(at, task) for at in rows], self.tables.task(rows[0], task)
+        rows, task, name = (pair.row, pair.other), pair.task, self.tables.task(pair.row, pair.task)
+        gates = [self.runs.gate(at, task) for at in rows]
         for gate in gates:
             if gate.is_shut:
-                return evidence(found, reasons=((name, gate.why),), is_settled=gate.is_settled)
-        if found is None:
+                return evidence(estimate, reasons=((name, gate.why),), is_settled=gate.is_settled)
+        if estimate is None:
             return None
         reasons = (reason, *(gate.why for gate in gates), self.runs.untuned(rows, task))
         why = next(filter(None, reasons), "")
-        return evidence(found, reasons=((name, why),) if why else ())
+        return evidence(estimate, reasons=((name, why),) if why else ())
 
     # ---- scores ------------------------------------------------------------------------------------------------
 
     def difference(self, pair: Pair, relation: Better) -> Evidence | None:
         """By how much the row is better by what the relation measures: in its unit, or percent."""
-        pairs = self.runs.paired(*pair.rows, pair.task)
+        pairs = self._pairs(pair)
         if not pairs:
-            return self._checked(None, pair.rows, pair.task)
+            return self._checked(pair, None)
         failed = "" if relation.over_failed else self.runs.failed(pair.other, pair.task)
         if relation.measure == "rounds":
             target = relation.target or Target({}, relation.than, pair.score)
             wanted = goal(self.runs, target, pair.task, pair.score, _seeds(pairs))
             fewer = fewer_rounds(pairs, wanted, pair.score) if wanted else None
-            return self._checked(fewer, pair.rows, pair.task, (wanted.reason if wanted else "") or failed)
+            return self._checked(pair, fewer, (wanted.reason if wanted else "") or failed)
         score = TRAIN_LOSS if relation.measure == "loss" else pair.score
         compare = relative_difference if relation.relative else difference
-        return self._checked(self._compared(compare, replace(pair, score=score)), pair.rows, pair.task, failed)
+        return self._checked(pair, self._compared(compare, pair._replace(score=score)), failed)
 
-    @cached_property
-    def _compared(self) -> Callable[[Callable[[Pairs, str], Estimate], Pair], Estimate | None]:
-        """Compares two rows by a score, each pair once: claims and their readings share comparisons."""
+    def _pairs(self, pair: Pair) -> Pairs:
+        return self.runs.paired(pair.row, pair.other, pair.task)
 
-        def compared(compare: Callable[[Pairs, str], Estimate], pair: Pair) -> Estimate | None:
-            pairs = self.runs.paired(*pair.rows, pair.task)
-            return compare(pairs, pair.score) if pairs else None
-
-        return cache(compared)
+    @once
+    def _compared(self, compare: Callable[[Pairs, str], Estimate], pair: Pair) -> Estimate | None:
+        """Two rows compared by a score; claims and their readings share comparisons."""
+        pairs = self._pairs(pair)
+        return compare(pairs, pair.score) if pairs else None
 
     def leads(self, pair: Pair, relative: bool) -> Iterator[tuple[At, Evidence | None]]:
         """By how much the other row is better than each row that does nothing.
@@ -110,13 +114,13 @@ class Measured:
         """
         for idle in self.tables.idle(pair.other):
             compare = relative_difference if relative else lead
-            found = self._compared(compare, Pair(pair.other, idle, pair.task, pair.score))
-            yield idle, None if found is None else evidence(found)
+            estimate = self._compared(compare, Pair(pair.other, idle, pair.task, pair.score))
+            yield idle, None if estimate is None else evidence(estimate)
 
     def p_value(self, pair: Pair, table: str) -> Evidence | None:
-        pairs = self.runs.paired(*pair.rows, pair.task)
+        pairs = self._pairs(pair)
         if not pairs:
-            return self._checked(None, pair.rows, pair.task)
+            return self._checked(pair, None)
         return evidence(unpaired_p(pairs, pair.score), reasons=((self.tables.task(pair.row, pair.task), NO_EVIDENCE),))
 
     def average_margin(self, relation: AverageBetter, rivals: Mapping[str, At]) -> Evidence | None:
@@ -136,7 +140,7 @@ class Measured:
 
     def gap(self, pair: Pair) -> Evidence | None:
         """The largest difference of any number of any round. Machines may differ in last bits: no verdict over two."""
-        every = self.runs.paired(*pair.rows, pair.task)
+        every = self._pairs(pair)
         pairs = [(own, its) for own, its in every if machine(own) == machine(its)] or every
         if not pairs:
             return None
@@ -149,16 +153,16 @@ class Measured:
 
     def above_target(self, relation: Reaches, row: At, task: str) -> Evidence | None:
         """By how much the best score of the rounds that count is better than the target of the same seed."""
-        records, score = self.runs.of(row, task), relation.target.score
+        records, score, pair = self.runs.of(row, task), relation.target.score, Pair(row, row, task)
         wanted = goal(self.runs, relation.target, task, score, [record.cell.seed for record in records])
         if wanted is None:
-            return self._checked(None, (row,), task)
+            return self._checked(pair, None)
         runs = [record for record in records if record.cell.seed in wanted.by_seed]
         limits = [self._limit(relation, row, record, task) for record in runs]
         if 0 not in limits:
-            return self._checked(above(runs, limits, wanted, score), (row,), task, wanted.reason)
+            return self._checked(pair, above(runs, limits, wanted, score), wanted.reason)
         reason = wanted.reason or ("" if self.is_paper else f"as tuned, {ABOVE}")  # tuning chose what a round sends
-        return self._checked(derived(-math.inf, len(runs), ABOVE), (row,), task, reason)
+        return self._checked(pair, derived(-math.inf, len(runs), ABOVE), reason)
 
     def _limit(self, relation: Reaches, at: At, record: RunResult, task: str) -> int:
         """How many rounds are within the limit."""
@@ -176,48 +180,45 @@ class Measured:
             return limit
         if relation.sizes is None:
             raise ReportError("claims: expected the published sizes of a round with a limit in bytes, found none.")
-        paper, sizes = self.tables.benchmark(reference).paper, relation.sizes
-        printed = self.numbers.get(paper.id, Numbers({})).at(
-            sizes.table, reference.printed or reference.row, sizes.column
-        )
-        return limit / (float(printed) * paper.gigabyte) * cost.round_bytes
+        paper = self.tables.benchmark(reference).paper
+        numbers = self.numbers.get(paper.id, Numbers({}))
+        size = numbers.at(relation.sizes.table, reference.published or reference.row, relation.sizes.column)
+        return limit / (float(size) * paper.gigabyte) * cost.round_bytes
 
-    def bytes_to_target(self, relation: Cheaper, pair: Pair) -> Evidence | None:
+    def bytes_to_target(self, relation: CostBound, pair: Pair) -> Evidence | None:
         """Bytes until a target depend on who reaches it, and when."""
         if relation.target is None:
             return None
-        pairs, score = self.runs.paired(*pair.rows, pair.task), relation.target.score
+        pairs, score = self._pairs(pair), relation.target.score
         wanted = goal(self.runs, relation.target, pair.task, score, _seeds(pairs))
         if wanted is None:
-            return self._checked(None, pair.rows, pair.task)
-        found = byte_ratio(pairs, wanted, score, self._directions(pair.row))
-        own = self.runs.cost(pair.row, pair.task)
-        idle = SENDS_NOTHING if own and not own.round_bytes else self.runs.failed(pair.other, pair.task)
-        return self._checked(found, pair.rows, pair.task, wanted.reason or idle)
+            return self._checked(pair, None)
+        ratio = byte_ratio(pairs, wanted, score, self._directions(pair.row))
+        cost = self.runs.cost(pair.row, pair.task)
+        idle = SENDS_NOTHING if cost and not cost.round_bytes else self.runs.failed(pair.other, pair.task)
+        return self._checked(pair, ratio, wanted.reason or idle)
 
     # ---- costs -------------------------------------------------------------------------------------------------
 
-    def cost(
-        self, rows: tuple[At, At], task: str, of: str, printed: Printed | None, compare: Compare, unit: str
-    ) -> Evidence | None:
-        """Two rows' costs compared.
-
-        Bytes of a "round" or a "run" and "flops" follow from the paper's encoder's shapes; "seconds" depend on what
-        else a machine did.
-        """
-        if of == "flops":
+    def cost(self, relation: CostBound, pair: Pair) -> Evidence | None:
+        """Two rows' costs compared; what training takes in seconds depends on what else a machine did."""
+        rows, task = (pair.row, pair.other), pair.task
+        if relation.of == "flops":
             flops = [self._flops(at, task) for at in rows]
-            return None if None in flops else derived(compare(*flops), 0, f"FLOPs {self._by_shapes(rows[0])}")
-        if of == "seconds":
+            return None if None in flops else derived(relation.compare(*flops), 0, f"FLOPs {self._by_shapes(pair.row)}")
+        if relation.of == "seconds":
             costs = [cost for at in rows if (cost := self.runs.cost(at, task)) is not None]
             times = [cost.train_seconds / cost.rounds for cost in costs if cost.train_seconds is not None]
             if len(times) < 2:
                 return None
-            reasons = ((self.tables.task(rows[0], task), BESIDE_OTHERS),)
-            return Evidence(compare(*times), None, min(cost.seeds for cost in costs), reasons=reasons)
-        return self._by_bytes(
-            rows, task, lambda *costs: compare(*(getattr(cost, f"{of}_bytes") for cost in costs)), unit
-        )
+            reasons = ((self.tables.task(pair.row, task), BESIDE_OTHERS),)
+            return Evidence(relation.compare(*times), None, min(cost.seeds for cost in costs), reasons=reasons)
+
+        def compare(*costs: Cost) -> float:
+            quotient: float = relation.compare(*(getattr(cost, f"{relation.of}_bytes") for cost in costs))
+            return quotient
+
+        return self._by_bytes(rows, task, compare, " %" if relation.share else " ×")
 
     def total(self, relation: Sends, row: At, task: str) -> Evidence | None:
         """GB of so many rounds. Only the paper's encoder decides about a number of bytes."""
@@ -226,7 +227,7 @@ class Measured:
         gigabyte = self.tables.benchmark(row).paper.gigabyte
         return self._by_bytes((row,), task, lambda cost: relation.rounds * cost.round_bytes / gigabyte, " GB")
 
-    def _by_bytes(self, rows: Sequence[At], task: str, compare: Compare, unit: str) -> Evidence | None:
+    def _by_bytes(self, rows: Sequence[At], task: str, compare: Callable[..., float], unit: str) -> Evidence | None:
         """By the paper's own encoder: measured at its scale, else by its shapes, with our runs' value as a note."""
         costs = [cost for at in rows if (cost := self.runs.cost(at, task)) is not None]
         is_run = len(costs) == len(rows)
@@ -248,19 +249,15 @@ class Measured:
     def _by_shapes(self, at: At) -> str:
         return f"by {self.tables.benchmark(at).scale(PAPER).backbone}'s shapes"
 
-    @cached_property
-    def _derived(self) -> Callable[[At, str], Cost | None]:
-        """(row, task) -> what the paper's own encoder sends; with as many texts as its equation says, if it has one."""
-
-        def cost(at: At, task: str) -> Cost | None:
-            table, column = self.tables.benchmark(at), self.tables.column(at, task)
-            if self.derive is None or column is None or PAPER not in {scale.id for scale in table.scales}:
-                return None
-            scale, row = table.scale(PAPER), self.tables.row(at)
-            request = request_for(replace(table, columns=(column,)), scale, (), derive=self.derive(table))
-            return Costs(request).derived_run(row) if at.row in table.closed_forms else derived_cost(request, row)
-
-        return cache(cost)
+    @once
+    def _derived(self, at: At, task: str) -> Cost | None:
+        """What the paper's own encoder sends; with as many texts as its equation says, if it has one."""
+        table, column = self.tables.benchmark(at), self.tables.column(at, task)
+        if self.derive is None or column is None or PAPER not in {scale.id for scale in table.scales}:
+            return None
+        scale, row = table.scale(PAPER), self.tables.row(at)
+        request = request_for(replace(table, columns=(column,)), scale, (), derive=self.derive(table))
+        return Costs(request).derived_run(row) if at.row in table.closed_forms else derived_cost(request, row)
 
 
 def _seeds(pairs: Pairs) -> list[int]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from reports.claims.criterion import Evidence, seeds_for_sign_test
-from reports.claims.hypothesis import Comparison, State, Verdict
+from reports.claims.hypothesis import Assertion, State, Verdict
 from reports.evidence.inference import LEVEL, smallest_effect
 from reports.evidence.sample_size import FEWEST_SEEDS, MOST_SEEDS, seeds_needed
 from reports.pages.text import number
@@ -14,7 +14,7 @@ from reports.pages.text import number
 LISTED = 3  # comparisons that a table shows of a claim
 
 
-def _listed(shown: Sequence[Comparison], verdict: Verdict) -> str:
+def _listed(shown: Sequence[Assertion], verdict: Verdict) -> str:
     """Comparisons in words, with their table if the claim is about several."""
     several = len({one.place for one, _ in verdict.comparisons}) > 1
     return "; ".join(f"{one.place}: {one.text}" if several else one.text for one in shown)
@@ -101,7 +101,7 @@ def short_reason(verdict: Verdict) -> str:
     return kinds[0] if kinds else "not all of it run" if verdict.of(State.MISSING) else "columns not testable here"
 
 
-def _reasons(comparisons: Iterable[Comparison], what: str) -> list[str]:
+def _reasons(comparisons: Iterable[Assertion], what: str) -> list[str]:
     """Why columns are not judged, in short, a text for each reason."""
     columns: dict[str, list[str]] = {}
     for name, reason in dict.fromkeys((name, _short(reason)) for one in comparisons for name, reason in one.reasons):
@@ -125,7 +125,7 @@ def _fallen(verdict: Verdict) -> list[str]:
     return texts + ([f"{missing} of {every} not run"] if missing else [])
 
 
-def _kind(one: Comparison, tests: int) -> str:
+def _kind(one: Assertion, tests: int) -> str:
     """Why one comparison is open."""
     known = one.judged or Evidence(None)
     if known.value is None:

@@ -121,7 +121,7 @@ def test_claims_name_rows_tasks_and_scores_that_exist(claim: Claim) -> None:
         for at in rows:
             table = benchmark(at.benchmark)
             # Claim 11 of FedFreezeBERT: Table 2's second line, whose number no source gives, is no row of its own.
-            printed = {at.printed or at.row} - {"reimplementation"}
+            printed = {at.published or at.row} - {"reimplementation"}
             assert {at.row, *printed} <= {row.id for row in table.rows}
             tasks = {column.task for column in table.columns}
             assert set(getattr(relation, "tasks", ())) <= tasks

@@ -30,7 +30,7 @@ from benchmarks.run_config import RunConfig
 from benchmarks.running.federation import DATA_SEED
 from benchmarks.tasks import TaskData, task, tasks
 from reports.claims import wording
-from reports.claims.hypothesis import Comparison as Judged
+from reports.claims.hypothesis import Assertion as Judged
 from reports.claims.hypothesis import State
 from reports.claims.hypothesis import Verdict as Outcome
 
