@@ -9,7 +9,17 @@ from typing import Any
 
 from benchmarks.costs import ClosedForm, Costing
 from benchmarks.overrides import ByScale, ByTask, LayerUnit, expanded, options_in, read_assignment, with_changes
-from benchmarks.publication import LEARNING, PLAIN_SCORES, SCALES, Deviation, Elsewhere, Paper, View, Yardstick
+from benchmarks.publication import (
+    LEARNING,
+    PLAIN_SCORES,
+    SCALES,
+    Deviation,
+    Elsewhere,
+    Paper,
+    View,
+    Yardstick,
+    deviations,
+)
 from benchmarks.run_config import JSON, RunConfig, TrainConfig
 from benchmarks.sweeps.tuning import Grid, Search
 
@@ -345,9 +355,13 @@ def run_of(row: Row, column: Column, scale: Scale, seed: int, training: TrainCon
     )
 
 
-def another(table: Benchmark, name: str, place: str, title: str, **fields: Any) -> Benchmark:
-    """Another table of the same paper, with these fields; its published numbers are in published/<name>.csv."""
+def another(table: Benchmark, name: str, place: str, title: str, also: str = "", **fields: Any) -> Benchmark:
+    """Another table of the same paper, with these fields; its published numbers are in published/<name>.csv.
+
+    also: further deviations, written as a list (see `deviations`).
+    """
     file = table.published_csv.with_name(f"{name}.csv")
+    fields["deviations"] = (*fields.get("deviations", table.deviations), *deviations(also))
     return replace(table, id=f"{table.paper.id}-{name}", place=place, title=title, published_csv=file, **fields)
 
 

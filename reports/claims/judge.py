@@ -188,30 +188,19 @@ def judge(
         return ()
     source = MeasuredNumbers(Runs.of_all(benchmarks, scale, records), published, derive, derive_client)
     last = _at_last_round(source)
+
+    def both(claim: Claim, relations: Iterable[Relation]) -> tuple[Verdict, Verdict]:
+        ours = decide(hypotheses_of(relations, source))
+        return judge_published(claim, published, benchmarks, relations), ours
+
     judged = []
     for claim in claims:
-        measured = decide(hypotheses_of(claim.relations, source))
-        tasks = [task for one in measured.shown for task in one.tasks]
-        others = {
-            name: (
-                judge_published(claim, published, benchmarks, relations),
-                decide(hypotheses_of(relations, source)),
-            )
-            for name, relations in claim.otherwise.items()
-        }
-        judged.append(
-            Judgement(
-                claim,
-                paper,
-                scale,
-                judge_published(claim, published, benchmarks),
-                measured,
-                others,
-                decide(hypotheses_of(claim.relations, last)) if last else None,
-                tuple(source.runs.partial(tasks)),
-                tuple(source.runs.stand_ins(tasks)),
-            )
-        )
+        theirs, ours = both(claim, claim.relations)
+        others = {name: both(claim, relations) for name, relations in claim.otherwise.items()}
+        at_last = decide(hypotheses_of(claim.relations, last)) if last else None
+        tasks = [task for one in ours.shown for task in one.tasks]
+        partial, stand_ins = tuple(source.runs.partial(tasks)), tuple(source.runs.stand_ins(tasks))
+        judged.append(Judgement(claim, paper, scale, theirs, ours, others, at_last, partial, stand_ins))
     return tuple(judged)
 
 

@@ -59,8 +59,9 @@ def needs(claim: Claim, runs: Runs, seeds: int = 0) -> Needs:
     wanted: dict[tuple[At, str], int] = {}
     closed: dict[str, str] = {}
     for relation in claim.every_relation:
-        is_counted = isinstance(relation, CostBound) or (isinstance(relation, Better) and relation.measure == "rounds")
         is_cost = isinstance(relation, CostBound) and relation.target is None
+        is_counted = isinstance(relation, CostBound) and not is_cost
+        is_counted = is_counted or (isinstance(relation, Better) and relation.measure == "rounds")
         for at, task in _rows_on_tasks(relation, runs):
             column = runs.tables.column(at, task)
             if column is None or runs.scale.id not in {*column.scales} & {*runs.tables.row(at).scales}:

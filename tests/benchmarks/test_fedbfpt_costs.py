@@ -13,7 +13,7 @@ from benchmarks.costs import ClientCosts
 from benchmarks.dry_run.client_costs import batch_of_one, kept_bytes, saved_bytes
 from benchmarks.dry_run.rounds import FlopMeter, wire_plan
 from benchmarks.dry_run.shapes import derive_client
-from benchmarks.fedbfpt.costs import COSTING
+from benchmarks.fedbfpt.tables import COSTING
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig
 from fedsim.models.encoder import encoder_from_config

@@ -12,7 +12,7 @@ from benchmarks.costs import ClosedForm, SplitTerms
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.errors import DependsOnTextsError
 from benchmarks.experiment import Benchmark
-from benchmarks.fedbert import equations, finetuning
+from benchmarks.fedbert import finetuning
 from benchmarks.fedbert.paper import UPDATES_AN_EPOCH
 from benchmarks.fedbfpt.paper import SKEWED_SHARES
 from benchmarks.registry import benchmark
@@ -77,21 +77,22 @@ def test_bytes_that_depend_on_texts_say_so() -> None:
 # Two clients, four epochs in two rounds, 100 bytes across a cut an epoch; a model of 50, embeddings 20, head 5.
 TERMS = SplitTerms(rounds=2, N=2, T=4, pL=100, W=50, E=20, H=5)
 CROSSING = 4 * 2 * 4 * 100
+FORMS = benchmark("fedbert-table2").closed_forms
 
 
 @pytest.mark.parametrize(
     ("form", "expected"),
     [
-        (equations.FEDAVG, 2 * 2 * 2 * 50),
-        (equations.SHARE, CROSSING + 2 * 25 + 25),  # up after each turn, down to the second client
-        (equations.EMDAVG, CROSSING + 2 * 2 * 2 * 20),
-        (equations.HEAVG, CROSSING + 2 * 2 * 2 * 25),
+        (FORMS["fedavg"], 2 * 2 * 2 * 50),
+        (FORMS["share"], CROSSING + 2 * 25 + 25),  # up after each turn, down to the second client
+        (FORMS["emdavg"], CROSSING + 2 * 2 * 2 * 20),
+        (FORMS["heavg"], CROSSING + 2 * 2 * 2 * 25),
     ],
 )
 def test_bytes_of_a_run_by_fedberts_equations(form: ClosedForm, expected: int) -> None:
     assert form.cost_bytes(TERMS) == expected
     parts = form.parts(TERMS)
-    assert parts.get("activations") == parts.get("gradients") == (None if form is equations.FEDAVG else CROSSING / 2)
+    assert parts.get("activations") == parts.get("gradients") == (None if form is FORMS["fedavg"] else CROSSING / 2)
 
 
 def test_warm_ups_and_rates_are_table_5s() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.claims import At, AverageBetter, Better, Cheaper, Reaches, Relation, Similar, Target
+from benchmarks.claims import At, AverageBetter, Better, CostBound, Reaches, Relation, Target, similar
 from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
 from benchmarks.sweeps.tuning import Search
@@ -29,10 +29,10 @@ ORDERINGS: tuple[Relation, ...] = (
     Better((SPLIT,), (FEDAVG,), tasks=("qqp",), measure="rounds"),
     Better((SPLIT,), (FEDAVG,), tasks=("qqp",), some=True),
     AverageBetter((SPLIT,), (FEDAVG,), by=1.0),
-    Similar(SPLIT, FEDAVG, within=1.0, tasks=("qqp",)),
-    Similar(QAT, SPLIT, within=1.0, tasks=("qqp",)),
+    similar(SPLIT, FEDAVG, within=1.0, tasks=("qqp",)),
+    similar(QAT, SPLIT, within=1.0, tasks=("qqp",)),
     Reaches((SPLIT,), TARGET),
-    Cheaper((SPLIT,), (FEDAVG,), 2.0, ("qqp",), TARGET),
+    CostBound((SPLIT,), (FEDAVG,), ("qqp",), least=2.0, target=TARGET),
 )
 
 
@@ -114,7 +114,7 @@ def test_what_is_compared_has_to_be_tuned(
     lite = replace(one_task.scale("lite"), search=search)
     asked = replace(one_task, scales=tuple(lite if scale.id == "lite" else scale for scale in one_task.scales))
     found = judge_of(relation, records, table=asked)
-    if relation == Similar(QAT, SPLIT, within=1.0, tasks=("qqp",)):
+    if relation == similar(QAT, SPLIT, within=1.0, tasks=("qqp",)):
         assert found.word == "supported"
     else:
         assert (found.verdict, found.effect != "") == ("not testable here: not tuned there yet", True)
@@ -126,8 +126,8 @@ def test_what_is_compared_has_to_be_tuned(
 @pytest.mark.parametrize(
     "relation",
     [
-        Similar(QAT, SPLIT, within=2.0, tasks=("qqp",)),
-        Similar(QAT, SPLIT, within=3.0, tasks=("qqp",), relative=True),
+        similar(QAT, SPLIT, within=2.0, tasks=("qqp",)),
+        similar(QAT, SPLIT, within=3.0, tasks=("qqp",), relative=True),
         Better((QAT,), (SPLIT,), by=-2.0, tasks=("qqp",)),
     ],
     ids=["similar", "in percent", "not much below"],

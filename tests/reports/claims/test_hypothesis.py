@@ -9,27 +9,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reports.claims.criterion import Criterion, Evidence, derived, evidence
-from reports.claims.hypothesis import LEVEL, Comparison, Hypothesis, State, decide
+from reports.claims.hypothesis import LEVEL, Assertion, Hypothesis, State, decide
 from reports.evidence.inference import estimate, quantile
 from reports.evidence.statistics import Component, exact
 
 CHANCES = st.lists(st.sampled_from([0.001, 0.02, 0.2, 0.8, 0.98, 0.999]), min_size=1, max_size=6)
 
 
-def comparison(found: Evidence | None, place: object = "") -> Comparison:
-    return Comparison(str(place), (), "", Criterion(0.0, strict=True), found)
+def comparison(found: Evidence | None, place: object = "") -> Assertion:
+    return Assertion(str(place), (), "", Criterion(0.0, strict=True), found)
 
 
-def noisy(p: float, place: object = "") -> Comparison:
+def noisy(p: float, place: object = "") -> Assertion:
     """A comparison with this p-value of evidence for it, and 1 − p of evidence against it."""
     return comparison(evidence(estimate(quantile(math.inf, p), [Component(1.0)], 5)), place)
 
 
-def all_of(*comparisons: Comparison) -> State:
+def all_of(*comparisons: Assertion) -> State:
     return decide([Hypothesis((one,)) for one in comparisons]).state
 
 
-def one_of(*comparisons: Comparison) -> State:
+def one_of(*comparisons: Assertion) -> State:
     return decide([Hypothesis(comparisons)]).state
 
 
@@ -73,7 +73,7 @@ def test_both_sides_of_a_margin_count() -> None:
 
     def similar(value: float) -> State:
         found = evidence(estimate(value, [Component(0.25)], 5))
-        return all_of(Comparison("", (), "", Criterion(-1.0, 1.0), found))
+        return all_of(Assertion("", (), "", Criterion(-1.0, 1.0), found))
 
     assert [similar(value) for value in (0.0, 0.5)] == [State.YES] * 2
     assert [similar(value) for value in (0.8, 1.3)] == [State.UNDECIDED] * 2

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.claims import At, AtMost, Better, Cheaper, Claim, Reaches, Relation, Same, Sends, Target
+from benchmarks.claims import At, AtMost, Better, Claim, CostBound, Reaches, Relation, Same, Sends, Target
 from benchmarks.cli.main import main
 from benchmarks.cli.needs import commands
 from benchmarks.experiment import Benchmark
@@ -58,18 +58,18 @@ def test_what_was_run_is_not_needed(table: Benchmark, run_of: RunOf) -> None:
 def test_targets_need_their_baselines_and_the_majority(table: Benchmark) -> None:
     every = {"fedsplitbert", "fedavg", "fedprox", "local-majority", *JUDGING}
     assert rows(needed(table, Reaches((SPLIT,), TARGET), [])) == every
-    assert rows(needed(table, Cheaper((SPLIT,), (FEDPROX,), 2.0, ("qqp",), TARGET), [])) == every
+    assert rows(needed(table, CostBound((SPLIT,), (FEDPROX,), ("qqp",), least=2.0, target=TARGET), [])) == every
     assert rows(needed(table, replace(BETTER, measure="rounds"), [])) == every - {"fedprox"}
-    only = Reaches((SPLIT,), replace(TARGET, only_printed=True))
+    only = Reaches((SPLIT,), replace(TARGET, only_published=True))
     assert (needed(table, only, []).places, needed(table, only, [], "paper").places) == (0, len(every))
     counted = needed(table, replace(BETTER, measure="rounds"), []).missing  # a sign test needs seven seeds
     assert {entry.at.row for entry in counted if entry.seeds == 7} == {"fedsplitbert", "fedavg"}
 
 
 def test_what_follows_needs_little(table: Benchmark) -> None:
-    for relation in (Cheaper((SPLIT,), (FEDAVG,), 4.0, ("qqp",)), Sends((SPLIT,), ("qqp",), 3, 1e9)):
+    for relation in (CostBound((SPLIT,), (FEDAVG,), ("qqp",), least=4.0), Sends((SPLIT,), ("qqp",), 3, 1e9)):
         assert needed(table, relation, []).places == 0
-    same = needed(table, Same(SPLIT, FEDAVG), [])
+    same = needed(table, Same((SPLIT, FEDAVG)), [])
     assert [(entry.at.row, entry.task) for entry in same.missing] == [("fedsplitbert", "mrpc"), ("fedavg", "mrpc")]
     attack = needed(table, AtMost((SPLIT,), "test/accuracy", 1.0, ("qqp",)), [])
     assert rows(attack) == {"fedsplitbert"}  # no gate

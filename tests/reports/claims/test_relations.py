@@ -15,15 +15,13 @@ from benchmarks.claims import (
     AtMost,
     AverageBetter,
     Better,
-    Cheaper,
     Claim,
-    CostShare,
-    NotTold,
-    Printed,
+    CostBound,
+    PublishedColumn,
     Relation,
     Same,
     Sends,
-    Similar,
+    similar,
 )
 from benchmarks.costs import ModelSizes, WirePlan
 from benchmarks.experiment import Benchmark
@@ -39,8 +37,8 @@ SeedsOf = Callable[..., list[RunResult]]
 JudgeOf = Callable[..., Judgement]
 
 BETTER = Better((SPLIT,), (FEDAVG,), tasks=("qqp",))
-HALF = CostShare((SPLIT,), (FEDAVG,), "bytes", ("qqp",), most=50.0, places=2, costs=Printed("Costs", "mb"))
-TOLD = NotTold(SPLIT, FEDAVG, above=0.05, printed="Text", tasks=("qqp",))
+HALF = CostBound((SPLIT,), (FEDAVG,), ("qqp",), share=True, most=50.0, places=2, costs=PublishedColumn("Costs", "mb"))
+TOLD = Better((SPLIT,), (FEDAVG,), by=0.05, measure="p_value", table="Text", tasks=("qqp",))
 
 
 # ---- scores ----------------------------------------------------------------------------------------------------
@@ -60,11 +58,11 @@ TOLD = NotTold(SPLIT, FEDAVG, above=0.05, printed="Text", tasks=("qqp",))
         (replace(BETTER, by=2.6), [62.0, 62.25, 61.75], "contradicted"),
         (replace(BETTER, most=2.6), [62.0, 62.25, 61.75], "supported"),  # "a little"
         (replace(BETTER, most=1.0), [62.0, 62.25, 61.75], "contradicted"),
-        (Similar(SPLIT, FEDAVG, 2.0, tasks=("qqp",)), [60.5, 60.75, 60.25], "supported"),
-        (Similar(SPLIT, FEDAVG, 2.0, tasks=("qqp",)), [61.7, 61.95, 61.45], "undecided"),
-        (Similar(SPLIT, FEDAVG, 2.0, tasks=("qqp",)), [56.5, 56.75, 56.25], "contradicted"),
-        (Similar(SPLIT, FEDAVG, 2.0, tasks=("qqp",), relative=True), [60.6, 60.7, 60.5], "supported"),  # 1 ± 0.4 %
-        (Similar(SPLIT, FEDAVG, 1.2, tasks=("qqp",), relative=True), [60.6, 60.7, 60.5], "undecided"),
+        (similar(SPLIT, FEDAVG, 2.0, tasks=("qqp",)), [60.5, 60.75, 60.25], "supported"),
+        (similar(SPLIT, FEDAVG, 2.0, tasks=("qqp",)), [61.7, 61.95, 61.45], "undecided"),
+        (similar(SPLIT, FEDAVG, 2.0, tasks=("qqp",)), [56.5, 56.75, 56.25], "contradicted"),
+        (similar(SPLIT, FEDAVG, 2.0, tasks=("qqp",), relative=True), [60.6, 60.7, 60.5], "supported"),  # 1 ± 0.4 %
+        (similar(SPLIT, FEDAVG, 1.2, tasks=("qqp",), relative=True), [60.6, 60.7, 60.5], "undecided"),
         (AtMost((SPLIT,), ACC, 62.5, ("qqp",)), [62.0, 62.25, 61.75], "undecided"),
         (AtMost((SPLIT,), ACC, 62.6, ("qqp",)), [62.0, 62.25, 61.75], "supported"),
         (AtMost((SPLIT,), ACC, 61.4, ("qqp",)), [62.0, 62.25, 61.75], "contradicted"),
@@ -164,12 +162,12 @@ def test_a_p_value_is_welchs_and_no_evidence(seeds_of: SeedsOf, judge_of: JudgeO
 @pytest.mark.parametrize(
     ("relation", "word"),
     [
-        (Cheaper((QAT,), (FEDAVG,), 4.0, ("qqp",)), "contradicted"),  # 1030 / 260 = 3.96
-        (Cheaper((QAT,), (FEDAVG,), 4.0, ("qqp",), places=0), "supported"),
-        (Cheaper((QAT,), (FEDAVG,), 1.0, ("qqp",), most=2.0), "contradicted"),
-        (Cheaper((QAT,), (FEDAVG,), 7.9, ("qqp",), whole_run=True), "supported"),  # 2 rounds against 1
-        (CostShare((QAT,), (FEDAVG,), "bytes", ("qqp",), most=25.24, places=2), "supported"),  # 25.2427 %
-        (CostShare((QAT,), (FEDAVG,), "bytes", ("qqp",), most=25.23, places=2), "contradicted"),
+        (CostBound((QAT,), (FEDAVG,), ("qqp",), least=4.0), "contradicted"),  # 1030 / 260 = 3.96
+        (CostBound((QAT,), (FEDAVG,), ("qqp",), least=4.0, places=0), "supported"),
+        (CostBound((QAT,), (FEDAVG,), ("qqp",), least=1.0, most=2.0), "contradicted"),
+        (CostBound((QAT,), (FEDAVG,), ("qqp",), least=7.9, of="run"), "supported"),  # 2 rounds against 1
+        (CostBound((QAT,), (FEDAVG,), ("qqp",), share=True, most=25.24, places=2), "supported"),  # 25.2427 %
+        (CostBound((QAT,), (FEDAVG,), ("qqp",), share=True, most=25.23, places=2), "contradicted"),
     ],
 )
 def test_bytes_are_arithmetic(run_of: RunOf, judge_of: JudgeOf, relation: Relation, word: str) -> None:
@@ -189,7 +187,7 @@ def test_the_papers_own_encoder_goes_before_ours(run_of: RunOf, table3: Benchmar
         claim = Claim("1", "A sentence", "section I", (relation,))
         return judge("", (claim,), {}, records, {table3.id: table3}, table3.scale(scale), derive_for)[0]
 
-    cheaper, sends = Cheaper((SPLIT,), (FEDAVG,), 8.0, ("qqp",)), Sends((SPLIT,), ("qqp",), 2, 2000)
+    cheaper, sends = CostBound((SPLIT,), (FEDAVG,), ("qqp",), least=8.0), Sends((SPLIT,), ("qqp",), 2, 2000)
     ours = [run_of("fedavg", up=3000), run_of("fedsplitbert", up=1000)]
     found = judged(cheaper, ours, "lite")
     assert found.verdict == "supported; arithmetic"
@@ -209,7 +207,7 @@ def test_seconds_are_shown_and_decide_nothing(run_of: RunOf, judge_of: JudgeOf) 
 
 
 def test_same_is_exact_on_one_machine(run_of: RunOf, judge_of: JudgeOf) -> None:
-    relation, first = Same(SPLIT, FEDAVG, tasks=("qqp", "qnli")), run_of("fedsplitbert")  # one task is enough
+    relation, first = Same((SPLIT, FEDAVG), tasks=("qqp", "qnli")), run_of("fedsplitbert")  # one task is enough
     others = {
         "supported": run_of("fedavg"),
         "contradicted": run_of("fedavg", curve=(50.25, 60.0)),

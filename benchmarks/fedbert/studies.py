@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.experiment import Benchmark, Column, Row, Scale, run_of
 from benchmarks.fedbert.paper import PAPER
-from benchmarks.fedfreezebert.inversion import DEMO_SHARE, MAJORITY, PUBLIC, attack_training, knowing
+from benchmarks.fedfreezebert.studies import DEMO_SHARE, MAJORITY, PUBLIC, attack_training, knowing
 from benchmarks.publication import deviations
 from benchmarks.run_config import JSON, RunConfig
 
