@@ -9,8 +9,8 @@ from benchmarks.dry_run.shapes import derive_client, derive_for
 from benchmarks.experiment import Benchmark, Scale
 from benchmarks.registry import benchmark, benchmark_ids, claims_of
 from benchmarks.results import RunResult
-from reports.audit import findings
-from reports.audit.checks import Finding, Material
+from reports.audit.sources import PaperFacts
+from reports.audit.statements import Finding, findings
 from reports.claims.judge import Judgement, judge
 from reports.evidence.published import Numbers, read_folder
 from reports.evidence.records import request_for
@@ -56,7 +56,7 @@ def audited(paper: str, records: Sequence[RunResult]) -> Sequence[Finding]:
     """Whether a paper's published numbers are consistent; () for a paper without an audit."""
     tables = benchmarks_of(paper)
     published = published_of(tables.values())
-    return findings(Material(paper, published, tables, claims_of(paper), tuple(records), derive_for, derive_client))
+    return findings(PaperFacts(paper, published, tables, claims_of(paper), tuple(records), derive_for, derive_client))
 
 
 def standings_at(

@@ -32,8 +32,8 @@ from benchmarks.run_config import digest
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.run_options import RunOptions, available_cores, require_writable
 from reports import views
-from reports.audit.checks import audit_markdown
-from reports.audit.checks import summary as audit_summary
+from reports.audit.statements import audit_markdown
+from reports.audit.statements import summary as audit_summary
 from reports.claims.tables import claims_markdown, print_claims
 from reports.claims.tables import summary as claims_summary
 from reports.evidence.records import Index, indexed, request_for, select

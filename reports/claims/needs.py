@@ -88,8 +88,9 @@ def _rows_on_tasks(relation: Relation, runs: Runs) -> Iterator[tuple[At, str]]:
         return
     places = _places(relation, runs.tables)
     yield from places
-    counts_rounds = isinstance(relation, Better) and relation.measure == "rounds"
-    baselines = target.baselines if target else relation.than if counts_rounds else ()
+    baselines = target.baselines if target else ()
+    if isinstance(relation, Better) and relation.measure == "rounds" and target is None:
+        baselines = relation.than
     for task in dict.fromkeys(task for _, task in places) if baselines else ():
         yield from ((at, task) for at in baselines)
         if MAJORITY in {row.id for row in runs.tables.benchmark(baselines[0]).rows}:

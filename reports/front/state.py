@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.publication import Paper
-from reports.audit.checks import Finding
+from reports.audit.statements import Finding
 from reports.claims.judge import (
     CONSISTENT,
     CONTRADICTED,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from reports.audit.checks import summary as audit_summary
+from reports.audit.statements import summary as audit_summary
 from reports.claims.judge import WORDS
 from reports.claims.tables import RULE
 from reports.claims.tables import summary as claims_summary

@@ -16,10 +16,9 @@ from benchmarks.costs import ModelSizes, WirePlan
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 from benchmarks.registry import claims_of
 from reports import ReportError
-from reports.audit import findings
-from reports.audit.arithmetic import Series, Value, evaluate
-from reports.audit.checks import Finding, Material, audit_markdown, summary
-from reports.audit.statements import Audit
+from reports.audit.arithmetic import Series, Value, evaluate, several
+from reports.audit.sources import PaperFacts
+from reports.audit.statements import Audit, Finding, audit_markdown, findings, summary
 from reports.evidence.published import Numbers
 from reports.evidence.records import Derive
 
@@ -29,9 +28,9 @@ Change = tuple[str, str, str, str, str]  # table, row, column, score, another nu
 
 
 @cache
-def material(paper: str) -> Material:
+def material(paper: str) -> PaperFacts:
     tables = benchmarks_of(paper)
-    return Material(paper, published_of(tables.values()), tables, claims_of(paper))
+    return PaperFacts(paper, published_of(tables.values()), tables, claims_of(paper))
 
 
 @cache
@@ -135,7 +134,7 @@ def test_exact_bytes_by_hand() -> None:
     assert gain.explanation.endswith("; 2.01 (layers) × 3 (rounds) × 2 (precision)")
 
 
-PAIR = Series((("T", "a", "x/f1"), ("T", "b", "x/f1")), (Decimal(1), Decimal(4)))
+PAIR: Series = {("T", "a", "x/f1"): Decimal(1), ("T", "b", "x/f1"): Decimal(4)}
 
 
 @pytest.mark.parametrize(
@@ -152,7 +151,7 @@ PAIR = Series((("T", "a", "x/f1"), ("T", "b", "x/f1")), (Decimal(1), Decimal(4))
 )
 def test_arithmetic(expression: str, result: Sequence[int | str]) -> None:
     value: Value = evaluate(expression, {"pair": PAIR}.__getitem__)
-    assert list(value.values if isinstance(value, Series) else [value]) == [Decimal(number) for number in result]
+    assert list(several(value)) == [Decimal(number) for number in result]
 
 
 @pytest.mark.parametrize(
