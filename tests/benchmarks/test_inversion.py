@@ -59,13 +59,6 @@ def test_answers_are_a_texts_own_words_at_their_places(tokenizer: Any) -> None:
     assert asked.shape == (3, encoded.lengths.max())
 
 
-def test_what_is_cut_off_is_not_asked_for(tokenizer: Any) -> None:
-    examples = Examples(((" ".join(NOUNS[:20]),),), np.zeros(1, dtype=np.int64))
-    asked = encode(examples, tokenizer, 10, task("arsarcasm-texts")).subset(np.arange(1)).references
-    assert asked.shape == (1, 10)
-    assert (asked != IGNORED).sum() == 8
-
-
 # ---- definitions -------------------------------------------------------------------------------------------------
 
 
@@ -115,16 +108,6 @@ def test_activations_give_every_text_away(activations: Results) -> None:
     assert tokens["token-majority"] < 0.2
     assert tokens["nearest"] == tokens["nearest-fp16"] == recovered(activations, "text")["nearest"] == 1.0
     assert min(tokens["nearest-dropout"], tokens["inverter"], tokens["inverter-fp16"]) > 0.9
-
-
-@pytest.mark.slow
-def test_records_hold_errors_no_bytes_and_a_loss_of_what_is_trained(features: Results, activations: Results) -> None:
-    for result in (*features.values(), *activations.values()):
-        (only,) = result.rounds
-        assert (only.up_bytes, only.down_bytes, result.setup_bytes) == (0, 0, 0)
-        assert (only.train_loss is None) == (result.cell.algorithm != "inversion")
-        assert set(result.sampling_errors["test"]) == {"token_recovery", "text_recovery"}
-        assert all(error is not None for error in result.sampling_errors["test"].values())
 
 
 @pytest.mark.slow

@@ -112,17 +112,6 @@ def test_several_tasks_are_counted(seeds_of: SeedsOf, judge_of: JudgeOf) -> None
     assert judge_of(some, above + below).word == "supported"
 
 
-def test_one_against_of_several_needs_holm(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
-    """By itself −2 ± 1.9 is wholly below 0; as one of six it is not enough."""
-    records = seeds_of("fedsplitbert", "qqp", [57.15, 58.0, 58.85]) + seeds_of("fedavg", "qqp", [60.0] * 3)
-    assert judge_of(BETTER, records).word == "contradicted"
-    tasks = ("qqp", "qnli", "rte", "wnli", "sst2", "mrpc")
-    for task in tasks[1:]:
-        records += seeds_of("fedsplitbert", task, [70.0, 70.5, 71.0]) + seeds_of("fedavg", task, [60.0] * 3)
-    found = judge_of(replace(BETTER, tasks=tasks, scores=(ACC,)), records)
-    assert (found.word, "after Holm's correction for 6" in found.remarks) == ("undecided", True)
-
-
 def test_a_verdict_depends_on_the_reading_unless_all_agree(seeds_of: SeedsOf, judge_of: JudgeOf) -> None:
     records = seeds_of("fedsplitbert", "qqp", [62.0, 62.25, 61.75]) + seeds_of("fedavg", "qqp", [60.0] * 3)
     words = {
