@@ -12,14 +12,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.cli.arguments import build_parser
-from benchmarks.cli.select import selection, sweep_file
+from benchmarks.cli.arguments import build_parser, selection
 from benchmarks.errors import UserError
 from benchmarks.registry import include
 from benchmarks.results import read_results, write_bytes
 from benchmarks.run_config import RunConfig
 from benchmarks.running.timings import Timings, taken, taken_in
-from benchmarks.sweeps.tuning import best_values, read_sweep
 
 ROOT = Path(__file__).parent.parent  # of the papers' folders
 COMMITTED = ROOT / "campaign" / "results"  # of earlier sessions, laid out as a results folder; no page reads them
@@ -41,12 +39,12 @@ def _files() -> list[Path]:
 
 def steps() -> list[Step]:
     """The steps of every paper's campaign, in order, whose tables are included on the way."""
-    found: list[Step] = []
+    every: list[Step] = []
     for path in _files():
         include(path.parent)
         for step in tomllib.loads(path.read_text(encoding="utf-8"))["step"]:
-            found.append(Step(len(found) + 1, step["title"], step["decides"], tuple(step["commands"])))
-    return found
+            every.append(Step(len(every) + 1, step["title"], step["decides"], tuple(step["commands"])))
+    return every
 
 
 def campaign_command(args: argparse.Namespace) -> int:
@@ -112,9 +110,7 @@ def _parsed(command: str, args: argparse.Namespace) -> argparse.Namespace:
 
 def _is_tuned(parsed: argparse.Namespace) -> bool:
     """Whether a sweep's choices are in the results folder."""
-    chosen = selection(parsed)
-    labels = {column.task: chosen.benchmark.label(chosen.scale, [column]) for column in chosen.columns}
-    best = best_values(read_sweep(sweep_file(parsed.results_dir, chosen)), labels)
+    best = selection(parsed).tuned(parsed.results_dir)
     return all((task, method) in best for task in parsed.tasks for method in parsed.methods)
 
 
@@ -166,4 +162,4 @@ def _cells(command: str, args: argparse.Namespace) -> list[RunConfig]:
     except UserError:  # no sweep is finished
         parsed.from_sweep = False
         chosen = selection(parsed)
-    return [cell for _, _, cell in chosen.cells()]
+    return chosen.runs()

@@ -14,11 +14,11 @@ import pytest
 from benchmarks import registry
 from benchmarks.cli.arguments import COMMANDS
 from benchmarks.cli.main import main
-from benchmarks.cli.select import tables_of
 from benchmarks.errors import UserError
 from benchmarks.results import read_results
 from benchmarks.running import federation
 from benchmarks.running.run_options import RunOptions
+from benchmarks.selection import tables_of
 from benchmarks.tasks import task
 
 ROOT = Path(__file__).resolve().parents[2]

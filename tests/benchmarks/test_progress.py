@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from benchmarks.cli import progress
-from benchmarks.cli.progress import Estimate, ProgressDisplay
+from benchmarks.cli.progress import ProgressDisplay, TimeLeft
 from benchmarks.results import RoundRecord, RunResult, write_result
 from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellFailed, CellFinished, CellPruned, CellStarted, RoundFinished, Trained
@@ -64,7 +64,7 @@ def record_of(cell: RunConfig, f1: float | None = 0.5) -> RunResult:
 
 
 def test_without_records_all_runs_count_alike(cells: list[RunConfig], clock: Clock) -> None:
-    estimate = Estimate(cells, Timings())  # four runs
+    estimate = TimeLeft(cells, Timings())  # four runs
     estimate.start(cells[0], 0.0)
     assert (estimate.seconds(), str(estimate)) == (None, "")
     clock.now += 30
@@ -73,7 +73,7 @@ def test_without_records_all_runs_count_alike(cells: list[RunConfig], clock: Clo
 
 
 def test_this_machine_sets_the_pace_after_the_first_minute(cells: list[RunConfig], clock: Clock) -> None:
-    estimate = Estimate([cells[0], cells[2]], Timings([(cells[0], 100.0), (cells[2], 300.0)]))
+    estimate = TimeLeft([cells[0], cells[2]], Timings([(cells[0], 100.0), (cells[2], 300.0)]))
     estimate.start(cells[0], 0.0)
     clock.now += 100
     estimate.train(cells[0], 0.5)  # 50 recorded seconds took 100; 350 of them are left
@@ -81,7 +81,7 @@ def test_this_machine_sets_the_pace_after_the_first_minute(cells: list[RunConfig
 
 
 def test_a_resumed_run_has_less_to_train_and_a_finished_one_nothing(cells: list[RunConfig], clock: Clock) -> None:
-    estimate = Estimate(cells[:3], Timings())
+    estimate = TimeLeft(cells[:3], Timings())
     estimate.end(cells[1])
     estimate.start(cells[0], 0.5)
     clock.now += 20

@@ -12,8 +12,8 @@ from functools import cache
 import pytest
 
 from benchmarks.claims import Claim
-from benchmarks.cli.paper import benchmarks_of, published_of
 from benchmarks.experiment import Benchmark
+from benchmarks.papers import benchmarks_of, published_of
 from benchmarks.registry import claims_of
 from reports.claims.judge import CONSISTENT, INCONSISTENT, judge_published, published_word
 from reports.evidence.published import Numbers
