@@ -7,7 +7,7 @@ import dataclasses
 import math
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -26,26 +26,16 @@ class Parser(argparse.ArgumentParser):
 
 
 class Command(NamedTuple):
-    """A command: the module of <name>_command, help, arguments, and values of arguments that it does not accept."""
+    """A command: the module of <name>_command, its help and its arguments."""
 
     module: str
     help: str
     arguments: str
-    defaults: Mapping[str, Any] = {}
 
 
 PLACES = "--data-dir --results-dir"
 CHOICE = f"--scale --tasks --methods --seeds --seed --backbone --set --include {PLACES}"
 MACHINE = "--workers --client-workers --executor --ray-address --slurm --threads --device --lenient --no-tracking"
-WHOLE: dict[str, Any] = {
-    "id": [],
-    "tasks": [],
-    "methods": [],
-    "seeds": range(1),
-    "backbone": None,
-    "set": [],
-    "scale": None,
-}
 
 COMMANDS = {
     "list": Command("look", "list all benchmarks", "--ids --scale --results-dir --include"),
@@ -64,9 +54,6 @@ COMMANDS = {
         "run the steps of the evidence campaign in order (docs/protocol.md)",
         f"--hours --status --keep --workers --device {PLACES}",
     ),
-    "pretrain": Command(
-        "run", "train one of this project's encoders", f"encoder {PLACES} {MACHINE}", WHOLE | {"notes": False}
-    ),
     "report": Command(
         "report",
         "show what has been run; write Markdown, LaTeX, CSV and plots",
@@ -74,7 +61,7 @@ COMMANDS = {
     ),
     "front": Command("pages", "render the first page from records", "--records --readme --picture --scale"),
     "site": Command("pages", "write a website of everything that has been run", f"--out --scale --records {PLACES}"),
-    "import": Command("report", "add records computed elsewhere, also to MLflow", f"folder {PLACES}", WHOLE),
+    "import": Command("report", "add records computed elsewhere, also to MLflow", f"folder {PLACES}"),
     "fetch": Command("machine", "copy data and encoders to a folder, for offline nodes", f"id {CHOICE} --to --lenient"),
     "ui": Command("machine", "open the runs in MLflow", f"--port --host {PLACES}"),
     "doctor": Command("machine", "check this machine: device, data, encoders, tracking", PLACES),
@@ -90,7 +77,6 @@ def build_parser() -> Parser:
     options = _options()
     for name, command in COMMANDS.items():
         subparser = commands.add_parser(name, help=command.help, description=command.help)
-        subparser.set_defaults(**command.defaults)
         which = subparser.add_mutually_exclusive_group()
         for argument in command.arguments.split():
             group = which if argument in ("--seeds", "--seed") else subparser
@@ -165,11 +151,11 @@ def folder(text: str) -> Path:
 # ---- what they choose --------------------------------------------------------------------------------------------
 
 
-def selection(args: argparse.Namespace, benchmark_id: str | None = None) -> Selection:
-    """The part of a benchmark that the arguments choose. benchmark_id: instead of the one that they name."""
-    seeds = args.seeds if getattr(args, "seed", None) is None else (args.seed,)
-    table, scale = benchmark_id or args.id, args.scale or "demo"
-    chosen = part_of(table, scale, args.methods, args.tasks, seeds, args.set, args.backbone)
+def selection(args: argparse.Namespace, table: str | None = None, scale: str | None = None) -> Selection:
+    """The part of a benchmark that the arguments choose. table, scale: instead of the ones that they name."""
+    seeds = args.seeds if args.seed is None else (args.seed,)
+    scale = scale or args.scale or "demo"
+    chosen = part_of(table or args.id, scale, args.methods, args.tasks, seeds, args.set, args.backbone)
     return chosen.with_sweep(args.results_dir) if getattr(args, "from_sweep", False) else chosen
 
 
@@ -198,7 +184,6 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
     return {
         "id": option("a benchmark's id, or a paper's for all of its tables"),
         "ids": option("ids of benchmarks or papers (default: all)", dest="id", nargs="*"),
-        "encoder": option("such as arabic-mini"),
         "folder": option("folder of records", type=folder),
         "parts": option("training, engine, peers, growth, … (default: all)", nargs="*", metavar="part"),
         # what

@@ -14,7 +14,7 @@ from benchmarks.cli.arguments import COMMANDS, build_parser
 from benchmarks.registry import include
 from benchmarks.running.signals import Terminated, surviving_logout
 
-COMPUTING = ("run", "sweep", "pretrain", "import", "campaign")  # they keep running after the terminal closes
+COMPUTING = ("run", "sweep", "import", "campaign")  # they keep running after the terminal closes
 INTERRUPTED = 130
 USER_ERRORS = {"UserError", "FederationError", "PartitionError", "ReportError"}  # by name: two of them load numpy
 # Errors of files and folders that a user can fix: full, forbidden, or of the wrong kind.

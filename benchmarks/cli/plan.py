@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
+import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
@@ -168,18 +169,22 @@ def _table(chosen: Selection, plan: dict[str, Any]) -> Table:
     for row in sorted(plan["rows"], key=lambda row: list(methods).index(row["method"])):
         sizes: tuple[float | None, ...] = (None,) * 4
         if row["reason"] is None:
-            total = row["up_bytes"] + row["down_bytes"]
-            if not total:
+            both = row["up_bytes"] + row["down_bytes"]
+            if not both:
                 continue
             a_round = row["up_bytes_per_round"] + row["down_bytes_per_round"]
-            sizes = row["counted_bytes_per_round"], a_round, total, row["setup_bytes"]
+            sizes = row["counted_bytes_per_round"], a_round, both, row["setup_bytes"]
         lines.setdefault((methods[row["method"]], row["rounds"], *sizes), []).append(names[row["task"]])
-    columns = [[f"all {len(of)} tasks" if len(of) == len(names) > 3 else ", ".join(of) for of in lines.values()]]
-    columns += [[str(line[place]) for line in lines] for place in (0, 1)]
-    columns += [_texts(chosen, [line[place] for line in lines]) for place in range(2, 6)]
-    footers = [f"Sum, {plan['unique_cells']} cells", *[""] * 4, *_texts(chosen, [up + down]), *_texts(chosen, [once])]
-    for heading, footer in zip(_HEADINGS, footers, strict=True):
-        table.add_column(heading, footer, justify="left" if heading in _HEADINGS[:2] else "right")
+    tasks = [f"all {len(of)} tasks" if len(of) == len(names) > 3 else ", ".join(of) for of in lines.values()]
+    columns = [[*tasks, f"Sum, {plan['unique_cells']} cells"]]
+    columns += [[*(str(line[place]) for line in lines), ""] for place in (0, 1)]
+    for place, total in enumerate((None, None, up + down, once), 2):
+        columns.append(_texts(chosen, [*(line[place] for line in lines), total]))
+    for heading, column in zip(_HEADINGS, columns, strict=True):
+        footer = column.pop()
+        table.add_column(
+            heading, footer if footer != "–" else "", justify="left" if heading in _HEADINGS[:2] else "right"
+        )
     for line in zip(*columns, strict=True):
         table.add_row(*line)
     return table
@@ -297,17 +302,15 @@ def _with_stand_ins(runs: Runs, args: argparse.Namespace) -> Runs:
 
 def commands(missing: Iterable[Missing], scale: str) -> list[str]:
     """Make commands for missing cells: one for each benchmark, number of seeds, and tasks with the same rows."""
-    seeds: dict[tuple[str, str, str], int] = {}  # (benchmark, task, row) -> the most that a claim asks for
-    for entry in missing:
-        place = entry.at.benchmark, entry.task, entry.at.row
-        seeds[place] = max(entry.seeds, seeds.get(place, 0))
-    rows: dict[tuple[str, str, int], list[str]] = {}  # (benchmark, task, seeds) -> rows
-    for (benchmark, task, row), number in seeds.items():
-        rows.setdefault((benchmark, task, number), []).append(row)
-    tasks: dict[tuple[str, int, tuple[str, ...]], list[str]] = {}  # (benchmark, seeds, rows) -> tasks
-    for (benchmark, task, number), names in rows.items():
-        tasks.setdefault((benchmark, number, tuple(sorted(names))), []).append(task)
+    entries = [(each.at.benchmark, each.task, each.at.row, each.seeds) for each in missing]
+    frame = pd.DataFrame(entries, columns=["table", "task", "row", "seeds"])
+    for keys, merged, merge in (
+        (["table", "task", "row"], "seeds", "max"),  # the most that a claim asks for
+        (["table", "task", "seeds"], "row", lambda names: ",".join(sorted(names))),
+        (["table", "seeds", "row"], "task", ",".join),
+    ):
+        frame = frame.groupby(keys, sort=False)[merged].agg(merge).reset_index()
     return [
-        f"make {benchmark} SCALE={scale} TASKS={','.join(names)} METHODS={','.join(methods)} SEEDS={number}"
-        for (benchmark, number, methods), names in tasks.items()
+        f"make {each.table} SCALE={scale} TASKS={each.task} METHODS={each.row} SEEDS={each.seeds}"
+        for each in frame.itertuples()
     ]

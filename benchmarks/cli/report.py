@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
@@ -30,7 +31,7 @@ from benchmarks.registry import benchmark, benchmark_ids, folder_of
 from benchmarks.results import RunResult, read_folders, write_result, write_text
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.run_options import available_cores, require_writable
-from benchmarks.selection import Selection, tables_of
+from benchmarks.selection import Selection, part_of, tables_of
 from fedsim.files import read_text
 from reports.audit.checks import audit_markdown
 from reports.audit.checks import summary as audit_summary
@@ -51,7 +52,7 @@ def report_command(args: argparse.Namespace) -> int:
     records, results_dir = read_folders(folders), args.results_dir
     require_writable(results_dir)
     keep_in(results_dir)
-    chosen = _with_records(args, records)
+    chosen = _with_records(_ids(args.id), args.scale, records, partial(selection, args))
     if not chosen:
         raise UserError(f"no record in {', '.join(map(str, folders))} belongs to what was asked for: run it first")
     drawings: list[Drawing] = []
@@ -111,23 +112,20 @@ def _ids(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(table for name in names for table in tables_of(name))) or benchmark_ids()
 
 
-def _with_records(args: argparse.Namespace, records: Sequence[RunResult]) -> list[Selection]:
-    """Each chosen benchmark at each scale that has some of the records.
+def _with_records(
+    ids: Sequence[str], scale: str | None, records: Sequence[RunResult], choose: Callable[[str, str], Selection]
+) -> list[Selection]:
+    """Each benchmark, at each scale that has some of the records, as a table's id and a scale choose it.
 
     A scale that was named is skipped for benchmarks without it, unless none of them has it.
     """
     at = {record.cell.scale for record in records}
-    scales = [args.scale] if args.scale else [scale for scale in SCALES if scale in at]
-    places = list(product(_ids(args.id), scales))
+    places = list(product(ids, [scale] if scale else [scale for scale in SCALES if scale in at]))
     existing = [place for place in places if place[1] in {scale.id for scale in benchmark(place[0]).scales}]
     seeds, index = sorted({record.cell.seed for record in records}) or [0], indexed(records)
-    parts = [
-        selection(argparse.Namespace(**{**vars(args), "id": table, "scale": scale}))
-        for table, scale in existing or places
-    ]
     return [
         replace(part, seeds=seeds)
-        for part in parts
+        for part in (choose(*place) for place in existing or places)
         if any(select(part.benchmark, part.scale, *place, index).is_run for place in product(part.rows, part.columns))
     ]
 
@@ -186,7 +184,7 @@ def import_command(args: argparse.Namespace) -> int:
     print(f"{new} records taken in, {len(records) - new} were there already")
     if alone:
         print(f"without predictions, which are not in {args.folder}: {', '.join(alone)}")
-    for part in _with_records(args, records):
+    for part in _with_records(benchmark_ids(), None, records, part_of):
         runs = part.runs()
         stages = {stage.definition_id for run in runs for stage in earlier_stages(run)}
         ids = {run.definition_id for run in runs}

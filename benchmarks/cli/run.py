@@ -1,4 +1,4 @@
-"""The commands that compute: `run` and `pretrain`."""
+"""The command `run`: compute unfinished cells with progress and tracking, and show the results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from benchmarks.cli.arguments import machine, selection
 from benchmarks.cli.progress import ProgressDisplay, warn
 from benchmarks.cli.summary import show_run
 from benchmarks.cli.tracked import open_mirror
-from benchmarks.encoders.backbones import KNOWN
 from benchmarks.encoders.fetched import source_of
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.executors.jobs import staged_jobs
@@ -45,15 +44,6 @@ def run_command(args: argparse.Namespace) -> int:
     if errors:
         raise UserError(f"{len(errors)} of {len(existing)} tables are incomplete. " + "\n".join(errors))
     return 0
-
-
-def pretrain_command(args: argparse.Namespace) -> int:
-    """Train one of this project's encoders, or find it: it is the result of a benchmark."""
-    tables = {backbone.id: backbone.made_by for backbone in KNOWN.values() if backbone.made_by}
-    if args.encoder not in tables:
-        raise UserError(f"unknown backbone {args.encoder!r}: expected one of {', '.join(tables)}, trained here")
-    args.id, args.scale = tables[args.encoder]
-    return run_command(args)
 
 
 def _run_table(args: argparse.Namespace) -> None:

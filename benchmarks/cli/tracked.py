@@ -16,7 +16,6 @@ from benchmarks.running.run_options import RunOptions
 from benchmarks.selection import Selection
 from benchmarks.tracking.store import default_tracking_uri
 from benchmarks.tracking.table import Table, TableCell
-from reports import ReportError
 from reports.evidence.published import published_for
 from reports.evidence.records import request_for
 from reports.pages.text import row_name
@@ -93,28 +92,19 @@ def _cells(chosen: Selection, command: list[str], trials: Cells) -> dict[str, Ta
     places: dict[str, list[tuple[Row, Column, RunConfig]]] = {}
     for place in cells:
         places.setdefault(place[-1].definition_id, []).append(place)
-    published = _published(chosen)
+    printed_in = str(benchmark.view.options.get("printed_in", ""))
+    published = published_for(request_for(benchmark, scale, ()), printed_in)
     shown = {}
     for definition_id, entries in places.items():
         rows, (first, column, cell) = [row for row, _, _ in entries], entries[0]
         of_run = [] if trials else ["--methods", first.id, "--tasks", column.task, "--seed", str(cell.seed)]
-        values = (published.get((row.id, column.task, column.averaged)) for row in rows)
+        values = (published.get((row.id, column.task, column.averaged)) for row in rows)  # in the metric's unit
         shown[definition_id] = TableCell(
             rows=tuple(dict.fromkeys(row.id for row in rows)),
             method=" / ".join(dict.fromkeys(map(row_name, rows))),
             score=column.averaged,
-            published=next((value for value in values if value is not None), None),
+            published=next((each.value for each in values if each is not None), None),
             is_reference=not any(row.printed for row in rows),
             command=shlex.join([*command, *of_run]),
         )
     return shown
-
-
-def _published(chosen: Selection) -> dict[tuple[str, str, str], float]:
-    """(row, task, score) -> the published value, in the metric's unit; empty if it cannot be read."""
-    table = str(chosen.benchmark.view.options.get("printed_in", ""))
-    try:
-        entries = published_for(request_for(chosen.benchmark, chosen.scale, ()), table)
-    except ReportError:  # the report at the end shows the reason
-        return {}
-    return {place: entry.value for place, entry in entries.items()}

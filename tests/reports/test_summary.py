@@ -41,7 +41,10 @@ def test_a_whole_table_is_one_matrix(table3: Benchmark, whole: list[RunResult]) 
     found = lines(table3, whole, width=200)
     assert len(found) == 1 + 2 + len(table3.rows) + 3
     assert found[0].endswith("63 of 63 cells run")
-    assert found[1] == "Mean ± standard deviation of 2 seeds, at the last round; † marks methods that are not in the paper."
+    assert (
+        found[1]
+        == "Mean ± standard deviation of 2 seeds, at the last round; † marks methods that are not in the paper."
+    )
     assert found[2].split()[:4] == ["MRPC", "F1", "CoLA", "Mcc"]
     assert found[2].split()[-1] == "Average"
     (split,) = (line for line in found if line.startswith("FedSplitBERT  "))
