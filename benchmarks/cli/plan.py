@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from rich.console import Console
 from rich.table import Table
@@ -41,6 +42,10 @@ from reports.pages.text import human_bytes, in_one_unit
 _BOTH = "uplink + downlink"
 _HEADINGS = ("Task", "Method", "Rounds", "per round *", f"{_BOTH}, per round", f"{_BOTH}, all rounds", "one-time")
 _WIDTH = 118
+_KNOWN = (
+    *("equal_rounds", "counted_bytes_per_round", "up_bytes_per_round", "down_bytes_per_round"),
+    *("up_bytes", "down_bytes", "setup_bytes"),
+)
 _WAYS = ("up_bytes", "down_bytes", "setup_bytes")
 
 
@@ -101,6 +106,11 @@ def _planned_row(chosen: Selection, cell: RunConfig, args: argparse.Namespace) -
         wire, examples = wire_of(cell, args)
     except UserError as error:  # bytes depend on examples that are not on this machine, or on their texts
         reason = str(error)
+    known: dict[str, Any] = dict.fromkeys(_KNOWN)
+    if wire is not None:
+        counted, total = chosen.benchmark.paper.counted_bytes(wire, cell), wire.total
+        sizes = wire.up_bytes, wire.down_bytes, total.up_bytes, total.down_bytes, wire.setup_bytes
+        known = dict(zip(_KNOWN, (wire.alike, counted, *sizes), strict=True))
     return {
         "cell": cell.spec_id,
         "backbone": cell.backbone,
@@ -109,13 +119,7 @@ def _planned_row(chosen: Selection, cell: RunConfig, args: argparse.Namespace) -
         "longest_text": cell.training.max_length,
         "reason": reason,
         "counted_examples": examples,
-        "equal_rounds": wire.alike if wire else None,
-        "counted_bytes_per_round": chosen.benchmark.paper.counted_bytes(wire, cell) if wire else None,
-        "up_bytes_per_round": wire.up_bytes if wire else None,
-        "down_bytes_per_round": wire.down_bytes if wire else None,
-        "up_bytes": wire.total.up_bytes if wire else None,
-        "down_bytes": wire.total.down_bytes if wire else None,
-        "setup_bytes": wire.setup_bytes if wire else None,
+        **known,
     }
 
 
@@ -160,40 +164,41 @@ def _table(chosen: Selection, plan: dict[str, Any]) -> Table:
     """A line for each method and the tasks on which it sends the same; methods that send nothing are left out."""
     unique = "" if plan["cells"] == plan["unique_cells"] else f", {plan['unique_cells']} unique"
     count = f"{plan['cells']} cells{unique}, {plan['finished_cells']} finished"
-    table = Table(title=f"{chosen.title}: {count} ({chosen.benchmark.label(chosen.scale, chosen.columns)})")
-    table.show_footer = True
-    methods = {row.id: row.name for row in chosen.rows}
+    label = chosen.benchmark.label(chosen.scale, chosen.columns)
+    table = Table(title=f"{chosen.title}: {count} ({label})", show_footer=True)
     names = {column.task: column.name for column in chosen.columns}
+    frame = pd.DataFrame(plan["rows"]).fillna(np.nan)  # unknown bytes are None
+    frame["a_round"] = frame["up_bytes_per_round"] + frame["down_bytes_per_round"]
+    frame["all_rounds"] = frame["up_bytes"] + frame["down_bytes"]
+    frame["task"] = frame["task"].map(names)
+    frame["method"] = pd.Categorical(frame["method"], [row.id for row in chosen.rows])
+    frame = frame[frame["all_rounds"] != 0].sort_values("method", kind="stable")
+    sizes = ["counted_bytes_per_round", "a_round", "all_rounds", "setup_bytes"]
+    keys = ["method", "rounds", *sizes]
+    lines = frame.groupby(keys, sort=False, dropna=False, observed=True)["task"].agg(list).reset_index()
     up, down, once = (plan["sum"][way] for way in _WAYS)
-    lines: dict[tuple[Any, ...], list[str]] = {}  # method, rounds and sizes -> tasks
-    for row in sorted(plan["rows"], key=lambda row: list(methods).index(row["method"])):
-        sizes: tuple[float | None, ...] = (None,) * 4
-        if row["reason"] is None:
-            both = row["up_bytes"] + row["down_bytes"]
-            if not both:
-                continue
-            a_round = row["up_bytes_per_round"] + row["down_bytes_per_round"]
-            sizes = row["counted_bytes_per_round"], a_round, both, row["setup_bytes"]
-        lines.setdefault((methods[row["method"]], row["rounds"], *sizes), []).append(names[row["task"]])
-    tasks = [f"all {len(of)} tasks" if len(of) == len(names) > 3 else ", ".join(of) for of in lines.values()]
-    columns = [[*tasks, f"Sum, {plan['unique_cells']} cells"]]
-    columns += [[*(str(line[place]) for line in lines), ""] for place in (0, 1)]
-    for place, total in enumerate((None, None, up + down, once), 2):
-        columns.append(_texts(chosen, [*(line[place] for line in lines), total]))
-    for heading, column in zip(_HEADINGS, columns, strict=True):
-        footer = column.pop()
-        table.add_column(
-            heading, footer if footer != "–" else "", justify="left" if heading in _HEADINGS[:2] else "right"
-        )
+    columns = [
+        [
+            f"all {len(of)} tasks" if len(of) == len(names) > 3 else ", ".join(map(names.get, of))
+            for of in lines["task"]
+        ],
+        [chosen.benchmark.row(method).name for method in lines["method"]],
+        [str(rounds) for rounds in lines["rounds"]],
+        *(_texts(chosen, list(lines[size])) for size in sizes[:2]),
+        *(_texts(chosen, [*lines[size], total]) for size, total in zip(sizes[2:], (up + down, once), strict=True)),
+    ]
+    footers = [f"Sum, {plan['unique_cells']} cells", *[""] * 4, columns[5].pop(), columns[6].pop()]
+    for heading, footer in zip(_HEADINGS, footers, strict=True):
+        table.add_column(heading, footer, justify="left" if heading in _HEADINGS[:2] else "right")
     for line in zip(*columns, strict=True):
         table.add_row(*line)
     return table
 
 
-def _texts(chosen: Selection, sizes: Sequence[float | None]) -> list[str]:
+def _texts(chosen: Selection, sizes: Sequence[float]) -> list[str]:
     """Sizes of one column in one unit; "–" for an unknown one."""
-    texts = iter(in_one_unit([size for size in sizes if size is not None], chosen.benchmark.paper.gigabyte))
-    return ["–" if size is None else next(texts) for size in sizes]
+    texts = iter(in_one_unit([size for size in sizes if size == size], chosen.benchmark.paper.gigabyte))
+    return [next(texts) if size == size else "–" for size in sizes]
 
 
 def _notes(chosen: Selection, plan: dict[str, Any], finished: Completed) -> Iterator[str]:

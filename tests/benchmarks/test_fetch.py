@@ -72,6 +72,7 @@ def fetch(folder, *args):
     return main(["fetch", TABLE, "--to", str(folder), "--methods", "local-majority", "--tasks", "mrpc", *args])
 
 
+@pytest.mark.slow
 def test_an_offline_node_runs_from_what_was_fetched_and_its_records_can_be_imported(hub, tmp_path, capsys, monkeypatch):
     data, node, home = (tmp_path / name for name in ("data", "node", "home"))
     assert fetch(data) == 0
@@ -127,6 +128,7 @@ def test_wrong_arguments_are_refused(tmp_path, refusal):
     assert "cannot be written" in refusal(["fetch", TABLE, "--to", str(tmp_path / "file" / "below")])
 
 
+@pytest.mark.slow
 def test_the_hubs_libraries_read_the_environment_that_is_set(tmp_path):
     """In a process of its own, because they read the environment once."""
     note(tmp_path, ["mrpc"], [])

@@ -36,6 +36,7 @@ def frozen_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return results
 
 
+@pytest.mark.slow
 def test_one_page_from_several_folders(
     finished_results: Path, frozen_results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
