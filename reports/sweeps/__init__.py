@@ -14,6 +14,7 @@ from benchmarks.experiment import Benchmark, Scale
 from benchmarks.measures import metric
 from reports.pages.plots import finish, mark, panels_of, say_not_run, tidy
 
+SECTION = "section.md"  # of a sweep's files: the part of the paper's page
 LAYER, RATE = "options.critical_layer", "training.learning_rate"
 Result = Mapping[str, Any]  # a study as the sweep's file has it
 

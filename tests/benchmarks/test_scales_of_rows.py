@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks.cli.main import main
-from benchmarks.cli.run import at_hand
-from benchmarks.cli.select import Selection
+from benchmarks.cli.run import with_stand_ins
 from benchmarks.encoders.backbones import KNOWN
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import by_stage, earlier_stages, initial_of
+from benchmarks.selection import Selection
 
 PRETRAINING, TABLE3 = benchmark("fedbfpt-pretraining"), benchmark("fedbfpt-table3")
 GENERAL = benchmark("fedbfpt-general")
@@ -71,7 +71,7 @@ def test_without_tasks_named_a_stand_in_runs_only_where_the_original_has_no_data
         (tmp_path / folder / name).write_text(f"###1\n{labels}\tsome adults\n\n")
     columns = columns_of(TABLE3, [], TABLE3.scale("lite"))
     chosen = Selection(TABLE3, TABLE3.scale("lite"), TABLE3.rows, columns, [0])
-    found = at_hand(chosen, tmp_path)
+    found = with_stand_ins(chosen, tmp_path)
     assert [column.task for column in columns if column not in found.columns] == [left_out]
     said = capsys.readouterr().err
     assert ("NICTA-PIBOSO stands in for rct20k: no data of PubMed 20k RCT" in said) == (left_out == "rct20k")

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.cli.arguments import build_parser
+from benchmarks.cli.arguments import build_parser, selection
 from benchmarks.cli.main import main
-from benchmarks.cli.select import selection
 from benchmarks.registry import benchmark
 from benchmarks.results import RunResult, read_results
 from benchmarks.sweeps.tuning import read_sweep

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cli.arguments import build_parser
-from benchmarks.cli.sweep_files import command, sections, write_sweeps
+from benchmarks.cli.report import sweep_sections
+from benchmarks.cli.sweep import command, write_sweeps
 from benchmarks.registry import benchmark, folder_of
 from benchmarks.sweeps.tuning import read_sweep
 
@@ -64,7 +65,7 @@ def test_the_command_asks_for_the_same_study() -> None:
 
 
 def test_the_committed_sweep_has_a_section() -> None:
-    (text,) = sections([TABLE.id, "fedbert-table6"], "lite")
+    (text,) = sweep_sections([TABLE.id, "fedbert-table6"], "lite")
     entries = read_sweep(folder_of("fedsplitbert") / "sweeps" / TABLE.id / "lite" / "study.json")
     assert text.count("make sweep-") == len(entries) >= 2
-    assert sections([TABLE.id], "demo") == []
+    assert sweep_sections([TABLE.id], "demo") == []

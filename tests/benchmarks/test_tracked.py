@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.cli.arguments import build_parser
+from benchmarks.cli.arguments import build_parser, selection
 from benchmarks.cli.main import main
-from benchmarks.cli.select import selection
 from benchmarks.cli.tracked import tracked_table
 from benchmarks.running.run_options import RunOptions
 from benchmarks.tracking.table import Table, TableCell

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.cli.arguments import build_parser
+from benchmarks.cli.arguments import build_parser, selection
 from benchmarks.cli.main import main
-from benchmarks.cli.select import selection
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Scale, with_settings
 from benchmarks.fedsplitbert import paper, tables

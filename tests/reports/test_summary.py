@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from benchmarks.cli.ending import ending
+from benchmarks.cli.summary import summary
 from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
 from reports.evidence.records import request_for
@@ -34,14 +34,17 @@ def whole(table3: Benchmark, record_of: RecordOf) -> list[RunResult]:
 
 
 def lines(table3: Benchmark, records: list[RunResult], width: int = 110) -> list[str]:
-    return ending(page(request_for(table3, table3.scale("demo"), records)), width)
+    return summary(page(request_for(table3, table3.scale("demo"), records)), width)
 
 
 def test_a_whole_table_is_one_matrix(table3: Benchmark, whole: list[RunResult]) -> None:
     found = lines(table3, whole, width=200)
     assert len(found) == 1 + 2 + len(table3.rows) + 3
     assert found[0].endswith("63 of 63 cells run")
-    assert found[1] == "Mean ± standard deviation of 2 seeds; † marks methods that are not in the paper."
+    assert (
+        found[1]
+        == "Mean ± standard deviation of 2 seeds, at the last round; † marks methods that are not in the paper."
+    )
     assert found[2].split()[:4] == ["MRPC", "F1", "CoLA", "Mcc"]
     assert found[2].split()[-1] == "Average"
     (split,) = (line for line in found if line.startswith("FedSplitBERT  "))
