@@ -12,7 +12,7 @@ from statistics import median
 import torch
 
 from benchmarks.performance.suite import Bar, Section, fresh_processes, ratio, timed_in_turn
-from benchmarks.performance.workload import random_clients, setting_of, trained_names
+from benchmarks.performance.workload import random_clients, trained_names, workload_of
 from benchmarks.run_config import JSON
 from benchmarks.running.process import peak_memory_bytes
 from benchmarks.running.runner import MANY_CLIENTS
@@ -33,8 +33,8 @@ def engine(repeats: int) -> Section:
 
     The engine alone has the channel with its codec and ledger, the client store and a checkpoint.
     """
-    setting, clients = setting_of(), random_clients(3, 24 * 16, 64)
-    seconds = timed_in_turn(repeats, partial(federation, setting, clients), partial(plain_round, setting, clients))
+    workload, clients = workload_of(), random_clients(3, 24 * 16, 64)
+    seconds = timed_in_turn(repeats, partial(federation, workload, clients), partial(plain_round, workload, clients))
     row = dict(zip(("engine_s", "plain_loop_s"), (round(median(column), 2) for column in seconds), strict=True))
     return Section([row], [Bar("engine's speed over the plain loop's", ratio(*reversed(seconds)), 0.97)])
 
@@ -61,8 +61,8 @@ def frozen(repeats: int) -> Section:
     clients = random_clients(3, 128)
     for head, bound in REUSE.items():
         with tempfile.TemporaryDirectory() as folder:
-            setting = setting_of(head=head, folder=Path(folder), local_epochs=2)
-            run = partial(federation, setting, clients, "fedfreezebert")
+            workload = workload_of(head=head, folder=Path(folder), local_epochs=2)
+            run = partial(federation, workload, clients, "fedfreezebert")
             anew, cached = timed_in_turn(repeats, partial(run, cached=False), run)
         rows.append(
             {
@@ -72,11 +72,11 @@ def frozen(repeats: int) -> Section:
             }
         )
         bars.append(Bar(f"cached features, {head}: times as fast", ratio(anew, cached), bound))
-    setting, client = setting_of(), clients[0]
-    upper = setting.model.groups.head.union(*setting.model.groups.layers[setting.model.groups.depth // 2 :])
-    train = partial(setting.training.run, setting.model, client.train, round=1, client=0)
+    workload, client = workload_of(), clients[0]
+    upper = workload.model.groups.head.union(*workload.model.groups.layers[workload.model.groups.depth // 2 :])
+    train = partial(workload.training.run, workload.model, client.train, round=1, client=0)
     every, half = timed_in_turn(
-        repeats, partial(train, names=trained_names(setting)), partial(train, names=sorted(upper))
+        repeats, partial(train, names=trained_names(workload)), partial(train, names=sorted(upper))
     )
     rows.append(
         {"what": "half of the layers frozen", "without_s": round(median(every), 3), "with_s": round(median(half), 3)}
@@ -84,16 +84,16 @@ def frozen(repeats: int) -> Section:
     return Section(rows, bars)
 
 
-def federation(setting: Workload, clients: Sequence[Client], method: str = "fedavg", **options: JSON) -> int:
+def federation(workload: Workload, clients: Sequence[Client], method: str = "fedavg", **options: JSON) -> int:
     """Run all rounds of a method with scores, client store and checkpoints; returns the last checkpoint's bytes."""
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = Checkpoint(Path(folder), "bench")
         run_federation(
-            build_algorithm(method, setting, options),
+            build_algorithm(method, workload, options),
             clients,
             Channel(),
             lambda answers, subset: {"accuracy": float((answers.argmax(1) == subset.labels).mean())},
-            rounds=setting.training.config.rounds,
+            rounds=workload.training.config.rounds,
             seed=0,
             checkpoint=checkpoint,
             store=ClientStore(checkpoint.folder, in_memory=len(clients) <= MANY_CLIENTS),
@@ -101,13 +101,13 @@ def federation(setting: Workload, clients: Sequence[Client], method: str = "feda
         return sum(path.stat().st_size for path in checkpoint.folder.iterdir())
 
 
-def plain_round(setting: Workload, clients: Sequence[Client]) -> Params:
+def plain_round(workload: Workload, clients: Sequence[Client]) -> Params:
     """A round as anyone would write it without a harness: train a copy on each client, average, score."""
-    model, training, config = setting.model, setting.training, setting.training.config
-    names = trained_names(setting)
-    mean = {name: torch.zeros_like(setting.initial[name]) for name in names}
+    model, training, config = workload.model, workload.training, workload.training.config
+    names = trained_names(workload)
+    mean = {name: torch.zeros_like(workload.initial[name]) for name in names}
     for client in clients:
-        model.write(setting.initial)
+        model.write(workload.initial)
         model.set_trained(names)
         chosen = [model.parameters[name] for name in names]
         optimizer = torch.optim.AdamW(chosen, lr=config.learning_rate, weight_decay=config.weight_decay, fused=True)
@@ -122,7 +122,7 @@ def plain_round(setting: Workload, clients: Sequence[Client]) -> Params:
     model.write(mean)
     for client in clients:
         for subset in client.evaluation.values():
-            answers = model.predict(subset, setting.evaluation_batch_size, training.width)
+            answers = model.predict(subset, workload.evaluation_batch_size, training.width)
             _ = float((answers.argmax(1) == subset.labels).mean())
     return mean
 
@@ -132,11 +132,11 @@ def cost_of(method: str, clients: int, config: Mapping[str, JSON]) -> dict[str, 
 
     config: changes to the encoder's configuration.
     """
-    setting = setting_of(precision="fp32", config=config, rounds=ROUNDS)
+    workload = workload_of(precision="fp32", config=config, rounds=ROUNDS)
     members = random_clients(clients, 2, 1, (8, 12), config.get("vocab_size", 30522))
     options = {"critical_layer": 1} if method == "fedsplitbert" else {}
     start = time.perf_counter()
-    disk_bytes = federation(setting, members, method, **options)
+    disk_bytes = federation(workload, members, method, **options)
     return {
         "method": method,
         "clients": clients,

@@ -21,7 +21,7 @@ from transformers import AutoModelForSequenceClassification
 from benchmarks.errors import UserError
 from benchmarks.performance.federations import federation, plain_round
 from benchmarks.performance.suite import Bar, Section, ratio, timed_in_turn
-from benchmarks.performance.workload import random_clients, setting_of
+from benchmarks.performance.workload import random_clients, workload_of
 from fedsim.algorithms import Workload
 from fedsim.data import Client
 from fedsim.precision import bf16_gain
@@ -44,14 +44,14 @@ def peers(repeats: int) -> Section:
 
     The bars hold for CPUs on which bf16 is faster: the others have no such room over fp32.
     """
-    setting, literal = setting_of(), setting_of(precision="fp32", kernels="reference", padding="fixed")
+    workload, literal = workload_of(), workload_of(precision="fp32", kernels="reference", padding="fixed")
     clients, few = (random_clients(3, 16 * batches) for batches in (BATCHES, PLAIN_BATCHES))
-    engine, plain = timed_in_turn(repeats, partial(federation, setting, clients), partial(plain_round, literal, few))
+    engine, plain = timed_in_turn(repeats, partial(federation, workload, clients), partial(plain_round, literal, few))
     speeds = {"engine": [48 * BATCHES / each for each in engine]}
     speeds["a plain loop, padded to 128, fp32"] = [48 * PLAIN_BATCHES / each for each in plain]
     python = flower_python()
     if python is not None:
-        speeds["Flower"] = [48 * BATCHES / each for each in run_flower(python, setting, clients, repeats)]
+        speeds["Flower"] = [48 * BATCHES / each for each in run_flower(python, workload, clients, repeats)]
     rows = [{"way": way, "examples_s": round(median(of), 1)} for way, of in speeds.items()]
     bounds = zip(list(speeds)[1:], (6.0, 3.0), strict=False)
     bars = [Bar(f"engine over {way}", ratio(speeds["engine"], speeds[way]), bound) for way, bound in bounds]
@@ -64,14 +64,14 @@ def flower_python() -> Path | None:
     return folder / "python" if (folder / "flwr").exists() else None
 
 
-def run_flower(python: Path, setting: Workload, clients: Sequence[Client], rounds: int) -> list[float]:
+def run_flower(python: Path, workload: Workload, clients: Sequence[Client], rounds: int) -> list[float]:
     """Seconds of each of Flower's rounds, from sending to merging, after one to warm up.
 
     Raises UserError with Flower's output if it fails.
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
     with tempfile.TemporaryDirectory(prefix="fl") as name:  # short: Ray's sockets are in it
-        job = write_job(Path(name), setting, clients, rounds + 1)
+        job = write_job(Path(name), workload, clients, rounds + 1)
         done = subprocess.run(
             [python, "-P", SCRIPT, job],  # -P: this folder's modules are no libraries
             env={**environment, **FLOWER_ENVIRONMENT, "FLWR_HOME": f"{name}/flwr"},
@@ -87,16 +87,16 @@ def run_flower(python: Path, setting: Workload, clients: Sequence[Client], round
         return seconds[1:]
 
 
-def write_job(folder: Path, setting: Workload, clients: Sequence[Client], rounds: int) -> Path:
+def write_job(folder: Path, workload: Workload, clients: Sequence[Client], rounds: int) -> Path:
     """Write what flower_job.py reads: job.json, the clients' batches, and the model with which all start."""
-    config: Any = copy.deepcopy(setting.model.network.encoder.config)
-    config.num_labels = setting.objective.outputs
+    config: Any = copy.deepcopy(workload.model.network.encoder.config)
+    config.num_labels = workload.objective.outputs
     classifier = AutoModelForSequenceClassification.from_config(config)
-    classifier.load_state_dict({library_name(name): value for name, value in setting.initial.items()})
+    classifier.load_state_dict({library_name(name): value for name, value in workload.initial.items()})
     classifier.save_pretrained(folder / "encoder")
-    training = setting.training
+    training = workload.training
     for client in clients:
-        batches = enumerate(training.batches(client.train, setting.objective, 1, client.id))
+        batches = enumerate(training.batches(client.train, workload.objective, 1, client.id))
         arrays: dict[str, Any] = {
             f"{number}/{name}": value for number, batch in batches for name, value in batch.items()
         }

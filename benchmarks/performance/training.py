@@ -9,7 +9,7 @@ import torch
 
 from benchmarks.encoders.backbones import architecture
 from benchmarks.performance.suite import Bar, Section, fresh_processes, timed_in_turn
-from benchmarks.performance.workload import BACKBONE, MRPC_LENGTHS, random_clients, setting_of, trained_names
+from benchmarks.performance.workload import BACKBONE, MRPC_LENGTHS, random_clients, trained_names, workload_of
 from benchmarks.run_config import JSON
 from fedsim.precision import DTYPES, has_amx, product_seconds, resolve_precision
 
@@ -65,14 +65,14 @@ def _speed(
 ) -> dict[str, JSON]:
     """The row of one process: trained and scored texts, operations of products and the machine's, a second."""
     precision = resolve_precision("auto", device).name
-    setting = setting_of(backbone, device, kernels=kernels)
-    model, names = setting.model, trained_names(setting)
+    workload = workload_of(backbone, device, kernels=kernels)
+    model, names = workload.model, trained_names(workload)
     (client,) = random_clients(1, EXAMPLES, SCORED, lengths)
     rates, trained, scored = timed_in_turn(
         repeats,
         lambda: product_seconds(DTYPES[precision], SIDE, 1, device),
-        lambda: setting.training.run(model, client.train, names, 1, 0),  # its mean loss waits for a GPU
-        lambda: model.predict(client.evaluation["test"], setting.evaluation_batch_size, None),
+        lambda: workload.training.run(model, client.train, names, 1, 0),  # its mean loss waits for a GPU
+        lambda: model.predict(client.evaluation["test"], workload.evaluation_batch_size, None),
     )
     flops = training_flops(architecture(backbone), client.train.examples.lengths[client.train.indices], model.packed)
     gflop_s = flops / median(trained) / 1e9

@@ -14,10 +14,9 @@ from benchmarks.encoders.backbones import architecture
 from benchmarks.run_config import JSON
 from fedsim.algorithms import Workload
 from fedsim.data import Client, Examples, Subset
-from fedsim.feature_cache import FeatureCache
-from fedsim.models.encoder import encoder_from_config
+from fedsim.features import FeatureCache
 from fedsim.models.model import Model
-from fedsim.models.sequence import with_head
+from fedsim.models.sequence import encoder_from_config, with_head
 from fedsim.objectives import Classification
 from fedsim.precision import resolve_precision
 from fedsim.train_config import TrainConfig
@@ -45,7 +44,7 @@ def random_clients(
     ]
 
 
-def setting_of(
+def workload_of(
     backbone: str = BACKBONE,
     device: str = "cpu",
     head: str = "pooled",
@@ -62,14 +61,14 @@ def setting_of(
     encoder = encoder_from_config({**architecture(backbone), **(config or {})})
     network = with_head(encoder, objective.outputs, seed=0, head=head)
     model = Model(network, resolve_precision(local.precision, device), objective, local.kernels)
-    setting = Workload(
+    workload = Workload(
         lambda: model, LocalTraining(local), objective, max_length=MAX_LENGTH, features=FeatureCache(folder)
     )
-    _ = setting.initial
-    return setting
+    _ = workload.initial
+    return workload
 
 
-def trained_names(setting: Workload) -> list[str]:
+def trained_names(workload: Workload) -> list[str]:
     """The parameters that FedAvg trains and exchanges: all but the embeddings, which are frozen."""
-    groups = setting.model.groups
+    groups = workload.model.groups
     return sorted(groups.names - groups.embeddings)

@@ -12,7 +12,7 @@ from fedsim.plan import identity_plan
 
 
 def fedsplitbert(
-    setting: Workload,
+    workload: Workload,
     critical_layer: int,
     embeddings: str = "frozen",
     server: Mapping[str, Any] | None = None,
@@ -26,7 +26,7 @@ def fedsplitbert(
     answers: "own", each client's by its model, "mean", of all clients' logits, or the "server"'s: how to ask personal
     models for one answer on a central test set.
     """
-    model = setting.model.groups
+    model = workload.model.groups
     trained = whole_model(model, embeddings)
     shared = model.up_to(critical_layer)
     if critical_layer == model.depth:
@@ -34,4 +34,4 @@ def fedsplitbert(
     if embeddings == "global" and critical_layer > 0:
         shared |= model.embeddings
     plan = identity_plan(model.names, shared=shared, local=trained - shared)
-    return averaging(setting, lambda round, client: plan, server, proximal, answers=answers)
+    return averaging(workload, lambda round, client: plan, server, proximal, answers=answers)

@@ -16,9 +16,8 @@ from benchmarks.dry_run.shapes import derive_client
 from benchmarks.fedbfpt.costs import COSTING
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig
-from fedsim.models.encoder import encoder_from_config
 from fedsim.models.model import Model
-from fedsim.models.sequence import with_head
+from fedsim.models.sequence import encoder_from_config, with_head
 from fedsim.objectives import MaskedLM, Vocabulary
 from fedsim.precision import Precision
 from reports.evidence.published import read_published

@@ -13,7 +13,7 @@ from fedsim.objectives import Classification
 
 
 def begun_from(small, params, **options):
-    """A setting whose model begins with these parameters."""
+    """A workload whose model begins with these parameters."""
 
     def load():
         model = small.load(**options)
@@ -30,10 +30,10 @@ def answers_of(algorithm, state, clients):
 @pytest.fixture(scope="module")
 def averaged(small):
     """FedAvg's last parameters, and what it answers each client."""
-    setting = small.setting(epochs=2)
-    algorithm = small.algorithm("fedavg", setting)
+    workload = small.workload(epochs=2)
+    algorithm = small.algorithm("fedavg", workload)
     state = small.run(algorithm).state
-    return setting.server_params(state), answers_of(algorithm, state, small.clients)
+    return workload.server_params(state), answers_of(algorithm, state, small.clients)
 
 
 # ---- local fine-tuning -------------------------------------------------------------------------------------------
@@ -41,7 +41,7 @@ def averaged(small):
 
 def test_fine_tuning_for_no_epoch_is_fedavg(small, averaged):
     params, expected = averaged
-    algorithm = small.algorithm("fedsplitbert", small.setting(begun_from(small, params), epochs=0), critical_layer=0)
+    algorithm = small.algorithm("fedsplitbert", small.workload(begun_from(small, params), epochs=0), critical_layer=0)
     run = small.run(algorithm, rounds=1)
     for found, own in zip(answers_of(algorithm, run.state, small.clients), expected, strict=True):
         np.testing.assert_array_equal(found, own)
@@ -50,14 +50,14 @@ def test_fine_tuning_for_no_epoch_is_fedavg(small, averaged):
 def test_fine_tuning_is_local_training_of_fedavgs_model(small, averaged):
     params, _ = averaged
     load = begun_from(small, params)
-    setting = small.setting(load, epochs=2)
-    algorithm = small.algorithm("fedsplitbert", setting, critical_layer=0)
+    workload = small.workload(load, epochs=2)
+    algorithm = small.algorithm("fedsplitbert", workload, critical_layer=0)
     run = small.run(algorithm, rounds=1)
     for client, found in zip(small.clients, answers_of(algorithm, run.state, small.clients), strict=True):
         model = load()
         model.write(params)
         names = sorted(model.groups.names - model.groups.embeddings)
-        setting.training.run(model, client.train, names, 1, client.id)
+        workload.training.run(model, client.train, names, 1, client.id)
         np.testing.assert_array_equal(found, model.predict(client.evaluation["test"], 64, None))
 
 
@@ -91,7 +91,7 @@ def test_logits_are_adjusted_by_hand():
 
 
 def prior_of(small, averaged, **options):
-    return small.algorithm("local_prior", small.setting(begun_from(small, averaged[0], **options), **options))
+    return small.algorithm("local_prior", small.workload(begun_from(small, averaged[0], **options), **options))
 
 
 def test_label_counts_alone_cross(small, averaged):

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsim.blocks import packed
+from fedsim.data import packed
 
 PADDING, OPENING = 7, 5
 LENGTHS = st.lists(st.integers(0, 9), min_size=1, max_size=12)

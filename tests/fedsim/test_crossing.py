@@ -3,9 +3,8 @@
 import pytest
 import torch
 
-from fedsim.models.encoder import encoder_from_config
 from fedsim.models.model import Model
-from fedsim.models.sequence import with_head
+from fedsim.models.sequence import encoder_from_config, with_head
 from fedsim.objectives import Classification, Vocabulary, build_objective
 from fedsim.precision import resolve_precision
 from fedsim.split import crossing, encoder_layers

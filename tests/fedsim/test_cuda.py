@@ -10,8 +10,8 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a G
 def test_a_round_in_half_precision_is_close_to_the_cpus(small, precision):
     def run(load):
         # lr 1e-4: Adam's first steps are of that size whatever the gradient, so rounding moves no value by more
-        setting = small.setting(load, learning_rate=1e-4)
-        return small.run(small.algorithm("fedsplitbert", setting, critical_layer=2), rounds=1)
+        workload = small.workload(load, learning_rate=1e-4)
+        return small.run(small.algorithm("fedsplitbert", workload, critical_layer=2), rounds=1)
 
     gpu = run(lambda: small.load(precision=precision, device="cuda"))
     cpu = run(small.load)

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from fedsim import feature_cache
+from fedsim import features
 from fedsim.data import Subset
 from fedsim.errors import FederationError
-from fedsim.feature_cache import FeatureCache
-from fedsim.features import FeatureStore
+from fedsim.features import FeatureCache, FeatureStore
 from fedsim.models.heads import HEADS
 from tests.local_training import local_training
 
@@ -36,8 +35,8 @@ def files(folder: Path) -> list[str]:
 @pytest.fixture
 def asked(monkeypatch):
     """What was computed."""
-    calls, original = [], feature_cache._computed
-    monkeypatch.setattr(feature_cache, "_computed", lambda *words: calls.append(words) or original(*words))
+    calls, original = [], features._computed
+    monkeypatch.setattr(features, "_computed", lambda *words: calls.append(words) or original(*words))
     return calls
 
 
@@ -138,13 +137,13 @@ def test_an_encoder_that_was_trained_since_has_other_features(deep, tmp_path, ho
 
 def test_every_tensor_and_every_bit_of_the_encoder_counts(deep):
     encoder = deep.load().network.encoder
-    digests = {feature_cache.digest_of(encoder)}
+    digests = {features.digest_of(encoder)}
     tensors = [tensor.detach() for tensor in encoder.parameters()]
     for tensor in tensors:
         bits = tensor.view(-1).view(torch.int32)
         for place in (0, len(bits) // 2, len(bits) - 1):
             bits[place] ^= 1
-            digests.add(feature_cache.digest_of(encoder))
+            digests.add(features.digest_of(encoder))
     assert len(digests) == 1 + 3 * len(tensors)
 
 

@@ -35,22 +35,22 @@ def standing(plan) -> tuple[int, ...]:
 
 
 @pytest.fixture
-def setting_of(deep):
-    """A setting of five rounds of masked language modelling, on four layers."""
+def workload_of(deep):
+    """A workload of five rounds of masked language modelling, on four layers."""
 
     def build(**changes):
         values = {"head": "masked-lm", "objective": LM, "rounds": ROUNDS, "batch_size": 8, **changes}
-        return deep.setting(**values)
+        return deep.workload(**values)
 
     return build
 
 
 @pytest.fixture
-def method(deep, setting_of):
-    """FedBFPT with two local layers, and its setting."""
+def method(deep, workload_of):
+    """FedBFPT with two local layers, and its workload."""
 
-    def build(setting=None, local_layers=2, **options):
-        return deep.algorithm("fedbfpt", setting or setting_of(), local_layers=local_layers, **options)
+    def build(workload=None, local_layers=2, **options):
+        return deep.algorithm("fedbfpt", workload or workload_of(), local_layers=local_layers, **options)
 
     return build
 
@@ -68,20 +68,20 @@ def run(deep):
 # ---- a client's model ------------------------------------------------------------------------------------------
 
 
-def test_a_round_is_that_of_the_hand_built_model(deep, small, method, setting_of, run, assert_same_tensors):
+def test_a_round_is_that_of_the_hand_built_model(deep, small, method, workload_of, run, assert_same_tensors):
     """Of one client in two rounds, by a model of two layers into which weights are copied by hand."""
-    setting = setting_of()
-    algorithm, client = method(replace(setting, clients=1)), deep.clients[0]
+    workload = workload_of()
+    algorithm, client = method(replace(workload, clients=1)), deep.clients[0]
     found = run(algorithm, clients=[client], rounds=2)
 
-    server, losses = dict(setting.initial), []
+    server, losses = dict(workload.initial), []
     for number in (1, 2):
         (_, above) = standing(algorithm.plan(number, 0))
         model = type(small)(depth=2).load(head="masked-lm", objective=LM)
         names = {name: name.replace(".layer.1.", f".layer.{above}.") for name in model.parameters}
         model.write({name: server[target] for name, target in names.items()})
         trained = sorted(name for name in names if layer_of(name) == 0 or name.startswith("head."))
-        losses.append(setting.training.run(model, client.train, trained, number, 0))
+        losses.append(workload.training.run(model, client.train, trained, number, 0))
         server |= model.snapshot(trained)  # layer 0 and the head have the server's names
     assert [result.metrics.train_loss for result in found.results] == losses
     assert_same_tensors(algorithm.server(found.state), server)
@@ -104,11 +104,11 @@ CHANGED = {
 
 
 @pytest.mark.parametrize("case", CHANGED)
-def test_only_what_is_scheduled_changes_on_the_server(method, setting_of, run, case):
+def test_only_what_is_scheduled_changes_on_the_server(method, workload_of, run, case):
     options, expected = CHANGED[case]
-    setting = setting_of()
-    algorithm = method(setting, **options)
-    states = [dict(setting.initial)]
+    workload = workload_of()
+    algorithm = method(workload, **options)
+    states = [dict(workload.initial)]
     run(algorithm, on_round=lambda found: states.append(algorithm.server(found.state)))
     for number, (before, after) in enumerate(pairwise(states), start=1):
         moved = {name for name in before if not torch.equal(before[name], after[name])}
@@ -118,16 +118,16 @@ def test_only_what_is_scheduled_changes_on_the_server(method, setting_of, run, c
         else:
             views = [standing(algorithm.plan(number, client)) for client in range(CLIENTS)]
             assert layers == {layer for view in views for layer in view}
-        parts = setting.model.groups
+        parts = workload.model.groups
         assert parts.head <= moved
         assert (DECODER in moved) == ("trained" in options)
         assert bool(parts.embeddings & moved) == ("trained" in options)
 
 
-def test_with_all_layers_and_all_trained_it_is_federated_averaging(deep, setting_of, run, assert_same_tensors):
+def test_with_all_layers_and_all_trained_it_is_federated_averaging(deep, workload_of, run, assert_same_tensors):
     changes = {"rounds": 3, "batch_size": 4}
-    whole = deep.algorithm("fedbfpt", setting_of(**changes), local_layers=DEPTH, trained="all", weights="size")
-    fedavg = deep.algorithm("fedavg", setting_of(**changes), embeddings="global")
+    whole = deep.algorithm("fedbfpt", workload_of(**changes), local_layers=DEPTH, trained="all", weights="size")
+    fedavg = deep.algorithm("fedavg", workload_of(**changes), embeddings="global")
     one, other = (run(algorithm, rounds=3) for algorithm in (whole, fedavg))
     assert_same_tensors(whole.server(one.state), fedavg.server(other.state))
     assert one.results == other.results
@@ -140,17 +140,17 @@ def test_with_all_layers_and_all_trained_it_is_federated_averaging(deep, setting
 # ---- what is sent ----------------------------------------------------------------------------------------------
 
 
-def test_bytes_of_each_round_are_the_closed_form(deep, method, setting_of, run):
-    setting = setting_of()
-    found = run(method(setting))
-    parts = setting.model.groups
-    size = 4 * sum(setting.initial[name].numel() for name in parts.layers[0] | parts.head)
+def test_bytes_of_each_round_are_the_closed_form(deep, method, workload_of, run):
+    workload = workload_of()
+    found = run(method(workload))
+    parts = workload.model.groups
+    size = 4 * sum(workload.initial[name].numel() for name in parts.layers[0] | parts.head)
     ledger = found.channel.ledger
     for number in range(1, ROUNDS + 1):
         rows = {(row.client, row.direction): row.bytes for row in ledger.rows if row.round == number}
         down = {(client, "down"): size for client in range(CLIENTS)} if number > 1 else {}
         assert rows == {(client, "up"): size for client in range(CLIENTS)} | down
-    assert ledger.setup_bytes == CLIENTS * 4 * sum(tensor.numel() for tensor in setting.initial.values())
+    assert ledger.setup_bytes == CLIENTS * 4 * sum(tensor.numel() for tensor in workload.initial.values())
 
 
 # ---- what a client downloads -----------------------------------------------------------------------------------
@@ -159,14 +159,14 @@ def test_bytes_of_each_round_are_the_closed_form(deep, method, setting_of, run):
 @pytest.mark.parametrize("participation", [1.0, 0.34])
 @pytest.mark.parametrize("options", [{}, {"schedule": "successive"}, {"local_layers": [2, 3, 4], "trained": "all"}])
 def test_client_trains_on_what_it_was_given_before(
-    deep, setting_of, recording_channel, assert_same_tensors, monkeypatch, options, participation
+    deep, workload_of, recording_channel, assert_same_tensors, monkeypatch, options, participation
 ):
     """The pre-trained model, and all that it has downloaded since."""
-    setting, channel = setting_of(participation=participation), recording_channel()
-    algorithm = deep.algorithm("fedbfpt", setting, **{"local_layers": 2, **options})
-    pools = {client: dict(setting.initial) for client in range(CLIENTS)}
+    workload, channel = workload_of(participation=participation), recording_channel()
+    algorithm = deep.algorithm("fedbfpt", workload, **{"local_layers": 2, **options})
+    pools = {client: dict(workload.initial) for client in range(CLIENTS)}
     trained = []
-    train = type(setting.training).run
+    train = type(workload.training).run
 
     def watched(self, model, subset, names, number, client, *rest, **others):
         view = algorithm.plan(number, client).view
@@ -176,7 +176,7 @@ def test_client_trains_on_what_it_was_given_before(
         trained.append((number, client))
         return train(self, model, subset, names, number, client, *rest, **others)
 
-    monkeypatch.setattr(type(setting.training), "run", watched)
+    monkeypatch.setattr(type(workload.training), "run", watched)
     deep.run(algorithm, rounds=ROUNDS, channel=channel, participation=participation, score=lambda *_: {})
     assert len(trained) == ROUNDS * round(participation * CLIENTS)
 
@@ -223,8 +223,8 @@ def test_every_round_trains_a_permitted_layer_from_the_bottom_up(rounds, permitt
 def test_drawn_layers_lie_above_the_trained_one_in_order(small, trained):
     wide, repeated = type(small)(depth=12), False
     for seed in range(5):
-        setting = wide.setting(rounds=ROUNDS, seed=seed)
-        algorithm = wide.algorithm("fedbfpt", setting, local_layers=6, trained=trained)
+        workload = wide.workload(rounds=ROUNDS, seed=seed)
+        algorithm = wide.algorithm("fedbfpt", workload, local_layers=6, trained=trained)
         for number, client in product(range(1, ROUNDS + 1), range(CLIENTS)):
             layers = standing(algorithm.plan(number, client))
             layer = layers_by_round(ROUNDS, 6, "progressive")[number - 1]

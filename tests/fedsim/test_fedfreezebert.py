@@ -6,14 +6,14 @@ import torch
 from fedsim.models.heads import HEADS
 from fedsim.wire import LedgerRow
 
-WIDTH = 16  # the width of padded features: the setting's max_length
+WIDTH = 16  # the width of padded features: the workload's max_length
 OF_TEXTS = [name for name, kind in HEADS.items() if not kind.answers_tokens]
 AGGREGATORS = ("ordinary", "average", "psum", "hsum")
 ONE_ROUND = {"batch_size": 4, "epochs": 2}
 
 
-def values_of(setting, names):
-    return sum(setting.model.parameters[name].numel() for name in names)
+def values_of(workload, names):
+    return sum(workload.model.parameters[name].numel() for name in names)
 
 
 # ---- equalities ------------------------------------------------------------------------------------------------
@@ -25,8 +25,8 @@ def test_cached_is_recomputed_to_rounding(deep, head, width):
     """The same batches of training, of features computed in others; few steps, as Adam magnifies rounding."""
 
     def run(cached):
-        setting = deep.setting(head=head, batch_size=16, learning_rate=1e-4, width=width)
-        return deep.run(deep.algorithm("fedfreezebert", setting, cached=cached, proximal=0.05), rounds=1)
+        workload = deep.workload(head=head, batch_size=16, learning_rate=1e-4, width=width)
+        return deep.run(deep.algorithm("fedfreezebert", workload, cached=cached, proximal=0.05), rounds=1)
 
     cached, anew = run(True), run(False)
     losses, expected = (one.results[0].metrics.client_losses for one in (cached, anew))
@@ -42,12 +42,12 @@ def test_the_frozen_encoder_is_as_it_was_after_every_method(deep, cached):
         ("central", {"train": "head", "cached": cached}),
         ("fedfreezebert_central", {}),
     ):
-        setting = deep.setting(head="psum", **ONE_ROUND)
-        before = setting.model.snapshot(setting.model.parameters)
-        run = deep.run(deep.algorithm(name, setting, **options), rounds=1)
-        head = setting.model.groups.head
+        workload = deep.workload(head="psum", **ONE_ROUND)
+        before = workload.model.snapshot(workload.model.parameters)
+        run = deep.run(deep.algorithm(name, workload, **options), rounds=1)
+        head = workload.model.groups.head
         assert set(run.state.shared) == head
-        changed = {n for n, tensor in setting.model.parameters.items() if not torch.equal(tensor, before[n])}
+        changed = {n for n, tensor in workload.model.parameters.items() if not torch.equal(tensor, before[n])}
         assert changed <= head
         assert len(changed) > len(head) / 2
 
@@ -59,8 +59,8 @@ def test_training_on_the_server_is_central_training_on_the_same_features(deep, a
     width = WIDTH if head == "ordinary" else None
 
     def run(name, **options):
-        setting = deep.setting(head=head, width=width, **ONE_ROUND)
-        return deep.run(deep.algorithm(name, setting, **options), rounds=1)
+        workload = deep.workload(head=head, width=width, **ONE_ROUND)
+        return deep.run(deep.algorithm(name, workload, **options), rounds=1)
 
     server, central = run("fedfreezebert_central", features=features), run("central", train="head")
     assert_same_tensors(server.state.shared, central.state.shared)
@@ -75,10 +75,10 @@ def test_training_on_the_server_is_central_training_on_the_same_features(deep, a
 @pytest.mark.parametrize("features", ["padded", "trimmed"])
 def test_bytes_are_those_of_the_closed_form(deep, head, features, codec):
     """Equation of section 3.2: 4 n_s n_t dim n_layers + n_c SizeOf(W_s), and masks and labels beside it."""
-    setting = deep.setting(head=head)
-    run = deep.run(deep.algorithm("fedfreezebert_central", setting, features=features), codec, rounds=1)
+    workload = deep.workload(head=head)
+    run = deep.run(deep.algorithm("fedfreezebert_central", workload, features=features), codec, rounds=1)
     size = 2 if codec == "fp16" else 4
-    states, weights = setting.model.network.head.states, values_of(setting, setting.model.groups.head)
+    states, weights = workload.model.network.head.states, values_of(workload, workload.model.groups.head)
     expected = []
     for client in deep.clients:
         texts = len(client.train)
@@ -93,7 +93,7 @@ def test_bytes_are_those_of_the_closed_form(deep, head, features, codec):
     expected += [LedgerRow(1, client.id, "down", "parameters", weights, size * weights) for client in deep.clients]
     rounds = [row for row in run.channel.ledger.rows if row.round == 1]
     assert rounds == expected
-    encoder = values_of(setting, setting.model.groups.names) - weights
+    encoder = values_of(workload, workload.model.groups.names) - weights
     assert run.channel.ledger.setup_bytes == 3 * 4 * encoder  # W_s begins on the server
 
 

@@ -55,9 +55,9 @@ def attacked(small):
     """Runs the attack on a model; returns the run, and what it answers on the held-out texts."""
 
     def attack(name="inversion", load=None, head="average", clients=CLIENTS, epochs=40, checkpoint=None, **options):
-        setting = small.setting(load, head=head, epochs=epochs)
+        workload = small.workload(load, head=head, epochs=epochs)
         given = {name: value for name, value in {"public_texts": TRAIN, **options}.items() if value is not None}
-        algorithm = build_algorithm(name, setting, given)
+        algorithm = build_algorithm(name, workload, given)
         run = run_federation(algorithm, clients, Channel(), score, rounds=1, seed=0, checkpoint=checkpoint)
         return run, algorithm.predict(run.state, clients[1], clients[1].evaluation["test"])
 

@@ -10,8 +10,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fedsim import objectives
 from fedsim.data import IGNORED
-from fedsim.objectives import CausalLM, Classification, MaskedLM, Vocabulary, kinds
+from fedsim.objectives import CausalLM, Classification, MaskedLM, Vocabulary
 
 NO = IGNORED
 WORDS, SPECIAL, MASK = 60, 10, 3  # the small encoder's; ids below SPECIAL are special
@@ -64,9 +65,9 @@ def test_of_hidden_tokens_8_in_10_become_the_mask_and_1_another():
 # ---- what is asked ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rows", [kinds.ROWS, 2])
+@pytest.mark.parametrize("rows", [objectives.ROWS, 2])
 def test_answers_are_summed_log_likelihoods_and_counts(small, monkeypatch, rows):
-    monkeypatch.setattr(kinds, "ROWS", rows)
+    monkeypatch.setattr(objectives, "ROWS", rows)
     # Two words; probabilities 3/4, 1/2 and 1/2 of the three tokens asked for.
     outputs = torch.tensor([[0.0, math.log(3)], [0.0, 0.0], [0.0, 0.0]])
     batch = {"labels": torch.tensor([[1, NO, 0], [NO, NO, NO], [NO, 0, NO]])}
@@ -90,18 +91,18 @@ def test_the_decoder_is_the_embeddings_and_counted_once(small, head):
     assert model.network.head.decoder is model.parameters[EMBEDDINGS]
     assert not any("decoder" in name for name in model.groups.names)
 
-    setting = small.setting(objective=HEADS[head], head=head)
-    run = small.run(small.algorithm("fedavg", setting, embeddings="global"), clients=small.clients[:1], rounds=1)
+    workload = small.workload(objective=HEADS[head], head=head)
+    run = small.run(small.algorithm("fedavg", workload, embeddings="global"), clients=small.clients[:1], rounds=1)
     assert run.channel.ledger.total_bytes("up") == 4 * total
 
 
 @pytest.mark.parametrize("head", [*HEADS, "pooled"])
 def test_a_tied_decoder_moves_words_that_a_client_does_not_have(small, head):
     objective = HEADS.get(head, Classification(2))
-    setting = small.setting(objective=objective, head=head, weight_decay=0.0)
+    workload = small.workload(objective=objective, head=head, weight_decay=0.0)
     client = small.clients[2]
-    run = small.run(small.algorithm("fedavg", setting, embeddings="global"), clients=[client], rounds=1)
+    run = small.run(small.algorithm("fedavg", workload, embeddings="global"), clients=[client], rounds=1)
     absent = np.setdiff1d(np.arange(1, WORDS), [*small.examples.words(client.train.indices), MASK])
     assert len(absent) > 10
-    moved = (run.state.shared[EMBEDDINGS] != setting.initial[EMBEDDINGS]).any(1).numpy()[absent]
+    moved = (run.state.shared[EMBEDDINGS] != workload.initial[EMBEDDINGS]).any(1).numpy()[absent]
     assert moved.all() if head in HEADS else not moved.any()

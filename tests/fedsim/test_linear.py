@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedsim.algorithms.baselines import STRENGTHS
+from fedsim.algorithms.linear import STRENGTHS
 from fedsim.data import Client, Examples, Subset
 from fedsim.objectives import Classification
 
@@ -54,7 +54,7 @@ def accuracy(run) -> float:
 
 
 def built(small, outputs=2):
-    return small.algorithm("linear", small.setting(outputs=outputs))
+    return small.algorithm("linear", small.workload(outputs=outputs))
 
 
 # ---- what it learns --------------------------------------------------------------------------------------------------

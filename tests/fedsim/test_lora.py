@@ -41,9 +41,9 @@ def adapted(base: Model) -> Model:
     return Model(base.network, base.precision, base.objective)
 
 
-def lora(setting: Workload) -> FederatedAlgorithm:
+def lora(workload: Workload) -> FederatedAlgorithm:
     """Clients train and exchange the adapters and the head, over a frozen W_0."""
-    own = replace(setting, load_model=lambda: adapted(setting.load_model()))
+    own = replace(workload, load_model=lambda: adapted(workload.load_model()))
     model = own.model.groups
     adapters = frozenset(name for name in model.names if ".lora_" in name)
     plan = identity_plan(model.names, shared=adapters | model.head, local=frozenset())
@@ -51,10 +51,10 @@ def lora(setting: Workload) -> FederatedAlgorithm:
 
 
 def test_only_adapters_and_head_cross_and_the_base_stays_as_it_was(small):
-    setting = small.setting(epochs=3)
-    algorithm = lora(setting)
+    workload = small.workload(epochs=3)
+    algorithm = lora(workload)
     run = small.run(algorithm)
-    initial, head = setting.initial, setting.model.groups.head
+    initial, head = workload.initial, workload.model.groups.head
     # A and B, r · D each, on two matrices a layer
     values = 2 * R * small.hidden * 2 * small.depth + sum(initial[name].numel() for name in head)
     assert {row[2:] for row in run.channel.ledger.rows if row.round} == {
@@ -66,10 +66,10 @@ def test_only_adapters_and_head_cross_and_the_base_stays_as_it_was(small):
 
 
 def test_fedper_keeps_every_clients_head(small):
-    setting = small.setting()
-    algorithm = small.algorithm("fedper", setting, embeddings="global")
+    workload = small.workload()
+    algorithm = small.algorithm("fedper", workload, embeddings="global")
     run = small.run(algorithm)
-    parts = setting.model.groups
+    parts = workload.model.groups
     assert run.state.shared.keys() == parts.names - parts.head
     heads = [run.state.clients.get(client.id) for client in small.clients]
     assert all(own.keys() == parts.head for own in heads)

@@ -7,9 +7,8 @@ import torch
 from safetensors.torch import load_file
 
 from fedsim.errors import FederationError
-from fedsim.models.encoder import encoder_from_config, encoder_from_folder
 from fedsim.models.model import Model, parameter_groups
-from fedsim.models.sequence import SequenceModel, with_head
+from fedsim.models.sequence import SequenceModel, encoder_from_config, encoder_from_folder, with_head
 from fedsim.objectives import Classification
 from fedsim.precision import resolve_precision
 
@@ -69,10 +68,10 @@ def test_relatives_are_sorted_into_parts_and_federated(small, model_type):
             encoder = encoder_from_config({"model_type": model_type, **RELATIVES[model_type]})
         return Model(with_head(encoder, 2, seed=0), resolve_precision("fp32", "cpu"), Classification(2))
 
-    setting = small.setting(load)
-    parts = setting.model.groups
+    workload = small.workload(load)
+    parts = workload.model.groups
     groups = [parts.embeddings, *parts.layers, parts.head]
-    assert sum(map(len, groups)) == len(parts.names) == len(setting.model.parameters)
+    assert sum(map(len, groups)) == len(parts.names) == len(workload.model.parameters)
     assert all(groups)
     assert parts.depth == 2
     assert len(parts.layers[1]) - len(parts.layers[0]) == BEHIND.get(model_type, 0)
@@ -83,7 +82,7 @@ def test_relatives_are_sorted_into_parts_and_federated(small, model_type):
     else:
         assert all("embeddings" in name for name in parts.embeddings)
 
-    run = small.run(small.algorithm("fedsplitbert", setting, critical_layer=1), rounds=1)
+    run = small.run(small.algorithm("fedsplitbert", workload, critical_layer=1), rounds=1)
     assert run.state.shared.keys() == parts.layers[0]
     assert all(".layer.0." in name or ".h.0." in name for name in run.state.shared)
 

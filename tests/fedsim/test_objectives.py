@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from fedsim import objectives
 from fedsim.data import IGNORED, Examples, Subset
 from fedsim.errors import FederationError
 from fedsim.models.heads import HEADS
-from fedsim.objectives import Classification, Regression, TokenClassification, TokenRecovery, kinds
+from fedsim.objectives import Classification, Regression, TokenClassification, TokenRecovery
 
 NO = IGNORED
 # Probabilities 1/4 and 3/4, then 1/2 and 1/2: as targets 0 and 1 they cost ln 4 and ln 2.
@@ -86,8 +87,8 @@ def test_token_recovery_by_hand(monkeypatch):
     )
     batch = subset.examples.collate(subset.indices)
     outputs = torch.tensor([[0.5, 1.0], [-3.0, 2.0]])  # nearest to word 1, which occurs nowhere, and to word 2
-    for rows in (kinds.ROWS, 1):
-        monkeypatch.setattr(kinds, "ROWS", rows)
+    for rows in (objectives.ROWS, 1):
+        monkeypatch.setattr(objectives, "ROWS", rows)
         answers = objective.answer(outputs, batch)
         assert answers.tolist() == [[1, 0], [0, 2]]
     assert answers.shape == objective.shape(subset)

@@ -58,7 +58,7 @@ def test_algorithms_are_found_by_their_files():
             {"criticallayer": 1},
             r"fedavg: unknown options \['criticallayer'\].*takes embeddings, server, proximal",
         ),
-        ("fedavg", {"setting": None}, r"unknown options \['setting'\]"),
+        ("fedavg", {"workload": None}, r"unknown options \['workload'\]"),
         ("fedsplitbert", {}, r"missing options \['critical_layer'\]"),
         ("local_majority", {"x": 1}, r"unknown options \['x'\].*takes whose"),
         ("fedavg", {"embeddings": "shared"}, "expected one of frozen, global, local, found 'shared'"),
@@ -68,4 +68,4 @@ def test_algorithms_are_found_by_their_files():
 )
 def test_bad_options_are_refused(small, name, options, message):
     with pytest.raises(FederationError, match=message):
-        build_algorithm(name, small.setting(), options)
+        build_algorithm(name, small.workload(), options)

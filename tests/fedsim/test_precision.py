@@ -32,9 +32,9 @@ def test_auto_on_a_gpu(monkeypatch, capability, expected):
 
 
 def test_bf16_computes_in_bf16_and_keeps_fp32(small):
-    half = small.setting(lambda: small.load(precision="bf16", kernels="reference"))
-    full = small.setting()
-    runs = [small.run(small.algorithm("fedavg", setting)) for setting in (half, full)]
+    half = small.workload(lambda: small.load(precision="bf16", kernels="reference"))
+    full = small.workload()
+    runs = [small.run(small.algorithm("fedavg", workload)) for workload in (half, full)]
     assert {parameter.dtype for parameter in half.model.parameters.values()} == {torch.float32}
     assert {tensor.dtype for tensor in runs[0].state.shared.values()} == {torch.float32}
     losses = [[result.metrics.train_loss for result in run.results] for run in runs]

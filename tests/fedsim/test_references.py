@@ -29,7 +29,7 @@ def majority_answers(small, labels_of_clients, objective, **options):
     parts = np.split(np.arange(len(labels)), np.cumsum([len(own) for own in labels_of_clients])[:-1])
     test = {"test": Subset(examples, np.arange(2))}
     clients = [Client(number, Subset(examples, part), test) for number, part in enumerate(parts)]
-    algorithm = build_algorithm("local_majority", Workload(no_model, small.setting().training, objective), options)
+    algorithm = build_algorithm("local_majority", Workload(no_model, small.workload().training, objective), options)
     run = small.run(algorithm, clients=clients)
     return [algorithm.predict(run.state, client, test["test"]) for client in clients]
 
@@ -54,7 +54,7 @@ def test_mean_score_is_every_answer(small):
 
 
 def unigram_answers(small, objective, head):
-    algorithm = small.algorithm("unigram", small.setting(objective=objective, head=head))
+    algorithm = small.algorithm("unigram", small.workload(objective=objective, head=head))
     run = small.run(algorithm, rounds=1)
     subset = small.clients[1].evaluation["test"]
     return algorithm.predict(run.state, None, subset), subset, run.state.shared["shares"]

@@ -88,10 +88,10 @@ def test_merged_tensors_are_the_cohorts_mean_weighted_by_examples(small, recordi
     [("fedavg", {}), ("fedsplitbert", {"critical_layer": 3}), ("fedsplitbert", {"critical_layer": 2})],
 )
 def test_local_embeddings_are_trained_and_never_sent(small, recording_channel, name, options):
-    setting, channel = small.setting(), recording_channel()
-    embeddings = setting.model.groups.embeddings
-    before = setting.model.snapshot(embeddings)
-    run = small.run(small.algorithm(name, setting, embeddings="local", **options), channel=channel)
+    workload, channel = small.workload(), recording_channel()
+    embeddings = workload.model.groups.embeddings
+    before = workload.model.snapshot(embeddings)
+    run = small.run(small.algorithm(name, workload, embeddings="local", **options), channel=channel)
     assert channel.received
     assert not any(tensors.keys() & embeddings for tensors in channel.received.values())
     words = next(tensor for tensor in embeddings if "word_embeddings" in tensor)
@@ -102,9 +102,9 @@ def test_local_embeddings_are_trained_and_never_sent(small, recording_channel, n
 
 @pytest.mark.parametrize("critical_layer", [0, 1])
 def test_client_that_never_took_part_predicts_with_merged_and_initial_tensors(small, critical_layer):
-    setting = small.setting()
-    initial = setting.model.snapshot(setting.model.parameters)
-    algorithm = small.algorithm("fedsplitbert", setting, critical_layer=critical_layer)
+    workload = small.workload()
+    initial = workload.model.snapshot(workload.model.parameters)
+    algorithm = small.algorithm("fedsplitbert", workload, critical_layer=critical_layer)
     run = small.run(algorithm, rounds=1, participation=0.34)
     (member,) = run.results[0].cohort
     resting = next(client for client in small.clients if client.id != member)
@@ -123,9 +123,9 @@ def test_client_that_never_took_part_predicts_with_merged_and_initial_tensors(sm
 
 
 def test_divergence_names_round_and_client(small):
-    setting = small.setting(learning_rate=1e30, batch_size=4)
+    workload = small.workload(learning_rate=1e30, batch_size=4)
     with pytest.raises(DivergedError, match=r"round 1 on client 0: the mean loss is (nan|inf).*1e\+30"):
-        small.run(small.algorithm("fedavg", setting))
+        small.run(small.algorithm("fedavg", workload))
 
 
 def test_personal_models_answer_together_with_their_mean(small):

@@ -58,7 +58,7 @@ def rates(monkeypatch) -> list[float]:
 def test_a_schedule_runs_over_all_rounds(small, rates, method):
     """14 examples in batches of 4 are 4 steps a round, 8 in all, half of which warm up."""
     changes = {"schedule": "linear", "warmup": 0.5, "rounds": 2, "batch_size": 4, "learning_rate": 1e-2}
-    small.run(small.algorithm(method, small.setting(**changes)), clients=small.clients[:1], rounds=2)
+    small.run(small.algorithm(method, small.workload(**changes)), clients=small.clients[:1], rounds=2)
     assert rates == pytest.approx([1e-2 * share for share in (1 / 4, 2 / 4, 3 / 4, 1, 1, 3 / 4, 2 / 4, 1 / 4)])
 
 
@@ -117,7 +117,7 @@ def test_kept_moments_go_on_where_they_were():
 
 @pytest.fixture
 def undisturbed(small):
-    """A setting without dropout, and a client with one example: nothing depends on what a round draws."""
+    """A workload without dropout, and a client with one example: nothing depends on what a round draws."""
 
     def load():
         model = small.load()
@@ -127,16 +127,16 @@ def undisturbed(small):
         return model
 
     client = Client(0, Subset(small.examples, np.array([3])), small.clients[0].evaluation)
-    return lambda **training: small.setting(load, **training), client
+    return lambda **training: small.workload(load, **training), client
 
 
 @pytest.mark.parametrize("method", ["fedavg", "central"])
 def test_two_rounds_that_keep_their_optimiser_are_one_of_two_epochs(small, assert_same_tensors, undisturbed, method):
-    setting_of, client = undisturbed
+    workload_of, client = undisturbed
 
     def run(rounds, **training):
-        setting = setting_of(rounds=rounds, schedule="linear", **training)
-        return small.run(small.algorithm(method, setting), clients=[client], rounds=rounds).state.shared
+        workload = workload_of(rounds=rounds, schedule="linear", **training)
+        return small.run(small.algorithm(method, workload), clients=[client], rounds=rounds).state.shared
 
     once = run(1, epochs=2)
     assert_same_tensors(run(2, optimizer="kept"), once)

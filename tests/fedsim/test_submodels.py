@@ -27,9 +27,9 @@ def viewed(names, layers) -> dict[str, str]:
     return view
 
 
-def plan_of(setting, layers, trained=None, local=frozenset()) -> ExchangePlan:
+def plan_of(workload, layers, trained=None, local=frozenset()) -> ExchangePlan:
     """Its layers and the head go down, are trained and go up, but for what is local."""
-    view = viewed(setting.model.parameters, layers)
+    view = viewed(workload.model.parameters, layers)
     own = frozenset(name for name in view if layer_of(name) is not None or name.startswith("head."))
     shared = own - local
     return ExchangePlan(view, shared, own, shared, frozenset(local))
@@ -44,9 +44,9 @@ DEPTHS = {0: (0, 1, 2), 1: (2, 0), 2: (1,)}  # client -> layers
 
 
 def test_depths_meet_in_one_cohort_and_each_tensor_is_the_mean_of_those_who_send_it(small, recording_channel):
-    setting, channel = small.setting(), recording_channel()
-    plans = {client: plan_of(setting, layers) for client, layers in DEPTHS.items()}
-    run = small.run(averaging(setting, lambda round, client: plans[client], personal=True), channel=channel, rounds=2)
+    workload, channel = small.workload(), recording_channel()
+    plans = {client: plan_of(workload, layers) for client, layers in DEPTHS.items()}
+    run = small.run(averaging(workload, lambda round, client: plans[client], personal=True), channel=channel, rounds=2)
     sizes = {client.id: len(client.train) for client in small.clients}
     for target, merged in run.state.shared.items():
         sent = {
@@ -67,13 +67,13 @@ def test_depths_meet_in_one_cohort_and_each_tensor_is_the_mean_of_those_who_send
 
 
 def test_the_server_answers_with_its_own_model(small):
-    setting = small.setting()
-    plans = {client: plan_of(setting, layers) for client, layers in DEPTHS.items()}
+    workload = small.workload()
+    plans = {client: plan_of(workload, layers) for client, layers in DEPTHS.items()}
     common = Subset(small.examples, np.arange(20))
     clients = [Client(client.id, client.train, {"test": common}) for client in small.clients]
 
     def run(answers):
-        algorithm = averaging(setting, lambda round, client: plans[client], answers=answers, personal=True)
+        algorithm = averaging(workload, lambda round, client: plans[client], answers=answers, personal=True)
         return algorithm, small.run(algorithm, clients=clients, rounds=1)
 
     (own, apart), (server, together) = run("own"), run("server")

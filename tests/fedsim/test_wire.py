@@ -107,18 +107,18 @@ def test_critical_layer_zero_sends_nothing(small, recording_channel, embeddings)
     assert {row.round for row in run.channel.ledger.rows} == {0}
     assert not any(channel.received.values())
     assert run.state.shared == {}
-    names = small.setting().model.groups.names
-    trained = names if embeddings != "frozen" else names - small.setting().model.groups.embeddings
+    names = small.workload().model.groups.names
+    trained = names if embeddings != "frozen" else names - small.workload().model.groups.embeddings
     assert run.state.clients.get(0).keys() == trained
 
 
 @pytest.mark.parametrize("embeddings", ["frozen", "global", "local"])
 @pytest.mark.parametrize("critical_layer", [1, 2])
 def test_local_names_never_cross(small, recording_channel, critical_layer, embeddings):
-    channel, setting = recording_channel("fp16"), small.setting()
-    algorithm = small.algorithm("fedsplitbert", setting, critical_layer=critical_layer, embeddings=embeddings)
+    channel, workload = recording_channel("fp16"), small.workload()
+    algorithm = small.algorithm("fedsplitbert", workload, critical_layer=critical_layer, embeddings=embeddings)
     run = small.run(algorithm, channel=channel)
-    model = setting.model.groups
+    model = workload.model.groups
     shared = model.up_to(critical_layer) | (model.embeddings if embeddings == "global" else frozenset())
     assert len(channel.received) == 2 * 3 * 2
     assert all(tensors.keys() == shared for tensors in channel.received.values())

@@ -7,13 +7,11 @@ import pytest
 import torch
 
 from fedsim.data import Subset
-from fedsim.models.encoder import encoder_from_config
 from fedsim.models.model import Model
-from fedsim.models.sequence import with_head
-from fedsim.models.words import only_words_of
+from fedsim.models.sequence import encoder_from_config, with_head
 from fedsim.objectives import Classification
 from fedsim.precision import resolve_precision
-from fedsim.training import LocalTraining
+from fedsim.training import LocalTraining, only_words_of
 
 WORDS = "encoder.embeddings.word_embeddings.weight"
 
@@ -38,8 +36,8 @@ def family(config, name):
 @pytest.mark.parametrize("model", ["bert", "roberta"])
 def test_it_changes_no_bit(small, assert_same_run, monkeypatch, name, options, model):
     def run():
-        setting = small.setting(lambda: family(small.config, model), weight_decay=0.0, epochs=2, batch_size=4)
-        return small.run(small.algorithm(name, setting, **options))
+        workload = small.workload(lambda: family(small.config, model), weight_decay=0.0, epochs=2, batch_size=4)
+        return small.run(small.algorithm(name, workload, **options))
 
     compact = run()
     monkeypatch.setattr(LocalTraining, "_words", lambda *_: contextlib.nullcontext())

@@ -16,7 +16,7 @@ from benchmarks.performance import federations, flower_job, peers, suite, traini
 from benchmarks.performance.suite import PARTS, Bar, Section, ratio, timed_in_turn
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import MANY_CLIENTS
-from fedsim.models.encoder import encoder_from_config
+from fedsim.models.sequence import encoder_from_config
 
 SIZES = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 48}
 CONFIG = {"vocab_size": 1200, "hidden_size": 32, "intermediate_size": 32}
@@ -25,7 +25,7 @@ LENGTHS = (4, 9)
 
 @pytest.fixture
 def setting():
-    return workload.setting_of("tiny", config=CONFIG, precision="fp32")
+    return workload.workload_of("tiny", config=CONFIG, precision="fp32")
 
 
 @pytest.fixture
