@@ -36,17 +36,6 @@ def averaged(small):
     return workload.server_params(state), answers_of(algorithm, state, small.clients)
 
 
-# ---- local fine-tuning -------------------------------------------------------------------------------------------
-
-
-def test_fine_tuning_for_no_epoch_is_fedavg(small, averaged):
-    params, expected = averaged
-    algorithm = small.algorithm("fedsplitbert", small.workload(begun_from(small, params), epochs=0), critical_layer=0)
-    run = small.run(algorithm, rounds=1)
-    for found, own in zip(answers_of(algorithm, run.state, small.clients), expected, strict=True):
-        np.testing.assert_array_equal(found, own)
-
-
 def test_fine_tuning_is_local_training_of_fedavgs_model(small, averaged):
     params, _ = averaged
     load = begun_from(small, params)
@@ -59,9 +48,6 @@ def test_fine_tuning_is_local_training_of_fedavgs_model(small, averaged):
         names = sorted(model.groups.names - model.groups.embeddings)
         workload.training.run(model, client.train, names, 1, client.id)
         np.testing.assert_array_equal(found, model.predict(client.evaluation["test"], 64, None))
-
-
-# ---- the label prior: an objective's arithmetic --------------------------------------------------------------------
 
 
 def labelled(labels) -> Subset:
@@ -85,9 +71,6 @@ def test_logits_are_adjusted_by_hand():
     np.testing.assert_allclose(answers, np.add([[0.5, 0.0], [9.0, -1.0]], adjustment), rtol=1e-6)
     assert answers.dtype == np.float32
     assert answers.argmax(1).tolist() == [1, 0]
-
-
-# ---- the method ----------------------------------------------------------------------------------------------------
 
 
 def prior_of(small, averaged, **options):

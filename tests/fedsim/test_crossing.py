@@ -5,7 +5,7 @@ import torch
 
 from fedsim.models.model import Model
 from fedsim.models.sequence import encoder_from_config, with_head
-from fedsim.objectives import Classification, Vocabulary, build_objective
+from fedsim.objectives import Classification
 from fedsim.precision import resolve_precision
 from fedsim.split import crossing, encoder_layers
 
@@ -71,22 +71,3 @@ def test_the_cut_model_has_the_gradients_of_the_whole(family):
         assert found.keys() == expected.keys()
         assert all(torch.equal(found[name], expected[name]) for name in expected)
     assert torch.equal(model.loss(batch()), whole)  # nothing is left behind
-
-
-def test_embeddings_and_a_tied_head_at_the_client_layers_at_the_server():
-    model = resident("bert", build_objective("masked_lm", vocabulary=Vocabulary(60, mask_id=1)), "masked-lm")
-    model.network.eval()
-    tokens = batch() | {"labels": torch.full((3, 7), -100)}
-    tokens["labels"][:, 2] = tokens["input_ids"][:, 2]
-    model.loss(tokens).backward()
-    expected = gradients(model)
-    up, down = Cut(), Cut()
-    with crossing(model, 0, up), crossing(model, 2, down):
-        model.loss(tokens).backward()
-    tied = model.parameters[model.word_embeddings].grad.clone()
-    down.back()
-    assert torch.equal(model.parameters[model.word_embeddings].grad, tied)  # the server has its layers alone
-    up.back()
-    found = gradients(model)
-    assert found.keys() == expected.keys()
-    assert all(torch.allclose(found[name], expected[name], atol=1e-7) for name in expected)

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -67,29 +66,3 @@ def test_batches_by_length_pad_least():
     assert padding(WIDTH) == 256 * WIDTH - lengths.sum()
     assert padding(None) < padding(None, pool_batches=1) / 3  # pools of one batch: a plain shuffle
     assert padding(None, pool_batches=1) < padding(WIDTH)
-
-
-def test_collate():
-    examples = Examples(
-        tokens=np.array([5, 6, 7, 8, 9, 4], dtype=np.int32),
-        types=np.array([0, 1, 0, 0, 1, 0], dtype=np.int32),
-        offsets=np.array([0, 2, 5, 6]),
-        labels=np.array([0.5, 2.5, 4.0], dtype=np.float32),
-        padding_id=1,
-    )
-    assert len(examples) == 3
-    assert examples.lengths.tolist() == [2, 3, 1]
-    batch = examples.collate(np.array([1, 0]))
-    assert batch["input_ids"].tolist() == [[7, 8, 9], [5, 6, 1]]
-    assert batch["attention_mask"].tolist() == [[1, 1, 1], [1, 1, 0]]
-    assert batch["token_type_ids"].tolist() == [[0, 0, 1], [0, 1, 0]]
-    assert batch["labels"].tolist() == [2.5, 0.5]
-    assert {name: tensor.dtype for name, tensor in batch.items()} == {
-        "input_ids": torch.int64,
-        "attention_mask": torch.int64,
-        "token_type_ids": torch.int64,
-        "labels": torch.float32,
-    }
-    assert examples.collate(np.array([2]), width=4)["input_ids"].tolist() == [[4, 1, 1, 1]]
-    subset = Subset(examples, np.array([2, 0]))
-    assert (len(subset), subset.labels.tolist()) == (2, [4.0, 0.5])

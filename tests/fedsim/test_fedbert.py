@@ -52,9 +52,6 @@ def tensors(found):
     return {name: value.cpu() for name, value in found.state.shared.items()}
 
 
-# ---- what it has to equal ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("of", [masked, causal])
 @pytest.mark.parametrize("optimizer", ["kept", "fresh"])
 @pytest.mark.parametrize(
@@ -85,22 +82,6 @@ def test_parallel_fedavg_is_federated_averaging(small, assert_same_tensors, of, 
     whole = run(small, of(small, optimizer=optimizer), "fedavg", embeddings="global")
     assert_same_tensors(tensors(split), tensors(whole))
     assert split.results[-1].client_scores == whole.results[-1].client_scores
-
-
-# ---- the modes differ in what they should ----------------------------------------------------------------------------
-
-
-def test_embedding_average_leaves_heads_to_their_clients(small):
-    workload = masked(small)
-    algorithm = small.algorithm("fedbert_parallel", workload, averaged="embeddings")
-    found = small.run(algorithm, rounds=ROUNDS)
-    heads = [found.state.clients.get(client.id)["head.transform.weight"] for client in small.clients]
-    assert not torch.equal(heads[0], heads[1])
-    assert "head.transform.weight" not in found.state.shared
-    assert torch.equal(algorithm.server(found.state)["head.transform.weight"], heads[0])
-
-
-# ---- bytes -----------------------------------------------------------------------------------------------------------
 
 
 def crossing_bytes(client, width, size=4):
@@ -150,6 +131,3 @@ def test_sequential_bytes_are_4pl_and_hand_overs(small, handed_on, times):
             for way in ("up", "down")
         }
         assert handed == {"up": own + steps, "down": (own + steps) if client.id else 0}
-
-
-# ---- resuming, and what is refused -----------------------------------------------------------------------------------

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
 from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fedsim.algorithms.fedbfpt import layers_by_round
 from fedsim.objectives import MaskedLM, Vocabulary
@@ -65,9 +61,6 @@ def run(deep):
     return runs
 
 
-# ---- a client's model ------------------------------------------------------------------------------------------
-
-
 def test_a_round_is_that_of_the_hand_built_model(deep, small, method, workload_of, run, assert_same_tensors):
     """Of one client in two rounds, by a model of two layers into which weights are copied by hand."""
     workload = workload_of()
@@ -86,8 +79,6 @@ def test_a_round_is_that_of_the_hand_built_model(deep, small, method, workload_o
     assert [result.metrics.train_loss for result in found.results] == losses
     assert_same_tensors(algorithm.server(found.state), server)
 
-
-# ---- what changes ----------------------------------------------------------------------------------------------
 
 # Options -> the server's layers that each of five rounds changes (of two local layers of four); None: any above 0
 CHANGED = {
@@ -137,25 +128,6 @@ def test_with_all_layers_and_all_trained_it_is_federated_averaging(deep, workloa
     assert sent[1] == [0, *sent[3][1:]]  # every client has the pre-trained model already
 
 
-# ---- what is sent ----------------------------------------------------------------------------------------------
-
-
-def test_bytes_of_each_round_are_the_closed_form(deep, method, workload_of, run):
-    workload = workload_of()
-    found = run(method(workload))
-    parts = workload.model.groups
-    size = 4 * sum(workload.initial[name].numel() for name in parts.layers[0] | parts.head)
-    ledger = found.channel.ledger
-    for number in range(1, ROUNDS + 1):
-        rows = {(row.client, row.direction): row.bytes for row in ledger.rows if row.round == number}
-        down = {(client, "down"): size for client in range(CLIENTS)} if number > 1 else {}
-        assert rows == {(client, "up"): size for client in range(CLIENTS)} | down
-    assert ledger.setup_bytes == CLIENTS * 4 * sum(tensor.numel() for tensor in workload.initial.values())
-
-
-# ---- what a client downloads -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("participation", [1.0, 0.34])
 @pytest.mark.parametrize("options", [{}, {"schedule": "successive"}, {"local_layers": [2, 3, 4], "trained": "all"}])
 def test_client_trains_on_what_it_was_given_before(
@@ -181,9 +153,6 @@ def test_client_trains_on_what_it_was_given_before(
     assert len(trained) == ROUNDS * round(participation * CLIENTS)
 
 
-# ---- which layer a round trains --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("rounds", "permitted", "schedule", "expected"),
     [
@@ -200,23 +169,6 @@ def test_client_trains_on_what_it_was_given_before(
 )
 def test_schedules_by_hand(rounds, permitted, schedule, expected):
     assert layers_by_round(rounds, permitted, schedule) == expected
-
-
-@given(st.integers(1, 200), st.integers(1, 12), st.sampled_from(["progressive", "first", "successive"]))
-def test_every_round_trains_a_permitted_layer_from_the_bottom_up(rounds, permitted, schedule):
-    found = layers_by_round(rounds, permitted, schedule)
-    assert len(found) == rounds
-    assert found[0] == 0
-    assert all(0 <= after - before <= 1 for before, after in pairwise(found))
-    assert max(found) < permitted
-    if schedule == "progressive":
-        left = rounds
-        for layer, count in sorted(Counter(found).items()):
-            assert count == (left if layer == permitted - 1 else math.ceil(left / 2))
-            left -= count
-
-
-# ---- which layers stand above it -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("trained", ["layer", "all"])

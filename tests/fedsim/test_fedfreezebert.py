@@ -16,9 +16,6 @@ def values_of(workload, names):
     return sum(workload.model.parameters[name].numel() for name in names)
 
 
-# ---- equalities ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("width", [WIDTH, None])
 @pytest.mark.parametrize("head", OF_TEXTS)
 def test_cached_is_recomputed_to_rounding(deep, head, width):
@@ -35,23 +32,6 @@ def test_cached_is_recomputed_to_rounding(deep, head, width):
         torch.testing.assert_close(tensor, anew.state.shared[name], rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("cached", [True, False])
-def test_the_frozen_encoder_is_as_it_was_after_every_method(deep, cached):
-    for name, options in (
-        ("fedfreezebert", {"cached": cached}),
-        ("central", {"train": "head", "cached": cached}),
-        ("fedfreezebert_central", {}),
-    ):
-        workload = deep.workload(head="psum", **ONE_ROUND)
-        before = workload.model.snapshot(workload.model.parameters)
-        run = deep.run(deep.algorithm(name, workload, **options), rounds=1)
-        head = workload.model.groups.head
-        assert set(run.state.shared) == head
-        changed = {n for n, tensor in workload.model.parameters.items() if not torch.equal(tensor, before[n])}
-        assert changed <= head
-        assert len(changed) > len(head) / 2
-
-
 @pytest.mark.parametrize("head", AGGREGATORS)
 @pytest.mark.parametrize("features", ["padded", "trimmed"])
 def test_training_on_the_server_is_central_training_on_the_same_features(deep, assert_same_tensors, head, features):
@@ -65,9 +45,6 @@ def test_training_on_the_server_is_central_training_on_the_same_features(deep, a
     server, central = run("fedfreezebert_central", features=features), run("central", train="head")
     assert_same_tensors(server.state.shared, central.state.shared)
     assert server.results == central.results
-
-
-# ---- the wire --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("codec", ["fp32", "fp16"])
@@ -95,6 +72,3 @@ def test_bytes_are_those_of_the_closed_form(deep, head, features, codec):
     assert rounds == expected
     encoder = values_of(workload, workload.model.groups.names) - weights
     assert run.channel.ledger.setup_bytes == 3 * 4 * encoder  # W_s begins on the server
-
-
-# ---- refusals, resuming ----------------------------------------------------------------------------------------

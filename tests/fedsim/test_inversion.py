@@ -85,9 +85,6 @@ def hidden_in_small_digits(ids, words):
     return 1000 + 0.1 * words[ids]
 
 
-# ---- what is recovered -----------------------------------------------------------------------------------------
-
-
 def test_word_embeddings_are_inverted_whole(attacked, sending):
     _, answers = attacked(load=sending(lambda ids, words: words[ids]))
     assert share(answers, HELD_OUT.references) == 1.0
@@ -108,9 +105,6 @@ def test_without_information_the_most_frequent_token_is_the_best_answer(attacked
     assert share(answers, HELD_OUT.references) == pytest.approx(floor, abs=0 if states == "nothing" else 0.05)
 
 
-# ---- how features are sent -------------------------------------------------------------------------------------
-
-
 def test_fp16_takes_away_what_it_cannot_hold(attacked, sending):
     load = sending(hidden_in_small_digits)
     _, exact = attacked(load=load)
@@ -118,9 +112,3 @@ def test_fp16_takes_away_what_it_cannot_hold(attacked, sending):
     _, majority = attacked("token_majority")
     assert share(exact, HELD_OUT.references) > 0.9
     assert share(rounded, HELD_OUT.references) == share(majority, HELD_OUT.references)
-
-
-# ---- what it learns from ---------------------------------------------------------------------------------------
-
-
-# ---- as cells are run ------------------------------------------------------------------------------------------

@@ -27,9 +27,6 @@ def batch_of(ids, mask=None):
     return {"input_ids": ids, "attention_mask": torch.ones_like(ids) if mask is None else torch.tensor(mask)}
 
 
-# ---- what is hidden --------------------------------------------------------------------------------------------
-
-
 @settings(deadline=None, max_examples=60)
 @given(
     st.lists(st.lists(st.integers(0, WORDS - 1), min_size=6, max_size=6), min_size=1, max_size=8), st.integers(0, 99)
@@ -62,9 +59,6 @@ def test_of_hidden_tokens_8_in_10_become_the_mask_and_1_another():
     assert len(others.unique()) == len(VOCABULARY.ordinary_ids) - 1
 
 
-# ---- what is asked ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("rows", [objectives.ROWS, 2])
 def test_answers_are_summed_log_likelihoods_and_counts(small, monkeypatch, rows):
     monkeypatch.setattr(objectives, "ROWS", rows)
@@ -76,9 +70,6 @@ def test_answers_are_summed_log_likelihoods_and_counts(small, monkeypatch, rows)
     np.testing.assert_allclose(answers, expected, atol=1e-6)
     likelihoods, counts = CausalLM(2).for_metrics(answers, small.clients[0].train)
     assert (likelihoods.dtype, counts.tolist()) == (np.float64, [2, 0, 1])
-
-
-# ---- the tied decoder ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("head", HEADS)

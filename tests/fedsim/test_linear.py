@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedsim.algorithms.linear import STRENGTHS
 from fedsim.data import Client, Examples, Subset
-from fedsim.objectives import Classification
 
 CLS, SEP, WORDS = 1, 2, range(5, 40)
 
@@ -53,13 +51,6 @@ def accuracy(run) -> float:
     return float(np.mean([scores["test"]["accuracy"] for scores in run.results[-1].client_scores]))
 
 
-def built(small, outputs=2):
-    return small.algorithm("linear", small.workload(outputs=outputs))
-
-
-# ---- what it learns --------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", ["word", "order", "pair"])
 def test_it_learns_words_their_order_and_what_a_pair_shares(small, kind):
     clients = clients_of(examples_of(*drawn(kind)))
@@ -69,28 +60,3 @@ def test_it_learns_words_their_order_and_what_a_pair_shares(small, kind):
     )
     assert accuracy(linear) > 0.95
     assert accuracy(majority) < 0.65
-
-
-# ---- fitted once, from nothing but examples and seed -----------------------------------------------------------------
-
-
-def watched_fits(monkeypatch) -> list[tuple[int, float]]:
-    """(examples, strength) of each model that is fitted."""
-    seen: list[tuple[int, float]] = []
-    fit = Classification.linear
-
-    def watched(self, features, targets, strength):
-        seen.append((len(targets), strength))
-        return fit(self, features, targets, strength)
-
-    monkeypatch.setattr(Classification, "linear", watched)
-    return seen
-
-
-def test_it_is_fitted_once_a_run(small, monkeypatch):
-    fitted = watched_fits(monkeypatch)
-    algorithm = built(small)
-    small.run(algorithm, rounds=3)
-    assert len(fitted) == len(STRENGTHS) + 1
-    small.run(algorithm, rounds=1, clients=small.clients[:2])  # others' examples: another model
-    assert len(fitted) == 2 * (len(STRENGTHS) + 1)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import threading
 import time
 
 import pytest
 
-from fedsim import locks
 from fedsim.locks import LostError, TakenError, held
 
 CONTEXT = multiprocessing.get_context("spawn")
@@ -62,24 +60,6 @@ def test_the_holder_is_named_and_its_end_frees_the_lock_at_once(tmp_path, holder
         assert time.monotonic() - started < 5
 
 
-def test_who_waits_is_told_once_for_whom(tmp_path):
-    path, told, taken = tmp_path / "name", [], threading.Event()
-
-    def wait():
-        with held(path, on_wait=told.append):
-            taken.set()
-
-    with held(path):
-        thread = threading.Thread(target=wait)
-        thread.start()
-        while not told:
-            time.sleep(0.01)
-        assert not taken.wait(3 * locks.POLL_SECONDS)
-    thread.join()
-    assert taken.is_set()
-    assert told == [f"process {os.getpid()} on {os.uname().nodename}"]
-
-
 def test_a_lock_that_another_machine_took_over_is_lost(tmp_path):
     path = tmp_path / "name"
     with held(path) as lock:
@@ -89,14 +69,3 @@ def test_a_lock_that_another_machine_took_over_is_lost(tmp_path):
             lock.check()
         with held(path, wait=False), pytest.raises(LostError):
             lock.check()
-
-
-def test_a_lock_of_another_machine_that_is_not_renewed_is_taken_over(tmp_path, monkeypatch):
-    monkeypatch.setattr(locks, "LEASE_SECONDS", 0.5)
-    path = tmp_path / "name"
-    marker = f"filelock/2\npid=7\nhost=far-away\nmode=lease\ntoken={'0' * 32}\nduration=0.5\n"
-    path.write_text(marker)
-    with pytest.raises(TakenError, match=r"^process 7 on far-away$"), held(path, wait=False):
-        pass
-    with held(path):
-        assert path.read_text() != marker

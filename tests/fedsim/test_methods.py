@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from fedsim.algorithms import algorithm_names
 from fedsim.checkpoint import Checkpoint
@@ -105,22 +104,6 @@ def test_two_methods_on_one_resident_model_are_what_they_are_apart(small, assert
     for _ in range(2):
         for (name, options), expected in zip(methods.items(), apart, strict=True):
             assert_same_run(small.run(small.algorithm(name, workload, **options)), expected)
-
-
-def test_held_tensors_are_copied_again_after_training_or_writing(small, assert_same_tensors):
-    model = small.load()
-    model.set_trained(())
-    values = {name: torch.rand_like(tensor) for name, tensor in model.snapshot(model.parameters).items()}
-    model.hold(values)
-    small.workload(lambda: model).training.run(model, small.clients[0].train, sorted(model.groups.head), 1, 0)
-    model.hold(values)
-    assert_same_tensors(model.snapshot(values), values)
-    model.write({name: value + 1 for name, value in values.items()})
-    model.hold(values)
-    assert_same_tensors(model.snapshot(values), values)
-
-
-# ---- central training ------------------------------------------------------------------------------------------
 
 
 def test_one_client_is_central_training_of_the_head(small, assert_same_tensors):

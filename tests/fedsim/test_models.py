@@ -33,9 +33,6 @@ BEHIND = {"gpt2": 2}  # parameters of a norm behind the last layer, which belong
 EMBEDDINGS = {"gpt2": {"encoder.wte.weight", "encoder.wpe.weight"}}
 
 
-# ---- anatomy ---------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def bert_base() -> SequenceModel:
     """bert-base-uncased (its configuration is BertConfig's default) with two labels, without memory."""
@@ -87,16 +84,6 @@ def test_relatives_are_sorted_into_parts_and_federated(small, model_type):
     assert all(".layer.0." in name or ".h.0." in name for name in run.state.shared)
 
 
-def test_layers_are_counted_from_one_and_end_at_the_depth(small):
-    parts = small.load().groups
-    assert parts.up_to(0) == frozenset()
-    assert parts.up_to(1) == parts.layers[0]
-    assert parts.up_to(3) == parts.names - parts.embeddings - parts.head
-    for layer in (-1, 4):
-        with pytest.raises(FederationError, match=f"critical layer {layer}: expected 0 to 3"):
-            parts.up_to(layer)
-
-
 def test_another_family_is_refused(tmp_path):
     from transformers import OPTConfig, OPTModel
 
@@ -109,12 +96,6 @@ def test_another_family_is_refused(tmp_path):
     (tmp_path / "config.json").write_text('{"model_type": "opt"}')
     with pytest.raises(FederationError, match=r"expected a BERT-family encoder .*found 'opt'"):
         encoder_from_folder(tmp_path)
-
-
-# ---- the head --------------------------------------------------------------------------------------------------
-
-
-# ---- folders ---------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -32,12 +32,6 @@ def texts(lengths, labels=None, targets=None) -> Subset:
     return Subset(examples, np.arange(len(lengths)))
 
 
-# ---- targets in a batch ----------------------------------------------------------------------------------------
-
-
-# ---- of texts --------------------------------------------------------------------------------------------------
-
-
 def test_classification_by_hand():
     objective, subset = Classification(2), texts([1, 2, 1], labels=[0, 1, 1])
     assert objective.loss(LOGITS, TARGETS).item() == pytest.approx(LOSS)
@@ -60,9 +54,6 @@ def test_regression_by_hand():
     assert references.tolist() == [0.0, 1.0]
     assert objective.shape(subset) == objective.prior(subset, subset).shape == (2, 1)
     assert objective.prior(subset, subset)[:, 0].tolist() == [0.5, 0.5]
-
-
-# ---- of tokens -------------------------------------------------------------------------------------------------
 
 
 def test_token_classification_by_hand():
@@ -95,9 +86,6 @@ def test_token_recovery_by_hand(monkeypatch):
     predictions, references = objective.for_metrics(answers, subset)
     assert predictions is answers
     assert references.tolist() == [[2, NO], [NO, 0]]
-
-
-# ---- heads and names -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("head", HEADS)

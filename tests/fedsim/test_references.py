@@ -11,7 +11,7 @@ import torch
 from fedsim.algorithms import Workload, build_algorithm
 from fedsim.algorithms.central import pooled
 from fedsim.data import Client, Examples, Subset
-from fedsim.objectives import CausalLM, Classification, MaskedLM, Regression, Vocabulary
+from fedsim.objectives import CausalLM, Classification, MaskedLM, Vocabulary
 
 WORDS, SPECIAL, MASK = 60, 10, 3
 MASKED, CAUSAL = MaskedLM(WORDS, Vocabulary(WORDS, np.arange(SPECIAL, WORDS), MASK)), CausalLM(WORDS)
@@ -47,12 +47,6 @@ def test_most_frequent_label_is_every_answer(small, labels, whose, expected):
     assert [answer.argmax(1).tolist() for answer in answers] == [[label, label] for label in expected]
 
 
-def test_mean_score_is_every_answer(small):
-    parts = [np.array([0.5, 1.5, 4.0], dtype=np.float32), np.array([5.0, 4.5], dtype=np.float32)]
-    answers = majority_answers(small, parts, Regression())
-    assert [answer[:, 0].tolist() for answer in answers] == [[2.0, 2.0], [4.75, 4.75]]
-
-
 def unigram_answers(small, objective, head):
     algorithm = small.algorithm("unigram", small.workload(objective=objective, head=head))
     run = small.run(algorithm, rounds=1)
@@ -84,10 +78,3 @@ def test_unigram_is_asked_for_the_masked_tokens_of_a_model(small, counts):
     assert answers[:, 1].tolist() == model[:, 1].tolist()
     assert not shares[:SPECIAL].any()  # never asked for
     torch.testing.assert_close(shares[SPECIAL:].numpy(), counts[SPECIAL:] / counts[SPECIAL:].sum())
-
-
-def test_untrained_answers_as_the_model_does(small):
-    algorithm = small.algorithm("untrained")
-    state = small.run(algorithm).state
-    part = small.clients[0].evaluation["test"]
-    np.testing.assert_array_equal(algorithm.predict(state, None, part), small.load().predict(part, 64, None))

@@ -1,7 +1,5 @@
 """Cohorts, the weighted mean, and what a round leaves alone."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -19,29 +17,12 @@ def bare_clients(sizes):
     return [Client(number, Subset(None, np.arange(size)), {}) for number, size in enumerate(sizes)]
 
 
-# ---- cohorts ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("participation", "clients", "size"),
     [(1.0, 7, 7), (0.5, 10, 5), (0.3, 10, 3), (0.25, 10, 3), (0.24, 10, 2), (0.01, 10, 1), (1.0, 1, 1)],
 )
 def test_cohort_size_is_the_share_rounded_and_at_least_one(participation, clients, size):
     assert len(draw_cohort(bare_clients([1] * clients), participation, seed=0, round=1)) == size
-
-
-@settings(deadline=None)
-@given(st.integers(1, 30), st.floats(0.01, 1), st.integers(0, 2**32), st.integers(1, 100))
-def test_cohort_is_in_client_order_without_repetition_and_deterministic(count, participation, seed, number):
-    clients = bare_clients([1] * count)
-    cohort = draw_cohort(clients, participation, seed, number)
-    ids = [client.id for client in cohort]
-    assert ids == sorted(set(ids))
-    assert set(ids) <= set(range(count))
-    assert [client.id for client in draw_cohort(clients, participation, seed, number)] == ids
-
-
-# ---- the mean --------------------------------------------------------------------------------------------------
 
 
 @settings(deadline=None)
@@ -80,9 +61,6 @@ def test_merged_tensors_are_the_cohorts_mean_weighted_by_examples(small, recordi
     assert metrics.train_loss == pytest.approx(np.average(metrics.client_losses, weights=sizes))
 
 
-# ---- what stays as it was --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("name", "options"),
     [("fedavg", {}), ("fedsplitbert", {"critical_layer": 3}), ("fedsplitbert", {"critical_layer": 2})],
@@ -119,9 +97,6 @@ def test_client_that_never_took_part_predicts_with_merged_and_initial_tensors(sm
     assert not np.array_equal(algorithm.predict(run.state, small.clients[member], subset), found)
 
 
-# ---- divergence ------------------------------------------------------------------------------------------------
-
-
 def test_divergence_names_round_and_client(small):
     workload = small.workload(learning_rate=1e30, batch_size=4)
     with pytest.raises(DivergedError, match=r"round 1 on client 0: the mean loss is (nan|inf).*1e\+30"):
@@ -153,18 +128,3 @@ def test_pooled_scores_are_of_all_examples_in_client_order(small):
         "clients": [number for number, part in tests.items() for _ in part.indices],
         "examples": [int(index) for part in tests.values() for index in part.indices],
     }
-
-
-def test_global_model_answers_a_common_test_set_once(small):
-    common = small.clients[0].evaluation["test"]
-    clients = [Client(client.id, client.train, {"test": common}) for client in small.clients]
-    for name, options, times in (("fedavg", {}, 1), ("fedsplitbert", {"critical_layer": 1}, len(clients))):
-        algorithm, asked = small.algorithm(name, **options), []
-
-        def predict(state, client, subset, algorithm=algorithm, asked=asked):
-            asked.append(client.id)
-            return algorithm.predict(state, client, subset)
-
-        result = small.run(replace(algorithm, predict=predict), clients=clients, rounds=1).results[0]
-        assert len(asked) == times
-        assert len(result.client_scores) == len(clients)

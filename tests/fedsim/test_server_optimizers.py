@@ -56,21 +56,6 @@ def test_momentum_is_that_of_pytorch(means, momentum, nesterov):
         torch.testing.assert_close(current["w"], weight.detach(), rtol=1e-9, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["sgd", "adam", "yogi", "adagrad"])
-def test_only_what_was_sent_moves_and_nothing_in_place(name):
-    current = {"sent": torch.tensor([1.0]), "other": torch.tensor([2.0])}
-    mean = {"sent": torch.tensor([5.0])}
-    moments = {"m": {"other": torch.tensor([7.0])}, "v": {"other": torch.tensor([8.0])}} if name != "sgd" else {}
-    stepped, after = ServerOptimizer(name).step(current, mean, moments)
-    assert stepped["other"].item() == 2.0
-    assert stepped["sent"].item() != 1.0
-    assert (current["sent"].item(), mean["sent"].item()) == (1.0, 5.0)
-    if name != "sgd":
-        assert (after["m"]["other"].item(), after["v"]["other"].item()) == (7.0, 8.0)
-        assert after["m"].keys() == after["v"].keys() == {"sent", "other"}
-        assert moments["m"].keys() == {"other"}
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -23,9 +23,6 @@ def optimizer_of(parameters, first=0, total=8, **changes) -> Optimizer:
     return Optimizer(parameters, training_of(**changes), FP32, first, total)
 
 
-# ---- schedules -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("name", "steps", "warmup", "shares"),
     [
@@ -62,9 +59,6 @@ def test_a_schedule_runs_over_all_rounds(small, rates, method):
     assert rates == pytest.approx([1e-2 * share for share in (1 / 4, 2 / 4, 3 / 4, 1, 1, 3 / 4, 2 / 4, 1 / 4)])
 
 
-# ---- clipping and decay ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("longest", "expected"), [(None, [3, 4]), (10.0, [3, 4]), (1.0, [0.6, 0.8])])
 def test_longer_gradients_are_shortened(longest, expected):
     parameter = nn.Parameter(torch.zeros(2))
@@ -91,9 +85,6 @@ def test_biases_and_layer_norm_decay_only_if_all_does(small, decayed):
         assert torch.allclose(parameter, torch.full_like(parameter, expected)), name
     vectors = {name for name, value in before.items() if value.ndim == 1}
     assert vectors == {name for name in before if name.endswith("bias") or "LayerNorm" in name}
-
-
-# ---- an optimiser that is kept ---------------------------------------------------------------------------------
 
 
 def descend(parameters, optimizer, steps):

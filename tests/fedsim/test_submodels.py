@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
 import torch
 
 from fedsim.algorithms.averaging import averaging
-from fedsim.data import Client, Subset
 from fedsim.plan import ExchangePlan
 
 NUMBER = re.compile(r"\.layer\.(\d+)\.")
@@ -35,11 +33,6 @@ def plan_of(workload, layers, trained=None, local=frozenset()) -> ExchangePlan:
     return ExchangePlan(view, shared, own, shared, frozenset(local))
 
 
-# ---- one client, layers 0 and 1 of which are the server's 2 and 0 ----------------------------------------------
-
-
-# ---- several depths side by side -------------------------------------------------------------------------------
-
 DEPTHS = {0: (0, 1, 2), 1: (2, 0), 2: (1,)}  # client -> layers
 
 
@@ -61,30 +54,3 @@ def test_depths_meet_in_one_cohort_and_each_tensor_is_the_mean_of_those_who_send
         torch.testing.assert_close(merged.double(), expected, rtol=0, atol=1e-6)
     sent = [sum(row.bytes for row in run.channel.ledger.rows if row[:3] == (2, client, "up")) for client in DEPTHS]
     assert sent[0] > sent[1] > sent[2]
-
-
-# ---- whose answer ----------------------------------------------------------------------------------------------
-
-
-def test_the_server_answers_with_its_own_model(small):
-    workload = small.workload()
-    plans = {client: plan_of(workload, layers) for client, layers in DEPTHS.items()}
-    common = Subset(small.examples, np.arange(20))
-    clients = [Client(client.id, client.train, {"test": common}) for client in small.clients]
-
-    def run(answers):
-        algorithm = averaging(workload, lambda round, client: plans[client], answers=answers, personal=True)
-        return algorithm, small.run(algorithm, clients=clients, rounds=1)
-
-    (own, apart), (server, together) = run("own"), run("server")
-    whole = small.load()
-    whole.write(server.server(together.state))
-    expected = whole.predict(common, 64, None)
-    for client in (*clients, None):
-        np.testing.assert_array_equal(server.predict(together.state, client, common), expected)
-    np.testing.assert_array_equal(own.predict(apart.state, None, common), expected)
-    assert not np.array_equal(own.predict(apart.state, clients[2], common), expected)
-    assert not server.personal
-    assert len({str(scores) for scores in together.results[0].client_scores}) == 1
-    assert own.personal
-    assert len({str(scores) for scores in apart.results[0].client_scores}) == 3

@@ -31,9 +31,6 @@ def head_values(config, outputs: int = 2) -> int:
     return hidden * hidden + hidden + hidden * outputs + outputs
 
 
-# ---- codecs ----------------------------------------------------------------------------------------------------
-
-
 @settings(deadline=None)
 @given(ARRAYS, st.sampled_from(["fp16", "bf16"]), st.sampled_from(["to_client", "to_server"]))
 def test_half_precision_is_rounded_on_the_way(array, codec, direction):
@@ -71,9 +68,6 @@ def test_server_keeps_what_it_can_send(small, server):
     assert all(torch.equal(tensor, tensor.half().float()) for tensor in shared("fp16"))
     assert all(torch.equal(tensor, tensor.bfloat16().float()) for tensor in shared("bf16"))
     assert not any(torch.equal(tensor, tensor.half().float()) for tensor in shared("fp32"))
-
-
-# ---- the ledger ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("codec", WIDTHS)

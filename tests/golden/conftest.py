@@ -79,9 +79,6 @@ CELLS: Mapping[str, RunConfig] = {
 }
 
 
-# ---- where it was computed -------------------------------------------------------------------------------------
-
-
 def cpu_kind() -> dict[str, JSON]:
     """All of a machine and of its libraries that is known to decide the last bits."""
     try:
@@ -103,9 +100,6 @@ def cpu_kind() -> dict[str, JSON]:
         "transformers": metadata.version("transformers"),
         "numpy": metadata.version("numpy"),
     }
-
-
-# ---- what came out ---------------------------------------------------------------------------------------------
 
 
 def digest(tensors: Params) -> str:
@@ -173,8 +167,6 @@ def outcome(cell: RunConfig, folder: Path) -> dict[str, JSON]:
         },
     }
 
-
-# ---- comparison ------------------------------------------------------------------------------------------------
 
 # Elsewhere: sums come in another order, and Adam magnifies what is near 0. A score may turn on one test example.
 LOSS, LENGTH, SCORE = 1e-4, 1e-3, 0.05

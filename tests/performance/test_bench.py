@@ -6,7 +6,6 @@ import json
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
@@ -15,7 +14,6 @@ from benchmarks.cli.main import main
 from benchmarks.performance import federations, flower_job, peers, suite, training, workload
 from benchmarks.performance.suite import PARTS, Bar, Section, ratio, timed_in_turn
 from benchmarks.running.run_options import RunOptions
-from benchmarks.running.runner import MANY_CLIENTS
 from fedsim.models.sequence import encoder_from_config
 
 SIZES = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 48}
@@ -43,15 +41,6 @@ def test_operations_are_those_that_pytorch_counts():
     counted = training.training_flops(SIZES, [tokens] * 4, first=False)
     assert counted == 3 * counter.get_total_flops() - frozen
     assert training.training_flops(SIZES, [tokens] * 4, first=True) < counted
-
-
-def test_texts_have_the_requested_lengths_and_clients_share_them():
-    clients = workload.random_clients(4, 700, 3)
-    examples = clients[0].train.examples
-    assert np.quantile(examples.lengths, [0, 0.5, 1]) == pytest.approx([19, 53, 103], abs=2)
-    assert [len(client.train) for client in clients] == [700] * 4
-    held = np.concatenate([[*client.train.indices, *client.evaluation["test"].indices] for client in clients])
-    assert sorted(held) == list(range(len(examples)))
 
 
 def test_works_are_timed_in_turn_and_compared_in_pairs():
@@ -90,21 +79,6 @@ def test_results_are_printed_and_kept(tmp_path, monkeypatch, capsys):
 def test_unknown_section_is_refused(tmp_path, capsys):
     assert main(["bench", "enigne", "--results-dir", str(tmp_path)]) == 2
     assert f"expected parts of {', '.join(PARTS)}, found enigne" in capsys.readouterr().err
-
-
-def test_tensors_that_stay_with_clients_grow_on_disk_with_their_number():
-    config = {**CONFIG, "num_hidden_layers": 2, "num_attention_heads": 2}
-    few, many = (federations.cost_of("fedsplitbert", clients, config) for clients in (3, MANY_CLIENTS + 1))
-    assert many["disk_mb"] > few["disk_mb"]
-    assert few["peak_mb"] > 0
-
-
-def test_plain_round_trains_all_but_the_embeddings(setting, clients):
-    mean = federations.plain_round(setting, clients)
-    assert list(mean) == workload.trained_names(setting)
-    # An attention key's bias has no gradient but rounding's: softmax is the same for all of them.
-    moved = {name for name, value in mean.items() if not torch.equal(value, setting.initial[name])}
-    assert moved >= {name for name in mean if not name.endswith("key.bias")}
 
 
 def test_engine_and_plain_round_train_the_same_model(setting, clients, monkeypatch):
