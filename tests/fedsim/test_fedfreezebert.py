@@ -1,15 +1,157 @@
-"""D- and C-FedFreezeBERT on cached features: what must be equal, what crosses the wire, kill and resume."""
+"""A frozen encoder: cached features to the bit, what the server receives, and training on both."""
 
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
 import pytest
 import torch
 
+from fedsim import features
+from fedsim.data import Subset
+from fedsim.errors import FederationError
+from fedsim.features import FeatureCache, FeatureStore
 from fedsim.models.heads import HEADS
 from fedsim.wire import LedgerRow
+from tests.local_training import local_training
 
-WIDTH = 16  # the width of padded features: the workload's max_length
 OF_TEXTS = [name for name, kind in HEADS.items() if not kind.answers_tokens]
 AGGREGATORS = ("ordinary", "average", "psum", "hsum")
 ONE_ROUND = {"batch_size": 4, "epochs": 2}
+WIDTH = 16
+KINDS = ("ordinary", "average", "psum")  # [CLS] of one state, all tokens of one, all tokens of four
+
+
+def everything(examples):
+    return Subset(examples, np.arange(len(examples)))
+
+
+def computed(cache, deep, head="average", width=None, precision="fp32", examples=None):
+    return cache.subset(deep.load(head=head, precision=precision), everything(examples or deep.examples), 64, width)
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob("*.npy"))
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What was computed."""
+    calls, original = [], features._computed
+    monkeypatch.setattr(features, "_computed", lambda *words: calls.append(words) or original(*words))
+    return calls
+
+
+def hidden_states(model, batch):
+    """What the encoder makes of a batch, with zeros in place of padding."""
+    model.network.eval()
+    with torch.inference_mode():
+        return model.features(batch) * (batch["attention_mask"][None, :, :, None] if model.network.head.tokens else 1)
+
+
+@pytest.mark.parametrize("width", [None, WIDTH])
+@pytest.mark.parametrize("head", KINDS)
+def test_features_are_the_hidden_states_to_the_bit_in_the_same_batches(deep, head, width):
+    """As the cache makes them: the shortest first, of one length or padded to one width, so many at a time."""
+    size = 7
+    model = deep.load(head=head)
+    subset = FeatureCache().subset(model, everything(deep.examples), size, width)
+    order = np.argsort(deep.examples.lengths, kind="stable")
+    lengths = deep.examples.lengths[order]
+    for length in [None] if width else np.unique(lengths):
+        group = order[lengths == length] if length else order
+        for start in range(0, len(group), size):
+            indices = group[start : start + size]
+            batch = deep.examples.collate(indices, width)
+            found = subset.examples.collate(indices, width)
+            assert torch.equal(found["features"], hidden_states(model, batch))
+            assert torch.equal(found["labels"], batch["labels"])
+            if model.network.head.tokens:
+                assert torch.equal(found["attention_mask"], batch["attention_mask"])
+
+
+def test_features_are_computed_once_and_for_each_thing_that_decides_them(deep, tmp_path, asked):
+    others = replace(deep.examples, tokens=deep.examples.tokens[::-1].copy())
+    relabelled = replace(deep.examples, labels=1 - deep.examples.labels)
+    changes = [
+        {}, {"head": "ordinary"}, {"head": "psum"}, {"width": WIDTH}, {"precision": "bf16"}, {"examples": others},
+        {"cache": FeatureCache(tmp_path, "another encoder")},
+    ]  # fmt: skip
+    for _ in range(2):  # the second time by another cache, as in another run
+        for change in changes:
+            computed(**{"cache": FeatureCache(tmp_path, "encoder"), "deep": deep} | change)
+        for change in ({"head": "hsum"}, {"head": "psum-copied"}, {"examples": relabelled}):  # decide nothing
+            computed(FeatureCache(tmp_path, "encoder"), deep, **change)
+    assert len(asked) == len(files(tmp_path)) == len(changes)
+    for size in (7, 9):
+        FeatureCache(tmp_path, "encoder").subset(deep.load(head="average"), everything(deep.examples), size, None)
+    assert len(asked) == len(changes) + 2
+
+
+def test_a_task_whose_features_are_larger_than_the_limit_is_an_error_that_names_the_option(deep, tmp_path):
+    size = len(deep.examples.tokens) * deep.hidden * 4
+    with pytest.raises(FederationError, match=r"features of \d+ examples take .* GB.*options\.cached=false"):
+        computed(FeatureCache(tmp_path, limit_bytes=size - 1), deep)
+    computed(FeatureCache(tmp_path, limit_bytes=size), deep)
+
+
+@pytest.mark.parametrize("how", ["written", "trained"])
+def test_an_encoder_that_was_trained_since_has_other_features(deep, tmp_path, how):
+    """In one process, and under the name of the same backbone."""
+    cache = FeatureCache(tmp_path, "one encoder")
+    model = deep.load(head="average")
+    subset = everything(deep.examples)
+    before = cache.subset(model, subset, 64, WIDTH)
+    assert cache.subset(model, subset, 64, WIDTH).examples is before.examples
+    original = model.snapshot(model.parameters)
+    if how == "written":
+        name = min(model.groups.up_to(1))
+        model.write({name: model.parameters[name] + 0.1})
+    else:
+        layer = sorted(model.groups.up_to(1))
+        local_training(seed=0, learning_rate=1e-3, batch_size=16).run(model, subset, layer, 1, 0, {}, 0.0)
+    after = cache.subset(model, subset, 64, WIDTH)
+    fresh = FeatureCache().subset(model, subset, 64, WIDTH)
+    indices = subset.indices
+    found, expected, old = (one.examples.collate(indices)["features"] for one in (after, fresh, before))
+    assert torch.equal(found, expected)
+    assert not torch.equal(found, old)
+    model.write(original)
+    assert torch.equal(cache.subset(model, subset, 64, WIDTH).examples.collate(indices)["features"], old)
+    assert len(files(tmp_path)) == 2
+
+
+def test_every_tensor_and_every_bit_of_the_encoder_counts(deep):
+    encoder = deep.load().network.encoder
+    digests = {features.digest_of(encoder)}
+    tensors = [tensor.detach() for tensor in encoder.parameters()]
+    for tensor in tensors:
+        bits = tensor.view(-1).view(torch.int32)
+        for place in (0, len(bits) // 2, len(bits) - 1):
+            bits[place] ^= 1
+            digests.add(features.digest_of(encoder))
+    assert len(digests) == 1 + 3 * len(tensors)
+
+
+def test_a_store_gives_back_what_it_was_given_in_each_form(tmp_path):
+    rng = np.random.default_rng(0)
+    states = torch.from_numpy(rng.standard_normal((2, 3, 4, 5), dtype=np.float32))
+    mask = torch.tensor([[1, 1, 0, 0], [1, 1, 1, 1], [1, 0, 0, 0]]).bool()
+    labels = torch.tensor([2, 0, 1])
+    store = FeatureStore(tmp_path, 2, 5, tokens=True)
+    store.add(states, mask, labels)
+    store.add(states[:, mask], mask.sum(1, dtype=torch.int32), labels)
+    found = store.examples()
+    batch = found.collate(np.arange(6))
+    np.testing.assert_array_equal(found.lengths, [2, 4, 1, 2, 4, 1])
+    assert batch["labels"].tolist() == [2, 0, 1, 2, 0, 1]
+    assert torch.equal(batch["features"], torch.cat([states * mask[None, :, :, None]] * 2, dim=1))
+    assert torch.equal(batch["attention_mask"].bool(), torch.cat([mask, mask]))
+    assert not list(tmp_path.iterdir())  # it has no name, and a kill leaves nothing
+
+    first = FeatureStore(tmp_path, 2, 5, tokens=False)
+    first.add(states[:, :, :1], None, labels)
+    assert torch.equal(first.examples().collate(np.array([2, 0]), width=9)["features"], states[:, [2, 0], :1])
 
 
 def values_of(workload, names):
