@@ -83,19 +83,6 @@ def test_resumed_run_is_the_uninterrupted_one(
     assert (whole.channel.ledger.rows == []) == (name in SILENT)
 
 
-@pytest.mark.parametrize(("codec", "in_memory"), [("fp16", True), ("fp32", False)])
-def test_resumed_run_with_a_codec_or_a_store_on_disk(small, assert_same_run, tmp_path, codec, in_memory):
-    def run(rounds, **engine):
-        algorithm = small.algorithm("fedsplitbert", critical_layer=1)
-        return small.run(algorithm, codec, rounds=rounds, participation=0.67, **engine)
-
-    def kept():
-        return {"checkpoint": Checkpoint(tmp_path, "a run"), "store": ClientStore(tmp_path, in_memory)}
-
-    run(1, **kept())
-    assert_same_run(run(3, **kept()), run(3))
-
-
 def test_two_methods_on_one_resident_model_are_what_they_are_apart(small, assert_same_run):
     """Tensors that the model holds already are not copied again; that must not show."""
     workload = small.workload()
