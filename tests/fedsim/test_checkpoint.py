@@ -17,7 +17,7 @@ class KilledError(BaseException):
 
 
 class Disk:
-    """Counts what is done to the disk, and kills just before, or amid, the chosen operation."""
+    """Counts the operations on the disk, and kills just before, or in the middle of, the chosen one."""
 
     def __init__(self) -> None:
         self.done: list[str] = []
@@ -36,39 +36,31 @@ class Disk:
     def kill(self, operation: int, action: Callable[[], object]) -> None:
         """Run an action up to its n-th operation, counted from 1."""
         self.done, self.kill_at = [], operation
-        try:
-            with pytest.raises(KilledError):
-                action()
-        finally:
-            self.kill_at = None
+        with pytest.raises(KilledError):
+            action()
+        self.kill_at = None
 
 
 @pytest.fixture
 def disk(monkeypatch) -> Disk:
     disk = Disk()
-    open_path = Path.open
 
-    def killing_open(path, mode="r", *arguments, **options):
-        if "r" not in mode and disk.about_to("open"):
-            raise KilledError
-        return open_path(path, mode, *arguments, **options)
+    def killing(operation):
+        def method(path, *arguments, **options):
+            reads = operation is Path.open and "r" in (arguments or "r")[0]
+            if not reads and disk.about_to(operation.__name__):
+                raise KilledError
+            return operation(path, *arguments, **options)
+
+        return method
 
     def killing_fsync(descriptor):  # and does not wait for the disk
         if disk.about_to("sync"):  # half of the file has got there
             os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2)
             raise KilledError
 
-    def killing(operation):
-        def method(path, *arguments, **options):
-            if disk.about_to(operation.__name__):
-                raise KilledError
-            return operation(path, *arguments, **options)
-
-        return method
-
-    monkeypatch.setattr(Path, "open", killing_open)
     monkeypatch.setattr(os, "fsync", killing_fsync)
-    for operation in (Path.replace, Path.unlink, Path.rmdir):
+    for operation in (Path.open, Path.replace, Path.unlink, Path.rmdir):
         monkeypatch.setattr(Path, operation.__name__, killing(operation))
     return disk
 

@@ -75,8 +75,7 @@ def test_with_one_client_it_is_central_training(small, assert_same_tensors, of, 
     assert losses[0] == pytest.approx(losses[1])
 
 
-@pytest.mark.parametrize("of", [masked, causal])
-@pytest.mark.parametrize("optimizer", ["kept", "fresh"])
+@pytest.mark.parametrize(("of", "optimizer"), [(masked, "kept"), (causal, "fresh")])
 def test_parallel_fedavg_is_federated_averaging(small, assert_same_tensors, of, optimizer):
     split = run(small, of(small, optimizer=optimizer), "fedbert_parallel", averaged="all", transformer="own")
     whole = run(small, of(small, optimizer=optimizer), "fedavg", embeddings="global")

@@ -1,4 +1,4 @@
-"""FedBFPT: which layers stand in a client's model, which of them is trained, and what that changes and sends."""
+"""FedBFPT: which layers stand in a client's model, which one is trained, and what that changes and sends."""
 
 from __future__ import annotations
 
@@ -30,43 +30,20 @@ def standing(plan) -> tuple[int, ...]:
     return tuple(target for own, target in sorted(pair for pair in pairs if pair[0] is not None))
 
 
-@pytest.fixture
-def workload_of(deep):
-    """A workload of five rounds of masked language modelling, on four layers."""
-
-    def build(**changes):
-        values = {"head": "masked-lm", "objective": LM, "rounds": ROUNDS, "batch_size": 8, **changes}
-        return deep.workload(**values)
-
-    return build
+def workload_of(deep, **changes):
+    """Five rounds of masked language modelling, on four layers."""
+    return deep.workload(**{"head": "masked-lm", "objective": LM, "rounds": ROUNDS, "batch_size": 8, **changes})
 
 
-@pytest.fixture
-def method(deep, workload_of):
-    """FedBFPT with two local layers, and its workload."""
-
-    def build(workload=None, local_layers=2, **options):
-        return deep.algorithm("fedbfpt", workload or workload_of(), local_layers=local_layers, **options)
-
-    return build
+def run(deep, algorithm, rounds=ROUNDS, **engine):
+    return deep.run(algorithm, score=lambda answers, _: {"sum": float(answers.sum())}, rounds=rounds, **engine)
 
 
-@pytest.fixture
-def run(deep):
-    def runs(algorithm, **engine):
-        return deep.run(
-            algorithm, score=lambda answers, subset: {"sum": float(answers.sum())}, **{"rounds": ROUNDS, **engine}
-        )
-
-    return runs
-
-
-def test_a_round_is_that_of_the_hand_built_model(deep, small, method, workload_of, run, assert_same_tensors):
+def test_a_round_is_that_of_the_hand_built_model(deep, small, assert_same_tensors):
     """Of one client in two rounds, by a model of two layers into which weights are copied by hand."""
-    workload = workload_of()
-    algorithm, client = method(replace(workload, clients=1)), deep.clients[0]
-    found = run(algorithm, clients=[client], rounds=2)
-
+    workload, client = workload_of(deep), deep.clients[0]
+    algorithm = deep.algorithm("fedbfpt", replace(workload, clients=1), local_layers=2)
+    found = run(deep, algorithm, 2, clients=[client])
     server, losses = dict(workload.initial), []
     for number in (1, 2):
         (_, above) = standing(algorithm.plan(number, 0))
@@ -80,61 +57,59 @@ def test_a_round_is_that_of_the_hand_built_model(deep, small, method, workload_o
     assert_same_tensors(algorithm.server(found.state), server)
 
 
-# Options -> the server's layers that each of five rounds changes (of two local layers of four); None: any above 0
-CHANGED = {
-    "fedbfpt": ({}, [{0}, {0}, {0}, {1}, {1}]),
-    "without progressive learning": ({"schedule": "first"}, [{0}] * 5),
-    "without mapping": ({"deeper": "first"}, [{0}, {0}, {0}, {1}, {1}]),
-    "without sampling in each round": ({"resampled": "layer"}, [{0}, {0}, {0}, {1}, {1}]),
-    "a round for each layer": ({"schedule": "successive"}, [{0}, {1}, {1}, {1}, {1}]),
-    "the deepest layer alone": ({"schedule": "last"}, [{1}] * 5),
-    "the authors' draw": ({"draw": "official"}, [{0}, {0}, {0}, {1}, {1}]),
-    "all": ({"trained": "all"}, None),
-    "all of the first": ({"trained": "all", "deeper": "first"}, [{0, 1}] * 5),
-}
+# Options, and the server's layers that each of five rounds changes, of two local layers of four; None: any above 0.
+CHANGED = [
+    ({}, [{0}, {0}, {0}, {1}, {1}]),
+    ({"schedule": "first"}, [{0}] * 5),
+    ({"deeper": "first"}, [{0}, {0}, {0}, {1}, {1}]),
+    ({"resampled": "layer"}, [{0}, {0}, {0}, {1}, {1}]),
+    ({"schedule": "successive"}, [{0}, {1}, {1}, {1}, {1}]),
+    ({"schedule": "last"}, [{1}] * 5),
+    ({"draw": "official"}, [{0}, {0}, {0}, {1}, {1}]),
+    ({"trained": "all"}, None),
+    ({"trained": "all", "deeper": "first"}, [{0, 1}] * 5),
+]
 
 
-@pytest.mark.parametrize("case", CHANGED)
-def test_only_what_is_scheduled_changes_on_the_server(method, workload_of, run, case):
-    options, expected = CHANGED[case]
-    workload = workload_of()
-    algorithm = method(workload, **options)
+@pytest.mark.parametrize(("options", "expected"), CHANGED)
+def test_only_what_is_scheduled_changes_on_the_server(deep, options, expected):
+    workload = workload_of(deep)
+    algorithm, parts = deep.algorithm("fedbfpt", workload, local_layers=2, **options), workload.model.groups
     states = [dict(workload.initial)]
-    run(algorithm, on_round=lambda found: states.append(algorithm.server(found.state)))
+    run(deep, algorithm, on_round=lambda found: states.append(algorithm.server(found.state)))
     for number, (before, after) in enumerate(pairwise(states), start=1):
         moved = {name for name in before if not torch.equal(before[name], after[name])}
-        layers = {layer_of(name) for name in moved} - {None}
-        if expected is not None:
-            assert layers == expected[number - 1]
-        else:
-            views = [standing(algorithm.plan(number, client)) for client in range(CLIENTS)]
-            assert layers == {layer for view in views for layer in view}
-        parts = workload.model.groups
+        views = [standing(algorithm.plan(number, client)) for client in range(CLIENTS)]
+        everywhere = {layer for view in views for layer in view}
+        assert {layer_of(name) for name in moved} - {None} == (expected[number - 1] if expected else everywhere)
         assert parts.head <= moved
         assert (DECODER in moved) == ("trained" in options)
         assert bool(parts.embeddings & moved) == ("trained" in options)
 
 
-def test_with_all_layers_and_all_trained_it_is_federated_averaging(deep, workload_of, run, assert_same_tensors):
+def test_with_all_layers_and_all_trained_it_is_federated_averaging(deep, assert_same_tensors):
     changes = {"rounds": 3, "batch_size": 4}
-    whole = deep.algorithm("fedbfpt", workload_of(**changes), local_layers=DEPTH, trained="all", weights="size")
-    fedavg = deep.algorithm("fedavg", workload_of(**changes), embeddings="global")
-    one, other = (run(algorithm, rounds=3) for algorithm in (whole, fedavg))
+    whole = deep.algorithm("fedbfpt", workload_of(deep, **changes), local_layers=DEPTH, trained="all", weights="size")
+    fedavg = deep.algorithm("fedavg", workload_of(deep, **changes), embeddings="global")
+    one, other = (run(deep, algorithm, 3) for algorithm in (whole, fedavg))
     assert_same_tensors(whole.server(one.state), fedavg.server(other.state))
     assert one.results == other.results
-    sent = [[run.channel.ledger.total_bytes(way, number) for number in (1, 2, 3)] for run in (one, other)
-            for way in ("up", "down")]  # fmt: skip
-    assert sent[0] == sent[2] == sent[3]
-    assert sent[1] == [0, *sent[3][1:]]  # every client has the pre-trained model already
+    up, down, *rest = (
+        [found.channel.ledger.total_bytes(way, number) for number in (1, 2, 3)]
+        for found in (one, other)
+        for way in ("up", "down")
+    )
+    assert rest == [up, up]
+    assert down == [0, *up[1:]]  # every client has the pre-trained model already
 
 
 @pytest.mark.parametrize("participation", [1.0, 0.34])
 @pytest.mark.parametrize("options", [{}, {"schedule": "successive"}, {"local_layers": [2, 3, 4], "trained": "all"}])
-def test_client_trains_on_what_it_was_given_before(
-    deep, workload_of, recording_channel, assert_same_tensors, monkeypatch, options, participation
+def test_a_client_trains_on_what_it_was_given_before(
+    deep, recording_channel, assert_same_tensors, monkeypatch, options, participation
 ):
     """The pre-trained model, and all that it has downloaded since."""
-    workload, channel = workload_of(participation=participation), recording_channel()
+    workload, channel = workload_of(deep, participation=participation), recording_channel()
     algorithm = deep.algorithm("fedbfpt", workload, **{"local_layers": 2, **options})
     pools = {client: dict(workload.initial) for client in range(CLIENTS)}
     trained = []
@@ -149,7 +124,7 @@ def test_client_trains_on_what_it_was_given_before(
         return train(self, model, subset, names, number, client, *rest, **others)
 
     monkeypatch.setattr(type(workload.training), "run", watched)
-    deep.run(algorithm, rounds=ROUNDS, channel=channel, participation=participation, score=lambda *_: {})
+    run(deep, algorithm, channel=channel, participation=participation)
     assert len(trained) == ROUNDS * round(participation * CLIENTS)
 
 

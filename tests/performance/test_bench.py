@@ -12,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.cli.main import main
 from benchmarks.performance import federations, flower_job, peers, suite, training, workload
-from benchmarks.performance.suite import PARTS, Bar, Section, ratio, timed_in_turn
+from benchmarks.performance.suite import PARTS, Bar, Section
 from benchmarks.running.run_options import RunOptions
 from fedsim.models.sequence import encoder_from_config
 
@@ -41,14 +41,6 @@ def test_operations_are_those_that_pytorch_counts():
     counted = training.training_flops(SIZES, [tokens] * 4, first=False)
     assert counted == 3 * counter.get_total_flops() - frozen
     assert training.training_flops(SIZES, [tokens] * 4, first=True) < counted
-
-
-def test_works_are_timed_in_turn_and_compared_in_pairs():
-    calls = []
-    one, other = timed_in_turn(3, lambda: calls.append("a"), lambda: calls.append("b"))
-    assert calls == ["a", "b"] * 4  # once to warm up
-    assert (len(one), len(other)) == (3, 3)
-    assert ratio([2, 30, 4], [1, 10, 4]) == 2
 
 
 @pytest.mark.parametrize(("value", "at_least", "met"), [(3, True, True), (2, True, False), (2, False, True)])
