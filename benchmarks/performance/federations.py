@@ -1,18 +1,27 @@
-"""Whole federations: the engine against a plain loop, growth with clients, and what a frozen encoder saves."""
+"""Whole federations: the engine against a plain loop and Flower, growth with clients, and cached features."""
 
 from __future__ import annotations
 
+import copy
+import json
+import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
+from typing import Any
 
+import numpy as np
 import torch
+from transformers import AutoModelForSequenceClassification
 
-from benchmarks.performance.suite import Bar, Section, fresh_processes, ratio, timed_in_turn
-from benchmarks.performance.workload import random_clients, trained_names, workload_of
+from benchmarks.errors import UserError
+from benchmarks.performance import suite
+from benchmarks.performance.suite import Bar, Section, random_clients, ratio, timed_in_turn, workload_of
 from benchmarks.run_config import JSON
 from benchmarks.running.process import peak_memory_bytes
 from benchmarks.running.runner import MANY_CLIENTS
@@ -20,12 +29,24 @@ from fedsim.algorithms import Workload, build_algorithm
 from fedsim.checkpoint import Checkpoint
 from fedsim.data import Client
 from fedsim.engine import run_federation
+from fedsim.precision import bf16_gain
 from fedsim.rng import torch_seeded
 from fedsim.store import ClientStore
 from fedsim.wire import Channel, Params
 
 FEW, MANY, ROUNDS = 3, 300, 2  # clients, and rounds, of growth
 REUSE = {"average": 10.0, "psum": 2.0}  # head -> how many times as fast cached features have to be
+BATCHES, PLAIN_BATCHES = 8, 4  # of each client in a round; of the plain loop, whose batches are slow
+MISSING = "Flower is not installed (`make bench FLOWER=1`): its row and bar are left out."
+SCRIPT = Path(__file__).parent / "flower_job.py"
+# Our parameters' names -> those of the library's BertForSequenceClassification.
+LIBRARY_NAMES = {"encoder.": "bert.", "head.pooler.": "bert.pooler.dense.", "head.classifier.": "classifier."}
+FLOWER_ENVIRONMENT = {
+    "FLWR_TELEMETRY_ENABLED": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # everywhere: its node is 127.0.0.1, and it listens only there
+    "HF_HUB_OFFLINE": "1",  # it loads nothing but the job's folder
+}
 
 
 def engine(repeats: int) -> Section:
@@ -48,7 +69,7 @@ def growth(repeats: int) -> Section:
     rows, bars = [], []
     for method, layers, bound in (("fedavg", 6, 1.2), ("fedsplitbert", 2, 1.3)):
         for clients in (FEW, MANY):
-            with fresh_processes(1) as process:
+            with suite.fresh_processes(1) as process:
                 rows.append(process.submit(cost_of, method, clients, {"num_hidden_layers": layers}).result())
         few, many = (row["peak_mb"] for row in rows[-2:])
         bars.append(Bar(f"{method}: peak memory of {MANY} clients over {FEW}", many / few, bound, at_least=False))
@@ -56,7 +77,7 @@ def growth(repeats: int) -> Section:
 
 
 def frozen(repeats: int) -> Section:
-    """D-FedFreezeBERT with features computed once and in every epoch; training half of the layers and all of them."""
+    """D-FedFreezeBERT with features that are computed once, and anew in every epoch."""
     rows, bars = [], []
     clients = random_clients(3, 128)
     for head, bound in REUSE.items():
@@ -64,24 +85,28 @@ def frozen(repeats: int) -> Section:
             workload = workload_of(head=head, folder=Path(folder), local_epochs=2)
             run = partial(federation, workload, clients, "fedfreezebert")
             anew, cached = timed_in_turn(repeats, partial(run, cached=False), run)
-        rows.append(
-            {
-                "what": f"features cached, {head}",
-                "without_s": round(median(anew), 3),
-                "with_s": round(median(cached), 3),
-            }
-        )
+        rows.append({"head": head, "anew_s": round(median(anew), 3), "cached_s": round(median(cached), 3)})
         bars.append(Bar(f"cached features, {head}: times as fast", ratio(anew, cached), bound))
-    workload, client = workload_of(), clients[0]
-    upper = workload.model.groups.head.union(*workload.model.groups.layers[workload.model.groups.depth // 2 :])
-    train = partial(workload.training.run, workload.model, client.train, round=1, client=0)
-    every, half = timed_in_turn(
-        repeats, partial(train, names=trained_names(workload)), partial(train, names=sorted(upper))
-    )
-    rows.append(
-        {"what": "half of the layers frozen", "without_s": round(median(every), 3), "with_s": round(median(half), 3)}
-    )
     return Section(rows, bars)
+
+
+def peers(repeats: int) -> Section:
+    """Texts trained a second on a CPU, without scoring; the engine's rounds include a checkpoint.
+
+    The bars hold for CPUs on which bf16 is faster: the others have no such room over fp32.
+    """
+    workload, literal = workload_of(), workload_of(precision="fp32", kernels="reference", padding="fixed")
+    clients, few = (random_clients(3, 16 * batches) for batches in (BATCHES, PLAIN_BATCHES))
+    engine, plain = timed_in_turn(repeats, partial(federation, workload, clients), partial(plain_round, literal, few))
+    speeds = {"engine": [48 * BATCHES / each for each in engine]}
+    speeds["a plain loop, padded to 128, fp32"] = [48 * PLAIN_BATCHES / each for each in plain]
+    python = flower_python()
+    if python is not None:
+        speeds["Flower"] = [48 * BATCHES / each for each in run_flower(python, workload, clients, repeats)]
+    rows = [{"way": way, "examples_s": round(median(of), 1)} for way, of in speeds.items()]
+    bounds = zip(list(speeds)[1:], (6.0, 3.0), strict=False)
+    bars = [Bar(f"engine over {way}", ratio(speeds["engine"], speeds[way]), bound) for way, bound in bounds]
+    return Section(rows, bars if bf16_gain() > 1 else [], "" if python else MISSING)
 
 
 def federation(workload: Workload, clients: Sequence[Client], method: str = "fedavg", **options: JSON) -> int:
@@ -104,7 +129,7 @@ def federation(workload: Workload, clients: Sequence[Client], method: str = "fed
 def plain_round(workload: Workload, clients: Sequence[Client]) -> Params:
     """A round as anyone would write it without a harness: train a copy on each client, average, score."""
     model, training, config = workload.model, workload.training, workload.training.config
-    names = trained_names(workload)
+    names = suite.trained_names(workload)
     mean = {name: torch.zeros_like(workload.initial[name]) for name in names}
     for client in clients:
         model.write(workload.initial)
@@ -144,3 +169,59 @@ def cost_of(method: str, clients: int, config: Mapping[str, JSON]) -> dict[str, 
         "peak_mb": round(peak_memory_bytes() / 1e6),
         "disk_mb": round(disk_bytes / 1e6),
     }
+
+
+def flower_python() -> Path | None:
+    """Python of Flower's environment, a folder of this one's; None if it is not installed."""
+    folder = Path(sys.prefix) / "flower" / "bin"
+    return folder / "python" if (folder / "flwr").exists() else None
+
+
+def run_flower(python: Path, workload: Workload, clients: Sequence[Client], rounds: int) -> list[float]:
+    """Seconds of each of Flower's rounds, from sending to merging, after one to warm up.
+
+    Raises UserError with Flower's output if it fails.
+    """
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    with tempfile.TemporaryDirectory(prefix="fl") as name:  # short: Ray's sockets are in it
+        job = write_job(Path(name), workload, clients, rounds + 1)
+        done = subprocess.run(
+            [python, "-P", SCRIPT, job],  # -P: this folder's modules are no libraries
+            env={**environment, **FLOWER_ENVIRONMENT, "FLWR_HOME": f"{name}/flwr"},
+            cwd=name,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        result = job.parent / "result.json"
+        if done.returncode or not result.exists():
+            raise UserError(f"Flower's job failed (status {done.returncode}):\n{done.stdout[-3000:]}")
+        seconds: list[float] = json.loads(result.read_text(encoding="utf-8"))
+        return seconds[1:]
+
+
+def write_job(folder: Path, workload: Workload, clients: Sequence[Client], rounds: int) -> Path:
+    """Write what flower_job.py reads: job.json, the clients' batches, and the model with which all start."""
+    config: Any = copy.deepcopy(workload.model.network.encoder.config)
+    config.num_labels = workload.objective.outputs
+    classifier = AutoModelForSequenceClassification.from_config(config)
+    classifier.load_state_dict({library_name(name): value for name, value in workload.initial.items()})
+    classifier.save_pretrained(folder / "encoder")
+    training = workload.training
+    for client in clients:
+        batches = enumerate(training.batches(client.train, workload.objective, 1, client.id))
+        arrays: dict[str, Any] = {
+            f"{number}/{name}": value for number, batch in batches for name, value in batch.items()
+        }
+        np.savez(folder / f"client-{client.id}.npz", **arrays)
+    job: dict[str, float] = {"rounds": rounds, "clients": len(clients), "cpus": torch.get_num_threads()}
+    job |= {"learning_rate": training.config.learning_rate}
+    path = folder / "job.json"
+    path.write_text(json.dumps(job), encoding="utf-8")
+    return path
+
+
+def library_name(name: str) -> str:
+    """A parameter's name in the library's classifier."""
+    prefix = next(prefix for prefix in LIBRARY_NAMES if name.startswith(prefix))
+    return LIBRARY_NAMES[prefix] + name.removeprefix(prefix)

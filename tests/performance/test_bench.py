@@ -11,7 +11,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.cli.main import main
-from benchmarks.performance import federations, flower_job, peers, suite, training, workload
+from benchmarks.performance import federations, flower_job, suite, training
 from benchmarks.performance.suite import PARTS, Bar, Section
 from benchmarks.running.run_options import RunOptions
 from fedsim.models.sequence import encoder_from_config
@@ -22,13 +22,13 @@ LENGTHS = (4, 9)
 
 
 @pytest.fixture
-def setting():
-    return workload.workload_of("tiny", config=CONFIG, precision="fp32")
+def workload():
+    return suite.workload_of("tiny", config=CONFIG, precision="fp32")
 
 
 @pytest.fixture
 def clients():
-    return workload.random_clients(3, 16, 2, LENGTHS, CONFIG["vocab_size"])
+    return suite.random_clients(3, 16, 2, LENGTHS, CONFIG["vocab_size"])
 
 
 def test_operations_are_those_that_pytorch_counts():
@@ -73,28 +73,28 @@ def test_unknown_section_is_refused(tmp_path, capsys):
     assert f"expected parts of {', '.join(PARTS)}, found enigne" in capsys.readouterr().err
 
 
-def test_engine_and_plain_round_train_the_same_model(setting, clients, monkeypatch):
+def test_engine_and_plain_round_train_the_same_model(workload, clients, monkeypatch):
     """Equal up to the order of sums: both average three clients after an epoch on the same batches."""
     states = []
     run = partial(federations.run_federation, on_round=lambda run: states.append(run.state.shared))
     monkeypatch.setattr(federations, "run_federation", run)
-    federations.federation(setting, clients)
-    torch.testing.assert_close(states[0], federations.plain_round(setting, clients), rtol=1e-4, atol=1e-6)
+    federations.federation(workload, clients)
+    torch.testing.assert_close(states[0], federations.plain_round(workload, clients), rtol=1e-4, atol=1e-6)
 
 
-def test_flower_gets_the_same_batches_and_the_same_model(tmp_path: Path, setting, clients):
-    job = peers.write_job(tmp_path, setting, clients, rounds=2)
+def test_flower_gets_the_same_batches_and_the_same_model(tmp_path: Path, workload, clients):
+    job = federations.write_job(tmp_path, workload, clients, rounds=2)
     assert json.loads(job.read_text(encoding="utf-8"))["clients"] == len(clients)
     model = flower_job.load_model(tmp_path)
     state = {name: value.clone() for name, value in model.state_dict().items()}
-    assert all(torch.equal(state[peers.library_name(name)], value) for name, value in setting.initial.items())
-    exchanged = {peers.library_name(name) for name in workload.trained_names(setting)}
+    assert all(torch.equal(state[federations.library_name(name)], value) for name, value in workload.initial.items())
+    exchanged = {federations.library_name(name) for name in suite.trained_names(workload)}
     assert set(flower_job.trained_state(model)) == exchanged
     (batch,) = flower_job.load_batches(tmp_path, 1)
-    setting.model.network.eval()
+    workload.model.network.eval()
     model.eval()
     with torch.inference_mode():
-        torch.testing.assert_close(model(**batch).logits, setting.model.logits(batch), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(model(**batch).logits, workload.model.logits(batch), rtol=1e-4, atol=1e-5)
     flower_job.train(model, [batch], 1e-2)
     changed = {name for name, value in model.state_dict().items() if not torch.equal(value, state[name])}
     assert changed
@@ -102,8 +102,8 @@ def test_flower_gets_the_same_batches_and_the_same_model(tmp_path: Path, setting
 
 
 @pytest.mark.slow
-def test_job_runs_in_flower(setting, clients):
-    python = peers.flower_python()
+def test_job_runs_in_flower(workload, clients):
+    python = federations.flower_python()
     if python is None:
         pytest.skip("needs Flower's environment: make bench FLOWER=1")
-    assert len(peers.run_flower(python, setting, clients, rounds=2)) == 2
+    assert len(federations.run_flower(python, workload, clients, rounds=2)) == 2
