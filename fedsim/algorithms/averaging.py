@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -44,14 +44,13 @@ def averaging(
     missed (`fedbfpt.Pools` says what that is).
     server: the arguments of a ServerOptimizer. proximal: FedProx's weight λ (Li et al. 2020), over downloaded tensors.
     prepared: the form in which clients train on examples and answer for them.
-    answers: whose model answers for a client: its "own", all clients' together ("mean" of their outputs, an ensemble),
-    or the "server"'s, which has every parameter under the server's names.
+    answers: whose model answers for a client: its "own", or the "server"'s, which has every parameter.
     personal: whether clients' own models differ; None: as the first client's plan says, which all plans are then like.
     weights: of the clients in a mean, their examples ("size", N_i / N) or the same for all ("uniform").
     """
     if not isinstance(proximal, int | float) or not proximal >= 0:
         raise FederationError(f"proximal: expected a weight >= 0, found {proximal!r}")
-    require_choice("answers", answers, ("own", "mean", "server"))
+    require_choice("answers", answers, ("own", "server"))
     require_choice("weights", weights, ("size", "uniform"))
     if personal is None:
         personal = _leaves_own_model(plan(1, 0), workload.initial)
@@ -75,10 +74,8 @@ class _Averaging:
     answers: str
     personal: bool
     weights: str
-    clients: list[Client] = field(default_factory=list)  # all of them, for an answer of all together
 
     def init(self, clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
-        self.clients = list(clients)
         for client in clients:
             if not self.personal and _leaves_own_model(self.plan(1, client.id), self.workload.initial):
                 raise FederationError(
@@ -155,16 +152,8 @@ class _Averaging:
         }
 
     def predict(self, state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
-        if client is None or self.answers == "server":
-            return self._answer(state, None, subset)
-        if self.answers == "mean":
-            outputs: np.ndarray = np.mean([self._answer(state, member, subset) for member in self.clients], axis=0)
-            return outputs
-        return self._answer(state, client, subset)
-
-    def _answer(self, state: FederationState, client: Client | None, subset: Subset) -> np.ndarray:
         model, values = self.workload.model, self.workload.server_params(state)
-        if client is not None:
+        if client is not None and self.answers == "own":
             own = self._plan(max(state.round, 1), client.id)
             model, values = self.workload.client_model(own), self._begin(own, values, state.clients.get(client.id))
         model.set_trained(())  # so that what the last client was asked for is not written again for this one

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -26,7 +25,8 @@ UNTRAINED = ("linear",)
 STRENGTHS = (0.03, 0.3, 3.0, 30.0)  # inverse L2 penalties that are tried
 HELD = 5  # one of so many training examples is held back, to choose the strength
 NEVER = -30.0  # the logit of a class that did not occur
-Gram = tuple[int, ...]
+Text = list[tuple[int, int]]  # its tokens: the id and the segment of each
+Grams = dict[int, list[tuple[int, ...]]]  # segment -> its uni- and bigrams
 
 
 def linear(workload: Workload) -> FederatedAlgorithm:
@@ -42,7 +42,7 @@ def linear(workload: Workload) -> FederatedAlgorithm:
     It is fitted when it is first asked, from the examples and the seed alone, so a resumed run has the same model.
     """
     everyone: list[Client] = []
-    models: list[_Model] = []  # none before it is first asked
+    models: list[Callable[[Subset], np.ndarray]] = []  # empty until it is fitted
 
     def init(clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
         everyone[:] = clients
@@ -54,98 +54,68 @@ def linear(workload: Workload) -> FederatedAlgorithm:
             return np.zeros(workload.objective.shape(subset), dtype=np.float32)
         if not models:
             models.append(_fit(workload, pooled(everyone)))
-        return models[0].outputs(models[0].terms.features(_texts_of(subset)))
+        return models[0](subset)
 
     return FederatedAlgorithm(init, idle_round, predict, personal=False)
 
 
-class _Text(NamedTuple):
-    """A text's token ids and the segment of each, int64 [S]."""
+def _fit(workload: Workload, known: Subset) -> Callable[[Subset], np.ndarray]:
+    """Fit the model; returns the function that answers for a subset, float32 [n, C]."""
+    objective, texts, targets = workload.objective, _texts_of(known), known.labels
+    ends = ({text[place][0] for text in texts} for place in (0, -1))
+    special = frozenset(token for ids in ends if len(ids) == 1 for token in ids)
+    grams = [grams_of(text, special) for text in texts]
+    vectorizer = TfidfVectorizer(analyzer=_with_segments, sublinear_tf=True).fit(grams)
 
-    ids: np.ndarray
-    segments: np.ndarray
+    def features(grams: Sequence[Grams]) -> Any:
+        return sparse.hstack([vectorizer.transform(grams), sparse.csr_matrix([*map(overlap, grams)])], format="csr")
 
-
-@dataclass(frozen=True)
-class _Terms:
-    """How texts become features: special tokens, and a fitted vectorizer of the others' uni- and bigrams."""
-
-    special: frozenset[int]
-    vectorizer: Any
-
-    @classmethod
-    def of(cls, texts: Sequence[_Text]) -> _Terms:
-        ends = ({int(text.ids[place]) for text in texts} for place in (0, -1))
-        special = frozenset(token for ids in ends if len(ids) == 1 for token in ids)
-
-        def analyze(text: _Text) -> list[Gram]:
-            return [(segment, *gram) for segment, grams in grams_of(text, special).items() for gram in grams]
-
-        return cls(special, TfidfVectorizer(analyzer=analyze, sublinear_tf=True).fit(texts))
-
-    def features(self, texts: Sequence[_Text]) -> Any:
-        """A sparse matrix [n, F]: TF-IDF, then overlaps."""
-        overlaps = [overlap(grams_of(text, self.special)) for text in texts]
-        return sparse.hstack([self.vectorizer.transform(texts), sparse.csr_matrix(overlaps)], format="csr")
-
-
-@dataclass(frozen=True)
-class _Model:
-    """A linear model: weights [C, F], biases [C]."""
-
-    terms: _Terms
-    weights: np.ndarray
-    biases: np.ndarray
-
-    def outputs(self, features: Any) -> np.ndarray:
-        """The objective's answers, float32 [n, C]."""
-        return np.asarray(features @ self.weights.T + self.biases, dtype=np.float32)
-
-
-def _fit(workload: Workload, known: Subset) -> _Model:
-    objective, texts = workload.objective, _texts_of(known)
-    terms = _Terms.of(texts)
-    features, targets = terms.features(texts), known.labels
-    order = numpy_generator(workload.training.seed, 0, SERVER, "linear").permutation(len(texts))
-    held, rest = np.split(order, [-(-len(order) // HELD)])
-
-    def fit(rows: np.ndarray, strength: float) -> _Model:
-        return _Model(terms, *fitted(objective, features[rows], targets[rows], strength))
+    def outputs(features_NF: Any, model: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        return np.asarray(features_NF @ model[0].T + model[1], dtype=np.float32)
 
     def score(strength: float) -> float:
-        answers = fit(rest, strength).outputs(features[held])
+        answers = outputs(values[held], fitted(objective, values[rest], targets[rest], strength))
         return correlation(*objective.for_metrics(answers, Subset(known.examples, known.indices[held])))
 
-    chosen = max(STRENGTHS, key=score) if len(rest) else STRENGTHS[0]
-    return fit(np.arange(len(texts)), chosen)
+    values = features(grams)
+    order = numpy_generator(workload.training.seed, 0, SERVER, "linear").permutation(len(texts))
+    held, rest = np.split(order, [-(-len(order) // HELD)])
+    strength = max(STRENGTHS, key=score) if len(rest) else STRENGTHS[0]
+    model = fitted(objective, values, targets, strength)
+    return lambda subset: outputs(features([grams_of(text, special) for text in _texts_of(subset)]), model)
 
 
-def _texts_of(subset: Subset) -> list[_Text]:
+def _texts_of(subset: Subset) -> list[Text]:
     """Every text of a subset, in its order."""
-    texts: dict[int, _Text] = {}
+    texts: dict[int, Text] = {}
     for positions, batch in evaluation_batches(subset, batch_size=256, width=None):
-        ids, segments, mask = (batch[name].numpy() for name in ("input_ids", "token_type_ids", "attention_mask"))
-        for row, (position, length) in enumerate(zip(positions.tolist(), mask.sum(1).tolist(), strict=True)):
-            texts[position] = _Text(ids[row, :length], segments[row, :length])
+        ids, segments, mask = (batch[name].tolist() for name in ("input_ids", "token_type_ids", "attention_mask"))
+        for row, position in enumerate(positions.tolist()):
+            texts[position] = list(zip(ids[row], segments[row], strict=True))[: sum(mask[row])]
     return [texts[position] for position in range(len(subset))]
 
 
-def grams_of(text: _Text, special: frozenset[int]) -> dict[int, list[Gram]]:
-    """Segment -> its uni- and bigrams, without special tokens and none across them."""
-    grams: dict[int, list[Gram]] = {}
-    before: tuple[int, int] | None = None  # segment and id of an ordinary token right before
-    for token, segment in zip(text.ids.tolist(), text.segments.tolist(), strict=True):
+def grams_of(text: Text, special: frozenset[int]) -> Grams:
+    """The uni- and bigrams of each segment, without special tokens and none across them."""
+    grams: Grams = {}
+    before: tuple[int, int] | None = None  # an ordinary token right before, and its segment
+    for token, segment in text:
         if token in special:
             before = None
             continue
         grams.setdefault(segment, []).append((token,))
-        if before and before[0] == segment:
-            grams[segment].append((before[1], token))
-        before = segment, token
+        if before and before[1] == segment:
+            grams[segment].append((before[0], token))
+        before = token, segment
     return grams
 
 
-def overlap(by_segment: dict[int, list[Gram]]) -> list[float]:
+def _with_segments(by_segment: Grams) -> list[tuple[int, ...]]:
+    """The terms of a text: its grams, each behind its segment."""
+    return [(segment, *gram) for segment, grams in by_segment.items() for gram in grams]
+
+
+def overlap(by_segment: Grams) -> list[float]:
     """Shares of the distinct unigrams of a pair's first and second text that the other has; then of the bigrams."""
     shares = []
     for length in (1, 2):
