@@ -220,16 +220,3 @@ def test_divergence_names_round_and_client(small):
     workload = small.workload(learning_rate=1e30, batch_size=4)
     with pytest.raises(DivergedError, match=r"round 1 on client 0: the mean loss is (nan|inf).*1e\+30"):
         small.run(small.algorithm("fedavg", workload))
-
-
-def test_personal_models_answer_together_with_their_mean(small):
-    common = Subset(small.examples, np.arange(20))
-    clients = [Client(client.id, client.train, {"test": common}) for client in small.clients]
-    own = small.algorithm("fedsplitbert", critical_layer=1)
-    together = small.algorithm("fedsplitbert", critical_layer=1, answers="mean")
-    apart, joint = (small.run(algorithm, clients=clients) for algorithm in (own, together))
-    assert joint.channel.ledger.rows == apart.channel.ledger.rows  # the training is the same
-    outputs = [own.predict(apart.state, client, common) for client in clients]
-    assert not np.array_equal(outputs[0], outputs[1])
-    np.testing.assert_array_equal(together.predict(joint.state, clients[0], common), np.mean(outputs, axis=0))
-    assert len({str(scores) for scores in joint.results[-1].client_scores}) == 1
