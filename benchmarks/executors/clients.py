@@ -21,7 +21,7 @@ from benchmarks.running.run_options import RunOptions
 
 if TYPE_CHECKING:  # torch is loaded once the environment says with how many threads
     from benchmarks.running.completed import Outcome
-    from fedsim.client_updates import ClientUpdate, ComputeUpdate, UpdateOutcome
+    from fedsim.engine import ClientUpdate, ComputeUpdate, UpdateOutcome
     from fedsim.wire import Params
 
 Trained = tuple["UpdateOutcome", int, str, int]  # its outcome, examples, process, and that process's peak of memory
@@ -63,14 +63,14 @@ class ClientTasks:
         """The peaks of memory of all processes together."""
         return sum(self.processes.values())
 
-    def __call__(self, compute: ComputeUpdate, turns: Iterable[ClientUpdate]) -> Iterator[UpdateOutcome]:
-        """The outcomes of turns, in their order. compute: what the tasks do, each with a model of its own."""
+    def __call__(self, compute: ComputeUpdate, updates: Iterable[ClientUpdate]) -> Iterator[UpdateOutcome]:
+        """The outcomes of client updates, in their order. compute: what the tasks do, each with a model of its own."""
         pending: deque[Any] = deque()  # at most twice as many as train at once: an early outcome waits here
-        for turn in turns:
+        for update in updates:
             if len(pending) >= self.count:
                 self._ray.wait(list(pending), num_returns=len(pending) - self.count + 1)
-            tensors = [_plain(group) for group in (turn.shared, turn.private, turn.received)]
-            pending.append(self._task.remote(self._work, turn.round, turn.client.id, *tensors))
+            tensors = [_plain(group) for group in (update.shared, update.private, update.received)]
+            pending.append(self._task.remote(self._work, update.round, update.client.id, *tensors))
             if len(pending) == 2 * self.count:
                 yield self._outcome(pending.popleft())
         while pending:
@@ -108,7 +108,7 @@ def _trainer(work: Work) -> Callable[..., Trained]:
 
     from benchmarks.running.federation import build_clients, build_federation, load_inputs
     from benchmarks.running.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
-    from fedsim.client_updates import ClientUpdate, UpdateOutcome
+    from fedsim.engine import ClientUpdate, UpdateOutcome
     from fedsim.store import same_device
 
     cell, settings = work.cell, work.settings
@@ -120,14 +120,14 @@ def _trainer(work: Work) -> Callable[..., Trained]:
         raise UserError(f"{cell.label}: its data or its encoder have changed since it began. Start it again.")
     clients = {client.id: client for client in build_clients(cell, inputs, settings)[0]}
     federation = build_federation(cell, inputs, settings, examples.append)
-    turn, device = federation.algorithm.turn, federation.precision.device
-    assert turn is not None
-    if not federation.setting.objective.own_words:
+    compute, device = federation.algorithm.client_update, federation.precision.device
+    assert compute is not None
+    if not federation.workload.objective.own_words:
         hold_freed_memory()
 
     def train(round: int, client: int, *tensors: Params) -> Trained:
         examples.clear()
-        outcome = turn(ClientUpdate(round, clients[client], *(same_device(group, device) for group in tensors)))
+        outcome = compute(ClientUpdate(round, clients[client], *(same_device(group, device) for group in tensors)))
         plain = UpdateOutcome(_plain(outcome.uploaded), _plain(outcome.kept), outcome.loss)
         return plain, sum(examples), f"{os.uname().nodename} {os.getpid()}", peak_memory_bytes()
 

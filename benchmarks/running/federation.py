@@ -20,10 +20,9 @@ from benchmarks.running.data_split import split_data
 from benchmarks.running.run_options import RunOptions
 from benchmarks.tasks import Task, TaskData, task
 from fedsim.algorithms import Workload, build_algorithm
-from fedsim.client_updates import MapClients
 from fedsim.data import Client
-from fedsim.engine import FederatedAlgorithm
-from fedsim.feature_cache import FeatureCache
+from fedsim.engine import FederatedAlgorithm, MapClients
+from fedsim.features import FeatureCache
 from fedsim.models.model import Model, resolve_kernels
 from fedsim.models.sequence import with_head
 from fedsim.objectives import LANGUAGE_MODELS, Objective, build_objective
@@ -178,7 +177,7 @@ class Federation:
     """A cell's algorithm and workload, and the precision and kernels that its machine chooses."""
 
     algorithm: FederatedAlgorithm
-    setting: Workload
+    workload: Workload
     precision: Precision
     kernels: str
 
@@ -215,7 +214,7 @@ def build_federation(
             model.write(initial_weights(inputs.initial, model))
         return model
 
-    setting = Workload(
+    workload = Workload(
         load_model,
         LocalTraining(cell.training, cell.seed, on_batch),
         objective,
@@ -226,5 +225,5 @@ def build_federation(
         map_clients=map_clients,
     )
     kernels = resolve_kernels(cell.training.kernels, precision.device, inputs.backbone.config)
-    algorithm = build_algorithm(cell.algorithm, setting, cell.options)
-    return Federation(algorithm, setting, precision, kernels)
+    algorithm = build_algorithm(cell.algorithm, workload, cell.options)
+    return Federation(algorithm, workload, precision, kernels)

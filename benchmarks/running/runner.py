@@ -139,7 +139,7 @@ def _compute(work: Work, sink: Sink, keeps: bool, lock: Lock) -> tuple[RunResult
         inputs = load_inputs(cell, settings, work.initial)
         clients, partition = build_clients(cell, inputs, settings)
         federation = build_federation(cell, inputs, settings, on_batch, map_clients or map)
-        if not federation.setting.objective.own_words:
+        if not federation.workload.objective.own_words:
             hold_freed_memory()
         chosen_by = f"{VALIDATION}/{inputs.task.metrics[0]}" if VALIDATION in clients[0].evaluation else ""
         server = federation.algorithm.server
@@ -164,7 +164,7 @@ def _train(
         The run; the round and reason where it diverged; seconds of set-up and training since the last start.
     """
     cell, clients, algorithm = work.cell, prepared.clients, prepared.federation.algorithm
-    objective, metrics = prepared.federation.setting.objective, prepared.inputs.task.metrics
+    objective, metrics = prepared.federation.workload.objective, prepared.inputs.task.metrics
     # A state trained from other initial weights, made on another machine, is not resumed.
     folder = work.settings.checkpoint_dir(work.cell_id, work.initial.sha256 if work.initial else "")
     channel = Channel(cell.codec)
@@ -174,7 +174,7 @@ def _train(
     def on_start(run: Run) -> None:
         starts.append((time.perf_counter(), run))
         finished = tuple(round_record(result, channel.ledger) for result in run.results)
-        whole = work.settings.client_workers > 1 and algorithm.turn is None and trains(cell.algorithm)
+        whole = work.settings.client_workers > 1 and algorithm.client_update is None and trains(cell.algorithm)
         note = f"{cell.algorithm}: its rounds are one piece each, --client-workers is without effect" if whole else ""
         sink(CellStarted(cell, work.cell_id, finished, round_examples(cell, clients, algorithm), note))
 

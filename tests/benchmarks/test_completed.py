@@ -73,8 +73,8 @@ def test_the_second_begins_where_the_first_ended(finished: RunOptions) -> None:
     left = outcome.tensors()
     inputs = load_inputs(second, finished, outcome)
     assert inputs.digests["initial"] == outcome.cell_id
-    begun = build_federation(second, inputs, finished).setting.model
-    untrained = build_federation(second, load_inputs(second, finished), finished).setting.model
+    begun = build_federation(second, inputs, finished).workload.model
+    untrained = build_federation(second, load_inputs(second, finished), finished).workload.model
     encoder = sorted(begun.groups.names - begun.groups.head)
     assert encoder
     assert all(torch.equal(begun.parameters[name], left[name]) for name in encoder)
@@ -87,7 +87,7 @@ def test_a_head_of_the_same_kind_goes_along(finished: RunOptions) -> None:
     first = first_stage()
     outcome = run_stage(first, finished, lambda _: None)
     again = replace(first, seed=1, initial=first)
-    begun = build_federation(again, load_inputs(again, finished, outcome), finished).setting.model
+    begun = build_federation(again, load_inputs(again, finished, outcome), finished).workload.model
     left = outcome.tensors()
     assert left.keys() == begun.parameters.keys()  # the tied decoder is there once
     assert all(torch.equal(begun.parameters[name], left[name]) for name in left)
@@ -102,7 +102,7 @@ def test_another_encoder_cannot_begin_from_it(finished: RunOptions, monkeypatch:
     second = replace(second_stage(first_stage()), backbone="deeper")
     outcome = run_stage(first_stage(), finished, lambda _: None)
     with pytest.raises(UserError, match=r"none that fit 16 of its parameters.*both stages need one backbone"):
-        _ = build_federation(second, load_inputs(second, finished, outcome), finished).setting.model
+        _ = build_federation(second, load_inputs(second, finished, outcome), finished).workload.model
 
 
 # ---- once, and in order ------------------------------------------------------------------------------------------

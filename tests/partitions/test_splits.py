@@ -1,13 +1,14 @@
-"""Splits by group: no group on both sides, and as near to the share as whole groups allow; overlap counted."""
+"""Training and test parts, by example and by whole groups; overlap counted."""
 
 from collections import Counter
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partitions import Overlap, PartitionError, measure_overlap, split_by_group
+from partitions import Overlap, PartitionError, measure_overlap, split_by_group, split_train_test
 
 # (group, label, client); client 3 is none: nobody holds these examples
 EXAMPLES = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 2), st.integers(0, 3)), min_size=3, max_size=120)
@@ -64,16 +65,6 @@ def test_groups_of_one_are_split_to_half_an_example(sizes, percent, seed):
             assert abs(int((labels[own] == label).sum()) - percent / 100 * wanted[label]) <= 0.5 + 1e-6
 
 
-def test_large_groups_come_to_both_sides():
-    """In random order: were the largest put aside first, no test example would have a text of its own."""
-    groups = np.concatenate([np.repeat(np.arange(60), 5), np.arange(100, 400)])
-    _, (test,) = split_by_group(
-        [np.arange(600)], groups, np.zeros(600, int), 0.2, np.random.default_rng(0), stratify=True
-    )
-    share = np.mean(groups[test] < 60)
-    assert 0.3 < share < 0.7
-
-
 @pytest.mark.parametrize(
     ("groups", "share", "message"),
     [
@@ -88,9 +79,6 @@ def test_what_cannot_be_is_refused_by_the_options_name(groups, share, message):
         split_by_group(
             parts, np.array(groups), np.zeros(4, int), share, np.random.default_rng(0), True, "validation_share"
         )
-
-
-# ---- overlap ---------------------------------------------------------------------------------------------------
 
 
 @given(
@@ -109,3 +97,55 @@ def test_overlap_is_what_one_counts_by_hand(train, scored):
 def test_scores_have_no_opposite():
     found = measure_overlap(np.array([3, 3]), np.array([0.5, 4.0]), np.array([3, 4]), np.array([0.5, 0.5]))
     assert found == Overlap(examples=2, shared=1, opposite=None)
+
+
+CLASSES = st.lists(st.integers(-1, 3), min_size=1, max_size=80).map(np.array)
+SCORES = st.lists(st.floats(0, 5), min_size=1, max_size=80).map(np.array)
+
+
+@given(
+    case=st.one_of(
+        st.tuples(CLASSES, st.just(True)),
+        st.tuples(CLASSES, st.just(False)),
+        st.tuples(SCORES, st.just(False)),
+    ),
+    percent=st.integers(1, 99),
+    seed=st.integers(0, 2**32 - 1),
+)
+@settings(max_examples=150, deadline=None)
+def test_split_is_complete_and_within_one_of_each_share(case, percent, seed):
+    labels, stratify = case
+    share = percent / 100
+    n_test = round(share * labels.size)
+    if n_test in (0, labels.size):
+        message = f"{labels.size} examples .* {labels.size - n_test} for training and {n_test} for testing"
+        with pytest.raises(PartitionError, match=message):
+            split_train_test(labels, share, np.random.default_rng(seed), stratify)
+        return
+    train, test = split_train_test(labels, share, np.random.default_rng(seed), stratify)
+    assert test.size == n_test
+    assert train.dtype == test.dtype == np.int64
+    assert (np.diff(train) > 0).all()
+    assert (np.diff(test) > 0).all()
+    assert sorted([*train, *test]) == list(range(labels.size))
+    if stratify:
+        for label in np.unique(labels):
+            wanted = Fraction(percent, 100) * int((labels == label).sum())
+            assert abs(int((labels[test] == label).sum()) - wanted) < 1
+    again = split_train_test(labels, share, np.random.default_rng(seed), stratify)
+    assert np.array_equal(again[0], train)
+    assert np.array_equal(again[1], test)
+
+
+@pytest.mark.parametrize(
+    ("labels", "share", "stratify", "message"),
+    [
+        (np.array([0, 1]), 0.0, True, "test_share must be between 0 and 1"),
+        (np.array([0, 1]), float("nan"), True, "test_share must be a finite number"),
+        (np.array([0.5, 1.5]), 0.5, True, "stratified split needs integer labels"),
+        (np.array([], int), 0.5, True, "0 examples .* 0 for training and 0 for testing"),
+    ],
+)
+def test_bad_arguments(labels, share, stratify, message):
+    with pytest.raises(PartitionError, match=message):
+        split_train_test(labels, share, np.random.default_rng(0), stratify)

@@ -1,9 +1,13 @@
-"""The objectives: a class or a score of a text; a tag or the identity of its tokens; hidden or next tokens."""
+"""Objectives: what a model is trained for, and how it answers.
+
+A class or a score of a text; a tag or the identity of its tokens; hidden or next tokens.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,10 +17,91 @@ from torch.nn import functional
 
 from fedsim.data import IGNORED, Batch, Subset
 from fedsim.errors import FederationError
-from fedsim.objectives.base import NO_WORDS, Objective, Vocabulary
 from fedsim.wire import Params
 
-NEVER = -30.0  # the logit of a class of which nothing is known
+# Shape suffixes of objectives: n texts of a subset, P paths, B batch, S tokens, N targets of a batch (B, or tokens
+# asked for), C outputs, V vocabulary, E width of word embeddings.
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """The words that a language model answers with.
+
+    words: rows of the word embeddings, V. ordinary_ids: of the tokenizer's tokens that are not special, int64
+    ascending. mask_id: the token that hides another; None where there is none.
+    """
+
+    words: int
+    ordinary_ids: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    mask_id: int | None = None
+
+
+NO_WORDS = Vocabulary(0)  # of whatever reads none
+
+
+@dataclass(frozen=True)
+class Objective(ABC):
+    """What is asked of a text or of its tokens: the targets in a batch, the loss, the answers for the metrics.
+
+    outputs: C, the width of what a model puts out for each target.
+    """
+
+    outputs: int
+    of_tokens: ClassVar[bool] = False  # a target for each token asked for, or one for each text
+    # Whether the rows of words that a client does not have get no gradient; a decoder tied to them gives them some.
+    own_words: ClassVar[bool] = True
+
+    def prepare(self, batch: Batch, rng: np.random.Generator) -> Batch:
+        """The batch with its targets under "labels"; rng: for an objective that draws them."""
+        return batch
+
+    def asked_of(self, tokens: int) -> int:
+        """How much is asked in training of a text of so many tokens, its special ones among them."""
+        return 1
+
+    @abstractmethod
+    def loss(self, outputs_NC: Tensor, targets_N: Tensor) -> Tensor:
+        """Mean loss of a batch's targets."""
+
+    def weight(self, batch: Batch) -> int:
+        """What a batch counts in the mean loss of a round: its texts."""
+        return len(batch["labels"])
+
+    @abstractmethod
+    def answer(self, outputs_NC: Tensor, batch: Batch) -> np.ndarray:
+        """What is kept of a model's outputs for a batch, a row a text: [B, …], or [B, S, …] of tokens."""
+
+    def shape(self, subset: Subset) -> tuple[int, ...]:
+        """The shape of all answers for a subset."""
+        return len(subset), self.outputs
+
+    @abstractmethod
+    def for_metrics(self, answers: np.ndarray, subset: Subset) -> tuple[np.ndarray, np.ndarray]:
+        """Predictions and references of a subset, a row a text, as the metrics of this objective take them."""
+
+    def prior(self, known: Subset, subset: Subset) -> np.ndarray:
+        """The answers for a subset of one who knows the targets of another alone; FederationError where none follow."""
+        raise self._no_prior()
+
+    def tally(self, known: Subset) -> Params:
+        """What the others need to know of a client's targets before `with_prior`: counts, which add up over clients.
+
+        Empty where they need to know nothing. FederationError where `with_prior` gives one.
+        """
+        raise self._no_prior()
+
+    def with_prior(self, answers: np.ndarray, known: Subset, everyone: Mapping[str, Tensor]) -> np.ndarray:
+        """A common model's answers with a client's own prior in place of everyone's; as many and of the same shape.
+
+        known: the client's training examples. everyone: the sum of all clients' tallies. FederationError where nothing
+        is known of a prior.
+        """
+        raise self._no_prior()
+
+    def _no_prior(self) -> FederationError:
+        return FederationError(f"no answer follows from {type(self).__name__}'s targets alone: choose another method")
+
+
 ROWS = 256  # tokens that are compared with a whole vocabulary at once
 SPECIAL = 2  # tokens of a text that are never masked: [CLS], [SEP]
 
@@ -49,21 +134,6 @@ class Classification(Objective):
         own, all_together = (log_shares(counts["classes"]) for counts in (self.tally(known), everyone))
         return answers + (own - all_together).astype(answers.dtype)
 
-    def linear(self, features_NF: Any, targets_N: np.ndarray, strength: float) -> tuple[np.ndarray, np.ndarray]:
-        """Logistic regression; a class that does not occur is as good as never answered."""
-        from sklearn.linear_model import LogisticRegression
-
-        seen = np.unique(targets_N)
-        weights, biases = np.zeros((self.outputs, features_NF.shape[1])), np.full(self.outputs, NEVER)
-        biases[seen] = 0
-        if len(seen) > 1:
-            fitted = LogisticRegression(C=strength, max_iter=1000).fit(features_NF, targets_N)
-            parts = fitted.coef_, fitted.intercept_[:, None]
-            # of two classes, scikit-learn has the logit of the second
-            both = (np.concatenate([-part, part]) / 2 if len(seen) == 2 else part for part in parts)
-            weights[seen], biases[seen, None] = both
-        return weights, biases
-
 
 @dataclass(frozen=True)
 class Regression(Classification):
@@ -88,13 +158,6 @@ class Regression(Classification):
     def with_prior(self, answers: np.ndarray, known: Subset, everyone: Mapping[str, Tensor]) -> np.ndarray:
         """The analogue: a prior that is uniform over the range of the client's own scores; outputs are cut to it."""
         return answers.clip(known.labels.min(), known.labels.max())
-
-    def linear(self, features_NF: Any, targets_N: np.ndarray, strength: float) -> tuple[np.ndarray, np.ndarray]:
-        """Ridge regression."""
-        from sklearn.linear_model import Ridge
-
-        fitted = Ridge(alpha=1 / strength).fit(features_NF, targets_N)
-        return fitted.coef_[None], np.array([fitted.intercept_])
 
 
 def most_frequent(ids: np.ndarray, classes: int) -> np.ndarray:
@@ -259,3 +322,34 @@ class CausalLM(_LanguageModel):
         present_BS = batch["attention_mask"][:, 1:].bool()
         labels_BS[:, :-1] = torch.where(present_BS, batch["input_ids"][:, 1:], IGNORED)
         return {**batch, "labels": labels_BS}
+
+
+OBJECTIVES: Mapping[str, type[Objective]] = {
+    "classification": Classification,
+    "regression": Regression,
+    "token_classification": TokenClassification,
+    "token_recovery": TokenRecovery,
+    "masked_lm": MaskedLM,
+    "causal_lm": CausalLM,
+}
+LANGUAGE_MODELS = tuple(name for name, kind in OBJECTIVES.items() if not kind.own_words)
+
+
+def build_objective(
+    name: str, classes: int = 1, vocabulary: Vocabulary | None = None, options: Mapping[str, Any] | None = None
+) -> Objective:
+    """The objective of that name.
+
+    classes: of its labels or tags. vocabulary: that of a language model. options: the objective's own, such as `share`.
+    FederationError where the name or an option is unknown.
+    """
+    if name not in OBJECTIVES:
+        raise FederationError(f"unknown objective {name!r}: expected one of {', '.join(OBJECTIVES)}")
+    kind, given = OBJECTIVES[name], dict(options or {})
+    vocabulary = vocabulary or NO_WORDS
+    if kind is MaskedLM:
+        given["vocabulary"] = vocabulary
+    known = {each.name for each in fields(kind)}
+    if unknown := sorted(set(given) - known):
+        raise FederationError(f"objective {name}: unknown options {unknown}; it takes {', '.join(sorted(known))}")
+    return kind(**{"outputs": 1 if kind is Regression else classes if kind.own_words else vocabulary.words, **given})
