@@ -205,6 +205,6 @@ def is_printed_as(value: Decimal, known: Decimal) -> bool:
     return printed(value, places=places_of(known)) == known
 
 
-def as_decimal(value: Fraction) -> Decimal:
+def as_decimal(value: int | Fraction) -> Decimal:
     """A ratio in the arithmetic of printed digits, to 28 of them."""
     return Decimal(value.numerator) / Decimal(value.denominator)
