@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from typing import Generic, TypeVar
 
 from benchmarks.experiment import Column, Row
 from benchmarks.results import RunResult
@@ -13,18 +14,20 @@ from reports.evidence.published import MEGABYTE, PrintedCost, as_decimal
 from reports.evidence.scores import round_reaching
 from reports.evidence.traffic import Cost, bytes_until, values_until
 
+Number = TypeVar("Number", int, Fraction)
+
 
 @dataclass(frozen=True)
-class Attempt:
+class Attempt(Generic[Number]):
     """What one run, or the mean of several, sent until a target, or in all rounds where it does not reach the target.
 
     values: numbers before the codec, in any unit that both sides of a ratio share, such as bytes of the same numbers in
     fp32. bytes: after the codec.
     """
 
-    rounds: int | Fraction
-    values: int | Fraction
-    bytes: int | Fraction
+    rounds: Number
+    values: Number
+    bytes: Number
     is_reached: bool = True
 
     @property
@@ -33,7 +36,7 @@ class Attempt:
         return f"round {self.rounds}" if self.is_reached else f"not within {self.rounds} rounds"
 
 
-def attempt(record: RunResult, score: str, target: float, directions: Sequence[str] = ("up",)) -> Attempt:
+def attempt(record: RunResult, score: str, target: float, directions: Sequence[str] = ("up",)) -> Attempt[int]:
     """What a run needed to reach the target (as recorded), in these directions and all clients together."""
     reached = round_reaching(record, score, target)
     rounds = len(record.rounds) if reached is None else reached
@@ -41,11 +44,13 @@ def attempt(record: RunResult, score: str, target: float, directions: Sequence[s
     return Attempt(rounds, *sent, reached is not None)
 
 
-def mean_attempt(attempts: Sequence[Attempt]) -> Attempt | None:
+def mean_attempt(attempts: Sequence[Attempt[int]]) -> Attempt[Fraction] | None:
     """The attempts' exact mean, which is reached where every one is; None without one."""
+    if not attempts:
+        return None
     sums = (sum(getattr(one, name) for one in attempts) for name in ("rounds", "values", "bytes"))
-    means = (Fraction(total, len(attempts)) for total in sums)
-    return Attempt(*means, all(one.is_reached for one in attempts)) if attempts else None
+    rounds, values, size = (Fraction(total, len(attempts)) for total in sums)
+    return Attempt(rounds, values, size, all(one.is_reached for one in attempts))
 
 
 @dataclass(frozen=True)
@@ -61,13 +66,13 @@ class ByteGain:
         return self.layers * self.rounds * self.precision
 
 
-def gain_over(baseline: Attempt, method: Attempt) -> ByteGain | None:
+def gain_over(baseline: Attempt[Fraction], method: Attempt[Fraction]) -> ByteGain | None:
     """The method's gain, whose total is exactly the ratio of bytes; None where a side sends nothing."""
     if not (baseline.bytes and method.bytes):
         return None
-    layers = Fraction(baseline.values, baseline.rounds) / Fraction(method.values, method.rounds)
-    precision = Fraction(baseline.bytes, baseline.values) / Fraction(method.bytes, method.values)
-    return ByteGain(layers, Fraction(baseline.rounds, method.rounds), precision)
+    layers = (baseline.values / baseline.rounds) / (method.values / method.rounds)
+    precision = (baseline.bytes / baseline.values) / (method.bytes / method.values)
+    return ByteGain(layers, baseline.rounds / method.rounds, precision)
 
 
 @dataclass(frozen=True)
@@ -84,12 +89,12 @@ class TargetResult:
     kind: str
     target: float | None
     cost: Cost | None
-    attempts: Sequence[Attempt]
+    attempts: Sequence[Attempt[int]]
     gain: ByteGain | None
     relation: str
 
     @property
-    def sent(self) -> Attempt | None:
+    def sent(self) -> Attempt[Fraction] | None:
         """Means over seeds; a seed that does not reach the target counts with all of its rounds."""
         return mean_attempt(self.attempts)
 
@@ -125,7 +130,7 @@ class DerivedTarget:
     """
 
     row: Row
-    sent: Attempt
+    sent: Attempt[Fraction]
     size_gb: Decimal
     ratio: Decimal
     gain: ByteGain
@@ -138,9 +143,10 @@ class DerivedTarget:
     def compared(self) -> Iterator[tuple[str, Decimal, Decimal | None]]:
         """Name, value and published value of what the paper prints."""
         known = self.published
-        yield "derived_size_gb", self.size_gb, known and known.size_gb
-        yield "derived_cost_gb", self.cost_gb, known and known.cost_gb
-        yield "gain_of_rounded_sizes", self.ratio, known and known.gain
+        size, cost, gain = (known.size_gb, known.cost_gb, known.gain) if known else (None, None, None)
+        yield "derived_size_gb", self.size_gb, size
+        yield "derived_cost_gb", self.cost_gb, cost
+        yield "gain_of_rounded_sizes", self.ratio, gain
 
     def quantities(self) -> Iterator[tuple[str, float | Decimal, Decimal | None]]:
         """The same, and a round's exact bytes, the rounds and the exact gain."""

@@ -133,12 +133,12 @@ class Gains(View):
 
     def finding(self) -> tuple[str, str] | None:
         """For the first page: the part's gain, and what remains of a row's gain beyond it; None without records."""
-        cells = [(at.name, *(self.by_cell[row.id, at.task] for row in (self.part, self.told))) for at in self.columns]
-        numbers = [
-            f"{name} {number(part[OVER], '+')}, beyond it {number(told[BEYOND], '+')} {_interval_text(told, BEYOND)}"
-            for name, part, told in cells
-            if part.get(f"n_{OVER}") and told.get(f"n_{BEYOND}")
-        ]
+        numbers = []
+        for at in self.columns:
+            part, told = (self.by_cell[row.id, at.task] for row in (self.part, self.told))
+            if part.get(f"n_{OVER}") and told.get(f"n_{BEYOND}"):
+                beyond = f"{number(told[BEYOND], '+')} {_interval_text(told, BEYOND)}"
+                numbers.append(f"{at.name} {number(part[OVER], '+')}, beyond it {beyond}")
         title = f"Gain of {self.part.name} over {self.reference.name}, and of {self.told.name} beyond that"
         return (title, "; ".join(numbers)) if numbers else None
 

@@ -76,7 +76,7 @@ class LayerFigure(ScoreTable):
             yield f"derived for {self._encoder}: the same channel on its shapes alone, without training; for {task}."
         yield from self.comparison.notes
 
-    def grids(self) -> tuple[Grid, ...]:
+    def grids(self) -> Iterator[Grid]:
         """Scores as in any table of scores, and the bytes of a round by c."""
         ways = ("measured", *([f"derived for {self._encoder}"] if self._encoder else []))
         groups = []
@@ -85,7 +85,8 @@ class LayerFigure(ScoreTable):
             texts = (NOT_RUN if size is None else number(size / MEGABYTE) for size in sizes)
             groups.append(one_line(layer.name, texts))
         headers = tuple(("MB per round", way) for way in ways)
-        return self.scores_grid(), Grid(f"{self.request.heading}: bytes", headers, tuple(groups), "Global layers")
+        yield self.scores_grid()
+        yield Grid(f"{self.request.heading}: bytes", headers, tuple(groups), "Global layers")
 
     def frame(self) -> pd.DataFrame:
         """The scores' frame, with c, the layers exchanged and the bytes derived for the paper's own encoder."""

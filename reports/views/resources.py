@@ -166,7 +166,8 @@ class Resources(Quantities):
         yield from ({"encoder": request.paper_scale.backbone} | line for line in self.derived)
         for row in request.rows:
             records = request.records_of(row, column)
-            sent = client_traffic(records) or {not_run(request, row, column): None}
+            missing: dict[str, float | None] = {not_run(request, row, column): None}
+            sent: Mapping[str, float | None] = client_traffic(records) or missing
             common = keys_of(request, row, column) | {"encoder": request.scale.backbone, "counted": _WIRE}
             for name, value in sent.items():
                 yield common | {"quantity": name, "value": value, "n_seeds": len(records) or None}

@@ -45,7 +45,6 @@ class Shares(View):
     """Lines by client. by_cell: (row id, task) -> lines in the order of clients; none where nothing says so."""
 
     ranks = False
-    integers = ("examples", "train", "validation", "test", "available")
 
     @cached_property
     def published(self) -> Mapping[tuple[str, str, str], float]:
@@ -177,6 +176,7 @@ class LabelShares(Shares):
         *("difference", "lowest", "highest", "examples", "train", "validation", "test", "available"),
         *("data_low", "data_high"),
     )
+    integers = ("examples", "train", "validation", "test", "available")
 
     def labels_of(self, column: Column) -> Sequence[tuple[int, str]]:
         """A task's labels by the view's option; empty for a task with scores."""

@@ -217,8 +217,8 @@ class SplitCosts(View):
         """How the numbers were obtained."""
         yield (
             "One client's epoch: bytes of the whole run, in both directions, over clients and a client's epochs. "
-            "Crossing: 4pL over the true batches; averaged and handed on: the closed form's second term. Table 2 prints "
-            "the first term alone, and N times it at the server."
+            "Crossing: 4pL over the true batches; averaged and handed on: the closed form's second term. Table 2 "
+            "prints the first term alone, and N times it at the server."
         )
         yield (
             f"On the wire: {EXACT} where the channel counts the closed form's activations, gradients and parameters. "

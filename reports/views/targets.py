@@ -80,7 +80,7 @@ def _rounds(one: TargetResult) -> str:
     return f"{reached} of {len(one.attempts)} seeds; others {late}" if reached else late
 
 
-def factor(value: int | Fraction) -> str:
+def factor(value: Fraction) -> str:
     """A whole number without decimals, another one with two."""
     return str(value.numerator) if value.denominator == 1 else f"{printed(as_decimal(value))}"
 
@@ -145,7 +145,7 @@ class Targets(View):
         records = (record for own in (baseline, *by_row.values()) for record in own)
         targets, ways = self._targets(column, kind, records), request.benchmark.paper.directions
 
-        def attempts(own: Sequence[RunResult]) -> list[Attempt]:
+        def attempts(own: Sequence[RunResult]) -> list[Attempt[int]]:
             return [attempt(one, score, targets[one.cell.seed], ways) for one in own if one.cell.seed in targets]
 
         base = mean_attempt(attempts(baseline))
@@ -191,10 +191,10 @@ class Targets(View):
                 found.append(DerivedTarget(row, sent, size, ratio, gain, published))
         return tuple(found)
 
-    def _size_gb(self, sent: Attempt) -> Decimal:
-        return printed(as_decimal(Fraction(sent.bytes, sent.rounds)) / self.request.benchmark.paper.gigabyte)
+    def _size_gb(self, sent: Attempt[Fraction]) -> Decimal:
+        return printed(as_decimal(sent.bytes / sent.rounds) / self.request.benchmark.paper.gigabyte)
 
-    def _derived_sent(self, row: Row, rounds: Fraction) -> Attempt | None:
+    def _derived_sent(self, row: Row, rounds: Fraction) -> Attempt[Fraction] | None:
         """What a method sends in so many rounds, its numbers in bytes of fp32; None where it is not derived."""
         in_fp32, coded = (derived_cost(self.request, one) for one in (row.changed({"codec": "fp32"}), row))
         if in_fp32 is None or coded is None:
@@ -291,8 +291,8 @@ class Targets(View):
             common |= {"n_seeds": one.cost.seeds if one.cost else 0, "n_reached": reached}
             missing = (not_run(request, one.row, one.column), "status", None)
             quantities = one.quantities() if one.cost else iter([missing])
-            for relation, quantity, value in quantities:
-                yield common | {"quantity": quantity, "relation": relation, "value": value}
+            for relation, quantity, measured in quantities:
+                yield common | {"quantity": quantity, "relation": relation, "value": measured}
         column = request.columns[0]
         for derived in self.derived:
             common = keys_of(request, derived.row, column) | papers | {"score": column.averaged, "relation": "="}
