@@ -16,12 +16,11 @@ from matplotlib.figure import Figure
 from benchmarks.costs import ClientCosts, Costing
 from benchmarks.experiment import Row
 from benchmarks.run_config import JSON
-from fedsim.files import read_json
 from reports import ReportError
 from reports.evidence.published import Numbers, is_printed_as, read_published
 from reports.evidence.statistics import printed
 from reports.evidence.traffic import client_traffic
-from reports.frame import Place, Quantities, Shown
+from reports.frame import Place, Quantities, Shown, read_timings
 from reports.pages.page import KEYS, Grid, keys_of, one_line
 from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot, mark
 from reports.pages.text import NOTHING, ONE_TIME, dagger_note, human_bytes, not_run, number, row_name
@@ -99,20 +98,7 @@ class Resources(Quantities):
     @cached_property
     def timed(self) -> Timed | None:
         """The run that timed the rows; None where there is none. ReportError where its file is damaged."""
-        path = self.costing.timed
-        if path is None or not path.is_file():
-            return None
-        try:
-            content = read_json(path)
-            percent = {entry["row"]: float(entry["percent"]) for entry in content["rows"] if entry["row"]}
-            host = content["environment"]
-            machine = f"{host['device']}, {host['threads']} threads, {host['precision']}"
-            return Timed(percent, _noise(content["rows"]), machine, str(content["finished"])[:10])
-        except (ValueError, KeyError, TypeError) as error:
-            raise ReportError(
-                f"{path}: expected a file of timings, found a damaged one ({type(error).__name__}: {error}). "
-                f"Restore the file."
-            ) from None
+        return read_timings(self.costing.timed, _timed)
 
     def _percent(self, row: Row, amount: Callable[[ClientCosts], float]) -> float | None:
         """A row's amount in percent of the baseline's; None where it is not derived."""
@@ -296,6 +282,13 @@ class Resources(Quantities):
             f"diamonds: as printed.{dagger_note(self.rows)}"
         )
         return dot_plot(self.request.heading, panels, f"% of {self.baseline.name}", caption, across=2)
+
+
+def _timed(content: JSON) -> Timed:
+    percent = {entry["row"]: float(entry["percent"]) for entry in content["rows"] if entry["row"]}
+    host = content["environment"]
+    machine = f"{host['device']}, {host['threads']} threads, {host['precision']}"
+    return Timed(percent, _noise(content["rows"]), machine, str(content["finished"])[:10])
 
 
 def _noise(lines: Sequence[Mapping[str, JSON]]) -> float:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -16,12 +15,10 @@ from matplotlib.figure import Figure
 from benchmarks.costs import Parts, SplitTerms
 from benchmarks.experiment import Row
 from benchmarks.run_config import JSON, RunConfig
-from fedsim.files import read_json
-from reports import ReportError
 from reports.evidence.records import Request
 from reports.evidence.statistics import mean
 from reports.evidence.traffic import measured_cost
-from reports.frame import View
+from reports.frame import View, read_timings
 from reports.pages.page import KEYS, Grid, keys_of, one_line
 from reports.pages.plots import Dots, Panel, dot_plot
 from reports.pages.styles import MARKS
@@ -165,8 +162,7 @@ class SplitCosts(View):
         From one run; empty where there is none. ReportError where the file is damaged.
         """
         costing = self.request.benchmark.costing
-        path = costing.timed if costing else None
-        return {} if path is None or not path.is_file() else _timed(path)
+        return read_timings(costing.timed if costing else None, _timed) or {}
 
     def grids(self) -> tuple[Grid, ...]:
         """A table for each of the paper's encoders that is derived, one for the records, and two of seconds."""
@@ -277,19 +273,13 @@ class SplitCosts(View):
         return dot_plot(self.request.heading, [panel], "bytes, both directions", caption)
 
 
-def _timed(path: Path) -> Mapping[str, Mapping[str, float]]:
+def _timed(content: JSON) -> dict[str, dict[str, float]]:
     found = {}
-    try:
-        for entry in read_json(path)["rows"]:
-            tokens = float(entry["batch"]) * float(entry["tokens"])
-            parties = {name: sum(float(entry[f"{part}_seconds"]) for part in parts) for name, parts in _PARTS.items()}
-            whole = tokens / float(entry["unsplit_tokens_per_second"])
-            found[entry["model"]] = {**parties, "tokens": tokens, "whole": whole}
-    except (ValueError, KeyError, TypeError) as error:
-        raise ReportError(
-            f"{path}: expected a file of timings, found a damaged one ({type(error).__name__}: {error}). "
-            f"Restore the file."
-        ) from None
+    for entry in content["rows"]:
+        tokens = float(entry["batch"]) * float(entry["tokens"])
+        parties = {name: sum(float(entry[f"{part}_seconds"]) for part in parts) for name, parts in _PARTS.items()}
+        whole = tokens / float(entry["unsplit_tokens_per_second"])
+        found[entry["model"]] = {**parties, "tokens": tokens, "whole": whole}
     return found
 
 
