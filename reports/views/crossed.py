@@ -39,6 +39,7 @@ class CrossedTable(ScoreTable):
     """Scores by method and variant, without an average; part of a table leaves out empty lines and columns."""
 
     averages = False
+    reported = "Hollow marks"
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
@@ -89,18 +90,18 @@ class CrossedTable(ScoreTable):
         """A panel for each task: methods in lines, a mark a variant of the headline score, references as levels."""
         comparison, panels = self.comparison, []
         for column in comparison.columns_shown:
-            series: list[Dots] = []
+            series, hollow = list[Dots](), list[Dots]()
             for place, variant in enumerate(self.variants):
                 rows = {method.name: method.rows[variant] for method in self.methods if variant in method.rows}
                 results = {name: comparison.cell(row, column).headline for name, row in rows.items()}
                 measured, *reported = dots(results)
                 sign = {"marker": MARKS[place % len(MARKS)]}
                 series.append(replace(measured, label=variant, style=sign))
-                series += [replace(own, style=HOLLOW | sign) for own in reported]
+                hollow += [replace(own, style=HOLLOW | sign) for own in reported]
             rows = {method.label: method.rows[self.variants[0]] for method in self.references}
             known = {label: comparison.cell(row, column).headline.ours for label, row in rows.items()}
             levels = {label: level for label, level in known.items() if level is not None}
             title = f"{column.name}, {score_label(column, column.averaged)}"
-            panels.append(Panel(title, [method.name for method in self.methods], series, levels=levels))
-        text = f"Marks: {self.request.benchmark.view.options['variant']}; hollow: reported. {self.caption}"
+            panels.append(Panel(title, [method.name for method in self.methods], [*series, *hollow], levels=levels))
+        text = f"Marks: {self.request.benchmark.view.options['variant']}. {self.caption}"
         return dot_plot(self.request.heading, panels, self.axis_label, text)

@@ -23,12 +23,12 @@ from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.run_config import JSON
 from reports import ReportError
 from reports.evidence.published import published_for
-from reports.evidence.records import PAPER
+from reports.evidence.records import DEMO, PAPER
 from reports.evidence.scores import Scores, score_label, scores_of
 from reports.evidence.statistics import sample_sd
 from reports.frame import View
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of
-from reports.pages.plots import finish, method_mark, panels_of, say_not_run, tidy, with_points
+from reports.pages.plots import finish, log_axis, mathtext, method_mark, panels_of, say_not_run, tidy, with_points
 from reports.pages.text import (
     DAGGER,
     NOTHING,
@@ -194,7 +194,7 @@ class Curves(View):
         return method_mark(row.name) | sizes | {"markerfacecolor": "none"}
 
     def _draw_panel(self, axes: Axes, column: Column) -> None:
-        axes.set_title(f"{column.name}: {self.label(column)}", fontsize=10)
+        axes.set_title(mathtext(f"{column.name}: {self.label(column)}"), fontsize=10)
         tidy(axes)
         axes.tick_params(labelsize=8)
         # Levels last: no line of a curve covers them.
@@ -213,6 +213,9 @@ class Curves(View):
                 axes.axhline(level, **_STATED)
                 axes.axvline(within, **_STATED)
                 axes.annotate("stated", (within, level), (4, 3), textcoords="offset points", fontsize=7.5)
+        drawn = (self.by_cell[row.id, column.task].means for row in self.request.rows)
+        if self.is_loss:  # one first round would flatten the others
+            log_axis(axes.yaxis, [value for means in drawn for value in means if value is not None], 10.0)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         if not axes.has_data():
             say_not_run(axes)
@@ -241,6 +244,8 @@ class Curves(View):
         caption = f"Lines: mean over seeds{n}, band from the lowest to the highest seed; no line: not run."
         if any(row.id in self.references for row in request.rows):
             caption += f" Dashed: answers the same after every round; {DAGGER} not in the paper."
+        if request.benchmark.place.startswith("Figure") and request.scale.id != DEMO:
+            caption += " The paper prints these curves without numbers."
         if self.stated:
             level = "." if request.scale.id == PAPER else ", comparable in level at the paper scale only."
             caption += f" Dotted: stated in the paper's text{level}"

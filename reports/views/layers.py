@@ -111,4 +111,5 @@ class LayerFigure(ScoreTable):
         panels = [Panel("MB per round", list(names.values()), series)]
         panels += self.score_panels(names | levels, list(levels))
         text = f"{self.caption} Bytes: one direction, all clients."
+        text += " The paper prints the figure itself without numbers." if self.comparison.shows_published else ""
         return dot_plot(self.request.heading, panels, "", text, across=2)

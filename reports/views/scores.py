@@ -73,6 +73,7 @@ class ScoreTable(View):
     fields = FIELDS
     integers = ("n_seeds", "n_test", "rounds")
     averages = True  # whether the table has the paper's average
+    reported = "Diamonds"  # the marks of reported values in the figure
 
     @cached_property
     def comparison(self) -> Comparison:
@@ -205,9 +206,9 @@ class ScoreTable(View):
             f"Full marks: reproduced, mean over clients and seeds ({self.request.scored_at} round); no mark: not "
             "run. Whiskers: ± sd over seeds; with one seed, ± SE of the test sets."
         )
-        if comparison.shows_published:
+        if any(cell.headline.published is not None for cell in comparison.cells):
             is_derived = any(cell.headline.is_derived for cell in comparison.cells)
-            text += " Diamonds: reported" + (f" (circles: {_DERIVED})" if is_derived else "")
+            text += f" {self.reported}: reported" + (f" (circles: {_DERIVED})" if is_derived else "")
             text += "." if scale.id == PAPER else ", not comparable in level: other encoder/scale."
         return text
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import product
+from itertools import product, zip_longest
 
 from matplotlib.figure import Figure
 
@@ -28,6 +28,7 @@ from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot, mark, with_points
 from reports.pages.text import NOT_RUN, NOTHING, data_notes, joined, number, scale_note
 
 UNIT = "megabytes"
+_TICK = {"marker": "|", "markersize": 13, "markeredgewidth": 1.6, "color": "black"}
 WHOLE = "all"  # stands for every client together
 Lines = list[dict[str, JSON]]
 
@@ -68,9 +69,12 @@ class Shares(View):
         """A panel for each task: a line for each client, a colour for each label or way to partition the task."""
         panels = []
         columns, left_out = with_points(self.request.columns, lambda at: any(self._values(at, "obtained")))
+        series = [self.series(column) for column in columns]
+        labels = zip_longest(*series, fillvalue="")  # of one colour, such as "label 1 / entailment"
+        names_at = [" / ".join(filter(None, dict.fromkeys(names))) for names in labels]
         for column in columns:
             dots = []
-            for place, (label, lines) in enumerate(self.series(column).items()):
+            for place, lines in enumerate(self.series(column).values()):
                 obtained, requested, reported = (
                     _by_client(lines, name) for name in ("obtained", "requested", "published")
                 )
@@ -78,9 +82,8 @@ class Shares(View):
                     f"client {line['client']}": (line["lowest"], line["highest"]) for line in lines if "lowest" in line
                 }
                 style = mark(place)
-                tick = {"marker": "|", "markersize": 13, "markeredgewidth": 2, "color": style["color"]}
-                dots += [Dots(label, obtained, style, ends), Dots("requested", requested, tick)]
-                dots += [Dots("reported", reported, HOLLOW | {"markersize": 9, "color": style["color"]})]
+                dots += [Dots(names_at[place], obtained, style, ends), Dots("requested", requested, _TICK)]
+                dots += [Dots("reported", reported, HOLLOW | {"markersize": 9, "color": "black"})]
             is_score = any("lowest" in line for lines in self.series(column).values() for line in lines)
             title = f"{column.name}: mean score, lowest to highest" if is_score else f"{column.name}: share (%)"
             panels.append(Panel(title, [f"client {client}" for client in self.clients], dots))
