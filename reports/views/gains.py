@@ -165,7 +165,7 @@ class Gains(View):
             "Means of differences paired by seed, with 95 % intervals from three seeds on; no mark: not run."
             f"{dagger_note(request.rows)}{left_out}"
         )
-        return dot_plot(request.heading, panels, f"gain over {self.reference.name}", caption, across=2)
+        return dot_plot(request.heading, panels, f"gain over {self.reference.name}", caption)
 
 
 def _interval(found: Estimate | None) -> tuple[float, float] | None:

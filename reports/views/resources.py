@@ -22,7 +22,8 @@ from reports.evidence.statistics import printed
 from reports.evidence.traffic import client_traffic
 from reports.frame import Place, Quantities, Shown, read_timings
 from reports.pages.page import KEYS, Grid, keys_of, one_line
-from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot, mark
+from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot
+from reports.pages.styles import MARKS
 from reports.pages.text import NOTHING, ONE_TIME, dagger_note, human_bytes, not_run, number, row_name
 from reports.views.costs import AS_PRINTED, DIFFERS
 
@@ -268,10 +269,10 @@ class Resources(Quantities):
         ways = {"FLOPs": "flops"} | {name: f"formula, {name}" for name in self.costing.forms}
         ways |= {"timed": "timed"} if self.timed else {}
         work = [
-            Dots(label, self.values(self.rows, (counted, WORK)), mark(place))
-            for place, (label, counted) in enumerate(ways.items())
+            Dots(label, self.values(self.rows, (counted, WORK)), {"marker": sign})
+            for sign, (label, counted) in zip(MARKS, ways.items(), strict=False)
         ]
-        saved = Dots("saved file", self.values(self.rows, (_SAVED, SENT)), mark(5))
+        saved = Dots("saved file", self.values(self.rows, (_SAVED, SENT)), {"marker": MARKS[5]})
         reported = HOLLOW | {"markersize": 8}
         work += [Dots("printed", self.values(self.rows, ("flops", WORK), "published"), reported)]
         sent = [saved, Dots("printed", self.values(self.rows, (_SAVED, SENT), "published"), reported)]

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from benchmarks.costs import Parts, SplitTerms
 from benchmarks.experiment import Row
 from benchmarks.run_config import JSON, RunConfig
+from reports.evidence.published import MEGABYTE
 from reports.evidence.records import Request
 from reports.evidence.statistics import mean
 from reports.evidence.traffic import measured_cost
@@ -260,17 +261,13 @@ class SplitCosts(View):
 
     def plot(self) -> Figure:
         """A mark for each mode and encoder: by closed form for the paper's encoders and the scale's."""
-        series = [
-            Dots(
-                label, {row_name(row): epochs[row.id].total for row in self.rows if row.id in epochs}, {"marker": sign}
-            )
-            for sign, (label, epochs) in zip(
-                MARKS, {**self.derived, f"{self.request.scale.id}, measured": self.measured}.items(), strict=False
-            )
-        ]
+        encoders, series = {**self.derived, f"{self.request.scale.id}, measured": self.measured}, []
+        for sign, (label, epochs) in zip(MARKS, encoders.items(), strict=False):
+            sizes = {row_name(row): epochs[row.id].total / MEGABYTE for row in self.rows if row.id in epochs}
+            series.append(Dots(label, sizes, {"marker": sign}))
         caption = f"Closed forms of Table 2 with averaging and hand-overs.{dagger_note(self.rows)}"
-        panel = Panel("bytes of one client's epoch", [row_name(row) for row in self.rows], series)
-        return dot_plot(self.request.heading, [panel], "bytes, both directions", caption)
+        panel = Panel("one client's epoch", [row_name(row) for row in self.rows], series)
+        return dot_plot(self.request.heading, [panel], "MB, both directions", caption)
 
 
 def _timed(content: JSON) -> dict[str, dict[str, float]]:
