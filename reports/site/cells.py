@@ -110,7 +110,7 @@ def _reached(record: RunResult) -> Iterator[Fact]:
 def _costs(record: RunResult) -> Iterator[Fact]:
     """What the run sent and how long it took."""
     for way, name in (("up", "uplink"), ("down", "downlink")):
-        sent = sum(each.bytes for each in carried(record) if each.direction == way and not each.is_setup)
+        sent = sum(each.bytes for each in carried(record) if each.direction == way and each.round)
         yield human_bytes(sent), name, "all rounds and clients"
     yield human_bytes(record.setup_bytes), "one-time model distribution", "once, in none of the others"
     rounds = f"of {record.cell.training.last_round}; chosen: {record.chosen_round}"
@@ -123,7 +123,7 @@ def _ledger(record: RunResult) -> Sheet:
     """The ledger by direction and kind."""
     lines = (
         (
-            "one-time distribution" if each.is_setup else "rounds",
+            "rounds" if each.round else "one-time distribution",
             "uplink" if each.direction == "up" else "downlink",
             each.kind,
             *(count(each.messages), count(each.values), size(each.bytes), count(each.bytes)),

@@ -31,13 +31,13 @@ def figures(results: Sequence[Result], benchmark: Benchmark, scale: Scale) -> di
             joint,
             _heatmap,
             "",
-            f"At each place the best. Bold: the best of all. In brackets: {pruned}.",
+            f"At each place the best trial. Framed and bold: the best of all, and ties. In brackets: {pruned}.",
         ),
         "front": (
             fronts,
             _front,
             "uplink, MB",
-            "Line: none is as good in both and better in one. Mean over seeds.",
+            "Line: Pareto front, with its trials' values. Mean over seeds.",
         ),
     }
     return {
@@ -99,12 +99,20 @@ def _history(axes: Axes, result: Result, _: Benchmark) -> None:
 
 def _front(axes: Axes, result: Result, _: Benchmark) -> None:
     whole = [(trial, score) for trial, score, is_pruned in _scored(result) if not is_pruned]
-    points = [(trial["number"], trial["uplink_bytes"] / 1e6, score) for trial, score in whole]
-    for number, sent, score in points:
-        style: Any = mark(0) if number in result["front"] else {"color": "0.5", "marker": "."}
-        axes.plot([sent], [score], **style)
-    front = sorted((sent, score) for number, sent, score in points if number in result["front"])
+    points = [(trial, trial["uplink_bytes"] / 1e6, score) for trial, score in whole]
+    for trial, sent, score in points:
+        is_front = trial["number"] in result["front"]
+        axes.plot([sent], [score], **(mark(0) if is_front else {"color": "0.5", "marker": "."}))
+        if is_front:
+            axes.annotate(_settings(trial), (sent, score), (4, 4), textcoords="offset points", fontsize=6.5)
+    front = sorted((sent, score) for trial, sent, score in points if trial["number"] in result["front"])
     axes.step([sent for sent, _ in front], [score for _, score in front], where="post", color="0.4", linewidth=1)
+
+
+def _settings(trial: Mapping[str, Any]) -> str:
+    """A trial's values, in the order of its fields' names."""
+    values = (trial["values"][name] for name in sorted(trial["values"]))
+    return ", ".join(f"{value:g}" if isinstance(value, int | float) else str(value) for value in values)
 
 
 def _heatmap(axes: Axes, result: Result, benchmark: Benchmark) -> None:
@@ -120,8 +128,13 @@ def _heatmap(axes: Axes, result: Result, benchmark: Benchmark) -> None:
         text = f"({score:.1f})" if is_pruned else f"{score:.1f}"
         axes.annotate(text, place, (0, 5), textcoords="offset points", ha="center", fontsize=7, fontweight=weight)
     if shown:
-        colours = [by.sign * score for _, score, _ in shown.values()]
-        axes.scatter([x for x, _ in shown], [y for _, y in shown], c=colours, cmap="viridis", marker="s", s=60)
+        colours = [score for _, score, _ in shown.values()]
+        rings = ["black" if trial["number"] in result["ties"] else "none" for trial, _, _ in shown.values()]
+        style: Any = {"cmap": "viridis" if by.higher_is_better else "viridis_r", "marker": "s", "s": 60}
+        marks = axes.scatter([x for x, _ in shown], [y for _, y in shown], c=colours, edgecolors=rings, **style)
+        bar = axes.figure.colorbar(marks, ax=axes)  # a panel's own: studies are of other tasks and metrics
+        bar.ax.tick_params(labelsize=7)
+        bar.set_label(by.label + (f" ({by.unit})" if by.unit else ""), fontsize=7.5)
     axes.margins(0.2)
 
 
