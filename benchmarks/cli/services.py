@@ -16,8 +16,7 @@ from benchmarks.errors import UserError
 from benchmarks.running.environment import describe_environment
 from benchmarks.running.run_options import available_cores
 from benchmarks.tasks import tasks
-from benchmarks.tracking import default_tracking_uri, serve
-from benchmarks.tracking.store import without_password
+from benchmarks.tracking.store import default_tracking_uri, serve, without_password
 from fedsim.precision import resolve_precision
 
 # Where to download datasets; files as they lie in DATA_DIR.

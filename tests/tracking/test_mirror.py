@@ -20,9 +20,9 @@ from benchmarks.dry_run.run_bytes import RunBytes, among, in_folder, run_bytes, 
 from benchmarks.predictions import write_predictions
 from benchmarks.results import write_result
 from benchmarks.running.events import CellFailed, CellFinished, RoundFinished
-from benchmarks.tracking.artifacts import clients_csv, confusion_csv
-from benchmarks.tracking.server import PORT
-from benchmarks.tracking.views import PREFIX
+from benchmarks.tracking.entries import clients_csv, confusion_csv
+from benchmarks.tracking.store import PORT
+from benchmarks.tracking.table import PREFIX
 from tests.tracking.conftest import Store, play, record_of
 
 SECONDS_OF_AN_OUTAGE = 25  # MLflow's own patience is minutes
