@@ -23,11 +23,9 @@ from benchmarks.run_config import RunConfig
 from benchmarks.running import runner
 from benchmarks.running.events import CellFailed, CellFinished, CellPruned, CellStarted, CellWaits, Event, RoundFinished
 from benchmarks.running.run_options import RunOptions
-from benchmarks.sweeps import results
-from benchmarks.sweeps.plan import Tuning
 from benchmarks.sweeps.results import choose, keep, result_of
-from benchmarks.sweeps.study import TunedStudy, in_order, journal, load_study
-from benchmarks.sweeps.trials import run_trials
+from benchmarks.sweeps.space import Tuning
+from benchmarks.sweeps.study import TunedStudy, in_order, journal, load_study, run_trials
 from benchmarks.sweeps.tuning import Range, Space, read_sweep
 from fedsim.locks import TakenError
 
@@ -49,7 +47,6 @@ class Runs:
         self.scores = scores
         self.instead: dict[float, BaseException] = {}
         self.begun: list[float] = []
-        self.records: dict[tuple[str, int | None], Any] = {}
 
     def __call__(self, cell: RunConfig, settings: RunOptions, sink: Any, keeps: bool, needs: bool, wait: bool) -> Any:
         rate, name = cell.training.learning_rate, cell.spec_id
@@ -59,7 +56,7 @@ class Runs:
         done: list[Any] = []
         sink(CellStarted(cell, name, (), (1,)))
         for score in self.scores(rate):
-            done.append(SimpleNamespace(scores={"test": {"f1": score}}, pooled_scores={}, up_bytes=10))
+            done.append(SimpleNamespace(scores={"test": {"f1": score}}, pooled_scores={}, up_bytes=10, down_bytes=0))
             sink(RoundFinished(name, done[-1]))
         record = self.record(cell, done)
         sink(CellFinished(record))
@@ -68,7 +65,6 @@ class Runs:
     def record(self, cell: RunConfig, rounds: Sequence[Any]) -> Any:
         found = SimpleNamespace(cell=cell, cell_id=cell.spec_id, rounds=tuple(rounds))
         found.score = lambda *_: rounds[-1].scores["test"]["f1"]
-        self.records[cell.spec_id, cell.training.stop] = found
         return found
 
 
@@ -76,7 +72,6 @@ class Runs:
 def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
     made = Runs(lambda rate: (rate, rate))
     monkeypatch.setattr(runner, "run_cell", made)
-    monkeypatch.setattr(results, "finished", lambda cell, _: made.records.get((cell.spec_id, cell.training.stop)))
     return made
 
 
@@ -85,7 +80,7 @@ def tuned(space: Space, trials: int | None = None, rungs: tuple[int, ...] = (), 
 
 
 def ended(folder: Path, tuning: Tuning) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = result_of(tuning, RunOptions(folder))["trials"]
+    found: list[dict[str, Any]] = result_of(TunedStudy(tuning, folder))["trials"]
     return found
 
 
@@ -141,7 +136,7 @@ def test_a_killed_sweep_goes_on_with_the_trial_that_was_stopped(tmp_path: Path, 
     runs.instead[third] = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
         sweep(tmp_path, tuned({RATE: rates}))
-    assert list(states(tmp_path).values()) == ["COMPLETE", "COMPLETE", "RUNNING", "RUNNING"]
+    assert list(states(tmp_path).values()) == ["COMPLETE", "COMPLETE", "RUNNING"]
     sweep(tmp_path, tuned({RATE: rates}))
     assert runs.begun == [values[RATE] for values in in_order({RATE: rates})]  # each once
     assert set(states(tmp_path).values()) == {"COMPLETE"}
@@ -202,21 +197,24 @@ def test_tpe_draws_the_same_points_whatever_was_stopped_when(tmp_path: Path, run
 
 def test_lists_and_choices_come_back_from_the_journal_as_they_are(tmp_path: Path) -> None:
     space = {"options.x": ([1, 2], [3]), "training.padding": (None, "a", True)}
-    for _ in range(2):  # the second as another process does
-        study = TunedStudy(tuned(space), tmp_path)
+    TunedStudy(tuned(space), tmp_path).begin(set())
+    study = TunedStudy(tuned(space), tmp_path)  # as another process does
+    while (number := study.begin(set(study.trials()))) is not None:
+        assert number < 6
     assert list(study.trials().values()) == in_order(space) == [one.params for one in study.frozen()]
 
 
 def test_a_perplexity_is_minimised_and_the_study_names_metric_and_choice(tmp_path: Path, runs: Runs) -> None:
     column = Column("mrpc", "Texts", ("test/perplexity",), "test/perplexity")
     tuning = tuned({RATE: (0.1, 0.2)}, column=column)
-    study = TunedStudy(tuning, tmp_path).study
+    of_tuning = TunedStudy(tuning, tmp_path)
+    study = of_tuning.study
     assert study.metric_names == ["perplexity"]
     assert study.direction == optuna.study.StudyDirection.MINIMIZE
     best = {"number": 9, "values": {RATE: 0.2}, "mean": 2.0}
     result = {"task": "mrpc", "method": "fedavg", "score": "perplexity …", "best": best}
     for adopted in (None, tmp_path / "adopted.json"):
-        keep([tuning], [result], RunOptions(tmp_path), tmp_path / "sweep.json", adopted)
+        keep([of_tuning], [result], tmp_path, [tmp_path / "sweep.json", *([adopted] if adopted else [])])
         assert study.user_attrs["best_trial"] == 9
         assert study.user_attrs.get("adopted_trial") == (9 if adopted else None)
     (entry,) = read_sweep(tmp_path / "adopted.json")
@@ -276,19 +274,19 @@ def test_a_tie_is_won_by_the_definitions_own_value_or_else_by_the_fewest_bytes(
 def test_importances_name_the_field_that_decides_the_score(tmp_path: Path, runs: Runs) -> None:
     tuning = tuned({RATE: (0.1, 0.2, 0.3, 0.4), "training.batch_size": (8, 16)})
     sweep(tmp_path, tuning)
-    shares = result_of(tuning, RunOptions(tmp_path))["importances"]
+    shares = result_of(TunedStudy(tuning, tmp_path))["importances"]
     assert shares[RATE] > 0.95
     assert sum(shares.values()) == pytest.approx(1)
     wider = tuned({RATE: (0.1, 0.2), "training.batch_size": (8, 16, 32)})
     runs.scores = lambda rate: (0.5,)
     sweep(tmp_path, wider)
-    assert result_of(wider, RunOptions(tmp_path))["importances"] == {}
+    assert result_of(TunedStudy(wider, tmp_path))["importances"] == {}
 
 
 def test_the_front_of_score_and_bytes_is_optunas(tmp_path: Path, runs: Runs) -> None:
     runs.scores = lambda rate: (0.5,) if rate == 0.1 else (0.7,) * round(10 * rate)
     tuning = dataclasses.replace(tuned({RATE: (0.1, 0.2, 0.3)}), pareto=True)
     sweep(tmp_path, tuning)
-    result = result_of(tuning, RunOptions(tmp_path))
+    result = result_of(TunedStudy(tuning, tmp_path))
     front = [one["values"][RATE] for one in result["trials"] if one["number"] in result["front"]]
     assert sorted(front) == [0.1, 0.2]  # 10 bytes; 20 bytes and a better score; 30 bytes for the same score

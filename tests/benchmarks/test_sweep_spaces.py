@@ -16,8 +16,7 @@ from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, s
 from benchmarks.run_config import JSON, RunConfig
 from benchmarks.running.federation import build_clients, load_inputs
 from benchmarks.running.run_options import RunOptions
-from benchmarks.sweeps.plan import Tuning
-from benchmarks.sweeps.space import LAYER, LAYERS, RATE, planned, read_space, spaces, without_fields
+from benchmarks.sweeps.space import LAYER, LAYERS, RATE, Tuning, planned, read_space, spaces, without_fields
 from benchmarks.sweeps.tuning import Range, Values
 from fedsim.algorithms import algorithm_names, trains
 

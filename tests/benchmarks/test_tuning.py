@@ -19,7 +19,7 @@ from benchmarks.fedsplitbert import paper, tables
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
 from benchmarks.results import read_results
 from benchmarks.run_config import JSON
-from benchmarks.sweeps.plan import Tuning
+from benchmarks.sweeps.space import Tuning
 from benchmarks.sweeps.tuning import Search, best_values, read_sweep
 
 TABLE = tables.TABLE3
