@@ -66,11 +66,9 @@ class TunedStudy:
         score = StudyDirection.MAXIMIZE if tuning.metric.higher_is_better else StudyDirection.MINIMIZE
         directions = [score, *[StudyDirection.MINIMIZE] * tuning.pareto]
         with held(self._lock), warnings.catch_warnings(action="ignore"):  # names of metrics are experimental
-            study = optuna.create_study(
-                storage=storage, study_name=tuning.study, directions=directions, load_if_exists=True
-            )
-            if not study.metric_names:
-                study.set_metric_names([tuning.column.averaged.partition("/")[2], *["uplink bytes"] * tuning.pareto])
+            if tuning.study not in optuna.get_all_study_names(storage):
+                new = optuna.create_study(storage=storage, study_name=tuning.study, directions=directions)
+                new.set_metric_names([tuning.column.averaged.partition("/")[2], *["uplink bytes"] * tuning.pareto])
         self.study = load_study(storage, tuning.study, tuning.rungs)
 
     def frozen(self) -> list[FrozenTrial]:

@@ -84,10 +84,13 @@ def test_committed_choices_name_the_data_and_the_encoder_of_their_task(path: Pat
 
 
 def test_a_damaged_file_of_choices_is_named(tmp_path: Path) -> None:
-    (tmp_path / "chosen.json").write_text("{", encoding="utf-8")
-    table, demo = searched(Search(chosen=tmp_path / "chosen.json"))
-    with pytest.raises(UserError, match="found a damaged file"):
-        table.cell(FEDAVG, MRPC, demo, 0)
+    path = choices(tmp_path / "chosen.json", fedavg={RATE: 3e-3})
+    table, demo = searched(Search(chosen=path))
+    whole = path.read_text(encoding="utf-8")
+    for text in ("{", whole.replace("task", "tusk"), whole.replace("values", "value")):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(UserError, match="found a damaged file"):
+            table.cell(FEDAVG, MRPC, demo, 0)
 
 
 def test_rows_without_a_choice_are_known(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import hashlib
 import json
 import socket
 import time
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ SECONDS_OF_AN_OUTAGE = 25  # MLflow's own patience is minutes
 
 def test_a_run_shows_its_method_changes_command_and_rounds(store: Any) -> None:
     record = record_of()
-    with closing(store.mirror(record, changes="training.rounds=2", is_comparable=lambda record: True)) as mirror:
+    with store.mirror(record, changes="training.rounds=2", is_comparable=lambda record: True) as mirror:
         play(mirror, record)
     (run,) = store.runs()
     assert (run.info.run_name, run.info.status) == ("mrpc fedsplitbert s0 (training.rounds=2)", "FINISHED")
@@ -69,7 +68,7 @@ def test_bytes_of_earlier_runs_count_and_the_stage_alone_is_shown_too(store: Any
     first = record_of(algorithm="fedavg")
     second = record_of(begins_from=first)
     write_result(store.folder / "records", first)
-    with closing(store.mirror(second)) as mirror:
+    with store.mirror(second) as mirror:
         play(mirror, second)
     (run,) = store.runs()
     points = store.points(run)
@@ -84,8 +83,8 @@ def test_bytes_of_earlier_runs_count_and_the_stage_alone_is_shown_too(store: Any
 @pytest.mark.parametrize("logged", [0, 2])
 def test_a_killed_run_starts_again_with_every_round_once(store: Any, logged: int) -> None:
     record = record_of()
-    play(store.mirror(record), record, stopped_after=logged)
-    with closing(store.mirror(record)) as mirror:
+    play(store.mirror(record).thing, record, stopped_after=logged)
+    with store.mirror(record) as mirror:
         play(mirror, record, finished=1)
     (run,) = store.runs()
     assert (run.info.status, store.points(run)["bytes/uplink"]) == ("FINISHED", [(1, 100), (2, 300)])
@@ -94,7 +93,7 @@ def test_a_killed_run_starts_again_with_every_round_once(store: Any, logged: int
 
 def test_records_are_brought_in_once_however_often(store: Any) -> None:
     records = [record_of(), record_of(algorithm="fedavg"), record_of(seed=1)]
-    play(store.mirror(*records), records[0], stopped_after=1)  # killed
+    play(store.mirror(*records).thing, records[0], stopped_after=1)  # killed
     seen = []
     for _ in range(2):
         store.sync(*records, *records)
@@ -106,25 +105,25 @@ def test_records_are_brought_in_once_however_often(store: Any) -> None:
 
 def test_a_tables_status_follows_from_its_results_and_not_from_one_call(store: Any) -> None:
     record, other = record_of(), record_of(seed=1)
-    computing = store.mirror(record)
+    computing = store.mirror(record).thing
     play(computing, record, stopped_after=1)
-    with closing(store.mirror(record)) as mirror:
+    with store.mirror(record) as mirror:
         play(mirror, other, stopped_after=1)
         mirror(CellFailed(other.cell, "client 1 has no examples"))
     assert store.status() == "RUNNING"  # another process computes
     assert {run.data.tags.get("failure") for run in store.runs()} == {None, "client 1 has no examples"}
     computing.close()
     assert store.status() == "FAILED"  # it has no result
-    with closing(store.mirror(record)) as mirror:
+    with store.mirror(record) as mirror:
         play(mirror, other, finished=1)
     assert store.status() == "FINISHED"
-    with closing(store.mirror(record)) as mirror:
+    with store.mirror(record) as mirror:
         play(mirror, record, stopped_after=1)
     assert (store.status(), {run.info.status for run in store.runs()}) == ("FINISHED", {"FINISHED", "KILLED"})
 
 
 def test_nothing_is_shown_before_there_is_a_result(store: Any) -> None:
-    with closing(store.mirror(record_of())) as mirror:
+    with store.mirror(record_of()) as mirror:
         assert store.search() == []
         play(mirror, record_of(), stopped_after=1)
         assert not [name for name in store.experiment.tags if name.startswith(PREFIX)]
@@ -182,7 +181,7 @@ def test_a_server_that_is_down_is_warned_about_once_and_the_run_goes_on(store: A
     with socket.create_server(("127.0.0.1", 0)) as server:
         down = f"http://me:secret@127.0.0.1:{server.getsockname()[1]}"
     record, started = record_of(), time.monotonic()
-    with closing(store.mirror(record, uri=down)) as mirror:
+    with store.mirror(record, uri=down) as mirror:
         play(mirror, record)
         mirror.log_report([store.folder / "table.md"])
     assert time.monotonic() - started < SECONDS_OF_AN_OUTAGE
@@ -197,7 +196,7 @@ def test_a_store_that_fails_midway_is_caught_up_later(store: Any, monkeypatch: p
         raise ConnectionError("the store is gone")
 
     record = record_of()
-    mirror = store.mirror(record)
+    mirror = store.mirror(record).thing
     play(mirror, record, stopped_after=1)
     with monkeypatch.context() as patch:
         patch.setattr(MlflowClient, "log_batch", gone)
@@ -211,25 +210,17 @@ def test_a_store_that_fails_midway_is_caught_up_later(store: Any, monkeypatch: p
     assert store.points(run)["bytes/uplink"] == [(1, 100), (2, 300)]
 
 
-@pytest.mark.parametrize(
-    ("uri", "reason"),
-    [
-        ("foo://me:secret@somewhere", "foo://"),
-        ("http://:5000", "http://:5000"),
-        ("sqlite:///{folder}", "unable to open database file"),
-        ("sqlite:///{folder}/text.db", "not a database"),
-    ],
-)
-def test_an_unusable_store_is_warned_about_once(
-    uri: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+@pytest.mark.slow
+@pytest.mark.parametrize("uri", ["foo://me:secret@somewhere", "http://:5000", "sqlite:///{0}", "sqlite:///{0}/text.db"])
+def test_an_unusable_store_is_warned_about_once_and_quietly(
+    uri: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "text.db").write_text("words\n" * 1000)
     store = Store(tmp_path, "paper")
-    with closing(store.mirror(uri=uri.format(folder=tmp_path))) as mirror:
+    with store.mirror(uri=uri.format(tmp_path)) as mirror:
         play(mirror, record_of())
     (warning,) = store.warnings
-    assert reason in warning
+    assert "is off from here on" in warning
     assert "secret" not in warning
     assert capfd.readouterr() == ("", "")
 

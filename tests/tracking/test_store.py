@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ PROGRAM = (
 
 def test_the_uri_is_the_users_or_a_database_in_the_results(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {" ", "%", "?"} < set(store.folder.name)
-    with closing(store.mirror()):
+    with store.mirror():
         assert (store.folder / "mlflow.db").read_bytes().startswith(b"SQLite format 3")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://example.org")
     assert default_tracking_uri(store.folder) == "http://example.org"
@@ -100,7 +99,7 @@ def test_the_interface_serves_runs_and_is_a_tracking_server_itself(port: int, tm
         with urllib.request.urlopen(f"{uri}/health", timeout=10) as answer:
             assert answer.read() == b"OK"
         for changes in ({"id": "other", "uri": uri}, {}):
-            with closing(store.mirror(record, **changes)) as mirror:
+            with store.mirror(record, **changes) as mirror:
                 mirror.sync([record])
                 assert mirror.links[0].startswith(f"{uri}/#/experiments/")
     finally:
