@@ -95,18 +95,12 @@ def connect(uri: str) -> MlflowClient:
 
 
 def open_experiment(client: MlflowClient, uri: str, results_dir: Path, name: str) -> str:
-    """The id of the experiment of that name, which is created if necessary; UserError if it was deleted."""
-    experiment = client.get_experiment_by_name(name)
-    if experiment is None:
-        # a server chooses where it keeps artifacts
-        location = None if is_server(uri) else (results_dir.resolve() / ARTIFACTS / name).as_uri()
-        return str(client.create_experiment(name, artifact_location=location))
-    if experiment.lifecycle_stage == "deleted":
-        raise UserError(
-            f"the experiment {name!r} was deleted; to restore it: MLFLOW_TRACKING_URI='{without_password(uri)}' "
-            f"python -m mlflow experiments restore --experiment-id {experiment.experiment_id}"
-        )
-    return str(experiment.experiment_id)
+    """The id of the experiment of that name, which is created if necessary."""
+    if experiment := client.get_experiment_by_name(name):
+        return str(experiment.experiment_id)
+    # a server chooses where it keeps artifacts
+    location = None if is_server(uri) else (results_dir.resolve() / ARTIFACTS / name).as_uri()
+    return str(client.create_experiment(name, artifact_location=location))
 
 
 # ---- the web interface -------------------------------------------------------------------------------------------

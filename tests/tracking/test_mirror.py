@@ -225,13 +225,13 @@ def test_an_unusable_store_is_warned_about_once_and_quietly(
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_deleted_experiment_is_restored_by_the_command_that_the_warning_names(store: Any) -> None:
+def test_a_deleted_experiment_is_named_and_filled_once_it_is_restored(store: Any) -> None:
     store.sync(record_of())
     number = store.experiment.experiment_id
     store.client.delete_experiment(number)
     store.sync(record_of(seed=1))
     (warning,) = store.warnings
-    assert f"python -m mlflow experiments restore --experiment-id {number}" in warning
+    assert "Current state is deleted" in warning
     store.warnings.clear()
     store.client.restore_experiment(number)
     store.sync(record_of(seed=1))
