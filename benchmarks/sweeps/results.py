@@ -123,7 +123,7 @@ def keep(
         for place in paths:
             entries = [*read_sweep(place), *results]
             kept = {(e["task"], e["method"], e.get("study", "") if place == paths[0] else ""): e for e in entries}
-            value = {"benchmark": table.benchmark.id, "scale": table.scale.id}
+            value: dict[str, JSON] = {"benchmark": table.benchmark.id, "scale": table.scale.id}
             value["tunings"] = [kept[key] for key in sorted(kept)]
             write_text(place, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     for study, result in zip(studies, results, strict=True):

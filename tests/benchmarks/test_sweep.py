@@ -19,13 +19,12 @@ from benchmarks.measures import metric
 from benchmarks.registry import columns_of, rows_of, scale_of
 from benchmarks.run_config import RunConfig
 from benchmarks.running import runner
-from benchmarks.running.events import CellFailed, CellFinished, CellPruned, CellStarted, CellWaits, Event, RoundFinished
+from benchmarks.running.events import CellFailed, CellFinished, CellPruned, CellStarted, Event, RoundFinished
 from benchmarks.running.run_options import RunOptions
 from benchmarks.sweeps.results import choose, keep, result_of
 from benchmarks.sweeps.space import Tuning
 from benchmarks.sweeps.study import TunedStudy, in_order, journal, load_study, run_trials
 from benchmarks.sweeps.tuning import Range, Space, read_sweep
-from fedsim.locks import TakenError
 
 TABLE = tables.TABLE3
 DEMO, LITE, PAPER = (scale_of(TABLE, name) for name in ("demo", "lite", "paper"))
@@ -114,12 +113,10 @@ def test_ties_at_a_rung_continue_undefined_scores_do_not_and_a_second_rung_is_as
     tmp_path: Path, runs: Runs
 ) -> None:
     first, second, undefined = [values[RATE] for values in in_order({RATE: (0.1, 0.2, 0.3)})]
-    scores = {first: (0.5, 0.5, 0.9), second: (0.5, 0.4, 0.9), undefined: (None, 1.0, 1.0)}
-    runs.scores = scores.__getitem__
+    runs.scores = {first: (0.5, 0.5, 0.9), second: (0.5, 0.4, 0.9), undefined: (None, 1.0, 1.0)}.__getitem__
     tuning = tuned({RATE: (0.1, 0.2, 0.3)}, rungs=(1, 2))
     sweep(tmp_path, tuning)
-    rungs = {one["values"][RATE]: one.get("given_up_after") for one in ended(tmp_path, tuning)}
-    assert rungs == {first: None, second: 2, undefined: 1}
+    assert [trial.get("given_up_after") for trial in ended(tmp_path, tuning)] == [None, 2, 1]
 
 
 def test_a_killed_sweep_goes_on_with_the_trial_that_was_stopped(tmp_path: Path, runs: Runs) -> None:
@@ -132,16 +129,6 @@ def test_a_killed_sweep_goes_on_with_the_trial_that_was_stopped(tmp_path: Path, 
     sweep(tmp_path, tuned({RATE: rates}))
     assert runs.begun == [values[RATE] for values in in_order({RATE: rates})]  # each once
     assert set(states(tmp_path).values()) == {"COMPLETE"}
-
-
-def test_what_another_invocation_computes_is_waited_for_behind_the_others(tmp_path: Path, runs: Runs) -> None:
-    rates = (0.1, 0.2, 0.3)
-    first, *rest = [values[RATE] for values in in_order({RATE: rates})]
-    runs.instead[first] = TakenError("another")
-    told = sweep(tmp_path, tuned({RATE: rates}))
-    assert sorted(runs.begun) == sorted([*rest, first])
-    assert runs.begun[0] == rest[0]
-    assert [event.holder for event in told if isinstance(event, CellWaits)] == ["another"]
 
 
 def test_a_failed_trial_stays_open_and_an_undefined_one_has_failed(tmp_path: Path, runs: Runs) -> None:

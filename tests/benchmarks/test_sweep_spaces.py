@@ -127,13 +127,6 @@ def test_critical_layers_are_scaled_as_the_definition_does() -> None:
         assert [trial_cell(SPLIT, scale, 0, {LAYER: c}).options["critical_layer"] for c in (0, 4, 6, 8)] == expected
 
 
-def test_a_nested_option_changes_nothing_else() -> None:
-    cell = trial_cell(FEDADAM, "paper", 3, {"options.server.learning_rate": 0.032})
-    assert cell.options == {"server": {"name": "adam", "learning_rate": 0.032}}
-    original = TABLE.cell(FEDADAM, MRPC, TABLE.scale("paper"), 3)
-    assert replace(cell, options=original.options, holdout="test") == original
-
-
 def test_the_test_part_is_never_seen() -> None:
     trial = trial_cell(FEDPROX, "demo", 0, {"options.proximal": 0.1})
     settings = RunOptions()

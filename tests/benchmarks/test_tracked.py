@@ -52,13 +52,8 @@ def test_a_changed_table_is_another_table_that_says_what_changed() -> None:
     assert plain.views("sst2", 0).keys() & changed.views("sst2", 0).keys() == shared
 
 
-def test_settings_that_some_methods_lack_leave_these_out() -> None:
-    assert table("demo", "--methods", "fedsplitbert", "--set", "options.critical_layer=3").cells
-
-
 def test_scores_of_which_less_is_better_are_sorted_so() -> None:
-    falling = Table("t", "t", scores={"wikitext": "test/perplexity"})
-    view = falling.views("wikitext", 0)[f"{PREFIX}t-wikitext"]
+    view = Table("t", "t", scores={"wikitext": "test/perplexity"}).views("wikitext", 0)[f"{PREFIX}t-wikitext"]
     assert '"orderByAsc":true' in view
     assert "metrics.`score_percent`" not in view
 
