@@ -23,8 +23,7 @@ from benchmarks.running.environment import describe_environment
 from benchmarks.running.run_options import available_cores, require_writable
 from benchmarks.selection import tables_of
 from benchmarks.tasks import DataSource, task, tasks
-from benchmarks.tracking import default_tracking_uri, serve
-from benchmarks.tracking.store import without_password
+from benchmarks.tracking.store import default_tracking_uri, serve, without_password
 from fedsim.precision import resolve_precision
 
 # Where to download datasets; files as they lie in DATA_DIR.

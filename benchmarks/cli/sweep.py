@@ -19,15 +19,13 @@ from benchmarks.cli.tracked import open_mirror
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Scale
 from benchmarks.measures import metric
-from benchmarks.results import write_bytes
+from benchmarks.results import read_results, write_bytes
 from benchmarks.running.events import CellFailed, Event
 from benchmarks.running.run_options import RunOptions
 from benchmarks.selection import Selection
-from benchmarks.sweeps.plan import Tuning
-from benchmarks.sweeps.results import finished, keep, result_of
-from benchmarks.sweeps.space import planned, read_space, spaces
-from benchmarks.sweeps.study import TunedStudy
-from benchmarks.sweeps.trials import run_trials
+from benchmarks.sweeps.results import keep, result_of
+from benchmarks.sweeps.space import Tuning, planned, read_space, spaces
+from benchmarks.sweeps.study import TunedStudy, run_trials
 from benchmarks.sweeps.tuning import read_sweep
 from benchmarks.tracking.store import default_tracking_uri
 from reports.pages.plots import KINDS, render
@@ -124,10 +122,10 @@ def _run(
 
         run_trials(studies, options, hear, names)
     problem = "\n".join(f"{reason} ({'; '.join(failed)})" for reason, failed in reasons.items())
-    results = [result_of(tuning, options) for tuning in tunings]
+    results = [result_of(study) for study in studies]
     if not any(trial["scores"] for result in results for trial in result["trials"]):
         raise UserError(problem)
-    keep(tunings, results, options, path, adopted)
+    keep(studies, results, options.results_dir, [path, *([adopted] if adopted else [])])
     folder = options.results_dir / "reports" / chosen.benchmark.id / chosen.scale.id / "sweep"
     files = write_sweeps(read_sweep(path), chosen.benchmark, chosen.scale, folder)
     if tracks:
@@ -138,7 +136,8 @@ def _run(
             for cell in study.tuning.cells(values)
         ]
         with open_mirror(chosen, options, warn, trials) as mirror:
-            mirror.sync(record for _, _, cell in trials if (record := finished(cell, options)))
+            specs = {cell.spec_id for _, _, cell in trials}
+            mirror.sync(record for record in read_results(options.records_dir) if record.cell.spec_id in specs)
             mirror.log_report(files)
     return results, problem, files
 

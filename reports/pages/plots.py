@@ -109,7 +109,7 @@ def _draw_dots(axes: Axes, panel: Panel, handles: dict[str, Any]) -> None:
 def log_axis(axis: Axis, values: Sequence[float], ratio: float = _DECADES) -> None:
     """A logarithmic axis where the largest value is so many times the least, with plain numbers at its ticks."""
     if values and min(values) > 0 and max(values) > ratio * min(values):
-        axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+        axis.axes.set(**{f"{axis.axis_name}scale": "log"})  # type: ignore[attr-defined]
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if max(values) < 300 * min(values) else (1.0,)))
         axis.set_major_formatter("{x:g}")
         axis.set_minor_formatter(NullFormatter())

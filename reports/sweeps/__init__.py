@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -22,29 +23,17 @@ Result = Mapping[str, Any]  # a study as the sweep's file has it
 def figures(results: Sequence[Result], benchmark: Benchmark, scale: Scale) -> dict[str, Callable[[], Figure]]:
     """The pictures of studies, by name: a panel a study."""
     heading, about = heading_of(results, benchmark, scale), f"Validation data, {seeds_of(results)}."
-    pruned = "pruned, by an early score"
     joint = [result for result in results if len(result["grid"]) > 1]
     fronts = [result for result in results if result["front"] is not None]
-    pictures: dict[str, tuple[Sequence[Result], Callable[[Axes, Result, Benchmark], None], str, str]] = {
-        "history": (results, _history, "trial", f"Line: the best so far. Hollow: {pruned}."),
-        "heatmap": (
-            joint,
-            _heatmap,
-            "",
-            f"At each place the best trial. Framed and bold: the best of all, and ties. In brackets: {pruned}.",
-        ),
-        "front": (
-            fronts,
-            _front,
-            "uplink, MB",
-            "Line: Pareto front, with its trials' values. Mean over seeds.",
-        ),
+    history = "Line: the best so far. Hollow: pruned, by an early score."
+    heatmap = "At each place the best trial. Framed: the best of all, and ties. In brackets: pruned, by an early score."
+    front = "Line: Pareto front, with its trials' values. Mean over seeds."
+    pictures = {
+        "history": (results, benchmark, heading, _history, "trial", f"{about} {history}"),
+        "heatmap": (joint, benchmark, heading, _heatmap, "", f"{about} {heatmap}"),
+        "front": (fronts, benchmark, heading, _front, "uplink, MB", f"{about} {front}"),
     }
-    return {
-        name: partial(_figure, studies, benchmark, heading, draw, xlabel, f"{about} {caption}")
-        for name, (studies, draw, xlabel, caption) in pictures.items()
-        if studies
-    }
+    return {name: partial(_figure, *arguments) for name, arguments in pictures.items() if arguments[0]}
 
 
 def heading_of(results: Sequence[Result], benchmark: Benchmark, scale: Scale) -> str:
@@ -87,13 +76,12 @@ def _scored(result: Result) -> list[tuple[Any, float, bool]]:
 
 
 def _history(axes: Axes, result: Result, _: Benchmark) -> None:
-    numbers, best = list[int](), list[float]()
-    for trial, score, is_pruned in _scored(result):
+    by, trials = metric(result["metric"]), _scored(result)
+    for trial, score, is_pruned in trials:
         axes.plot([trial["number"]], [score], **mark(0) | ({"mfc": "white"} if is_pruned else {}))
-        if not is_pruned:
-            numbers.append(trial["number"])
-            best.append(metric(result["metric"]).best([score, *best[-1:]]) or 0.0)
-    axes.step(numbers, best, where="post", color="0.4", linewidth=1)
+    whole = [(trial["number"], score) for trial, score, is_pruned in trials if not is_pruned]
+    best = accumulate((score for _, score in whole), max if by.higher_is_better else min)
+    axes.step([number for number, _ in whole], list(best), where="post", color="0.4", linewidth=1)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
