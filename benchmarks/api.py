@@ -23,14 +23,20 @@ from typing import TYPE_CHECKING
 from benchmarks.cli.select import Selection, part_of, summary, tables_of
 from benchmarks.dry_run.run_bytes import among, run_bytes, stage_bytes
 from benchmarks.errors import UserError
-from benchmarks.executors.slots import default_workers
 from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.results import POOLED, RunResult, read_folders
 from benchmarks.run_config import JSON, RunConfig, canonical_json
 from benchmarks.running.completed import IsFinished
 from benchmarks.running.events import CellFailed, CellFinished, Event, Sink
-from benchmarks.running.run_options import MOST_SEEDS, RunOptions, available_cores, require_at_most, require_machine
+from benchmarks.running.run_options import (
+    MOST_SEEDS,
+    RunOptions,
+    available_cores,
+    default_workers,
+    require_at_most,
+    require_machine,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

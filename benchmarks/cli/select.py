@@ -10,13 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.errors import UserError
-from benchmarks.executors.slots import default_workers
 from benchmarks.experiment import Benchmark, Column, Row, Scale, with_settings
 from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of, with_backbone
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.events import CellFailed
-from benchmarks.running.run_options import RunOptions
+from benchmarks.running.run_options import RunOptions, default_workers
 from benchmarks.sweeps.tuning import best_values, read_sweep
 
 

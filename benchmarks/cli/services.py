@@ -13,7 +13,7 @@ from benchmarks.cli.select import settings
 from benchmarks.encoders.backbones import KNOWN, locate
 from benchmarks.encoders.fetched import source_of
 from benchmarks.errors import UserError
-from benchmarks.running.environment import describe_environment
+from benchmarks.running.process import describe_environment
 from benchmarks.running.run_options import available_cores
 from benchmarks.tasks import tasks
 from benchmarks.tracking import default_tracking_uri, serve

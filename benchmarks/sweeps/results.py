@@ -18,7 +18,8 @@ from optuna.trial import FrozenTrial, TrialState
 from benchmarks.measures import Metric
 from benchmarks.results import RunResult, write_text
 from benchmarks.run_config import JSON, RunConfig
-from benchmarks.running.completed import cell_id_of, finished_result
+from benchmarks.running.completed import finished_result
+from benchmarks.running.federation import cell_id_of
 from benchmarks.running.run_options import RunOptions
 from benchmarks.sweeps.plan import Tuning, scored_at, settings_of
 from benchmarks.sweeps.study import ORDER_SEED, TunedStudy, values_of

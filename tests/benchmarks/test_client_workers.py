@@ -15,13 +15,12 @@ import pytest
 
 from benchmarks.cli.progress import ProgressDisplay
 from benchmarks.errors import UserError
-from benchmarks.executors import clients
-from benchmarks.executors.clients import ClientTasks
-from benchmarks.executors.slots import default_workers
 from benchmarks.run_config import RunConfig, TrainConfig
+from benchmarks.running import clients
 from benchmarks.running import run_options as settings_module
+from benchmarks.running.clients import ClientTasks
 from benchmarks.running.events import CellStarted, RoundFinished, Trained
-from benchmarks.running.run_options import RunOptions
+from benchmarks.running.run_options import RunOptions, default_workers
 from benchmarks.running.runner import run_cell
 
 TRAINING = TrainConfig(rounds=2, learning_rate=2e-3, batch_size=16, max_length=32, precision="fp32")
@@ -150,10 +149,10 @@ def test_without_ray_there_is_one_clear_error(settings: RunOptions, monkeypatch:
 
 def test_rounds_of_one_piece_are_said_once(settings: RunOptions, events: Any, capsys: Any, monkeypatch: Any) -> None:
     @contextmanager
-    def spread_of(*_: Any) -> Any:
+    def client_tasks(*_: Any) -> Any:
         yield None
 
-    monkeypatch.setattr("benchmarks.running.runner.spread_of", spread_of)
+    monkeypatch.setattr("benchmarks.running.runner.client_tasks", client_tasks)
     cell = replace(CELLS["fedavg"], algorithm="central")
     record = run_cell(cell, replace(settings, client_workers=2), events)
     assert "client_workers" not in record.environment
@@ -169,6 +168,6 @@ def test_rounds_of_one_piece_are_said_once(settings: RunOptions, events: Any, ca
 
 
 def test_fewer_cells_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmarks.executors.slots.available_cores", lambda: 8)
+    monkeypatch.setattr("benchmarks.running.run_options.available_cores", lambda: 8)
     assert [default_workers("cpu", 20, None, count) for count in (1, 2, 3, 16)] == [8, 4, 2, 1]
     assert RunOptions(threads=2, client_workers=3).cores == 6

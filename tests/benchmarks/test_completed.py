@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import safetensors.torch
 import torch
 
 from benchmarks.encoders.backbones import KNOWN, locate
@@ -16,7 +17,7 @@ from benchmarks.executors import run_cells
 from benchmarks.registry import benchmark, rows_of, scale_of
 from benchmarks.results import read_result, read_results, write_result
 from benchmarks.run_config import RunConfig
-from benchmarks.running.completed import Completed, by_stage, earlier_stages, keep_outcome
+from benchmarks.running.completed import Completed, KeptWeights, by_stage, earlier_stages, keep_weights
 from benchmarks.running.events import CellFailed, CellFinished, CellStarted, Event, RoundFinished
 from benchmarks.running.federation import build_federation, load_inputs
 from benchmarks.running.run_options import RunOptions
@@ -46,6 +47,10 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> RunOptions:
     return settings
 
 
+def tensors_of(weights: KeptWeights) -> dict[str, torch.Tensor]:
+    return dict(safetensors.torch.load(weights.content()))
+
+
 def outcomes(settings: RunOptions) -> dict[str, Any]:
     return {record.cell_id: record.outcome for record in read_results(settings.records_dir)}
 
@@ -70,7 +75,7 @@ def test_a_chain_is_told_from_its_last_cell() -> None:
 def test_the_second_begins_where_the_first_ended(finished: RunOptions) -> None:
     first, second = first_stage(), second_stage(first_stage())
     outcome = run_stage(first, finished, lambda _: None)
-    left = outcome.tensors()
+    left = tensors_of(outcome)
     inputs = load_inputs(second, finished, outcome)
     assert inputs.digests["initial"] == outcome.cell_id
     begun = build_federation(second, inputs, finished).setting.model
@@ -88,7 +93,7 @@ def test_a_head_of_the_same_kind_goes_along(finished: RunOptions) -> None:
     outcome = run_stage(first, finished, lambda _: None)
     again = replace(first, seed=1, initial=first)
     begun = build_federation(again, load_inputs(again, finished, outcome), finished).setting.model
-    left = outcome.tensors()
+    left = tensors_of(outcome)
     assert left.keys() == begun.parameters.keys()  # the tied decoder is there once
     assert all(torch.equal(begun.parameters[name], left[name]) for name in left)
 
@@ -164,7 +169,8 @@ def test_what_is_finished_asks_for_no_weights(finished: RunOptions, tmp_path: Pa
 def left_by_another_machine(settings: RunOptions, cell: RunConfig) -> None:
     """As if its weights had been trained elsewhere: the cell is the same, the bits are not."""
     outcome = run_stage(cell, settings, lambda _: None)
-    keep_outcome(settings, cell, outcome.cell_id, {name: value * 1.01 for name, value in outcome.tensors().items()})
+    changed = {name: value * 1.01 for name, value in tensors_of(outcome).items()}
+    keep_weights(settings, cell, outcome.cell_id, safetensors.torch.save(changed))
 
 
 def test_a_cell_is_the_same_whatever_machine_made_what_it_begins_from(finished: RunOptions, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from benchmarks.errors import UserError
 from benchmarks.executors import on_slurm, run_cells
 from benchmarks.executors.jobs import Job, compute_elsewhere
-from benchmarks.executors.slots import environments
+from benchmarks.executors.processes import environments
 from benchmarks.results import read_results
 from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellFailed, CellFinished, CellStarted, CellWaits, RoundFinished
@@ -298,8 +298,7 @@ def test_slurm_and_ray_that_cannot_work_are_refused(cells: list[RunConfig], sett
 
 
 def test_each_process_has_its_gpu_and_as_many_threads_as_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    monkeypatch.setattr("benchmarks.executors.processes.gpu_memory", lambda: [2**35, 2**35])
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
     def seen(device: str | None) -> list[str | None]:

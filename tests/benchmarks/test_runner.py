@@ -17,8 +17,8 @@ from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.executors import run_cells
 from benchmarks.results import RunResult, read_result
 from benchmarks.run_config import RunConfig
-from benchmarks.running.environment import PACKAGES
 from benchmarks.running.events import CellFailed, CellFinished, CellStarted, RoundFinished, Trained
+from benchmarks.running.process import PACKAGES
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
 from benchmarks.tasks import task
