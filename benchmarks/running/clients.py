@@ -9,7 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.encoders.fetched import use
@@ -108,6 +108,7 @@ def _train(work: Work, *client: Any) -> tuple[UpdateOutcome, int, str, int]:
         _trainers.clear()
         _trainers[work.cell_id] = client_trainer(work.cell, work.cell_id, work.settings, work.initial)
     outcome, examples, peak_bytes = _trainers[work.cell_id](*client)
+    outcome = replace(outcome, uploaded=on_cpu(outcome.uploaded), kept=on_cpu(outcome.kept))
     return outcome, examples, f"{os.uname().nodename} {os.getpid()}", peak_bytes
 
 

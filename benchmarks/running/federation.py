@@ -18,7 +18,6 @@ from benchmarks.encoders.fetched import source_of
 from benchmarks.encoders.token_cache import TokenCache
 from benchmarks.errors import UserError
 from benchmarks.run_config import JSON, RunConfig
-from benchmarks.running.clients import on_cpu
 from benchmarks.running.completed import KeptWeights, initial_of
 from benchmarks.running.data_split import split_data
 from benchmarks.running.process import hold_freed_memory, peak_memory_bytes, quiet_libraries
@@ -271,7 +270,6 @@ def client_trainer(
     def train(round: int, client: int, *tensors: Params) -> tuple[UpdateOutcome, int, int]:
         examples.clear()
         outcome = compute(ClientUpdate(round, clients[client], *(same_device(group, device) for group in tensors)))
-        on_wire = UpdateOutcome(on_cpu(outcome.uploaded), on_cpu(outcome.kept), outcome.loss)
-        return on_wire, sum(examples), peak_memory_bytes()
+        return outcome, sum(examples), peak_memory_bytes()
 
     return train
