@@ -48,10 +48,15 @@ FLOWER = [Requirement(line) for line in lines_of("benchmarks/performance/require
 LOCK = dict(line.split("==") for line in lines_of("requirements.lock"))
 
 
-def imported(path: Path) -> Iterator[str]:
-    """Full names of what a file imports, in functions too: `a.b` for `import a.b` and `from a import b`."""
-    package = path.relative_to(ROOT).parent.parts
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+def imported(path: Path, for_types: bool = True) -> Iterator[str]:
+    """Full names of what a file imports, in functions too: `a.b` for `import a.b` and `from a import b`.
+
+    for_types: with what type checkers alone import.
+    """
+    package, tree = path.relative_to(ROOT).parent.parts, ast.parse(path.read_text(encoding="utf-8"), str(path))
+    if not for_types:
+        tree.body = [node for node in tree.body if not (isinstance(node, ast.If) and "TYPE_" in ast.dump(node.test))]
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -157,7 +162,8 @@ def test_no_modules_import_each_other() -> None:
         return name
 
     def imports(module: str) -> set[str]:
-        return {module_of(name) for name in IMPORTS[modules[module]] if is_inside(name, *PACKAGES)} - {module}
+        names = imported(ROOT / modules[module], for_types=False)
+        return {module_of(name) for name in names if is_inside(name, *PACKAGES)} - {module}
 
     graphlib.TopologicalSorter({module: imports(module) for module in modules}).prepare()  # CycleError names a circle
 
