@@ -32,8 +32,10 @@ REPORTS: Mapping[str, tuple[str, ...]] = {
 }
 READ_BY_REPORTS = tuple(
     f"benchmarks.{name}"
-    for name in "experiment publication run_config overrides results predictions claims costs measures".split()
-)
+    for name in (
+        "experiment", "publication", "run_config", "overrides", "results", "predictions", "claims", "costs", "measures",
+    )
+)  # fmt: skip
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 RUNTIME = [Requirement(line) for line in PROJECT["dependencies"]]
 EXTRAS = {extra: [Requirement(line) for line in lines] for extra, lines in PROJECT["optional-dependencies"].items()}

@@ -79,7 +79,7 @@ def assert_nothing_left(settings: RunOptions) -> None:
 
 
 @pytest.mark.slow
-def test_processes_tell_what_happens_in_them(
+def test_processes_report_their_events(
     cells: list[RunConfig], one_by_one: Any, settings: RunOptions, events: Any
 ) -> None:
     ids = sorted(cell.spec_id for cell in cells)
@@ -158,7 +158,7 @@ def test_ray_with_two_nodes_of_which_one_is_lost(
     assert outcomes(settings) == one_by_one
 
 
-# ---- processes that are lost -----------------------------------------------------------------------------------------
+# ---- lost processes -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -179,7 +179,7 @@ def test_a_run_whose_process_dies_three_times_fails_alone_and_is_named(
 
 
 @pytest.mark.slow
-def test_a_job_that_is_preempted_goes_on_from_the_last_round(cells: list[RunConfig], settings: RunOptions) -> None:
+def test_a_preempted_job_resumes_after_the_last_round(cells: list[RunConfig], settings: RunOptions) -> None:
     """SLURM sends a signal some time before it kills."""
     needs_library("slurm")
     cell = replace(cells[0], training=replace(cells[0].training, rounds=8))
@@ -206,7 +206,7 @@ def test_a_job_that_is_preempted_goes_on_from_the_last_round(cells: list[RunConf
     assert len(outcomes(settings)) == 1
 
 
-def test_a_cell_that_cannot_be_computed_stops_what_begins_from_it_alone(
+def test_a_failed_cell_stops_those_that_start_from_it_alone(
     cells: list[RunConfig], settings: RunOptions, events: Any
 ) -> None:
     bad = replace(cells[0], head="no-such-head")
@@ -220,7 +220,7 @@ def test_a_cell_that_cannot_be_computed_stops_what_begins_from_it_alone(
 # ---- several invocations ---------------------------------------------------------------------------------------------
 
 
-def test_what_another_invocation_computes_is_left_to_it_and_waited_for(
+def test_a_cell_that_another_invocation_computes_is_waited_for(
     cells: list[RunConfig], one_by_one: Any, settings: RunOptions, events: Any
 ) -> None:
     ids = {RunConfig.from_json(outcome["cell"]).spec_id: name for name, outcome in one_by_one.items()}
@@ -272,10 +272,10 @@ def test_two_invocations_compute_each_run_once(
     assert sorted(event.reused for event in events.of(CellFinished)) == [False] * len(cells) + [True] * len(cells)
 
 
-# ---- what cannot work ------------------------------------------------------------------------------------------------
+# ---- wrong inputs ------------------------------------------------------------------------------------------------
 
 
-def test_a_machine_that_does_not_see_the_results_folder(cells: list[RunConfig], settings: RunOptions) -> None:
+def test_a_machine_without_the_results_folder(cells: list[RunConfig], settings: RunOptions) -> None:
     end = compute_elsewhere(Job(cells[0], False), settings, False, {})
     assert isinstance(end, CellFailed)
     assert "set RESULTS_DIR to a folder that all of them see under the same name" in end.message
