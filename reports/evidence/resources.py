@@ -59,7 +59,8 @@ class Resources:
 
     @cached_property
     def baseline(self) -> Row:
-        return {row.id: row for row in self.request.benchmark.costed_rows}[self.costing.baseline]
+        table = self.request.benchmark
+        return (table.stage.benchmark if table.stage else table).row(self.costing.baseline)
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
@@ -73,10 +74,10 @@ class Resources:
     def costs(self) -> dict[str, ClientCosts]:
         """Row id -> what its client's training costs by shapes; empty where nothing derives it."""
         request, found = self.request, dict[str, ClientCosts]()
+        table, scale = request.benchmark, request.paper_scale
+        column = table.columns_at(scale)[0]
         for row in {row.id: row for row in (*self.rows, self.baseline)}.values():
-            cell = request.benchmark.costed(
-                row, request.benchmark.columns_at(request.paper_scale)[0], request.paper_scale
-            )
+            cell = table.stage.cell(row, column, scale) if table.stage else table.cell(row, column, scale, 0)
             costs = request.derive_client(cell) if request.derive_client and cell is not None else None
             found |= {} if costs is None else {row.id: costs}
         return found
