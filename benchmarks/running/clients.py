@@ -30,12 +30,13 @@ ANSWER_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Work:
-    """What a process needs for a run. initial: the weights from which it starts."""
+    """What a process needs for a run. initial: the weights from which it starts. note: a remark for the user."""
 
     cell: RunConfig
     cell_id: str
     settings: RunOptions
     initial: KeptWeights | None
+    note: str = ""
 
 
 @contextmanager

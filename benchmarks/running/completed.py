@@ -132,10 +132,19 @@ def finished_result(cell: RunConfig, cell_id: str, records_dir: Path) -> RunResu
     return record
 
 
+def with_other_inputs(cell: RunConfig, records_dir: Path) -> str:
+    """A remark on a record of the same cell with other data or another encoder; "" without one."""
+    for path in sorted(records_dir.glob(f"{cell.label}-*.json")):
+        with suppress(UserError):  # a damaged record of another cell
+            if read_result(path).cell.spec_id == cell.spec_id:
+                return f"the data or the encoder are not those of {path.name}: the cell is computed again"
+    return ""
+
+
 class Completed:
     """Whether cells have a record in the results folder; each file is read once.
 
-    A cell whose data or encoder have changed since counts as finished here, and `run_cell` computes it again.
+    A cell whose data or encoder have changed since counts as finished here; `run_cell` computes it again and says so.
     """
 
     def __init__(self, settings: RunOptions) -> None:

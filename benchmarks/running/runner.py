@@ -24,6 +24,7 @@ from benchmarks.running.completed import (
     initial_of,
     keep_weights,
     stopped_by,
+    with_other_inputs,
 )
 from benchmarks.running.events import CellFinished, CellStarted, CellWaits, RoundFinished, Sink, Trained
 from benchmarks.running.federation import Federation, Inputs, build_clients, build_federation, cell_id_of, load_inputs
@@ -97,7 +98,9 @@ def _run(
         if record is None or not reused:
             before = initial_of(cell)
             initial = run_stage(before, settings, _without_reused(sink), wait) if before else None
-            computed, predictions, parameters = _compute(Work(cell, cell_id, settings, initial), sink, keeps, lock)
+            note = "" if record else with_other_inputs(cell, settings.records_dir)
+            work = Work(cell, cell_id, settings, initial, note)
+            computed, predictions, parameters = _compute(work, sink, keeps, lock)
             lock.check()
             if keeps and not computed.diverged:
                 outcome = keep_weights(settings, cell, cell_id, safetensors.torch.save(parameters))
@@ -173,6 +176,7 @@ def _train(
         finished = tuple(round_record(result, channel.ledger) for result in run.results)
         whole = work.settings.client_workers > 1 and algorithm.turn is None and trains(cell.algorithm)
         note = f"{cell.algorithm}: its rounds are one piece each, --client-workers is without effect" if whole else ""
+        note = "; ".join(filter(None, (work.note, note)))
         sink(CellStarted(cell, work.cell_id, finished, round_examples(cell, clients, algorithm), note))
 
     try:

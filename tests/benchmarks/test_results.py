@@ -135,6 +135,7 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "no such rounds": (lambda value: value["cell"]["training"].update(rounds=0), "cell.training.rounds: .* above 0"),
     "another id": (lambda value: value.update(cell_id="0" * 16), "it was changed after the run"),
     "bytes below 0": (lambda value: value["ledger"][0].__setitem__(5, -1), "ledger.0.5: .* at least 0"),
+    "other sums": (lambda value: first(value).update(up_bytes=41), "round 1: its ledger has 40 bytes up"),
     "a third direction": (lambda value: value["ledger"][0].__setitem__(2, "across"), "ledger.0.2: .*up.down"),
 }
 

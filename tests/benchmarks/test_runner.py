@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 
 from benchmarks.dry_run.rounds import wire_plan
 from benchmarks.executors import run_cells
-from benchmarks.results import RunResult, read_result
+from benchmarks.results import RunResult, read_result, write_result
 from benchmarks.run_config import RunConfig
 from benchmarks.running.events import CellFinished, CellStarted, RoundFinished, Trained
 from benchmarks.running.process import PACKAGES
@@ -132,6 +133,19 @@ def test_one_worker_and_two_give_the_same_records(
         assert read_result(settings.records_dir / record.file_name).outcome == record.outcome
     assert len(list(settings.records_dir.glob("*.json"))) == len(METHODS)
     assert len(list(settings.records_dir.iterdir())) == 2 * len(METHODS)  # each with what it answered
+
+
+def test_other_data_of_the_same_cell_are_computed_again_with_a_remark(
+    finished: dict[str, RunResult], settings: RunOptions, events: Any
+) -> None:
+    record = finished["local-majority"]
+    inputs = {**record.inputs, "data": {**record.inputs["data"], "digest": "0" * 64}}
+    digests = {name: entry["digest"] for name, entry in inputs.items()}
+    other = replace(record, inputs=inputs, cell_id=record.cell.cell_id(digests))
+    write_result(settings.records_dir, other)
+    assert run_cell(record.cell, settings, events).cell_id == record.cell_id
+    (started,) = events.of(CellStarted)
+    assert started.note == f"the data or the encoder are not those of {other.file_name}: the cell is computed again"
 
 
 def test_a_leftover_checkpoint_goes_when_the_record_is_found(
