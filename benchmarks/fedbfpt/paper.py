@@ -166,7 +166,7 @@ FOUR = _variant("fedbfpt-4", "FEDBFPT-4", {"options.local_layers": 4})
 EIGHT = _variant("fedbfpt-8", "FEDBFPT-8", {"options.local_layers": 8})
 
 
-def _skewed_sizes(task: str) -> list[int]:
+def _skewed_sizes(task: str) -> list[float]:
     """The sizes of a task's clients in the appendix."""
     return list(SKEWED_SHARES[task])
 
