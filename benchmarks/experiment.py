@@ -9,17 +9,7 @@ from typing import Any
 
 from benchmarks.costs import ClosedForm, Costing
 from benchmarks.overrides import ByScale, LayerUnit, expanded, options_in, read_assignment, with_changes
-from benchmarks.publication import (
-    LEARNING,
-    PLAIN_SCORES,
-    SCALES,
-    Deviation,
-    Elsewhere,
-    Paper,
-    View,
-    Yardstick,
-    deviations,
-)
+from benchmarks.publication import LEARNING, SCALES, Deviation, Elsewhere, Paper, View, Yardstick, deviations
 from benchmarks.run_config import JSON, RunConfig, TrainConfig
 from benchmarks.sweeps.tuning import Grid, Search
 
@@ -181,7 +171,7 @@ class Benchmark:
     published_csv: Path
     deviations: tuple[Deviation, ...] = ()
     tuned: Mapping[str, Grid] = field(default_factory=dict)  # row -> the paper's grid
-    view: View = PLAIN_SCORES
+    view: View = field(default_factory=View)
     closed_forms: Mapping[str, ClosedForm] = field(default_factory=dict)  # row -> the paper's cost equation
     costing: Costing | None = None  # how the cost of one client's training is shown
     keeps_weights: bool = False  # for other runs to start from
