@@ -27,7 +27,6 @@ import pandas as pd
 
 from benchmarks.dry_run.shapes import derive_client, derive_for
 from benchmarks.errors import UserError
-from benchmarks.executors.slots import default_workers
 from benchmarks.experiment import Benchmark
 from benchmarks.frames import curves, pareto, payloads, plot, scores
 from benchmarks.predictions import Predictions, read_predictions
@@ -37,7 +36,7 @@ from benchmarks.results import RunResult, read_folders
 from benchmarks.run_config import JSON, RunConfig, canonical_json
 from benchmarks.running.completed import IsFinished
 from benchmarks.running.events import CellFailed, CellFinished, Event, Sink
-from benchmarks.running.run_options import MOST_SEEDS, RunOptions, available_cores, require_at_most
+from benchmarks.running.run_options import MOST_SEEDS, RunOptions, available_cores, default_workers, require_at_most
 from benchmarks.selection import Selection, part_of
 from reports.evidence.records import request_for
 from reports.pages.page import Page

@@ -8,18 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.costs import ClosedForm, Costing
-from benchmarks.overrides import ByScale, ByTask, LayerUnit, expanded, options_in, read_assignment, with_changes
-from benchmarks.publication import (
-    LEARNING,
-    PLAIN_SCORES,
-    SCALES,
-    Deviation,
-    Elsewhere,
-    Paper,
-    View,
-    Yardstick,
-    deviations,
-)
+from benchmarks.overrides import ByScale, LayerUnit, expanded, options_in, read_assignment, with_changes
+from benchmarks.publication import LEARNING, SCALES, Deviation, Elsewhere, Paper, View, Yardstick, deviations
 from benchmarks.run_config import JSON, RunConfig, TrainConfig
 from benchmarks.sweeps.tuning import Grid, Search
 
@@ -29,7 +19,7 @@ class Row:
     """A line of a table: a method as the paper names it, by its changes to the table's base configuration.
 
     changes: field -> value, as --set has them, such as {"algorithm": "fedavg", "options.proximal": 0.01}; a value may
-    be a `ByScale` or a `ByTask`. begins: the row from whose run of the same task, scale and seed each run starts.
+    be a `ByScale`, or a function of the task. begins: the row whose run each run of the same task and seed continues.
     """
 
     id: str
@@ -65,11 +55,6 @@ class Row:
     def is_fixed(self, name: str) -> bool:
         """Whether no --set reaches a field."""
         return any(f"{name}.".startswith(f"{fixed}.") for fixed in self.fixed)
-
-    @property
-    def codec(self) -> str:
-        """The element type on the wire."""
-        return str(self.changes.get("codec", "fp32"))
 
     @property
     def head(self) -> str:
@@ -186,7 +171,7 @@ class Benchmark:
     published_csv: Path
     deviations: tuple[Deviation, ...] = ()
     tuned: Mapping[str, Grid] = field(default_factory=dict)  # row -> the paper's grid
-    view: View = PLAIN_SCORES
+    view: View = field(default_factory=View)
     closed_forms: Mapping[str, ClosedForm] = field(default_factory=dict)  # row -> the paper's cost equation
     costing: Costing | None = None  # how the cost of one client's training is shown
     keeps_weights: bool = False  # for other runs to start from
@@ -222,10 +207,6 @@ class Benchmark:
     def columns_at(self, scale: Scale) -> tuple[Column, ...]:
         """The columns that exist at a scale."""
         return tuple(column for column in self.columns if scale.id in column.scales)
-
-    def narrowed(self, scale: Scale) -> Benchmark:
-        """The benchmark with only the columns that exist at a scale."""
-        return replace(self, columns=self.columns_at(scale))
 
     def search(self, scale: Scale) -> Search:
         """The search for settings at a scale: the scale's own, or the paper's."""
@@ -276,8 +257,8 @@ class Benchmark:
         """The value of a change in a run's unit."""
         if isinstance(value, ByScale):
             value = value.of(scale.id)
-        if isinstance(value, ByTask):
-            value = value.of(column.task)
+        if callable(value):
+            value = value(column.task)
         unit = self.units.get(name)
         return unit.in_cell(value, column.task, scale.depth) if unit else value
 
@@ -292,15 +273,6 @@ class Benchmark:
             for row in (rows or self.rows_at(scale))
         ]
 
-    def costed(self, row: Row, column: Column, scale: Scale) -> RunConfig | None:
-        """The run whose training `costing` shows: the earlier run, or the row's own."""
-        return self.stage.cell(row, column, scale) if self.stage else self.cell(row, column, scale, 0)
-
-    @property
-    def costed_rows(self) -> tuple[Row, ...]:
-        """The rows that hold `costing.baseline`: the earlier benchmark's, or its own."""
-        return self.stage.benchmark.rows if self.stage else self.rows
-
     def label(self, scale: Scale, columns: Iterable[Column]) -> str:
         """The label of a scale for these columns; by column where data or encoders differ."""
         names: dict[str, list[str]] = {}
@@ -313,6 +285,7 @@ class Benchmark:
     def shown(self, name: str, value: JSON, scale: Scale | None = None) -> str:
         """A change as text in the unit in which it is written; with a scale, also in the encoder's."""
         value = value.of(scale.id) if isinstance(value, ByScale) and scale else value
+        value = "by task" if callable(value) else value
         unit = None if isinstance(value, ByScale) else self.units.get(name)
         if unit:
             return unit.shown(value, scale.depth if scale else None)

@@ -27,8 +27,8 @@ _FILES: dict[str, Path] = {}  # their modules
 
 def benchmark_ids() -> list[str]:
     """The ids of all benchmarks, sorted."""
-    folders = sorted({module.parent for module in _ROOT.glob("*/*.py") if _defines(module)})
-    return sorted({*_INCLUDED, *(found for folder in folders for found in _of_paper(folder))})
+    folders = {module.parent for module in _ROOT.glob("*/*.py") if _may_define(module)}
+    return sorted(_INCLUDED.keys() | {name for folder in folders for name in _of_paper(folder)})
 
 
 def include(folder: Path) -> None:
@@ -37,12 +37,10 @@ def include(folder: Path) -> None:
     Raises:
         UserError: the folder has no such module, a module cannot be imported, or an id is taken.
     """
-    modules = [module for module in sorted(folder.glob("*.py")) if _defines(module)]
-    if not modules:
-        raise UserError(f"--include {folder}: expected a folder of modules that define BENCHMARK, found none there")
     if str(folder.resolve()) not in sys.path:
         sys.path.append(str(folder.resolve()))  # so that the modules can import each other
-    for module in modules:
+    defined: list[tuple[Path, Benchmark]] = []
+    for module in filter(_may_define, sorted(folder.glob("*.py"))):
         spec = importlib.util.spec_from_file_location(f"included_{module.stem}", module)
         assert spec is not None
         assert spec.loader is not None
@@ -51,46 +49,45 @@ def include(folder: Path) -> None:
             spec.loader.exec_module(loaded)
         except Exception as error:
             raise UserError(f"{module}: cannot be imported ({type(error).__name__}: {error}); mend it") from error
-        for found in _defined(loaded, module):
-            if found.id in benchmark_ids() and _FILES.get(found.id) != module.resolve():
-                raise UserError(f"{module}: the id {found.id} is taken; give its BENCHMARK another one")
-            _INCLUDED[found.id], _FILES[found.id] = found, module.resolve()
+        defined += [(module.resolve(), table) for table in _defined(loaded, module)]
+    if not defined:
+        raise UserError(f"--include {folder}: expected a folder of modules that define BENCHMARK, found none there")
+    for file, table in defined:
+        if table.id in benchmark_ids() and _FILES.get(table.id) != file:
+            raise UserError(f"{file}: the id {table.id} is taken; give its BENCHMARK another one")
+        _INCLUDED[table.id], _FILES[table.id] = table, file
 
 
 def benchmark(benchmark_id: str) -> Benchmark:
     """The benchmark of that id; UserError if there is none."""
-    if benchmark_id in _INCLUDED:
-        return _INCLUDED[benchmark_id]
-    found = _of_paper(_ROOT / benchmark_id.partition("-")[0])
-    if benchmark_id not in found:
+    tables = _INCLUDED if benchmark_id in _INCLUDED else _of_paper(_ROOT / benchmark_id.partition("-")[0])
+    if benchmark_id not in tables:
         raise unknown("benchmark", benchmark_id, benchmark_ids())
-    return found[benchmark_id]
+    return tables[benchmark_id]
 
 
 def _of_paper(folder: Path) -> dict[str, Benchmark]:
     """The benchmarks of a paper's folder, by id; UserError if an id does not begin with the folder's name."""
     benchmarks: dict[str, Benchmark] = {}
-    for module in sorted(folder.glob("*.py")):
-        if _defines(module):
-            for found in _defined(importlib.import_module(f"benchmarks.{folder.name}.{module.stem}"), module):
-                if not found.id.startswith(f"{folder.name}-"):
-                    raise UserError(f"{module}: expected an id that begins with {folder.name}-, found {found.id}")
-                benchmarks[found.id] = found
+    for module in filter(_may_define, sorted(folder.glob("*.py"))):
+        for table in _defined(importlib.import_module(f"benchmarks.{folder.name}.{module.stem}"), module):
+            if not table.id.startswith(f"{folder.name}-"):
+                raise UserError(f"{module}: expected an id that begins with {folder.name}-, found {table.id}")
+            benchmarks[table.id] = table
     return benchmarks
 
 
-def _defines(module: Path) -> bool:
-    """Whether a module may define benchmarks, by its text."""
+def _may_define(module: Path) -> bool:
+    """Whether a module may define benchmarks, by its text; whether it does, its attributes say."""
     return _DEFINITION.search(module.read_text(encoding="utf-8")) is not None
 
 
 def _defined(module: ModuleType, file: Path) -> tuple[Benchmark, ...]:
     """The benchmarks that a module defines, one as BENCHMARK or several as BENCHMARKS; UserError if one is not one."""
-    one = (module.BENCHMARK,) if hasattr(module, "BENCHMARK") else ()
-    benchmarks = (*one, *getattr(module, "BENCHMARKS", ()))
-    for found in benchmarks:
-        if not isinstance(found, Benchmark):
-            raise UserError(f"{file}: expected BENCHMARK to be a Benchmark, found {type(found).__name__}")
+    benchmarks = (*([module.BENCHMARK] if hasattr(module, "BENCHMARK") else []), *getattr(module, "BENCHMARKS", ()))
+    for table in benchmarks:
+        if not isinstance(table, Benchmark):
+            raise UserError(f"{file}: expected BENCHMARK to be a Benchmark, found {type(table).__name__}")
     return benchmarks
 
 

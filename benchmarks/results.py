@@ -7,6 +7,7 @@ import json
 import operator
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -196,6 +197,15 @@ def result_from_json(value: Mapping[str, Any]) -> RunResult:
     ids = [record.cell.cell_id(inputs) for inputs in (record.known_by, digests)]
     if record.cell_id not in ids:
         raise ValueError(f"its content gives the id {ids[0]}, not {record.cell_id}: it was changed after the run")
+    counted: Counter[tuple[int, str]] = Counter()
+    for row in record.ledger:
+        counted[row.round, row.direction if row.round else "setup"] += row.bytes
+    stated = {(0, "setup"): record.setup_bytes}
+    for entry in record.rounds:
+        stated |= {(entry.round, "up"): entry.up_bytes, (entry.round, "down"): entry.down_bytes}
+    if wrong := [key for key in counted.keys() | stated if counted[key] != stated.get(key)]:
+        number, way = min(wrong)
+        raise ValueError(f"round {number}: its ledger has {counted[min(wrong)]} bytes {way}, the round another sum")
     return record
 
 

@@ -19,7 +19,7 @@ from benchmarks.encoders.fetched import EXTRACTS, copied, note, places, source_o
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.registry import benchmark
 from benchmarks.running.completed import earlier_stages
-from benchmarks.running.environment import describe_environment
+from benchmarks.running.process import describe_environment
 from benchmarks.running.run_options import available_cores, require_writable
 from benchmarks.selection import tables_of
 from benchmarks.tasks import DataSource, task, tasks

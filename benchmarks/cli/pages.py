@@ -18,7 +18,7 @@ from benchmarks.papers import standings_at, tables_by_paper
 from benchmarks.publication import SCALES
 from benchmarks.registry import columns_of, folder_of
 from benchmarks.results import RunResult, read_folders, write_bytes
-from benchmarks.running.environment import code_revision
+from benchmarks.running.process import code_revision
 from fedsim.files import read_text
 from reports.evidence.records import request_for
 from reports.front.picture import front_picture

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from benchmarks.costs import ClientCosts, Kinds, ModelSizes, WirePlan
 from benchmarks.errors import DependsOnTextsError, RoundRefusedError
@@ -19,9 +19,6 @@ from benchmarks.results import write_text
 from benchmarks.run_config import ENGINE_VERSION, JSON, RunConfig, canonical_json, digest
 from benchmarks.tasks import task
 from fedsim.files import read_json
-
-if TYPE_CHECKING:
-    from reports.evidence.records import Derive
 
 LIBRARIES = ("torch", "transformers")
 Answer = TypeVar("Answer")
@@ -102,7 +99,7 @@ def _plan_from_json(value: JSON) -> WirePlan:
     return WirePlan.of_rounds(repeated, value["setup_bytes"], ModelSizes(**value["sizes"]))
 
 
-def derive_for(benchmark: Benchmark) -> Derive:
+def derive_for(benchmark: Benchmark) -> Callable[..., WirePlan | None]:
     """A function from a row, a column, a scale and a number of examples to the plan of a run; see `plan_of`."""
 
     def derive(row: Row, column: Column, scale: Scale, examples: int | None = None) -> WirePlan | None:

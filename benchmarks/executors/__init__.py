@@ -12,8 +12,8 @@ from itertools import chain, islice
 
 from benchmarks.executors import on_ray, on_slurm, processes
 from benchmarks.executors.jobs import End, Executor, Job, Serial, staged_jobs
-from benchmarks.executors.ray_cluster import connected
 from benchmarks.run_config import RunConfig
+from benchmarks.running.clients import connected
 from benchmarks.running.completed import Completed, IsFinished, stopped_by
 from benchmarks.running.events import CellFailed, CellFinished, CellWaits, Sink
 from benchmarks.running.run_options import ELSEWHERE, RunOptions

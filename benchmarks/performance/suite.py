@@ -24,8 +24,7 @@ from benchmarks.encoders.backbones import architecture
 from benchmarks.errors import UserError
 from benchmarks.executors.processes import end_with_parent
 from benchmarks.run_config import JSON
-from benchmarks.running.environment import describe_environment
-from benchmarks.running.process import hold_freed_memory, quiet_libraries
+from benchmarks.running.process import describe_environment, hold_freed_memory, quiet_libraries
 from benchmarks.running.run_options import RunOptions
 from fedsim.algorithms import Workload
 from fedsim.data import Client, Examples, Subset

@@ -81,16 +81,15 @@ def sampling_error(
     return float(np.std(defined, ddof=1)) if len(defined) > 1 else None
 
 
-def combine_errors(errors: Sequence[float | None]) -> float | None:
-    """Standard error of the mean of K independent scores, sqrt(sum of squares) / K; None where one is None."""
-    defined = [error for error in errors if error is not None]
-    return math.hypot(*defined) / len(defined) if defined and len(defined) == len(errors) else None
+def combine_errors(errors: Sequence[float | None], common: bool = False) -> float | None:
+    """Standard error of the mean of K scores, None where one is None.
 
-
-def mean_error(errors: Sequence[float | None]) -> float | None:
-    """Standard error of the mean of clients' scores on one common test set; None where one is None."""
+    It is sqrt(sum of squares) / K for independent scores, and the mean error for scores on one common test set.
+    """
     defined = [error for error in errors if error is not None]
-    return sum(defined) / len(defined) if defined and len(defined) == len(errors) else None
+    if not defined or len(defined) < len(errors):
+        return None
+    return (sum(defined) if common else math.hypot(*defined)) / len(defined)
 
 
 def round_record(result: RoundResult, ledger: Ledger) -> RoundRecord:
@@ -143,8 +142,7 @@ def sampling_errors(
             generator = numpy_generator(seed, round, client.id, f"bootstrap-{name}")
             for each in of.metrics:
                 errors.setdefault(each, []).append(sampling_error(each, objective, outputs, part, generator))
-        combine = mean_error if common else combine_errors
-        combined[name] = {each: combine(values) for each, values in errors.items()}
+        combined[name] = {each: combine_errors(values, common) for each, values in errors.items()}
     return combined
 
 

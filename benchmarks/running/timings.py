@@ -41,18 +41,12 @@ def taken(records: Iterable[RunResult]) -> Iterator[Taken]:
 
 def taken_in(folders: Iterable[Path]) -> Iterator[Taken]:
     """The times in folders of records, read quickly."""
-    return glimpses(folders, _taken)
 
+    def read(text: str) -> Taken:
+        value = json.loads(text)
+        return RunConfig.from_json(value["cell"]), float(value["timing"]["train_seconds"])
 
-def _taken(text: str) -> Taken:
-    value = json.loads(text)
-    return RunConfig.from_json(value["cell"]), float(value["timing"]["train_seconds"])
-
-
-def _similarity(cell: RunConfig) -> list[tuple[str, ...]]:
-    """Keys of cells with similar run times: all settings but the seed first, then task, method and encoder."""
-    method = cell.scale, cell.task, cell.algorithm, cell.backbone
-    return [(*method, canonical_json(cell.options), cell.head, str(cell.training.rounds)), method]
+    return glimpses(folders, read)
 
 
 def glimpses(folders: Iterable[Path], read: Callable[[str], T]) -> Iterator[T]:
@@ -60,13 +54,14 @@ def glimpses(folders: Iterable[Path], read: Callable[[str], T]) -> Iterator[T]:
 
     A record in two of the folders counts once.
     """
-    seen = set()
-    for path in (path for folder in dict.fromkeys(folders) for path in folder.glob("*.json")):
-        if path.name in seen:
-            continue
+    for path in {path.name: path for folder in folders for path in folder.glob("*.json")}.values():
         try:
-            value = read(read_text(path, "a record"))
+            yield read(read_text(path, "a record"))
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             continue
-        seen.add(path.name)
-        yield value
+
+
+def _similarity(cell: RunConfig) -> list[tuple[str, ...]]:
+    """Keys of cells with similar run times: all settings but the seed first, then task, method and encoder."""
+    method = cell.scale, cell.task, cell.algorithm, cell.backbone
+    return [(*method, canonical_json(cell.options), cell.head, str(cell.training.rounds)), method]

@@ -19,8 +19,8 @@ from benchmarks.dry_run.run_bytes import RunBytes, in_folder, run_bytes, stage_b
 from benchmarks.results import RoundRecord, RunResult, write_result
 from benchmarks.run_config import RunConfig, digest
 from benchmarks.running.completed import initial_of
-from benchmarks.running.environment import code_revision
 from benchmarks.running.events import CellFailed, CellFinished, CellStarted, Event, RoundFinished
+from benchmarks.running.process import code_revision
 from benchmarks.tracking import entries
 from benchmarks.tracking.entries import COMMIT, NOTE, SOURCE, Points
 from benchmarks.tracking.store import address_of, connect, creating, open_experiment, without_password

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from itertools import product
 from typing import Any, NamedTuple, Self, TypeVar, cast
@@ -127,7 +127,7 @@ class Runs:
         run = {record.cell.task for record in kept}
         columns = [column for table in benchmarks.values() for column in table.columns_at(scale) if column.instead_of]
         instead = {one.instead_of: one.task for one in columns if one.task in run and one.instead_of not in run}
-        tables = {name: table.narrowed(scale) for name, table in benchmarks.items()}
+        tables = {name: replace(table, columns=table.columns_at(scale)) for name, table in benchmarks.items()}
         return cls(Tables(tables, instead), scale, kept)
 
     @cached_property

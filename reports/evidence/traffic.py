@@ -136,7 +136,7 @@ def derived_cost(request: Request, row: Row, texts: int | None = None) -> Cost |
     if plan is None:
         return None
     cell = benchmark.cell(row, column, scale, 0)
-    rounds, whole = cell.training.rounds, plan.over(cell.training.rounds)
+    rounds, whole = len(plan.rounds), plan.total
     counted = benchmark.paper.counted_bytes(whole, cell)
     kinds: Counter[str] = Counter()
     for (_, kind), size in whole.kinds.items():

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
-from benchmarks.costs import Sent
+from benchmarks.costs import Traffic
 from benchmarks.experiment import Column, Row
 from benchmarks.measures import Metric, metric
 from reports.evidence.published import published_for
@@ -94,13 +94,13 @@ def _measured(request: Request, row: Row, column: Column) -> tuple[float, float,
     return *totals, max(cost.up_bytes / cost.rounds for cost in costs)
 
 
-def _derived(request: Request, row: Row, column: Column) -> Sent | None:
+def _derived(request: Request, row: Row, column: Column) -> Traffic | None:
     """What a whole run of the paper's own encoder sends; None if shapes alone do not give it."""
     scale = request.paper_scale
     if request.derive is None or PAPER not in row.scales or PAPER not in column.scales:
         return None
     plan = request.derive(row, column, scale)
-    return None if plan is None else plan.over(request.benchmark.cell(row, column, scale, 0).training.rounds)
+    return None if plan is None else plan.total
 
 
 def with_front(points: Iterable[Point]) -> list[Point]:

@@ -75,7 +75,8 @@ class Resources(Quantities):
 
     @cached_property
     def baseline(self) -> Row:
-        return {row.id: row for row in self.request.benchmark.costed_rows}[self.costing.baseline]
+        table = self.request.benchmark
+        return (table.stage.benchmark if table.stage else table).row(self.costing.baseline)
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
@@ -87,12 +88,12 @@ class Resources(Quantities):
     @cached_property
     def costs(self) -> dict[str, ClientCosts]:
         """Row id -> what its client's training costs by shapes; empty where nothing derives it."""
-        request, benchmark = self.request, self.request.benchmark
+        request, table, scale = self.request, self.request.benchmark, self.request.paper_scale
         if request.derive_client is None:
             return {}
-        column, costs = benchmark.columns_at(request.paper_scale)[0], dict[str, ClientCosts | None]()
+        column, costs = table.columns_at(scale)[0], dict[str, ClientCosts | None]()
         for row in (*self.rows, self.baseline):
-            cell = benchmark.costed(row, column, request.paper_scale)
+            cell = table.stage.cell(row, column, scale) if table.stage else table.cell(row, column, scale, 0)
             costs[row.id] = None if cell is None else request.derive_client(cell)
         return {name: cost for name, cost in costs.items() if cost is not None}
 

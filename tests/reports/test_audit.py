@@ -145,7 +145,8 @@ BYTES = {
 def by_hand(table: Benchmark) -> Derive:
     def derive(row: Row, column: Column, scale: Scale, examples: int | None = None) -> WirePlan | None:
         assert (table.id, scale.id) == ("fedsplitbert-table6", "paper")
-        return WirePlan(BYTES[row.id], 0, 0, {}, ModelSizes(0, 0, 0, 0, 768, 1, all_tokens=False))
+        sizes = ModelSizes(0, 0, 0, 0, 768, 1, all_tokens=False)
+        return WirePlan.of_rounds([{("up", "parameters"): BYTES[row.id]}], 0, sizes)
 
     return derive
 

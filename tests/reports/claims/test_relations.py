@@ -170,7 +170,9 @@ def test_the_papers_own_encoder_goes_before_ours(run_of: RunOf, table3: Benchmar
 
     def derive_for(_: Benchmark) -> Callable[..., WirePlan]:
         sizes = ModelSizes(0, 0, 0, 0, 768, 1, all_tokens=False)
-        return lambda row, *_: WirePlan(8000 if row.id == "fedavg" else 1000, 0, 0, {}, sizes)
+        return lambda row, *_: WirePlan.of_rounds(
+            [{("up", "parameters"): 8000 if row.id == "fedavg" else 1000}], 0, sizes
+        )
 
     def judged(relation: Relation, records: list[RunResult], scale: str) -> Judgement:
         claim = Claim("1", "A sentence", "section I", (relation,))
