@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 from benchmarks.cli.select import selection, tables_of
-from benchmarks.encoders.backbones import build_tokenizer, locate
+from benchmarks.encoders.backbones import KNOWN
 from benchmarks.encoders.fetched import EXTRACTS, copied, note, places
-from benchmarks.encoders.known_backbones import KNOWN
+from benchmarks.encoders.loading import build_tokenizer, locate
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.registry import benchmark
 from benchmarks.running.completed import earlier_stages

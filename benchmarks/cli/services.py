@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 import torch
 
 from benchmarks.cli.select import settings
-from benchmarks.encoders.backbones import KNOWN, locate
+from benchmarks.encoders.backbones import KNOWN
 from benchmarks.encoders.fetched import source_of
+from benchmarks.encoders.loading import locate
 from benchmarks.errors import UserError
 from benchmarks.running.environment import describe_environment
 from benchmarks.running.run_options import available_cores

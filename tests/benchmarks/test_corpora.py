@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.encoders.backbones import KNOWN, build_tokenizer, locate
+from benchmarks.encoders.backbones import KNOWN
 from benchmarks.encoders.encoding import encode
+from benchmarks.encoders.loading import build_tokenizer, locate
 from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.running.federation import build_clients, load_inputs, training_examples
 from benchmarks.running.runner import run_cell
-from benchmarks.tasks import Examples, task
+from benchmarks.tasks import TextExamples, task
 
 WORDS = ("one", "two", "three", "four", "five")
 CELL = RunConfig(
@@ -90,7 +91,7 @@ def test_a_very_long_passage_is_trained_on_whole(settings):
 def test_each_article_is_tokenised_whole_and_closed(data_dir):
     """By [SEP] after blocks that open with [CLS]; by GPT-2's end of text, and nothing opens its blocks."""
     texts = tuple(("\n".join([" ".join(WORDS[count % 3 :])] * (1 + count % 3)),) for count in range(9))
-    articles = Examples(texts, np.zeros(9, dtype=np.int64))
+    articles = TextExamples(texts, np.zeros(9, dtype=np.int64))
     tokenizer = word_tokenizer(WORDS)
     part = encode(articles, tokenizer, 7, task("wikitext")).subset(np.array([4, 1]))
     batch = part.examples.collate(part.indices)

@@ -19,7 +19,7 @@ from benchmarks.encoders.encoding import Encoded
 from benchmarks.registry import benchmark
 from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.running.data_split import split_data
-from benchmarks.tasks import Examples, TaskData, task
+from benchmarks.tasks import TaskData, TextExamples, task
 from fedsim.data import Client
 from partitions import Overlap, PartitionError, PartitionReport
 
@@ -117,7 +117,7 @@ SCHEMES = st.sampled_from([EQUAL, {"scheme": "dirichlet", "alpha": 0.7}, CELL.pa
 
 def data_of(pairs: list[tuple[int, int]]) -> TaskData:
     texts = tuple((f"first {first}", f"second {place}") for place, (first, _) in enumerate(pairs))
-    return TaskData(Examples(texts, np.array([label for _, label in pairs])), "made here")
+    return TaskData(TextExamples(texts, np.array([label for _, label in pairs])), "made here")
 
 
 def overlap_by_hand(clients: list[Client], name: str, pairs: list[tuple[int, int]]) -> Overlap:
@@ -166,10 +166,10 @@ def test_overlap_is_measured_over_all_clients(pairs: list[tuple[int, int]], seed
 
 def test_overlap_is_of_pairs_alone_and_of_held_out_sets_too() -> None:
     twice = data_of([(0, 0), (0, 1)] * 12)
-    single = replace(twice, pool=Examples((("same",),) * 24, twice.pool.labels))
+    single = replace(twice, pool=TextExamples((("same",),) * 24, twice.pool.labels))
     assert shared(replace(CELL, partition=EQUAL), single)[1].overlap == {}
     assert shared(replace(CELL, partition=EQUAL), twice)[1].overlap["test"].shared == 6
-    known = Examples((("first 0", "new"), ("unknown", "new"), ("unknown too", "new")), np.array([1, 1, 0]))
+    known = TextExamples((("first 0", "new"), ("unknown", "new"), ("unknown too", "new")), np.array([1, 1, 0]))
     held_out = replace(twice, held_out={"mismatched": known})
     assert shared(replace(CELL, partition=EQUAL), held_out)[1].overlap["mismatched"] == Overlap(3, 1, 0)
 

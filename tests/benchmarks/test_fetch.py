@@ -13,9 +13,10 @@ import huggingface_hub
 import pytest
 
 from benchmarks.cli.main import main
-from benchmarks.encoders import backbones
-from benchmarks.encoders.backbones import KNOWN, locate
+from benchmarks.encoders import loading
+from benchmarks.encoders.backbones import KNOWN
 from benchmarks.encoders.fetched import FILE, OFFLINE, contents, note, places, source_of
+from benchmarks.encoders.loading import locate
 from benchmarks.results import read_results
 from benchmarks.running import federation
 from benchmarks.tasks import task
@@ -33,7 +34,7 @@ def own_environment(monkeypatch):
         monkeypatch.delenv(name)
     locate.cache_clear()
     federation._task_data.cache_clear()
-    monkeypatch.setattr(backbones, "_packaged", lambda _: None)
+    monkeypatch.setattr(loading, "_packaged", lambda _: None)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.cli.main import main
-from benchmarks.encoders.backbones import locate
+from benchmarks.encoders.loading import locate
 from benchmarks.registry import benchmark, benchmark_ids
 from benchmarks.results import read_results
 from benchmarks.tasks import tasks

@@ -9,27 +9,26 @@ import pyarrow as pa
 import pytest
 import torch
 
-from benchmarks.encoders import encoding, token_cache
-from benchmarks.encoders.encoding import encode, record_batches
-from benchmarks.encoders.token_cache import TokenCache, key_of
+from benchmarks.encoders import encoding
+from benchmarks.encoders.encoding import TokenCache, encode, key_of, record_batches
 from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.tasks import task
-from benchmarks.tasks.base import Examples
+from benchmarks.tasks.base import TextExamples
 from fedsim.stored import Chunks
 
 WORDS = ("one", "two", "three", "four", "five")
 TAGGED = replace(task("arsarcasm-texts"), id="tagged", objective="token_classification", long_texts="blocks")
 RNG = np.random.default_rng(0)
 TEXTS = tuple((" ".join(RNG.choice(WORDS, 5)), " ".join(RNG.choice(WORDS, 9))) for _ in range(11))
-PAIRS = Examples(TEXTS, RNG.integers(0, 2, 11))
+PAIRS = TextExamples(TEXTS, RNG.integers(0, 2, 11))
 SENTENCES = tuple(WORDS[: 1 + number % 5] * 3 for number in range(11))
 TAGS = tuple(tuple(range(len(words))) for words in SENTENCES)
-TAGGED_SENTENCES = Examples(SENTENCES, np.zeros(11, dtype=np.int64), TAGS)
+TAGGED_SENTENCES = TextExamples(SENTENCES, np.zeros(11, dtype=np.int64), TAGS)
 CASES = {  # examples, the most tokens of one, and the task, for each form of tokens
     "cut": (PAIRS, 12, None),
     "scored": (replace(PAIRS, labels=np.linspace(0, 5, 11)), 12, None),
     "blocks": (TAGGED_SENTENCES, 6, TAGGED),
-    "packed": (Examples(tuple(("\n".join(words),) for words in SENTENCES), PAIRS.labels), 7, task("wikitext")),
+    "packed": (TextExamples(tuple(("\n".join(words),) for words in SENTENCES), PAIRS.labels), 7, task("wikitext")),
 }
 
 
@@ -42,7 +41,7 @@ def tokenizer():
 def calls(monkeypatch):
     """One item for each time that something is tokenised."""
     calls = []
-    monkeypatch.setattr(token_cache, "record_batches", lambda *args: calls.append(1) or record_batches(*args))
+    monkeypatch.setattr(encoding, "record_batches", lambda *args: calls.append(1) or record_batches(*args))
     return calls
 
 
@@ -112,7 +111,7 @@ def test_a_disk_that_is_full_or_read_only_costs_only_the_cache(tokenizer, tmp_pa
     def full(*args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(token_cache.pa.ipc, "new_file", full)
+    monkeypatch.setattr(encoding.pa.ipc, "new_file", full)
     assert_same(TokenCache(tmp_path / "tokens").encode(PAIRS, tokenizer, 12), expected)
     assert "No space left" in caplog.text
     assert list((tmp_path / "tokens").iterdir()) == []

@@ -13,7 +13,7 @@ import torch
 from benchmarks.cli.main import main
 from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.running import runner
-from benchmarks.tasks.words import VOCABULARY
+from benchmarks.tasks.generated import VOCABULARY
 
 Refusal = Callable[..., str]
 Words = Callable[..., list[str]]

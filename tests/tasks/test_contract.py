@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.tasks import DataSource, Task, TaskData, task, tasks
-from benchmarks.tasks.words import VOCABULARY
+from benchmarks.tasks.generated import VOCABULARY
 from tests.tasks.samples import MALFORMED, files_of, kind_of, write
 
 TASKS = tasks()

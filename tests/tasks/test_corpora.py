@@ -18,8 +18,8 @@ from benchmarks.encoders import encoding
 from benchmarks.encoders.encoding import record_batches
 from benchmarks.encoders.tokenization import word_tokenizer
 from benchmarks.errors import UserError
-from benchmarks.tasks import DataSource, Examples, TaskData, corpora, task
-from benchmarks.tasks.words import VOCABULARY
+from benchmarks.tasks import DataSource, TaskData, TextExamples, corpora, task
+from benchmarks.tasks.generated import VOCABULARY
 from tests.tasks.samples import ARTICLES, write
 
 WIKITEXT = (
@@ -83,7 +83,7 @@ def test_passages_are_a_sequence_with_the_digest_of_a_tuple(tmp_path):
     with pytest.raises(IndexError):
         lazy[250]
     labels = np.zeros(250, dtype=np.int64)
-    assert TaskData(Examples(lazy, labels), "").digest == TaskData(Examples(eager, labels), "").digest
+    assert TaskData(TextExamples(lazy, labels), "").digest == TaskData(TextExamples(eager, labels), "").digest
 
 
 def test_neither_loading_nor_tokenising_holds_the_texts(tmp_path, monkeypatch):

@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 
 from benchmarks.errors import UserError
 from benchmarks.tasks import DataSource, task
-from benchmarks.tasks.abstracts import RCT, _table
-from benchmarks.tasks.conll import Sentences
-from benchmarks.tasks.hub import load_parquet
+from benchmarks.tasks.abstracts import RCT, reader
+from benchmarks.tasks.conll import SentenceReader
+from benchmarks.tasks.corpora import papers
 from benchmarks.tasks.passages import load_texts, text_of_file
-from benchmarks.tasks.rows import Log, Row, Table
-from benchmarks.tasks.s2orc import papers
+from benchmarks.tasks.rows import Log, RawRow, TableReader
+from benchmarks.tasks.sources import load_parquet
 from fedsim.errors import FederationError
 from tests.tasks.samples import write
 
-TSV, CSV = Table(("text",), "label", tabs=True), Table(("text",), "label")
-ABSTRACTS, SENTENCES = _table(RCT), Sentences(("O", "B-a", "I-a"))
+TSV, CSV = TableReader(("text",), "label", tabs=True), TableReader(("text",), "label")
+ABSTRACTS, SENTENCES = reader(tuple(RCT)), SentenceReader(("O", "B-a", "I-a"))
 
 
 def texts_of(kind: str, file: Path) -> list[tuple[str, ...]]:
@@ -90,7 +90,7 @@ def test_the_csv_reader_returns_what_the_csv_module_writes(tmp_path_factory, fie
 def read(tmp_path):
     """Reads the rows of a file with these bytes."""
 
-    def rows(reader, content: str | bytes) -> list[Row]:
+    def rows(reader, content: str | bytes) -> list[RawRow]:
         file = tmp_path / "file"
         file.write_bytes(content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content)
         return list(reader.read_file(file))
@@ -103,17 +103,17 @@ def read(tmp_path):
 def test_a_row_of_a_tsv_is_a_line_and_nothing_is_stripped(read, end, bom):
     lines = ("label\tid\ttext", '1\t7\t it "ended . ', "", "0\t8\tone\u2028line\u0085 \x0c\x1c")
     assert read(TSV, bom + end.join(lines) + end) == [
-        Row(2, (' it "ended . ',), "1"),
-        Row(4, ("one\u2028line\u0085 \x0c\x1c",), "0"),
+        RawRow(2, (' it "ended . ',), "1"),
+        RawRow(4, ("one\u2028line\u0085 \x0c\x1c",), "0"),
     ]
 
 
 def test_a_row_of_a_csv_has_the_line_on_which_it_begins(read):
     content = 'id,text,label\na,"two\nlines",1\n\nb,"a ""quote"", a comma",0\nc,🙂 \u2028 x,1\n'
     assert read(CSV, content) == [
-        Row(2, ("two\nlines",), "1"),
-        Row(5, ('a "quote", a comma',), "0"),
-        Row(6, ("🙂 \u2028 x",), "1"),
+        RawRow(2, ("two\nlines",), "1"),
+        RawRow(5, ('a "quote", a comma',), "0"),
+        RawRow(6, ("🙂 \u2028 x",), "1"),
     ]
 
 
@@ -131,9 +131,9 @@ def test_a_fault_has_its_line_and_the_next_record_is_read(read, reader, record, 
     mark = "\t" if reader is TSV else ","
     lines = ("id,text,label".replace(",", mark), "a,good,0".replace(",", mark), record, "a,good,1".replace(",", mark))
     assert read(reader, "\n".join(lines)) == [
-        Row(2, ("good",), "0"),
-        Row(3, fault=fault) if "UTF-8" not in fault else Row(3, (*record.split(mark),), fault=fault),
-        Row(after, ("good",), "1"),
+        RawRow(2, ("good",), "0"),
+        RawRow(3, fault=fault) if "UTF-8" not in fault else RawRow(3, (*record.split(mark),), fault=fault),
+        RawRow(after, ("good",), "1"),
     ]
 
 
@@ -172,7 +172,7 @@ def test_a_malformed_word_is_the_fault_of_its_sentence(read, line, fault):
 
 def test_headings_and_empty_lines_of_abstracts_are_ignored(read):
     rows = read(ABSTRACTS, "###24\nMETHODS\t a \n\nMETHODS\ta\tb\n")
-    assert rows == [Row(2, (" a ",), "METHODS"), Row(4, fault="expected 2 columns, found 3")]
+    assert rows == [RawRow(2, (" a ",), "METHODS"), RawRow(4, fault="expected 2 columns, found 3")]
 
 
 @pytest.mark.parametrize("score", ["5.001", "nan", "high", ""])
