@@ -24,7 +24,7 @@ PIBOSO = {"population": 0.07, "intervention": 0.04, "background": 0.26, "outcome
 PIBOSO |= {"other": 0.16}
 
 
-def reader(labels: tuple[str, ...]) -> TableReader:
+def abstract_reader(labels: tuple[str, ...]) -> TableReader:
     """The reader of such files. Copies of PubMed RCT differ in the case of their labels."""
     return TableReader(("text",), "label", labels, header=("label", "text"), tabs=True, comment="###", any_case=True)
 
@@ -40,7 +40,7 @@ def _task(
         family="scientific",
         labels=labels,
         metrics=("accuracy",),
-        load=official(name, folders, page, reader(labels), repository=repository).load,
+        load=official(name, folders, page, abstract_reader(labels), repository=repository).load,
         generate=partial(generated.generated_data, task_id, make, GENERATED_EXAMPLES),
         evaluations=("test", "validation"),
     )

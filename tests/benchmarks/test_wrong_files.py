@@ -44,21 +44,11 @@ def refused_data(refusal: Refusal, run_words: Words, data: Path, results: Path) 
     return refuse
 
 
-ROWS = {
-    "a column too few": ("1\t1\t2\tOne text .\n", "expected 5 columns, found 4"),
-    "a label outside the set": ("2\t1\t2\tOne .\tTwo .\n", "expected one of the labels 0, 1, found '2'"),
-    "an empty text": ("1\t1\t2\t \tTwo .\n", "expected a text in column '#1 String', found ' '"),
-    "no UTF-8": ("1\t1\t2\tOne .\t\udcff .\n", "expected UTF-8, found the byte 0xff"),
-}
-
-
-@pytest.mark.parametrize("case", ROWS)
-def test_a_malformed_row_is_named_with_file_and_line(case: str, data: Path, refused_data: Callable[[], str]) -> None:
-    row, expected = ROWS[case]
+def test_a_malformed_row_is_named_with_file_and_line(data: Path, refused_data: Callable[[], str]) -> None:
     file = data / "MRPC" / "dev.tsv"
-    file.write_bytes((HEADER + GOOD[0] + row + GOOD[1]).encode("utf-8", "surrogateescape"))
+    file.write_text(HEADER + GOOD[0] + "1\t1\t2\tOne text .\n" + GOOD[1])
     message = refused_data()
-    assert message.startswith(f"{file}:3: {expected}")  # the header is line 1
+    assert message.startswith(f"{file}:3: expected 5 columns, found 4")  # the header is line 1
     assert "--lenient" in message
 
 

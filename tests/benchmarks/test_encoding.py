@@ -1,4 +1,4 @@
-"""Tokenised examples: the cache gives what the tokenizer gives, whatever happens to the files."""
+"""Tokens: from the cache they are those of the tokenizer, and long texts are read whole."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ import torch
 
 from benchmarks.encoders import encoding
 from benchmarks.encoders.encoding import TokenCache, encode, key_of, record_batches
+from benchmarks.encoders.loading import build_tokenizer, locate
 from benchmarks.encoders.tokenization import word_tokenizer
-from benchmarks.tasks import task
-from benchmarks.tasks.base import TextExamples
+from benchmarks.run_config import RunConfig, TrainConfig
+from benchmarks.running.federation import build_clients, load_inputs, training_examples
+from benchmarks.running.runner import run_cell
+from benchmarks.tasks import TextExamples, task
 from fedsim.stored import Chunks
 
 WORDS = ("one", "two", "three", "four", "five")
@@ -31,6 +34,24 @@ CASES = {  # examples, the most tokens of one, and the task, for each form of to
     "packed": (TextExamples(tuple(("\n".join(words),) for words in SENTENCES), PAIRS.labels), 7, task("wikitext")),
 }
 
+CELL = RunConfig(
+    scale="demo",
+    task="corpus-biology",
+    task_version=1,
+    source="generated",
+    backbone="tiny",
+    clients=6,
+    partition={"scheme": "equal"},
+    algorithm="fedavg",
+    options={"embeddings": "global"},
+    training=TrainConfig(rounds=3, learning_rate=3e-3, batch_size=16, local_epochs=1, max_length=32, precision="fp32"),
+    seed=0,
+    head="masked-lm",
+    test_share=0.05,
+)
+MASKED = replace(CELL, task="wikitext", clients=2, test_share=0.0)
+CAUSAL = replace(MASKED, task="wikitext-causal", backbone="tiny-gpt2-fresh", head="causal-lm")
+
 
 @pytest.fixture
 def tokenizer():
@@ -39,9 +60,9 @@ def tokenizer():
 
 @pytest.fixture
 def calls(monkeypatch):
-    """One item for each time that something is tokenised."""
-    calls = []
-    monkeypatch.setattr(encoding, "record_batches", lambda *args: calls.append(1) or record_batches(*args))
+    """One item for each file that is written."""
+    calls, new_file = [], pa.ipc.new_file
+    monkeypatch.setattr(encoding.pa.ipc, "new_file", lambda *args: calls.append(1) or new_file(*args))
     return calls
 
 
@@ -115,3 +136,64 @@ def test_a_disk_that_is_full_or_read_only_costs_only_the_cache(tokenizer, tmp_pa
     assert_same(TokenCache(tmp_path / "tokens").encode(PAIRS, tokenizer, 12), expected)
     assert "No space left" in caplog.text
     assert list((tmp_path / "tokens").iterdir()) == []
+
+
+# ---- texts without labels ----------------------------------------------------------------------------------------
+
+
+def test_long_passages_are_trained_on_whole_and_notes_are_in_the_record(settings):
+    folder = settings.results_dir.parent / "data" / "corpora"
+    folder.mkdir(parents=True)
+    words = " ".join(["the", "cold", "cat", "sees"] * 2000)
+    (folder / "biology.txt").write_text(f"{words}\n\n" + "the cat sees\n" * 20)
+    settings = replace(settings, data_dir=folder.parent)
+    cell = replace(CELL, source="corpora", clients=1, algorithm="central")
+    clients, report = build_clients(cell, load_inputs(cell, settings), settings)
+    parts = [clients[0].train, clients[0].evaluation["test"]]
+    tokens = sum(int(part.examples.lengths[part.indices].sum()) - 2 * len(part) for part in parts)
+    assert tokens == 8000 + 3 * 20
+    assert report.sizes == (21,)
+    assert np.concatenate([part.indices for part in parts]).size > 250
+    record = run_cell(replace(cell, training=replace(cell.training, rounds=1)), settings, lambda _: None)
+    assert (record.inputs["data"]["notes"], record.inputs["data"]["examples"]) == (["empty lines: 1"], 21)
+
+
+def test_a_generated_domain_is_learnt_in_a_few_rounds(settings):
+    rounds = run_cell(replace(CELL, task="corpus-wikipedia"), settings, lambda _: None).rounds
+    assert set(rounds[0].scores) == {"test", "valid"}
+    values = [entry.scores["test"]["perplexity"] for entry in rounds]
+    assert values == sorted(values, reverse=True)
+    assert values[-1] < 512 / 2  # words of the vocabulary
+
+
+def test_each_article_is_tokenised_whole_and_closed(data_dir):
+    """By [SEP] after blocks that open with [CLS]; by GPT-2's end of text, and nothing opens its blocks."""
+    texts = tuple(("\n".join([" ".join(WORDS[count % 3 :])] * (1 + count % 3)),) for count in range(9))
+    articles = TextExamples(texts, np.zeros(9, dtype=np.int64))
+    tokenizer = word_tokenizer(WORDS)
+    part = encode(articles, tokenizer, 7, task("wikitext")).subset(np.array([4, 1]))
+    batch = part.examples.collate(part.indices)
+    stream = [token for text in (4, 1) for token in (*tokenizer(*texts[text]).input_ids[1:-1], tokenizer.sep_token_id)]
+    assert batch["input_ids"][:, 1:].flatten().tolist() == stream[: len(stream) // 6 * 6]
+    assert (batch["input_ids"][:, 0] == tokenizer.cls_token_id).all()
+    assert batch["attention_mask"].all()
+    tokenizer = build_tokenizer(locate("gpt2-fresh", data_dir=data_dir))
+    part = encode(articles, tokenizer, 8, task("wikitext")).subset(np.array([2]))
+    whole = [*tokenizer(*texts[2]).input_ids, 50256]
+    assert part.examples.collate(part.indices)["input_ids"].flatten().tolist() == whole[: len(whole) // 8 * 8]
+
+
+@pytest.mark.parametrize("cell", [MASKED, CAUSAL], ids=["masked", "causal"])
+def test_clients_divide_the_articles(cell, settings):
+    inputs = load_inputs(cell, settings)
+    clients, report = build_clients(cell, inputs, settings)
+    assert report.sizes == (180, 180)
+    words = sum(len(text.split()) + 1 for (text,) in inputs.data.pool.texts)
+    parts = [client.train for client in clients]
+    assert {id(part.examples) for part in parts} == {id(parts[0].examples)}  # one set, for training on all together
+    assert set(parts[0].examples.lengths) == {32}
+    assert words - 2 * 31 < 31 * sum(map(len, parts)) <= words
+    test = clients[0].evaluation["test"]
+    assert test is clients[1].evaluation["test"]
+    assert len(test) > 0
+    assert training_examples(cell, settings) == [len(part) for part in parts]
