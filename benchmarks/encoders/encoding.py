@@ -28,6 +28,7 @@ from fedsim.stored import Chunks, FileCache, MappedFile, Numbers
 logger = logging.getLogger(__name__)
 VERSION = 2  # of the tokens that `encode` makes of the same texts
 LIMIT_BYTES = 4 * 10**9  # of the cache
+ID_LISTS = pa.list_(pa.int32())
 AT_ONCE = 8192  # texts: a tokenizer's answer takes a hundred times the memory of the tokens
 CHARACTERS_AT_ONCE = 10**6
 
@@ -36,7 +37,7 @@ CHARACTERS_AT_ONCE = 10**6
 class Encoded:
     """A task's texts as examples for a model.
 
-    starts: the first block of each text, int64 [n + 1]; None if a text is one example.
+    starts: the first block of each text, int64 [n + 1]; None if each text is one example.
     """
 
     examples: data.ExampleSet
@@ -153,8 +154,7 @@ def _packed(examples: TextExamples, first: int, tokenizer: Any, max_length: int,
     closing = tokenizer.eos_token_id if tokenizer.sep_token_id is None else tokenizer.sep_token_id
     texts = [text for (text,) in examples.texts]
     rows = tokenizer(texts, add_special_tokens=False, return_attention_mask=False, verbose=False)["input_ids"]
-    rows = [[*row, closing] for row in rows]
-    return pa.record_batch({"tokens": _lists(_flat(rows), _offsets(rows))})
+    return pa.record_batch({"tokens": pa.array([[*row, closing] for row in rows], ID_LISTS)})
 
 
 def _encoded(examples: TextExamples, first: int, tokenizer: Any, max_length: int, task: Task | None) -> pa.RecordBatch:
@@ -171,14 +171,13 @@ def _encoded(examples: TextExamples, first: int, tokenizer: Any, max_length: int
         return_token_type_ids=True,
         return_attention_mask=False,
     )
-    ids = encoded["input_ids"]
-    offsets, tokens = _offsets(ids), _flat(ids)
-    of_text = np.asarray(encoded.get("overflow_to_sample_mapping", range(len(ids))), dtype=np.int64)
+    tokens, types = (pa.array(encoded[name], ID_LISTS) for name in ("input_ids", "token_type_ids"))
+    of_text = np.asarray(encoded.get("overflow_to_sample_mapping", range(len(tokens))), dtype=np.int64)
     labels = examples.labels.astype(np.float32 if np.issubdtype(examples.labels.dtype, np.floating) else np.int64)
-    types = _lists(_flat(encoded["token_type_ids"]), offsets)
-    arrays = {"tokens": _lists(tokens, offsets), "types": types, "labels": labels[of_text]}
+    arrays = {"tokens": tokens, "types": types, "labels": labels[of_text]}
     if task is not None and task.objective in TARGETS:
-        arrays["targets"] = _lists(TARGETS[task.objective](tokens, offsets, examples, encoded, tokenizer), offsets)
+        targets = TARGETS[task.objective](tokens, of_text, examples, encoded, tokenizer)
+        arrays["targets"] = pa.ListArray.from_arrays(tokens.offsets, pa.array(targets))
     return pa.record_batch({**arrays, "text": first + of_text})
 
 
@@ -188,24 +187,22 @@ def vocabulary_of(tokenizer: Any, words: int) -> Vocabulary:
     return Vocabulary(words, np.setdiff1d(np.arange(len(tokenizer)), special), tokenizer.mask_token_id)
 
 
-def _own_tokens(
-    tokens: np.ndarray, offsets: np.ndarray, examples: TextExamples, encoded: Any, tokenizer: Any
+def _ordinary_tokens(
+    tokens: pa.ListArray, of_text: np.ndarray, examples: TextExamples, encoded: Any, tokenizer: Any
 ) -> np.ndarray:
     """Each token itself, except special tokens: [CLS] and [SEP] are known, and [UNK] is not a word."""
-    targets: np.ndarray = np.where(np.isin(tokens, tokenizer.all_special_ids), IGNORED, tokens)
-    return targets.astype(np.int64)
+    ids = tokens.values.to_numpy().astype(np.int64)
+    return np.where(np.isin(ids, tokenizer.all_special_ids), IGNORED, ids)
 
 
 def _word_tags(
-    tokens: np.ndarray, offsets: np.ndarray, examples: TextExamples, encoded: Any, tokenizer: Any
+    tokens: pa.ListArray, of_text: np.ndarray, examples: TextExamples, encoded: Any, tokenizer: Any
 ) -> np.ndarray:
     """A word's tag at its first token (Devlin et al. 2019, section 5.3); its other tokens have none."""
-    targets = np.full(len(tokens), IGNORED, dtype=np.int64)
-    rows = range(len(offsets) - 1)
-    of_text = encoded.get("overflow_to_sample_mapping", rows)  # blocks may cut a word
-    before: tuple[int, int] | None = None
-    for row, text in zip(rows, of_text, strict=True):
-        for place, word in enumerate(encoded.word_ids(row), start=int(offsets[row])):
+    targets = np.full(len(tokens.values), IGNORED, dtype=np.int64)
+    before: tuple[int, int] | None = None  # blocks may cut a word
+    for row, (text, start) in enumerate(zip(of_text.tolist(), tokens.offsets.to_pylist()[:-1], strict=True)):
+        for place, word in enumerate(encoded.word_ids(row), start=start):
             if word is not None and (text, word) != before:
                 before = text, word
                 targets[place] = (examples.tags or ())[text][word]
@@ -213,22 +210,10 @@ def _word_tags(
 
 
 # Objectives whose targets are in the data; the others draw theirs, or derive them from the ids.
-TARGETS: Mapping[str, Callable[[np.ndarray, np.ndarray, TextExamples, Any, Any], np.ndarray]] = {
-    "token_recovery": _own_tokens,
+TARGETS: Mapping[str, Callable[[pa.ListArray, np.ndarray, TextExamples, Any, Any], np.ndarray]] = {
+    "token_recovery": _ordinary_tokens,
     "token_classification": _word_tags,
 }
-
-
-def _offsets(rows: Sequence[Sequence[int]]) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)])
-
-
-def _lists(values: np.ndarray, offsets: np.ndarray) -> pa.ListArray:
-    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pa.array(values))
-
-
-def _flat(rows: list[list[int]]) -> np.ndarray:
-    return np.fromiter(chain.from_iterable(rows), dtype=np.int32)
 
 
 class TokenCache:

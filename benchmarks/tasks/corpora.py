@@ -72,8 +72,8 @@ class Corpus:
         if train.is_file():
             files = [train, *filter(Path.is_file, others)]
             if self.kind == "articles" and len(files) == 1:
-                names = ", ".join(map(str, others))
-                raise UserError(f"{train}: expected a test text next to it, found none of {names}")
+                tests = ", ".join(map(str, others))
+                raise UserError(f"{train}: expected a test text next to it, found none of {tests}")
             names = [f"{file.parent.name}/{file.name}" for file in files]
             texts = [text_of_file(file, name) for file, name in zip(files, names, strict=True)]
             data = self._load(texts, source, f"folder: {', '.join(names)}", files)
@@ -198,8 +198,8 @@ def papers(files: Sequence[Path], root: Path, field: str, log: Log) -> Iterator[
                     else:
                         log.counts["papers without an abstract, left out"] += 1
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            fault = f"expected a gzipped file, found one that ends or is damaged here ({error})"
-            log.reject(location, number + 1, fault)
+            reason = f"expected a gzipped file, found one that ends or is damaged here ({error})"
+            log.reject(location, number + 1, reason)
 
 
 # ---- the corpora -------------------------------------------------------------------------------------------------

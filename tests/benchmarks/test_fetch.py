@@ -15,7 +15,7 @@ import pytest
 from benchmarks.cli.main import main
 from benchmarks.encoders import loading
 from benchmarks.encoders.backbones import KNOWN
-from benchmarks.encoders.fetched import FILE, OFFLINE, contents, note, places, source_of
+from benchmarks.encoders.fetched import FILE, OFFLINE, Contents, contents, note, places, source_of
 from benchmarks.encoders.loading import locate
 from benchmarks.results import read_results
 from benchmarks.running import federation
@@ -79,7 +79,7 @@ def test_an_offline_node_runs_from_what_was_fetched_and_its_records_can_be_impor
     assert "ok   task mrpc: 160 examples" in output
     assert f"ok   encoder {ENCODER}: hub sentence-transformers/all-MiniLM-L6-v2" in output
     assert hub == [(REPOSITORY, REVISION), (KNOWN[ENCODER].hub, KNOWN[ENCODER].revision)]  # pinned
-    assert contents(data) == {"tasks": ["mrpc"], "encoders": [ENCODER]}
+    assert contents(data) == Contents(tasks=["mrpc"], encoders=[ENCODER])
 
     hub.clear()
     locate.cache_clear()
@@ -90,20 +90,10 @@ def test_an_offline_node_runs_from_what_was_fetched_and_its_records_can_be_impor
         "training.max_length=64",
     )
     args = ["--scale", "lite", "--tasks", "mrpc", "--methods", "local-majority", *(f"--set={each}" for each in changes)]
-    machine = [
-        "--device",
-        "cpu",
-        "--workers",
-        "1",
-        "--no-tracking",
-        "--results-dir",
-        str(node),
-        "--data-dir",
-        str(data),
-    ]
+    args += ["--device", "cpu", "--workers", "1", "--no-tracking", "--results-dir", str(node), "--data-dir", str(data)]
     with monkeypatch.context() as patch:
         patch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
-        assert main(["run", TABLE, *args, *machine]) == 0
+        assert main(["run", TABLE, *args]) == 0
     assert hub == []
     assert {name: os.environ[name] for name in OFFLINE} == OFFLINE
     (record,) = read_results(node / "records")
@@ -123,18 +113,18 @@ def test_what_is_missing_is_named_and_the_rest_is_fetched(hub, tmp_path, capsys,
     assert "ok   task mrpc" in output.out
     assert f"none encoder {ENCODER}: " in output.out
     assert f"error: not fetched: encoder {ENCODER}; put their files into" in output.err
-    assert contents(tmp_path) == {"tasks": ["mrpc"], "encoders": []}
+    assert contents(tmp_path) == Contents(tasks=["mrpc"])
 
 
 def test_a_task_that_was_not_fetched_is_read_from_the_folder(tmp_path):
     note(tmp_path, ["mrpc"], [])
     note(tmp_path, ["rte"], ["an-encoder"])
-    assert contents(tmp_path) == {"tasks": ["mrpc", "rte"], "encoders": ["an-encoder"]}
+    assert contents(tmp_path) == Contents(tasks=["mrpc", "rte"], encoders=["an-encoder"])
     assert source_of("mrpc", tmp_path).folder is None
     assert source_of("cola", tmp_path).folder == tmp_path
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", '{"tasks": [1], "encoders": []}', "x"])
+@pytest.mark.parametrize("text", ["[]", '{"tasks": [1], "encoders": []}', "x"])
 def test_a_damaged_list_is_refused(text, tmp_path, refusal):
     (tmp_path / FILE).write_text(text)
     assert str(tmp_path / FILE) in refusal(["run", TABLE, "--data-dir", str(tmp_path)])
@@ -171,17 +161,10 @@ def test_the_users_own_files_are_copied_and_damaged_ones_named(hub, tmp_path, ca
     assert fetch(copy, "--data-dir", str(own)) == 0
     assert "2 files copied" in capsys.readouterr().out
     assert sorted(path.name for path in (copy / "MRPC").iterdir()) == ["dev.tsv", "train.tsv"]
-    assert contents(copy)["tasks"] == []  # it is read from the files
+    assert contents(copy).tasks == []  # it is read from the files
     assert len({task("mrpc").load(source_of("mrpc", folder)).digest for folder in (own, copy)}) == 1
     assert [name for name, _ in hub] == [KNOWN[ENCODER].hub]
     assert fetch(copy, "--data-dir", str(copy)) == 0  # into itself
     (own / "MRPC" / "dev.tsv").write_bytes(b"\xff\xfe")
     assert fetch(tmp_path / "other", "--data-dir", str(own)) == 2
     assert str(own / "MRPC" / "dev.tsv") in capsys.readouterr().out
-
-
-def test_what_the_users_own_data_lack_comes_from_the_hub(hub, tmp_path):
-    (tmp_path / "own").mkdir()
-    assert fetch(tmp_path / "folder", "--data-dir", str(tmp_path / "own")) == 0
-    assert contents(tmp_path / "folder")["tasks"] == ["mrpc"]
-    assert hub[0] == (REPOSITORY, REVISION)
