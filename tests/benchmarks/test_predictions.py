@@ -20,7 +20,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from benchmarks.errors import UserError
 from benchmarks.predictions import Predictions, halved, pack_predictions, read_predictions
-from benchmarks.results import RoundRecord, RunResult, chosen_round, read_result
+from benchmarks.results import RunResult, chosen_round
 from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.running import runner
 from benchmarks.running.federation import build_clients, load_inputs
@@ -143,22 +143,6 @@ def test_the_chosen_round_is_the_first_best_on_validation(finished: tuple[Path, 
         assert record.chosen_round == values.index(max(value for value in values if value is not None)) + 1
         assert record.score(f"test/{name}", "chosen") == record.rounds[record.chosen_round - 1].scores["test"][name]
     assert any(record.chosen_round < len(record.rounds) for record in finished[1].values())  # or little was tested
-
-
-def test_the_test_sets_error_is_that_of_the_chosen_rounds_score(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(runner, "is_chosen", lambda results, by: len(results) == 1)
-    record = run(replace(CELL, training=replace(CELL.training, batch_size=16, local_epochs=4), **PERSONAL), tmp_path)
-
-    def error(entry: RoundRecord) -> float:
-        shares = [scores["test"]["accuracy"] or 0.0 for scores in entry.client_scores]
-        parts = [share * (1 - share) / client["test"] for share, client in zip(shares, record.clients, strict=True)]
-        return math.sqrt(sum(parts)) / len(parts)
-
-    first, *_, last = record.rounds
-    assert record.sampling_error("test/accuracy") == pytest.approx(error(first))
-    assert error(first) != pytest.approx(error(last))
 
 
 @given(values=st.lists(st.none() | st.sampled_from([0.1, 0.2, 0.3]), min_size=1, max_size=8))
@@ -287,22 +271,6 @@ def test_a_record_keeps_the_answers_of_its_last_three_rounds_and_of_the_chosen_o
     assert record.chosen_round == (chosen if record.chosen_by else len(record.rounds))
     kept = check_answers(tmp_path / "records", record, expected)
     assert any(not np.array_equal(*pair) for part in kept.values() for pair in pairwise(part.by_round.values()))
-
-
-def test_committed_records_have_the_answers_after_their_last_and_their_chosen_round() -> None:
-    """Twelve records in which the two rounds differ."""
-    folder = Path(__file__).parents[2] / "benchmarks" / "fedsplitbert" / "records"
-    seen = 0
-    for path in sorted(folder.glob("*.json")):
-        record = read_result(path)
-        if seen == 12 or not record.predictions or record.chosen_round == len(record.rounds):
-            continue
-        for part in read_predictions(folder, record).values():
-            assert part.by_round.keys() >= {len(record.rounds), record.chosen_round}
-            assert part.last is part.by_round[len(record.rounds)]
-            assert part.chosen is part.by_round[record.chosen_round]
-        seen += 1
-    assert seen == 12
 
 
 def test_a_stage_that_is_run_again_leaves_the_predictions_of_the_record(
