@@ -17,7 +17,7 @@ from reports.audit.statements import Finding, findings
 from reports.claims import wording
 from reports.claims.judge import Judgement, judge, measured_word
 from reports.evidence.published import Numbers, read_folder
-from reports.evidence.records import request_for
+from reports.evidence.records import PAPER, request_for
 from reports.front.state import MEASURED, Headline, Standing
 from reports.views import has_finding, page
 
@@ -68,16 +68,23 @@ def standings_at(
         at = {table.id: found for table in tables for found in table.scales if found.id == scale}
         if not at:
             continue
-        cells = {table.place: finished.of(table, at[table.id]) for table in tables if table.id in at}
+        here = [table for table in tables if table.id in at]
+        cells = {table.place: finished.published(table, at[table.id]) for table in here}
+        additions: dict[str, int] = {}
+        for table in (table for table in here if table.is_printed):
+            for column in (column for column in table.columns_at(at[table.id]) if PAPER not in column.scales):
+                run = finished.run(table, at[table.id], [column])
+                additions[column.name] = additions.get(column.name, 0) + run
         studies = []
-        for table in (table for table in tables if table.id in at and has_finding(table)):
+        for table in filter(has_finding, here):
             statement, numbers = page(request_for(table, at[table.id], records)).finding or ("", "")
             if statement:
-                note = f"{table.place}, 95 % CIs (n)"
-                studies.append(Headline(statement, MEASURED, numbers, note=note, study=table.id))
+                numbers = f"{numbers}; 95 % intervals, (n)"
+                studies.append(Headline(statement, table.title, MEASURED, numbers, study=table.id))
         judgements = judged(paper, next(iter(at.values())), records)
         link = f"benchmarks/{paper}/README.md"
-        standings.append(Standing(tables[0].paper, link, cells, judgements, audited(paper, records), studies))
+        judged_and_checked = judgements, audited(paper, records)
+        standings.append(Standing(tables[0].paper, link, cells, *judged_and_checked, studies, additions))
     return standings
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.cli.arguments import build_parser, selection
 from benchmarks.registry import benchmark_ids
-from reports.pages.files import BEGIN, END
+from reports.front.readme import BEGIN, END
 
 PAGES = sorted((Path(__file__).resolve().parents[2] / "benchmarks").glob("*/README.md"))
 

@@ -1,0 +1,145 @@
+"""The parts of README files that are rendered from records, and a page for each table, the claims and the audit."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from benchmarks.results import write_text
+from fedsim.files import FileError, read_text
+from reports import ReportError
+from reports.audit.statements import Finding, audit_markdown
+from reports.audit.statements import summary as audit_summary
+from reports.claims.judge import CONTRADICTED, DEPENDS, PARTLY, SUPPORTED, Judgement
+from reports.claims.tables import claims_markdown
+from reports.front.state import claims_counted
+from reports.pages.page import Page
+from reports.pages.render import escape, table_line, titled_table
+
+PAGE_WIDTH = 92  # characters of a table, so that GitHub's 838 points hold it
+BEGIN, END = "<!-- reproduced:begin -->", "<!-- reproduced:end -->"
+FOLDER = "pages"  # next to a paper's README
+GENERATED = "<!-- written by `make readme` -->"
+
+
+def update_readme(path: Path, text: str) -> None:
+    """Replace the part between the markers; ReportError without markers."""
+    try:
+        old = read_text(path, "a Markdown file")
+    except FileError as error:
+        raise ReportError(f"{error}. Name a Markdown file with the markers.") from None
+    before, _, rest = old.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    if (old.count(BEGIN), rest.count(END), old.count(END)) != (1, 1, 1):
+        raise ReportError(
+            f"{path}: expected the markers {BEGIN} and {END}, each once and in this order, found "
+            f"{old.count(BEGIN)} and {old.count(END)}. Put them where the state belongs."
+        )
+    write_text(path, f"{before}{BEGIN}\n{text.strip()}\n{END}{after}")
+
+
+def write_paper(
+    readme: Path,
+    pages: Sequence[Page],
+    pictures: Mapping[str, Path],
+    claims: Sequence[Sequence[Judgement]],
+    findings: Sequence[Finding],
+    sweeps: Iterable[str] = (),
+) -> None:
+    """Write a paper's state into its README, and a page for each table, the claims, the audit and the sweeps.
+
+    Args:
+        readme: With the markers.
+        pages: Of the paper's tables and figures.
+        pictures: Benchmark id -> its picture.
+        claims: The judged claims of each scale.
+        findings: Of the audit.
+        sweeps: Sections whose links start from the README's folder.
+    """
+    folder = readme.parent / FOLDER
+    texts = {f"{page.request.benchmark.id}.md": _table_page(page, pictures, folder) for page in pages}
+    if any(claims):
+        texts["claims.md"] = "\n\n".join(claims_markdown(judged, level=1) for judged in claims if judged)
+    if findings:
+        texts["consistency.md"] = f"# Consistency of the published numbers\n\n{audit_markdown(findings)}"
+    if sections := [section.replace("](sweeps/", "](../sweeps/") for section in sweeps]:
+        texts["sweeps.md"] = "\n\n".join(["# Sweeps", *sections])
+    for name, text in texts.items():
+        write_text(folder / name, f"{GENERATED}\n{text.strip()}\n")
+    for path in folder.glob("*.md"):
+        if path.name not in texts and path.read_text(encoding="utf-8").startswith(GENERATED):
+            path.unlink()
+    update_readme(readme, _state(pages, claims, findings, texts))
+
+
+def _table_page(page: Page, pictures: Mapping[str, Path], folder: Path) -> str:
+    """The sentence that a table shows, its picture, its numbers and the notes."""
+    picture = pictures.get(page.request.benchmark.id)
+    heading, notes = escape(page.request.heading), "\n".join(f"- {escape(note)}" for note in page.notes)
+    link = Path(os.path.relpath(picture, folder)).as_posix() if picture else ""
+    parts = [
+        f"# {heading}",
+        f"**{escape(lead(page))}**",
+        f"{escape(page.request.benchmark.title)}: {page.run} of {page.cells} cells run. [Back](../README.md)",
+        f"![{heading}]({link})" if picture else "",
+        *(titled_table(grid, PAGE_WIDTH) for grid in page.grids),
+        f"<details><summary>Notes and deviations</summary>\n\n{notes}\n\n</details>",
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def lead(page: Page) -> str:
+    """What a table shows, in a sentence: its finding, or on how many columns each method is among the best."""
+    if page.finding:
+        return f"{page.finding[0]}: {page.finding[1]}."
+    if not page.run:
+        return "Not run yet."
+    best: Counter[str] = Counter()
+    columns = 0
+    for grid in page.grids[:1]:
+        marks = {group.name: line.best for group in grid.groups for line in group.lines if line.best}
+        columns = sum(any(any(each[place]) for each in marks.values()) for place in range(len(grid.headers)))
+        best.update({name: sum(map(any, each)) for name, each in marks.items()})
+    named = ", ".join(f"{name} on {count}" for name, count in best.most_common(4) if count)
+    if not columns:
+        return f"{page.run} of {page.cells} cells have been run."
+    what = f"{columns} columns with results" if columns > 1 else "one column with results"
+    return f"Best of the paper's methods, or not distinguishable from the best, of {what}: {named}."
+
+
+def _state(
+    pages: Sequence[Page],
+    claims: Sequence[Sequence[Judgement]],
+    findings: Sequence[Finding],
+    files: Iterable[str],
+) -> str:
+    """What reproduces and what does not, and a line for each table."""
+    if not pages:
+        return "Nothing has been run yet."
+    judged = [each for judgements in claims for each in judgements]
+    parts = []
+    for title, words in (("Reproduces", (SUPPORTED,)), ("Does not", (CONTRADICTED, PARTLY, DEPENDS))):
+        if found := [each for each in judged if each.word in words]:
+            parts += [f"**{title}**", "\n".join(map(_claim_line, found))]
+    if judged:
+        counts = ", ".join(f"{count} {word}" for word, count in claims_counted(judged).items())
+        parts.append(f"All [{len(judged)} claims]({FOLDER}/claims.md): {counts}.")
+    if findings:
+        parts.append(f"[The paper against itself]({FOLDER}/consistency.md): {audit_summary(findings)}")
+    lines = [table_line(("Table", "Cells run", "Shows")), table_line((":--", "--:", ":--"))]
+    for page in pages:
+        name = f"[{escape(page.request.benchmark.place)}]({FOLDER}/{page.request.benchmark.id}.md)"
+        lines.append(table_line((name, f"{page.run} of {page.cells}", escape(lead(page)))))
+    scales = groupby(sorted({(page.request.scale.id, page.request.label) for page in pages}), key=lambda pair: pair[0])
+    labels = "; ".join(f"{scale}: {', '.join(label for _, label in group)}" for scale, group in scales)
+    parts += [f"Scale {labels}.", "\n".join(lines)]
+    parts += [f"[Sweeps]({FOLDER}/sweeps.md): what was tried on validation data."] if "sweeps.md" in files else []
+    return "\n\n".join(parts)
+
+
+def _claim_line(judged: Judgement) -> str:
+    quotation = escape(judged.claim.quotation)
+    return f"- “{quotation}”: {escape(judged.verdict)}; {escape(judged.effect)} (claim {judged.claim.id})"
