@@ -15,9 +15,10 @@ from reports.audit.statements import Finding, audit_markdown
 from reports.audit.statements import summary as audit_summary
 from reports.claims.judge import CONTRADICTED, DEPENDS, PARTLY, SUPPORTED, Judgement
 from reports.claims.tables import claims_markdown
-from reports.front.state import claims_counted
+from reports.front.state import claims_counted, deviations_of
 from reports.pages.page import Page
 from reports.pages.render import escape, table_line, titled_table
+from reports.pages.text import NOTHING, human_seconds
 
 PAGE_WIDTH = 92  # characters of a table, so that GitHub's 838 points hold it
 BEGIN, END = "<!-- reproduced:begin -->", "<!-- reproduced:end -->"
@@ -65,6 +66,9 @@ def write_paper(
         texts["claims.md"] = "\n\n".join(claims_markdown(judged, level=1) for judged in claims if judged)
     if findings:
         texts["consistency.md"] = f"# Consistency of the published numbers\n\n{audit_markdown(findings)}"
+    deviations = deviations_of(page.request.benchmark for page in pages)
+    listed = (f"- {', '.join(places)} ({', '.join(d.scales)}): {escape(d.text)}" for d, places in deviations.items())
+    texts["deviations.md"] = "\n".join(["# Deviations, and choices where the paper is silent\n", *listed])
     if sections := [section.replace("](sweeps/", "](../sweeps/") for section in sweeps]:
         texts["sweeps.md"] = "\n\n".join(["# Sweeps", *sections])
     for name, text in texts.items():
@@ -129,15 +133,23 @@ def _state(
         parts.append(f"All [{len(judged)} claims]({FOLDER}/claims.md): {counts}.")
     if findings:
         parts.append(f"[The paper against itself]({FOLDER}/consistency.md): {audit_summary(findings)}")
-    lines = [table_line(("Table", "Cells run", "Shows")), table_line((":--", "--:", ":--"))]
+    lines = [table_line(("Table", "Cells run", "Training", "Shows")), table_line((":--", "--:", "--:", ":--"))]
     for page in pages:
         name = f"[{escape(page.request.benchmark.place)}]({FOLDER}/{page.request.benchmark.id}.md)"
-        lines.append(table_line((name, f"{page.run} of {page.cells}", escape(lead(page)))))
+        lines.append(table_line((name, f"{page.run} of {page.cells}", _trained(page), escape(lead(page)))))
     scales = groupby(sorted({(page.request.scale.id, page.request.label) for page in pages}), key=lambda pair: pair[0])
     labels = "; ".join(f"{scale}: {', '.join(label for _, label in group)}" for scale, group in scales)
     parts += [f"Scale {labels}.", "\n".join(lines)]
+    parts.append(f"[Deviations]({FOLDER}/deviations.md) from the paper, and choices where it is silent.")
     parts += [f"[Sweeps]({FOLDER}/sweeps.md): what was tried on validation data."] if "sweeps.md" in files else []
     return "\n\n".join(parts)
+
+
+def _trained(page: Page) -> str:
+    """How long all runs of a table trained, without the runs from which they start."""
+    records = [record for selection in page.request.selections.values() for record in selection.records]
+    seconds = sum(record.timing.get("train_seconds", 0.0) for record in records)
+    return human_seconds(seconds) if seconds else NOTHING
 
 
 def _claim_line(judged: Judgement) -> str:

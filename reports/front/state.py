@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.publication import Paper
+from benchmarks.experiment import Benchmark
+from benchmarks.publication import Deviation, Paper
 from reports.audit.statements import Finding
 from reports.claims.judge import (
     CONSISTENT,
@@ -72,6 +73,15 @@ class Headline:
     claim: str = ""
     check: str = ""
     study: str = ""
+
+
+def deviations_of(tables: Iterable[Benchmark]) -> dict[Deviation, list[str]]:
+    """Every deviation of some tables once, with the places that have it."""
+    places: dict[Deviation, dict[str, None]] = {}
+    for table in tables:
+        for deviation in table.deviations:
+            places.setdefault(deviation, {})[table.place] = None
+    return {deviation: list(names) for deviation, names in places.items()}
 
 
 def coverage(standings: Iterable[Standing], at_paper: Iterable[Standing], scale: str) -> str:

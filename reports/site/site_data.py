@@ -11,7 +11,7 @@ from benchmarks.experiment import Benchmark, Column, Row
 from benchmarks.publication import Deviation, Paper
 from benchmarks.results import RunResult
 from reports.evidence.records import Request
-from reports.front.state import Headline, Standing, headlines
+from reports.front.state import Headline, Standing, deviations_of, headlines
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,7 @@ class Dossier:
     @property
     def deviations(self) -> Mapping[Deviation, list[str]]:
         """Every deviation once, with the places that have it."""
-        places: dict[Deviation, dict[str, None]] = {}
-        for table in self.tables:
-            for deviation in table.deviations:
-                places.setdefault(deviation, {})[table.place] = None
-        return {deviation: list(names) for deviation, names in places.items()}
+        return deviations_of(self.tables)
 
     @property
     def headlines(self) -> tuple[Headline, ...]:

@@ -39,7 +39,7 @@ def test_a_readme_has_a_line_a_table_and_the_numbers_are_on_pages(
     write_paper(readme, [shown], {"fedsplitbert-table3": tmp_path / "pictures" / "a.png"}, [], [])
     best = "Best of the paper's methods, or not distinguishable from the best"
     sentence = f"{best}, of one column with results: FedAvg on 1."
-    line = f"| [Table III](pages/fedsplitbert-table3.md) | 2 of 63 | {sentence} |"
+    line = f"| [Table III](pages/fedsplitbert-table3.md) | 2 of 63 | – | {sentence} |"
     text = readme.read_text()
     assert line in text.splitlines()
     assert text.startswith("# Title")
