@@ -113,8 +113,8 @@ def test_dependencies_are_declared_imported_and_explained_in_the_table() -> None
     used = {canonicalize_name(DISTRIBUTION_OF.get(root, root)) for root in roots}
     extras = names([requirement for extra in EXTRAS.values() for requirement in extra])
     assert used - names([*RUNTIME, *FLOWER]) - extras == set()
-    readme = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
-    rows = {canonicalize_name(row[1]): row[2] for row in re.finditer(r"^\| *`([^`]+)` *\|(.*)$", readme, re.M)}
+    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    rows = {canonicalize_name(row[1]): row[2] for row in re.finditer(r"^\| *`([^`]+)` *\|(.*)$", page, re.M)}
     assert (names(RUNTIME) | extras) - rows.keys() == set()
     assert {name for name in names(RUNTIME) - used if "not imported" not in rows[name]} == set()
 

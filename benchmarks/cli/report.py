@@ -129,9 +129,7 @@ def _with_records(
     ]
 
 
-def _claims(
-    paper: str, at: Scale, records: Sequence[RunResult], folder: Path, prints: bool
-) -> Sequence[Judgement]:
+def _claims(paper: str, at: Scale, records: Sequence[RunResult], folder: Path, prints: bool) -> Sequence[Judgement]:
     """Judge a paper's claims at a scale and write them. prints: each of them."""
     if judgements := judged(paper, at, records):
         path = folder / f"claims-{at.id}.md"
