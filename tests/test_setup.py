@@ -23,7 +23,8 @@ DISTRIBUTION_OF = {"sklearn": "scikit-learn", "vl_convert": "vl-convert-python"}
 REPORTS: Mapping[str, tuple[str, ...]] = {
     "evidence": (),
     "pages": ("evidence",),
-    "views": ("evidence", "pages"),
+    "frame.py": ("evidence", "pages"),
+    "views": ("evidence", "pages", "frame"),
     "claims": ("evidence", "pages"),
     "audit": ("evidence", "pages", "claims"),
     "front": ("evidence", "pages", "claims", "audit"),
