@@ -17,7 +17,7 @@ from benchmarks.dry_run.run_bytes import among, run_bytes
 from benchmarks.dry_run.shapes import derive_client, derive_for, keep_in
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
-from benchmarks.papers import standings_at, tables_by_paper
+from benchmarks.papers import cells_at, standings_at, tables_by_paper
 from benchmarks.publication import SCALES
 from benchmarks.registry import columns_of, folder_of
 from benchmarks.results import RunResult, read_folders, write_bytes
@@ -55,7 +55,8 @@ def front_command(args: argparse.Namespace) -> int:
         write_bytes(args.picture, *render(figure, "png"))
         title = figure().get_suptitle().replace("\n", " ")
         picture = f"![{title}]({Path(os.path.relpath(args.picture, args.readme.parent)).as_posix()})"
-    at_paper = standings_at(SCALES[-1], by_paper, records)
+    whole = [pair for tables in by_paper.values() for pair in cells_at(SCALES[-1], tables, records)[0].values()]
+    at_paper = sum(run for run, _ in whole), sum(of for _, of in whole)
     update_readme(args.readme, front_markdown(standings, at_paper, args.scale, picture))
     print(f"updated {args.readme}")
     return 0

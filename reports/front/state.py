@@ -84,15 +84,14 @@ def deviations_of(tables: Iterable[Benchmark]) -> dict[Deviation, list[str]]:
     return {deviation: list(names) for deviation, names in places.items()}
 
 
-def coverage(standings: Iterable[Standing], at_paper: Iterable[Standing], scale: str) -> str:
-    """What has been run, in one sentence, and what has been run with the papers' encoders."""
+def coverage(standings: Iterable[Standing], at_paper: tuple[int, int], scale: str) -> str:
+    """What has been run, in one sentence. at_paper: cells run with the papers' encoders, and all of these."""
     known = list(standings)
     run, of = (sum(pair) for pair in zip(*(each.counted for each in known), strict=True))
     encoders = ENCODERS.get(scale, "small encoders on real data")
     text = f"{run} of {of} cells of the papers' tables, figures and our studies have been run with {encoders}"
     if scale != PAPER:
-        whole, all_of = (sum(pair) for pair in zip(*(each.counted for each in at_paper), strict=True))
-        text += f"; {whole or 'none'} of {all_of} with the papers' encoders{'' if whole else ' yet'}"
+        text += f"; {at_paper[0] or 'none'} of {at_paper[1]} with the papers' encoders{'' if at_paper[0] else ' yet'}"
     additions: Counter[str] = Counter()
     for each in known:
         additions.update({f"{each.paper.name} on {name}": count for name, count in (each.additions or {}).items()})
@@ -100,7 +99,7 @@ def coverage(standings: Iterable[Standing], at_paper: Iterable[Standing], scale:
     return f"{text}." + (f" Not counted are the columns that we added: {listed}." if listed else "")
 
 
-def front_markdown(standings: Sequence[Standing], at_paper: Sequence[Standing], scale: str, picture: str = "") -> str:
+def front_markdown(standings: Sequence[Standing], at_paper: tuple[int, int], scale: str, picture: str = "") -> str:
     """The first page's state: what has been run, the picture, the findings, and a line for each paper."""
     lines = [table_line(HEADERS), table_line([":--"] * len(HEADERS)), *map(_line, standings)]
     found = [(standing, each) for standing in standings for each in headlines(standing)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -81,7 +80,7 @@ def test_a_headline_is_decided_by_all_of_its_readings(table3: Benchmark) -> None
 
 def test_the_first_sentence_counts_the_papers_columns_and_names_ours(table3: Benchmark) -> None:
     lite = Standing(table3.paper, "page", {"Table III": (2, 63), "privacy": (1, 6)}, (), (), (), {"RTE, a part": 4})
-    text = coverage([lite], [replace(lite, cells={"Table III": (0, 63)})], "lite")
+    text = coverage([lite], (0, 63), "lite")
     assert text.startswith(
         "3 of 69 cells of the papers' tables, figures and our studies have been run with small encoders"
     )
