@@ -26,7 +26,7 @@ from fedsim.files import read_text
 from reports.evidence.records import request_for
 from reports.front.picture import front_picture
 from reports.front.readme import update_readme
-from reports.front.state import Standing, front_markdown
+from reports.front.state import Standing, coverage, front_markdown
 from reports.pages.plots import render
 from reports.site.build import build
 from reports.site.site_data import Dossier, SiteData, Summary
@@ -55,11 +55,16 @@ def front_command(args: argparse.Namespace) -> int:
         write_bytes(args.picture, *render(figure, "png"))
         title = figure().get_suptitle().replace("\n", " ")
         picture = f"![{title}]({Path(os.path.relpath(args.picture, args.readme.parent)).as_posix()})"
-    whole = [pair for tables in by_paper.values() for pair in cells_at(SCALES[-1], tables, records)[0].values()]
-    at_paper = sum(run for run, _ in whole), sum(of for _, of in whole)
-    update_readme(args.readme, front_markdown(standings, at_paper, args.scale, picture))
+    run = coverage(standings, _at_paper(by_paper, records), args.scale)
+    update_readme(args.readme, front_markdown(standings, run, args.scale, picture))
     print(f"updated {args.readme}")
     return 0
+
+
+def _at_paper(by_paper: Mapping[str, Sequence[Benchmark]], records: Sequence[RunResult]) -> tuple[int, int]:
+    """Cells run with the papers' encoders, and all of these."""
+    cells = [pair for tables in by_paper.values() for pair in cells_at(SCALES[-1], tables, records)[0].values()]
+    return sum(run for run, _ in cells), sum(of for _, of in cells)
 
 
 def _picture(
@@ -116,7 +121,8 @@ def site_data(
     find = among(records)
     sent = {record.cell_id: found for record in records if (found := run_bytes(record, find)) is not None}
     revision = str(code_revision()["revision"] or "")
-    return SiteData(tuple(dossiers), tuple(records), scales, revision, MEANING, sweeps, sent)
+    run = coverage(by_scale[scales[0]].values(), _at_paper(by_paper, records), scales[0])
+    return SiteData(tuple(dossiers), tuple(records), scales, run, revision, MEANING, sweeps, sent)
 
 
 def _dossier(

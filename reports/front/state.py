@@ -99,12 +99,12 @@ def coverage(standings: Iterable[Standing], at_paper: tuple[int, int], scale: st
     return f"{text}." + (f" Not counted are the columns that we added: {listed}." if listed else "")
 
 
-def front_markdown(standings: Sequence[Standing], at_paper: tuple[int, int], scale: str, picture: str = "") -> str:
+def front_markdown(standings: Sequence[Standing], run: str, scale: str, picture: str = "") -> str:
     """The first page's state: what has been run, the picture, the findings, and a line for each paper."""
     lines = [table_line(HEADERS), table_line([":--"] * len(HEADERS)), *map(_line, standings)]
     found = [(standing, each) for standing in standings for each in headlines(standing)]
     bullets = [_bullet(standing, each, scale) for standing, each in found[:MOST]]
-    parts = [f"**What has been run.** {coverage(standings, at_paper, scale)}", picture]
+    parts = [f"**What has been run.** {run}", picture]
     parts += ["## What was found", "\n".join(bullets)] if bullets else []
     return "\n\n".join(filter(None, (*parts, "\n".join(lines))))
 

@@ -73,6 +73,7 @@ class SiteData:
 
     Args:
         scales: The first one comes first on every page.
+        coverage: What has been run, in a sentence.
         labels: Scale -> what it means, in words.
         sweeps: (a table's id, a scale's) -> the texts that its sweeps left, by file name.
         sent: Cell id -> bytes up and down of a run and the runs from which it starts, where all their records exist.
@@ -81,6 +82,7 @@ class SiteData:
     dossiers: tuple[Dossier, ...]
     records: tuple[RunResult, ...]
     scales: tuple[str, ...]
+    coverage: str = ""
     revision: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     sweeps: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
