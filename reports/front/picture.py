@@ -102,7 +102,7 @@ def front_picture(request: Request, column: Column, score: str, baseline: str, r
             errors = [[value - interval[0]], [interval[1] - value]]
             axes.errorbar([at], [value], yerr=errors, linestyle="none", markersize=8, capsize=2, **style)
             line: Any = {"arrowstyle": "-", "color": style["color"], "linewidth": 0.7}
-            side = -1 if any(share < other <= share + 30 for _, other, *_ in gains) else 1
+            side = -1 if share > 30 and any(share < other <= share + 30 for _, other, *_ in gains) else 1
             place: Any = {"xytext": (share + side * (len(here) + 4), label), "va": "center", "arrowprops": line}
             place["ha"] = "left" if side > 0 else "right"
             axes.annotate(name, (at, value), color=style["color"], fontsize=9, **place)

@@ -7,14 +7,13 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from benchmarks.costs import byte_unit
 from benchmarks.experiment import Column, Row
 from benchmarks.measures import metric
 from benchmarks.results import RunResult
 from reports.evidence.records import Request
 from reports.evidence.scores import score_label
 from reports.evidence.statistics import mean
-from reports.pages.text import NOT_RUN, NOTHING, marked, number, row_name
+from reports.pages.text import NOT_RUN, NOTHING, in_one_unit, marked, number, row_name
 from reports.site import html
 from reports.site.charts import curves_chart
 from reports.site.site_data import SiteData
@@ -103,15 +102,14 @@ def _bytes(comparison: Comparison) -> tuple[dict[str, list[html.Entry]], list[tu
         shown = [cost for task, cost in found.items() if task in (common or found)]
         ways = [(cost.up_bytes / cost.rounds, cost.down_bytes / cost.rounds, cost.setup_bytes) for cost in shown]
         sizes[name] = [mean(way) for way in zip(*ways, strict=True)]
-    positive = [value for values in sizes.values() for value in values if value]
-    if not positive:
+    flat = [value for values in sizes.values() for value in values]
+    if not any(flat):
         return {name: [] for name in costs}, []
-    divisor, unit = byte_unit(min(positive), request.benchmark.paper.gigabyte)
+    texts = iter(in_one_unit(flat, request.benchmark.paper.gigabyte, places=1))
     entries = {name: [html.Entry(NOTHING)] * 3 for name in costs}
     for name, values in sizes.items():
         note = "" if common or not values else f"over {', '.join(costs[name])}"
-        texts = [(f"{value / divisor:.1f} {unit}" if value else "0 B", repr(value)) for value in values]
-        entries[name] = [html.Entry(*text, note=note) for text in texts] or entries[name]
+        entries[name] = [html.Entry(next(texts), repr(value), note=note) for value in values] or entries[name]
     tasks = f"mean of {len(common)} tasks" if len(common) > 2 else ", ".join(sorted(common))
     over = f"per round, {tasks}" if common else "per round"
     return entries, [("uplink", over), ("downlink", over), ("one-time model", "distribution")]
