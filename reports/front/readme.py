@@ -61,13 +61,18 @@ def write_paper(
         sweeps: Sections whose links start from the README's folder.
     """
     folder = readme.parent / FOLDER
-    texts = {f"{page.request.benchmark.id}.md": _table_page(page, pictures, folder) for page in pages}
+    judged = [each for judgements in claims for each in judgements]
+    leads = [lead(page, judged) for page in pages]
+    texts = {
+        f"{page.request.benchmark.id}.md": _table_page(page, shown, pictures.get(page.request.benchmark.id), folder)
+        for page, shown in zip(pages, leads, strict=True)
+    }
     if any(claims):
         texts["claims.md"] = "\n\n".join(claims_markdown(judged, level=1) for judged in claims if judged)
     if findings:
         texts["consistency.md"] = f"# Consistency of the published numbers\n\n{audit_markdown(findings)}"
     deviations = deviations_of(page.request.benchmark for page in pages)
-    listed = (f"- {', '.join(places)} ({', '.join(d.scales)}): {escape(d.text)}" for d, places in deviations.items())
+    listed = (f"- {escape(d.text)} ({', '.join(places)}; {', '.join(d.scales)})" for d, places in deviations.items())
     texts["deviations.md"] = "\n".join(["# Deviations, and choices where the paper is silent\n", *listed])
     if sections := [section.replace("](sweeps/", "](../sweeps/") for section in sweeps]:
         texts["sweeps.md"] = "\n\n".join(["# Sweeps", *sections])
@@ -76,17 +81,16 @@ def write_paper(
     for path in folder.glob("*.md"):
         if path.name not in texts and path.read_text(encoding="utf-8").startswith(GENERATED):
             path.unlink()
-    update_readme(readme, _state(pages, claims, findings, texts))
+    update_readme(readme, _state(list(zip(pages, leads, strict=True)), judged, findings, texts))
 
 
-def _table_page(page: Page, pictures: Mapping[str, Path], folder: Path) -> str:
+def _table_page(page: Page, shows: str, picture: Path | None, folder: Path) -> str:
     """The sentence that a table shows, its picture, its numbers and the notes."""
-    picture = pictures.get(page.request.benchmark.id)
     heading, notes = escape(page.request.heading), "\n".join(f"- {escape(note)}" for note in page.notes)
     link = Path(os.path.relpath(picture, folder)).as_posix() if picture else ""
     parts = [
         f"# {heading}",
-        f"**{escape(lead(page))}**",
+        f"**{escape(shows)}**",
         f"{escape(page.request.benchmark.title)}: {page.run} of {page.cells} cells run. [Back](../README.md)",
         f"![{heading}]({link})" if picture else "",
         *(titled_table(grid, PAGE_WIDTH) for grid in page.grids),
@@ -95,35 +99,37 @@ def _table_page(page: Page, pictures: Mapping[str, Path], folder: Path) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def lead(page: Page) -> str:
-    """What a table shows, in a sentence: its finding, or on how many columns each method is among the best."""
+def lead(page: Page, judgements: Iterable[Judgement] = ()) -> str:
+    """What a table shows, in a sentence.
+
+    Its finding; or on how many columns each method is among the best; or a decided claim about it.
+    """
     if page.finding:
-        return f"{page.finding[0]}: {page.finding[1]}."
-    if not page.run:
-        return "Not run yet."
-    best: Counter[str] = Counter()
-    columns = 0
+        return f"{page.finding[0]}; {page.finding[1]}."
+    best, columns = Counter[str](), 0
     for grid in page.grids[:1]:
         marks = {group.name: line.best for group in grid.groups for line in group.lines if line.best}
         columns = sum(any(any(each[place]) for each in marks.values()) for place in range(len(grid.headers)))
         best.update({name: sum(map(any, each)) for name, each in marks.items()})
-    named = ", ".join(f"{name} on {count}" for name, count in best.most_common(4) if count)
-    if not columns:
-        return f"{page.run} of {page.cells} cells have been run."
-    what = f"{columns} columns with results" if columns > 1 else "one column with results"
-    return f"Best of the paper's methods, or not distinguishable from the best, of {what}: {named}."
+    if columns:
+        named = ", ".join(f"{name} on {count}" for name, count in best.most_common(4) if count)
+        what = f"{columns} columns with results" if columns > 1 else "one column with results"
+        return f"Best of the paper's methods, or not distinguishable from the best, of {what}: {named}."
+    about = [each for each in judgements if page.request.benchmark.id in each.claim.benchmarks]
+    decided = [each for each in about if each.measured.is_decided]
+    if decided:
+        judged = min(decided, key=lambda each: len(each.claim.benchmarks))
+        return f"“{judged.claim.quotation}”: {judged.verdict}. {judged.effect}."
+    open_claims = f"; none of the {len(about)} claims about it is decided" if about else ""
+    return f"{page.run} of {page.cells} cells have been run{open_claims}."
 
 
 def _state(
-    pages: Sequence[Page],
-    claims: Sequence[Sequence[Judgement]],
-    findings: Sequence[Finding],
-    files: Iterable[str],
+    tables: Sequence[tuple[Page, str]], judged: Sequence[Judgement], findings: Sequence[Finding], files: Iterable[str]
 ) -> str:
-    """What reproduces and what does not, and a line for each table."""
-    if not pages:
+    """What reproduces and what does not, and a line for each table. tables: with the sentence that each shows."""
+    if not tables:
         return "Nothing has been run yet."
-    judged = [each for judgements in claims for each in judgements]
     parts = []
     for title, words in (("Reproduces", (SUPPORTED,)), ("Does not", (CONTRADICTED, PARTLY, DEPENDS))):
         if found := [each for each in judged if each.word in words]:
@@ -134,10 +140,10 @@ def _state(
     if findings:
         parts.append(f"[The paper against itself]({FOLDER}/consistency.md): {audit_summary(findings)}")
     lines = [table_line(("Table", "Cells run", "Training", "Shows")), table_line((":--", "--:", "--:", ":--"))]
-    for page in pages:
+    for page, shows in tables:
         name = f"[{escape(page.request.benchmark.place)}]({FOLDER}/{page.request.benchmark.id}.md)"
-        lines.append(table_line((name, f"{page.run} of {page.cells}", _trained(page), escape(lead(page)))))
-    scales = groupby(sorted({(page.request.scale.id, page.request.label) for page in pages}), key=lambda pair: pair[0])
+        lines.append(table_line((name, f"{page.run} of {page.cells}", _trained(page), escape(shows))))
+    scales = groupby(sorted({(page.request.scale.id, page.request.label) for page, _ in tables}), lambda pair: pair[0])
     labels = "; ".join(f"{scale}: {', '.join(label for _, label in group)}" for scale, group in scales)
     parts += [f"Scale {labels}.", "\n".join(lines)]
     parts.append(f"[Deviations]({FOLDER}/deviations.md) from the paper, and choices where it is silent.")
