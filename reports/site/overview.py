@@ -9,7 +9,7 @@ from benchmarks.results import RunResult
 from reports.front.state import AGAINST, claims_counted
 from reports.pages.text import NOTHING
 from reports.site import html
-from reports.site.front import front_chart, front_scale
+from reports.site.charts import front_chart, front_scale
 from reports.site.site_data import Dossier, SiteData
 
 

@@ -27,21 +27,12 @@ def paper_pages(site: SiteData) -> Iterator[tuple[str, str]]:
 
 
 def _report(dossier: Dossier) -> dict[str, Any]:
-    tables, standing = dossier.tables, dossier.standing
-    published, studies = ([table.place for table in tables if table.is_printed is kind] for kind in (True, False))
-    scope = [f"Defined here: {', '.join(published)}" + (f"; studies of ours: {', '.join(studies)}" if studies else "")]
-    if standing.judgements:
-        scope.append(f"{len(standing.judgements)} of its sentences are judged as claims")
-    if standing.findings:
-        checks = len(standing.findings)
-        scope.append(f"{checks} of its published numbers and sentences are checked against each other")
     return {
         "tables": _tables(dossier),
         "deviations": [
-            (deviation, "all tables and figures" if len(places) == len(tables) else ", ".join(places))
+            (deviation, "all tables and figures" if len(places) == len(dossier.tables) else ", ".join(places))
             for deviation, places in dossier.deviations.items()
         ],
-        "scope": f"{'. '.join(scope)}.",
         "effort": _effort(dossier),
         "results": {scale: _result(standing) for scale, standing in dossier.standings.items()},
     }
