@@ -63,6 +63,6 @@ def _contents(site: SiteData) -> Iterator[tuple[str, bytes]]:
     texts = chain.from_iterable(part(site) for part in pages)
     yield from ((path, text.encode()) for path, text in texts)
     for record in site.records:  # the file itself, as its checksum is of that file
-        yield html.record_copy(record), ((record.folder or Path()) / record.file_name).read_bytes()
+        yield f"records/{record.file_name}", ((record.folder or Path()) / record.file_name).read_bytes()
     mark = {"records": len(site.records), "scales": site.scales, "revision": site.revision}
     yield MARK, f"{json.dumps(mark, indent=1)}\n".encode()

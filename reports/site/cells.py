@@ -28,7 +28,7 @@ def cell_pages(site: SiteData) -> Iterator[tuple[str, str]]:
         places = site.places.get(record.cell_id, ())
         every = places[0].records if places else (record,)
         has_curves = any(len(other.rounds) > 1 for other in every)
-        data = html.data_script(f"seeds-{every[0].cell_id}")
+        data = f"data/seeds-{every[0].cell_id}.js"
         if has_curves and data not in written:
             written.add(data)
             yield data, html.script("seeds", _curves(every))

@@ -11,7 +11,6 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from benchmarks.measures import metric
-from benchmarks.results import RunResult
 from benchmarks.run_config import JSON
 from reports.evidence.records import Request
 from reports.front.state import AGAINST, FOR, MEASURED
@@ -45,16 +44,6 @@ def paper_page(paper: str, part: str = "") -> str:
 def cell_page(cell_id: str) -> str:
     """The page of a cell's record."""
     return f"cells/{cell_id}.html"
-
-
-def record_copy(record: RunResult) -> str:
-    """The copy of a record's file."""
-    return f"records/{record.file_name}"
-
-
-def data_script(name: str) -> str:
-    """A script of data."""
-    return f"data/{name}.js"
 
 
 def anchor(identity: str) -> str:
@@ -166,7 +155,7 @@ def environment() -> Environment:
     options = {"autoescape": True, "undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
     templates = Environment(loader=loader, **options)  # type: ignore[arg-type]
     templates.filters |= {"kind": _kind, "data": script_json}
-    templates.globals |= {each.__name__: each for each in (anchor, paper_page, table_page, sweep_page, record_copy)}
+    templates.globals |= {each.__name__: each for each in (anchor, paper_page, table_page, sweep_page)}
     templates.globals |= {"site_name": SITE_NAME, "colour_of": lambda name: colour_of(name.removesuffix(f" {DAGGER}"))}
     return templates
 

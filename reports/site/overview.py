@@ -17,7 +17,7 @@ def overview(site: SiteData) -> Iterator[tuple[str, str]]:
     """Pages and their data, by path."""
     chart = front_chart(site.requests, site.scales)
     if chart is not None:
-        yield html.data_script("front"), html.script("front", chart)
+        yield "data/front.js", html.script("front", chart)
     states = {
         scale: [_state(dossier, scale) for dossier in site.dossiers if scale in dossier.standings]
         for scale in site.scales

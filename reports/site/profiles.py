@@ -39,7 +39,7 @@ def profile_page(site: SiteData) -> Iterator[tuple[str, str]]:
             tasks = [column.name for column in request.columns if column.task in next(iter(runs.values()))]
             sections.append((name, request, tasks, seeds, _improvements(runs)))
     if sections:
-        yield html.data_script("profiles"), data
+        yield "data/profiles.js", data
     values: Any = {"title": "Over tasks", "here": "profiles", "site": site, "sections": sections}
     yield html.PROFILES, html.rendered("profiles", html.PROFILES, **values)
 

@@ -38,7 +38,7 @@ def table_pages(site: SiteData) -> Iterator[tuple[str, str]]:
         benchmark, path = request.benchmark, html.table_page(request)
         view = view_of(request)
         comparison, chart = _comparison_in(view, request), curves_chart(request)
-        data = html.data_script(f"{benchmark.id}-{request.scale.id}") if chart is not None else ""
+        data = f"data/{benchmark.id}-{request.scale.id}.js" if chart is not None else ""
         if chart is not None:
             yield data, html.script("curves", chart)
         page = show(view)
