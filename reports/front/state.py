@@ -86,14 +86,14 @@ def deviations_of(tables: Iterable[Benchmark]) -> dict[Deviation, list[str]]:
 
 def coverage(standings: Iterable[Standing], at_paper: tuple[int, int], scale: str) -> str:
     """What has been run, in one sentence. at_paper: cells run with the papers' encoders, and all of these."""
-    known = list(standings)
-    run, of = (sum(pair) for pair in zip(*(each.counted for each in known), strict=True))
+    every = list(standings)
+    run, of = (sum(pair) for pair in zip(*(each.counted for each in every), strict=True))
     encoders = ENCODERS.get(scale, "small encoders on real data")
     text = f"{run} of {of} cells of the papers' tables, figures and our studies have been run with {encoders}"
     if scale != PAPER:
         text += f"; {at_paper[0] or 'none'} of {at_paper[1]} with the papers' encoders{'' if at_paper[0] else ' yet'}"
     additions: Counter[str] = Counter()
-    for each in known:
+    for each in every:
         additions.update({f"{each.paper.name} on {name}": count for name, count in (each.additions or {}).items()})
     listed = ", ".join(f"{name} ({count})" for name, count in additions.items() if count)
     return f"{text}." + (f" Not counted are the columns that we added: {listed}." if listed else "")
@@ -154,8 +154,8 @@ def headlines(standing: Standing) -> Iterator[Headline]:
 def _rendered(judged: Judgement) -> tuple[str, str]:
     """A claim's headline with its numbers: {value} is what decides it here, {published} the same published number."""
     ours, theirs = ([one.evidence for one in verdict.shown[:1]] for verdict in (judged.measured, judged.published))
-    known = {"value": ours, "published": theirs}
-    values = {name: found[0].value for name, found in known.items() if found and found[0]}
+    sides = {"value": ours, "published": theirs}
+    values = {name: side[0].value for name, side in sides.items() if side and side[0]}
     interval = ours[0].interval if ours[0] and not ours[0].is_derived else None
     about = [f"90 % interval {' to '.join(map(number, interval))}"] if interval else []
     return judged.claim.headline.format(**values), "; ".join(filter(None, (*about, judged.elsewhere)))

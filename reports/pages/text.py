@@ -35,7 +35,7 @@ _AT_ROUND = {
 
 
 def row_name(row: Row) -> str:
-    """The method's name, with a dagger where the paper does not print it."""
+    """The method's name, with a dagger where it is not in the paper."""
     return row.name if row.printed else f"{row.name} {DAGGER}"
 
 
@@ -85,8 +85,8 @@ def joined(texts: Iterable[str]) -> str:
 
 def seed_counts(counts: Iterable[int]) -> str:
     """Numbers of seeds for a caption: " (n = 2 to 5)"; nothing without runs."""
-    known = sorted({count for count in counts if count})
-    return f" (n = {' to '.join(map(str, dict.fromkeys((known[0], known[-1]))))})" if known else ""
+    seeds = sorted({count for count in counts if count})
+    return f" (n = {' to '.join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))})" if seeds else ""
 
 
 def scale_note(request: Request) -> str:

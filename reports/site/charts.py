@@ -85,8 +85,8 @@ def curves_chart(request: Request) -> Chart | None:
             if defined := known(scores):
                 centre, sd = mean(defined), sample_sd(defined)
                 value = {"panel": column.name, "method": row.name, "round": place, "value": centre, "ours": True}
-                own = _spread(metric(column.averaged), centre, sd)
-                values.append({**value, **own, "runs": len(defined), "spread": sd is not None})
+                band = _spread(metric(column.averaged), centre, sd)
+                values.append({**value, **band, "runs": len(defined), "spread": sd is not None})
     if not values:
         return None
     metrics = {column.name: metric(column.averaged) for column in request.columns}
@@ -111,7 +111,7 @@ def front_scale(scales: Sequence[str]) -> str:
 def front_chart(requests: Sequence[Request], scales: Sequence[str]) -> Chart | None:
     """Score against bytes at the scale of the first page; None without marks.
 
-    A panel a task of a table, those with the most runs first. No panel has methods of which none sends anything.
+    One panel for each task of a table, the most runs first; no panel where nothing is sent.
     """
     scale = front_scale(scales)
     panels: dict[str, list[Chart]] = {}

@@ -53,7 +53,7 @@ def runs_of(request: Request) -> Runs:
     tasks = _common([frozenset(found) for found in every.values()])
     if len(tasks) < FEWEST_TASKS:
         return {}
-    return {name: {task: own[task] for task in tasks} for name, own in every.items() if tasks <= set(own)}
+    return {name: {task: scores[task] for task in tasks} for name, scores in every.items() if tasks <= set(scores)}
 
 
 def _scores(request: Request, row: Row, columns: Sequence[Column]) -> dict[str, np.ndarray]:
@@ -74,13 +74,13 @@ def _common(sets: Sequence[frozenset[str]]) -> frozenset[str]:
 
 def profile_shares(runs: Runs) -> tuple[list[float], dict[str, list[float]]]:
     """Distances from the best mean in points, and by method the share of runs that lie no farther, mean over tasks."""
-    best = {task: max(float(own[task].mean()) for own in runs.values()) for task in next(iter(runs.values()))}
-    gaps = {method: [best[task] - own[task] for task in best] for method, own in runs.items()}
-    widest = max(float(gap.max()) for own in gaps.values() for gap in own)
+    best = {task: max(float(scores[task].mean()) for scores in runs.values()) for task in next(iter(runs.values()))}
+    gaps = {method: [best[task] - scores[task] for task in best] for method, scores in runs.items()}
+    widest = max(float(gap.max()) for each in gaps.values() for gap in each)
     distances = np.linspace(0.0, max(widest, 1.0), STEPS).tolist()
     within = {
-        method: [float(np.mean([np.mean(gap <= at + 1e-9) for gap in own])) for at in distances]
-        for method, own in gaps.items()
+        method: [float(np.mean([np.mean(gap <= at + 1e-9) for gap in each])) for at in distances]
+        for method, each in gaps.items()
     }
     return distances, within
 
@@ -98,15 +98,20 @@ def improvement(one: str, other: str, runs: Runs) -> tuple[float, tuple[float, f
         return probability, None
     rng, means = np.random.default_rng(0), np.zeros(RESAMPLES)
     for pair in pairs:
-        first, second = (rng.multinomial(len(own), [1 / len(own)] * len(own), RESAMPLES) / len(own) for own in pair)
+        first, second = (_resampled(len(scores), rng) for scores in pair)
         means += ((first @ _wins(*pair)) * second).sum(axis=1) / len(pairs)
     low, high = np.quantile(means, (0.025, 0.975))
     return probability, (float(low), float(high))
 
 
-def _wins(own: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """1 if a run of the first beats one of the second, ½ for ties. own [n], other [m] -> [n, m]."""
-    gap = own[:, None] - other[None, :]
+def _resampled(n: int, rng: np.random.Generator) -> np.ndarray:
+    """The share of each of n seeds in every resample, [RESAMPLES, n]."""
+    return rng.multinomial(n, [1 / n] * n, RESAMPLES) / n
+
+
+def _wins(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """1 if a run of the first beats one of the second, ½ for ties: [n], [m] -> [n, m]."""
+    gap = first[:, None] - second[None, :]
     return np.asarray((gap > 1e-9) + 0.5 * (np.abs(gap) <= 1e-9))
 
 

@@ -55,7 +55,7 @@ def table_pages(site: SiteData) -> Iterator[tuple[str, str]]:
             "script": data,
             "notes": [note for note in page.notes if note not in deviations],
             "n_deviations": sum(request.scale.id in deviation.scales for deviation in benchmark.deviations),
-            "others": [own for own in site.requests if own.benchmark.id == benchmark.id and own is not request],
+            "others": [each for each in site.requests if each.benchmark.id == benchmark.id and each is not request],
         }
         yield path, html.rendered("table", path, **values)
         if files := site.sweeps.get((benchmark.id, request.scale.id)):
@@ -89,7 +89,7 @@ def matrix(comparison: Comparison) -> html.Sheet:
 def _bytes(comparison: Comparison) -> tuple[dict[str, list[html.Entry]], list[tuple[str, str]]]:
     """Bytes by row and their headers: up and down per round, mean over the tasks that all methods ran, and the set-up.
 
-    A method that ran none of these tasks is shown over its own, with a note. Nothing without any cost.
+    Where no task is common, each method's mean is over its tasks, with a note. Empty without any bytes.
     """
     request = comparison.request
     costs = {
