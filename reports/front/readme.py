@@ -110,10 +110,12 @@ def lead(page: Page, judgements: Iterable[Judgement] = ()) -> str:
     for grid in page.grids[:1]:
         marks = {group.name: line.best for group in grid.groups for line in group.lines if line.best}
         columns = sum(any(any(each[place]) for each in marks.values()) for place in range(len(grid.headers)))
-        best.update({name: sum(map(any, each)) for name, each in marks.items()})
+        best.update({name: count for name, each in marks.items() if (count := sum(map(any, each)))})
     if columns:
-        named = ", ".join(f"{name} on {count}" for name, count in best.most_common(4) if count)
         what = f"{columns} columns with results" if columns > 1 else "one column with results"
+        if len(best) > 1 and set(best.values()) == {columns}:
+            return f"None of {', '.join(best)} is distinguishable from the best in {what}."
+        named = ", ".join(f"{name} on {count}" for name, count in best.most_common(4))
         return f"Best of the paper's methods, or not distinguishable from the best, of {what}: {named}."
     about = [each for each in judgements if page.request.benchmark.id in each.claim.benchmarks]
     decided = [each for each in about if each.measured.is_decided]
@@ -144,7 +146,7 @@ def _state(
         name = f"[{escape(page.request.benchmark.place)}]({FOLDER}/{page.request.benchmark.id}.md)"
         lines.append(table_line((name, f"{page.run} of {page.cells}", _trained(page), escape(shows))))
     scales = groupby(sorted({(page.request.scale.id, page.request.label) for page, _ in tables}), lambda pair: pair[0])
-    labels = "; ".join(f"{scale}: {', '.join(label for _, label in group)}" for scale, group in scales)
+    labels = "; ".join(f"{scale}: {'; '.join(label for _, label in group)}" for scale, group in scales)
     parts += [f"Scale {labels}.", "\n".join(lines)]
     parts.append(f"[Deviations]({FOLDER}/deviations.md) from the paper, and choices where it is silent.")
     parts += [f"[Sweeps]({FOLDER}/sweeps.md): what was tried on validation data."] if "sweeps.md" in files else []
