@@ -138,9 +138,9 @@ def front_chart(requests: Sequence[Request], scales: Sequence[str]) -> Chart | N
 
 
 def _values(panel: str, marks: Sequence[Mark], score: str) -> Iterator[Chart]:
-    """The marks of a panel, in the order in which methods are chosen: the paper's own first."""
+    """The marks of a panel, in the order in which methods are chosen: the paper's first, then others that send something."""
     by = metric(score)
-    for mark in sorted(marks, key=lambda mark: not mark.row.printed):
+    for mark in sorted(marks, key=lambda mark: (not mark.row.printed, not mark.round_bytes)):
         centre, sd = mean(mark.scores), sample_sd(mark.scores)
         sizes = dict(zip(MEASURES, (mark.round_bytes, mark.up_bytes, mark.total_bytes), strict=True))
         about = f"{number(centre)}{'' if sd is None else f' ± {number(sd)}'}"

@@ -197,7 +197,10 @@
       });
     });
     Object.keys(groups).forEach(function (step) { spreadOut(groups[step], room); });
-    values.forEach(function (value) { value.label = down(value.place.y); delete value.place; });
+    values.forEach(function (value) {  // a name stands above a dashed line
+      value.label = down(value.place.y + (value.silent ? 0.55 * room : 0));
+      delete value.place;
+    });
     spec.layer.forEach(function (layer) {
       if (layer.encoding.x) { layer.encoding.x.scale.domain = x; }
       layer.encoding.y.scale = { domain: [down(low - pad), down(high + pad)], nice: false, zero: false };
