@@ -138,7 +138,7 @@ def front_chart(requests: Sequence[Request], scales: Sequence[str]) -> Chart | N
 
 
 def _values(panel: str, marks: Sequence[Mark], score: str) -> Iterator[Chart]:
-    """The marks of a panel, in the order in which methods are chosen: the paper's first, then others that send something."""
+    """The marks of a panel: the paper's methods first, then others that send something."""
     by = metric(score)
     for mark in sorted(marks, key=lambda mark: (not mark.row.printed, not mark.round_bytes)):
         centre, sd = mean(mark.scores), sample_sd(mark.scores)
