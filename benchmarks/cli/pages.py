@@ -28,7 +28,7 @@ from reports.front.picture import front_picture
 from reports.front.readme import update_readme
 from reports.front.state import Standing, coverage, front_markdown
 from reports.pages.plots import render
-from reports.site.build import build
+from reports.site.build import build, require_replaceable
 from reports.site.site_data import Dossier, SiteData, Summary
 
 PICTURED = "fedsplitbert-table3", "mrpc", "test/accuracy"  # table, task and score of the first page's picture
@@ -82,6 +82,8 @@ def site_command(args: argparse.Namespace) -> int:
     """Write the site of the committed records and those of the results folder, or of the named folders."""
     if args.scale not in (None, *SCALES):
         raise UserError(f"--scale: expected one of {', '.join(SCALES)}, found {args.scale!r}")
+    out = args.out or args.results_dir / "site"
+    require_replaceable(out)
     keep_in(args.results_dir)
     by_paper = tables_by_paper()
     folders = [folder_of(paper) / "records" for paper in by_paper] + [args.results_dir / "records"]
@@ -96,7 +98,6 @@ def site_command(args: argparse.Namespace) -> int:
                 if found := next((folder for folder in (own, committed) if (folder / "trials.csv").is_file()), None):
                     texts = sorted(path for path in found.iterdir() if path.suffix in (".csv", ".svg"))
                     sweeps[table.id, scale.id] = {path.name: read_text(path) for path in texts}
-    out = args.out or args.results_dir / "site"
     index, pages, size = build(site_data(shown, by_paper, args.scale, sweeps), out)
     print(f"{pages} pages of {len(shown)} records, {size / 1e6:.1f} MB: open {index}")
     return 0

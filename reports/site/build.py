@@ -21,19 +21,21 @@ from reports.site.tables import table_pages
 MARK = "site.json"  # marks a folder as a site, so that the next one may replace it
 
 
-def build(site: SiteData, out: Path) -> tuple[Path, int, int]:
-    """Write the whole site into a folder, replacing an older site.
-
-    Returns:
-        Its first page, the number of pages, and the bytes of all files.
-
-    Raises:
-        ReportError: The folder holds anything else.
-    """
+def require_replaceable(out: Path) -> None:
+    """Raise ReportError if a folder holds anything but an older site."""
     if out.exists() and not (out.is_dir() and ((out / MARK).is_file() or not any(out.iterdir()))):
         raise ReportError(
             f"{out}: expected an empty folder, or one with a site, found other files: name another folder with --out"
         )
+
+
+def build(site: SiteData, out: Path) -> tuple[Path, int, int]:
+    """Write the whole site into a folder, replacing an older site; ReportError if the folder holds anything else.
+
+    Returns:
+        Its first page, the number of pages, and the bytes of all files.
+    """
+    require_replaceable(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     new = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))
     try:
