@@ -111,7 +111,7 @@ def front_scale(scales: Sequence[str]) -> str:
 def front_chart(requests: Sequence[Request], scales: Sequence[str]) -> Chart | None:
     """Score against bytes at the scale of the first page; None without marks.
 
-    One panel for each task of a table, the most runs first; no panel where nothing is sent.
+    One panel for each task of a table, the most runs per method first; no panel where nothing is sent.
     """
     scale = front_scale(scales)
     panels: dict[str, list[Chart]] = {}
@@ -127,7 +127,7 @@ def front_chart(requests: Sequence[Request], scales: Sequence[str]) -> Chart | N
             name = f"{request.benchmark.paper.name}, {request.benchmark.place}: {column.name}, {label}"
             panels[name] = list(_values(name, marks, column.averaged))
             titles[name] = f"{column.name}, {label}" + (f" ({by.unit})" if by.unit else "")
-            runs[name] = sum(len(mark.scores) for mark in marks if mark.round_bytes)
+            runs[name] = sum(len(mark.scores) for mark in marks if mark.round_bytes) / len(marks)
             exponential += [name] if by.is_exponential else []
     values = [value for name in panels for value in panels[name]]
     if not values:

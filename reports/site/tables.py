@@ -87,32 +87,44 @@ def matrix(comparison: Comparison) -> html.Sheet:
 
 
 def _bytes(comparison: Comparison) -> tuple[dict[str, list[html.Entry]], list[tuple[str, str]]]:
-    """Bytes by row and their headers: up and down per round, mean over the tasks that all methods ran, and the set-up.
+    """Bytes by row and their headers: up and down per round, and the set-up; empty without any bytes.
 
-    Where no task is common, each method's mean is over its tasks, with a note. Empty without any bytes.
+    Means over the tasks that all of the paper's methods ran; a note counts those of a method that ran others.
     """
     request = comparison.request
     costs = {
-        row.id: {column.name: cost for column in request.columns if (cost := comparison.cell(row, column).cost)}
+        row.id: {column.name: ways for column in request.columns if (ways := _of_stages(comparison, row, column))}
         for row in request.rows
     }
-    common = set.intersection(*([set(found) for found in costs.values() if found] or [set()]))
-    sizes: dict[str, list[float]] = {}
+    ran = [set(costs[row.id]) for row in request.rows if costs[row.id] and row.printed] or [set()]
+    common = set.intersection(*ran)
+    sizes, notes = {}, {}
     for name, found in costs.items():
-        shown = [cost for task, cost in found.items() if task in (common or found)]
-        ways = [(cost.up_bytes / cost.rounds, cost.down_bytes / cost.rounds, cost.setup_bytes) for cost in shown]
-        sizes[name] = [mean(way) for way in zip(*ways, strict=True)]
+        tasks = [task for task in found if task in common] or list(found)
+        sizes[name] = [mean(way) for way in zip(*(found[task] for task in tasks), strict=True)]
+        notes[name] = "" if not tasks or set(tasks) == common else f"{len(tasks)} task{'s' if len(tasks) > 1 else ''}"
     flat = [value for values in sizes.values() for value in values]
     if not any(flat):
         return {name: [] for name in costs}, []
     texts = iter(in_one_unit(flat, request.benchmark.paper.gigabyte, places=1))
-    entries = {name: [html.Entry(NOTHING)] * 3 for name in costs}
-    for name, values in sizes.items():
-        note = "" if common or not values else f"over {', '.join(costs[name])}"
-        entries[name] = [html.Entry(next(texts), repr(value), note=note) for value in values] or entries[name]
-    tasks = f"mean of {len(common)} tasks" if len(common) > 2 else ", ".join(sorted(common))
-    over = f"per round, {tasks}" if common else "per round"
+    entries = {
+        name: [html.Entry(next(texts), repr(value), note=notes[name]) for value in values] or [html.Entry(NOTHING)] * 3
+        for name, values in sizes.items()
+    }
+    over = ", ".join(sorted(common)) if len(common) <= 2 else f"mean of {len(common)} tasks"
+    over = f"per round, {over}" if common else "per round"
     return entries, [("uplink", over), ("downlink", over), ("one-time model", "distribution")]
+
+
+def _of_stages(comparison: Comparison, row: Row, column: Column) -> tuple[float, ...]:
+    """Bytes up and down in a round and of the set-up; of a run that starts from another one, the larger of the two."""
+    stages = comparison.request.benchmark.lineage(row)
+    cells = [comparison.by_place.get((stage.id, column.task)) for stage in stages]
+    costs = [cell.cost for cell in cells if cell is not None and cell.cost is not None]
+    if len(costs) < len(stages):
+        return ()
+    ways = ((cost.up_bytes / cost.rounds, cost.down_bytes / cost.rounds, cost.setup_bytes) for cost in costs)
+    return tuple(map(max, zip(*ways, strict=True)))
 
 
 def _result(comparison: Comparison, row: Row, column: Column, score: str) -> ScoreResult:
