@@ -1,4 +1,4 @@
-"""Split training: a client has embeddings and head, the server the layers between; they meet on every batch.
+"""Split training: a client has embeddings and head, the server the layers between; they exchange every batch.
 
 Cutting the graph where it crosses the wire, and sending gradients back by hand, is exact (Gupta and Raskar 2018).
 """
@@ -28,7 +28,7 @@ Send = Callable[[Mapping[str, Tensor], str], Params]
 
 @dataclass
 class SplitMethod:
-    """What methods of split training share."""
+    """The base of the methods of split training."""
 
     workload: Workload
 
@@ -50,14 +50,14 @@ class SplitMethod:
 
 
 class Side:
-    """One party's copies of what it trains, which training changes in place, and their optimiser."""
+    """The parameters that one party trains, as copies that are changed in place, and their optimiser."""
 
     def __init__(
         self, workload: Workload, values: Params, names: Iterable[str], moments: Moments, done: int, steps: int
     ) -> None:
-        """values: before training. names: of what it trains. moments: of its optimiser, if the workload keeps them.
+        """values: parameters before training. names: those that the party trains. moments: the optimiser's, if kept.
 
-        done, steps: of the optimiser, those before this round, and of the whole run.
+        done, steps: the optimiser's steps before this round, and in the whole run.
         """
         model, config, ordered = workload.model, workload.training.config, sorted(names)
         parameters = {name: model.parameters[name] for name in ordered}
@@ -74,7 +74,7 @@ class Side:
 
 
 def together(first: Moments, second: Moments) -> Moments:
-    """Moments of both."""
+    """The moments of two parties."""
     return {kind: {**first.get(kind, {}), **second.get(kind, {})} for kind in first.keys() | second.keys()}
 
 
@@ -89,7 +89,7 @@ class SplitUpdate:
         self._dropout = TorchStream(workload.training.seed, number, client.id, "dropout")
 
     def __iter__(self) -> Iterator[None]:
-        """Train on a batch, then let others go first."""
+        """Train batch by batch; between two batches other clients may train."""
         model, training = self.workload.model, self.workload.training
         for batch in training.batches(self.client.train, model.objective, self.number, self.client.id):
             with self._dropout.drawn():
@@ -151,7 +151,7 @@ def one_after_the_other(updates: Iterable[SplitUpdate]) -> None:
 
 
 def batch_by_batch(updates: Iterable[SplitUpdate]) -> None:
-    """A batch of each client, then the next of each, until all are through."""
+    """One batch of each client in turn, until every client has finished."""
     waiting = [iter(update) for update in updates]
     while waiting:
         waiting = [update for update in waiting if next(update, waiting) is None]

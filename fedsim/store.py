@@ -1,4 +1,4 @@
-"""Tensors as files, and the store of what stays with each client."""
+"""Tensors in files, and the store of the tensors that stay with each client."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def read_tensors(path: Path, sha256: str) -> Params:
 
 
 class ClientStore:
-    """What stays with each client between rounds, in memory or, when there are many clients, on disk.
+    """The tensors that stay with each client between rounds, in memory or, for many clients, on disk.
 
-    On disk every version is a file of its own, so that the last checkpoint stays whole while a round runs.
+    On disk each version is a separate file, so that the last checkpoint stays complete while a round runs.
     """
 
     def __init__(self, folder: Path | None = None, in_memory: bool = True) -> None:
@@ -79,7 +79,7 @@ class ClientStore:
         self._files: dict[ClientId, tuple[str, str]] = {}  # client -> (file name, SHA-256)
 
     def get(self, client: ClientId) -> Params:
-        """The client's own tensors; empty before it took part for the first time."""
+        """The client's tensors; empty before it first takes part."""
         if client not in self._tensors and client in self._files:
             name, sha256 = self._files[client]
             return read_tensors(self.folder / name, sha256)

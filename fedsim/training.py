@@ -1,7 +1,6 @@
 """Local training and its parts: batches, an optimiser that takes one step at a time, a learning-rate schedule.
 
-`LocalTraining.run` composes them to a client's local epochs; a method whose clients and server meet on every batch
-composes them differently.
+`LocalTraining.run` composes them to a client's local epochs; split training composes them differently.
 """
 
 from __future__ import annotations
@@ -231,14 +230,14 @@ class LocalTraining:
 
 @dataclass(frozen=True)
 class Words:
-    """How batches and tensors look while the embeddings hold the words met alone. name: of the embeddings."""
+    """A compact vocabulary: the words of some texts alone. name: the word embeddings' parameter."""
 
     name: str
     places: Tensor  # of each token id among the words met, [V]
     met: Tensor  # the ids of the words met, [W]
 
     def batch(self, batch: Batch) -> Batch:
-        """The batch with places in place of ids."""
+        """The batch with ids of the compact vocabulary."""
         return {**batch, "input_ids": self.places[batch["input_ids"]]}
 
     def anchor(self, anchor: Params) -> Params:
@@ -254,7 +253,7 @@ def only_words_of(subset: Subset, model: Model) -> Iterator[Words | None]:
     """Give the resident model embeddings of the subset's words while it trains on the subset; then write them back.
 
     Rows of other words get no gradient: without weight decay AdamW leaves them as they are, so this changes no bit of
-    the outcome. None where examples are no token ids.
+    the outcome. Yields None if the examples are not token ids.
     """
     encoder: Any = model.network.encoder
     whole: nn.Embedding = encoder.get_input_embeddings()

@@ -99,7 +99,7 @@ def attacked(workload: Workload, layer: int | None) -> Workload:
 
 
 def known_texts(clients: Sequence[Client], public_texts: int, seed: int) -> Subset:
-    """Texts that the server has anyway, drawn from the clients' training parts; all of them if there are fewer.
+    """Texts that the server knows, drawn from the clients' training parts; all of them if there are fewer.
 
     None of them is scored.
     """
@@ -210,7 +210,7 @@ def nearest_words(model: Model, received_BSD: Tensor, dtype: torch.dtype) -> Ten
 
 
 def token_majority(workload: Workload, public_texts: int = PUBLIC_TEXTS) -> FederatedAlgorithm:
-    """What a server knows without any features: the most frequent token of the texts from which inversion learns.
+    """A server without features: it answers the most frequent token of the texts from which inversion learns.
 
     Of equally frequent tokens the one with the smallest id. No model; nothing is sent.
     """

@@ -167,7 +167,7 @@ def _leaves_own_model(own: ExchangePlan, server: Params) -> bool:
 
 
 def flat_moments(moments: Moments) -> Params:
-    """Moments as tensors beside others of a client."""
+    """Moments as tensors of a client, under names that `moments_in` reads back."""
     return {f"{MOMENT}{kind}/{name}": value for kind, params in moments.items() for name, value in params.items()}
 
 
