@@ -131,8 +131,9 @@ class Classification(Objective):
 
         log p_own - log p_everyone is added to the logits; shares with add-one smoothing.
         """
-        own, all_together = (log_shares(counts["classes"]) for counts in (self.tally(known), everyone))
-        return answers + (own - all_together).astype(answers.dtype)
+        own, overall = (counts["classes"].cpu().numpy() + 1.0 for counts in (self.tally(known), everyone))
+        adjustment: np.ndarray = np.log(own / own.sum()) - np.log(overall / overall.sum())
+        return answers + adjustment.astype(answers.dtype)
 
 
 @dataclass(frozen=True)
@@ -165,13 +166,6 @@ def most_frequent(ids: np.ndarray, classes: int) -> np.ndarray:
     row = np.zeros(classes, dtype=np.float32)
     row[np.bincount(ids, minlength=classes).argmax()] = 1
     return row
-
-
-def log_shares(counts: Tensor) -> np.ndarray:
-    """Logarithms of each class's share by counts [C], with add-one smoothing; float64 [C]."""
-    smoothed = counts.cpu().numpy().astype(np.float64) + 1
-    shares: np.ndarray = np.log(smoothed / smoothed.sum())
-    return shares
 
 
 class OfTokens(Objective):
