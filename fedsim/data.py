@@ -127,7 +127,7 @@ class Subset:
 
 @dataclass(frozen=True)
 class Client:
-    """One participant: what it trains on and what it is scored on. evaluation: "test", … -> examples."""
+    """One participant, with its training examples and those that it is scored on. evaluation: "test", … -> examples."""
 
     id: ClientId
     train: Subset

@@ -128,9 +128,9 @@ class RoundResult:
 
 @dataclass
 class Run:
-    """A federation in progress: its state, what crossed the wire, and every round's result.
+    """A federation in progress: its state, channel, and every round's result.
 
-    best: the number of the best round so far; None before, and where no round is chosen.
+    best: the number of the best round so far; None if no round has been chosen.
     answers: round -> the answers after it, of the last LAST_ROUNDS rounds and of the best one.
     """
 

@@ -27,8 +27,8 @@ from fedsim.wire import Params
 class Vocabulary:
     """The words that a language model answers with.
 
-    words: rows of the word embeddings, V. ordinary_ids: of the tokenizer's tokens that are not special, int64
-    ascending. mask_id: the token that hides another; None where there is none.
+    words: rows of the word embeddings, V. ordinary_ids: ids of the tokens that are not special,
+    ascending int64. mask_id: the mask token; None for a tokenizer without one.
     """
 
     words: int
@@ -43,7 +43,7 @@ NO_WORDS = Vocabulary(0)  # for objectives that need none
 class Objective(ABC):
     """A training objective: the targets of a batch, the loss, and the answers that metrics score.
 
-    outputs: C, the width of what a model puts out for each target.
+    outputs: C, the number of values that a model puts out for each target.
     """
 
     outputs: int
@@ -188,7 +188,7 @@ class OfTokens(Objective):
 
 
 class TokenClassification(OfTokens):
-    """One of C tags for each token asked for: cross-entropy; answers are logits [n, S, C], predictions ids [n, S]."""
+    """One of C tags for some tokens: cross-entropy; answers are logits [n, S, C], predictions ids [n, S]."""
 
     def shape(self, subset: Subset) -> tuple[int, ...]:
         return len(subset), subset.longest, self.outputs
@@ -245,7 +245,7 @@ class _LanguageModel(OfTokens):
     own_words: ClassVar[bool] = False
 
     def weight(self, batch: Batch) -> int:
-        """The tokens asked for, so that a round's mean loss is one a token."""
+        """The number of tokens with a target, so that a round's mean loss is per token."""
         return int((batch["labels"] != IGNORED).sum())
 
     def answer(self, outputs_NC: Tensor, batch: Batch) -> np.ndarray:
@@ -271,8 +271,8 @@ class _LanguageModel(OfTokens):
 class MaskedLM(_LanguageModel):
     """Masked tokens of a text, from those around them (Devlin et al. 2019, section 3.1 and appendix A.1).
 
-    Of a batch's ordinary tokens a `share` is masked, at least one, drawn anew for each batch: most become the mask
-    token, some (`random_share`) any ordinary token, the rest stay. Only masked tokens are asked for.
+    In each batch a random `share` of the ordinary tokens is masked, at least one: most become the mask token, some
+    (`random_share`) any ordinary token, and the rest stay. Only masked tokens have a target.
     """
 
     vocabulary: Vocabulary = NO_WORDS
@@ -334,7 +334,7 @@ def build_objective(
 ) -> Objective:
     """The objective of that name.
 
-    classes: of its labels or tags. vocabulary: that of a language model. options: the objective's own, such as `share`.
+    classes: number of labels or tags. vocabulary: for a language model. options: of the objective, such as `share`.
     FederationError where the name or an option is unknown.
     """
     if name not in OBJECTIVES:

@@ -34,13 +34,13 @@ class SplitMethod:
 
     @cached_property
     def at_client(self) -> list[str]:
-        """W^E and W^H: the names of what a client trains, embeddings and head."""
+        """The names of the parameters that a client trains: W^E and W^H, embeddings and head."""
         parts = self.workload.model.groups
         return sorted(parts.embeddings | parts.head)
 
     @cached_property
     def at_server(self) -> list[str]:
-        """W^T: the names of what the server trains, the layers."""
+        """The names of the parameters that the server trains: W^T, the layers."""
         return sorted(frozenset().union(*self.workload.model.groups.layers))
 
     def init(self, clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
@@ -69,7 +69,7 @@ class Side:
 
     @property
     def moments(self) -> Moments:
-        """The moments that it keeps for the next round: none if each round has a new optimiser."""
+        """The optimiser's moments for the next round; empty if each round has a new optimiser."""
         return self.optimizer.moments if self._keeps else {}
 
 
@@ -103,8 +103,8 @@ class SplitUpdate:
     def _step(self, batch: Batch) -> Tensor:
         """Lines 17 to 25 of both algorithms; the loss of the batch.
 
-        Up go P_ef, what leaves the embeddings, with the mask of the texts' tokens, and P_hb, the head's gradient; down
-        come P_tf, what leaves the layers, and P_tb, their gradient. Ids and targets stay with the client.
+        The client sends P_ef, the embeddings' output, with the mask of the tokens, and P_hb, the head's gradient. The
+        server sends P_tf, the layers' output, and P_tb, their gradient. Ids and targets stay with the client.
         """
         left: dict[str, Tensor] = {}  # with the graph behind them
         arrived: dict[str, Tensor] = {}  # where the graph begins anew
@@ -159,12 +159,12 @@ def batch_by_batch(updates: Iterable[SplitUpdate]) -> None:
 
 @contextmanager
 def crossing(model: Model, layer: int, through: Callable[[Tensor], Tensor]) -> Iterator[None]:
-    """Hand the hidden states [B, S, D] that leave a layer to a function, and what it returns to the next layer.
+    """Pass the hidden states [B, S, D] that leave a layer through a function before the next layer reads them.
 
     layer: 0 for the embeddings, then the encoder's from 1; the last one's states go to the head. through: gets states
     with their graph; one that returns a detached copy cuts the graph there, and has to carry the gradient back by hand.
     Several crossings may be open at once.
-    FederationError if there is no such layer, or if the head reads a layer below it past the crossing.
+    FederationError if there is no such layer, or if the head also reads a layer below the crossing.
     """
     layers, head = encoder_layers(model), model.network.head
     if not 0 <= layer <= len(layers):

@@ -32,8 +32,8 @@ BETA1 = 0.9  # AdamW's, as in every paper
 def learning_rate_share(schedule: str, step: int, steps: int, warmup: int) -> float:
     """The share of the peak learning rate: a linear warm-up, then the peak ("constant") or a line down to 0 ("linear").
 
-    step: of the run, from 0. steps, warmup: of the run, and those of them that warm up. Devlin et al. 2019, appendix
-    A.2.
+    step: number of the step in the run, from 0. steps, warmup: steps of the run, and of its warm-up. Devlin et al.
+    2019, appendix A.2.
     """
     rising = min(1.0, (step + 1) / warmup) if warmup else 1.0
     return min(rising, (steps - step) / max(1, steps - warmup)) if schedule == "linear" else rising
@@ -65,7 +65,7 @@ class Optimizer:
         self._scaler = precision.scaler()
 
     def backward(self, outputs: Tensor, gradient: Tensor | None = None) -> None:
-        """Add the gradients of a loss, or of outputs whose own gradient is given."""
+        """Add the gradients of a loss, or of outputs with a given gradient."""
         if gradient is None:
             self._scaler.scale(outputs).backward()
         else:
@@ -97,7 +97,7 @@ class Optimizer:
 
     @property
     def moments(self) -> Moments:
-        """What it keeps of each parameter, by moment and name."""
+        """The optimiser's state, by moment and parameter name."""
         state = self._adamw.state
         return {
             moment: {name: state[parameter][moment] for name, parameter in self.parameters.items() if state[parameter]}
@@ -105,7 +105,7 @@ class Optimizer:
         }
 
     def load(self, moments: Mapping[str, Params]) -> None:
-        """Continue from kept moments; parameters without any start anew."""
+        """Continue from kept moments; a parameter without moments starts fresh."""
         for name, parameter in self.parameters.items():
             if name in moments.get(ADAM_STATE[0], {}):
                 self._adamw.state[parameter] = {
@@ -241,7 +241,7 @@ class Words:
         return {**batch, "input_ids": self.places[batch["input_ids"]]}
 
     def anchor(self, anchor: Params) -> Params:
-        """The tensors with the rows of the words met alone."""
+        """The tensors, with the compact rows of the word embeddings."""
         if self.name not in anchor:
             return anchor
         whole = anchor[self.name]

@@ -160,7 +160,7 @@ def plain_round(workload: Workload, clients: Sequence[Client]) -> Params:
 
 
 def cost_of(method: str, clients: int, config: Mapping[str, JSON]) -> dict[str, JSON]:
-    """A row: what this process spends on a federation of clients with two short texts each.
+    """A row: the costs of a federation in this process, with two short texts for each client.
 
     config: changes to the encoder's configuration.
     """

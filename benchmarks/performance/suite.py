@@ -1,4 +1,4 @@
-"""Benchmarks of speed and memory: what sections train and time, and how results are printed and kept as JSON.
+"""Benchmarks of speed and memory: what sections train and time, and results as text and JSON.
 
 Sections train random texts of MRPC's lengths with an encoder of the lite scale's size. Time depends neither on what
 texts say nor on what an encoder knows, so neither data nor weights are needed.

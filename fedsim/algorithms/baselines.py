@@ -33,7 +33,7 @@ def local_majority(workload: Workload, whose: str = "own") -> FederatedAlgorithm
     """The baseline that personalisation has to beat: what follows from a client's training labels alone.
 
     The most frequent class or tag, of equally frequent ones the smallest id; for a score, the mean training score.
-    whose: labels: a client's "own", or those of "all" clients together, which all clients then answer.
+    whose: labels: a client's "own", or those of "all" clients together, so that all clients answer the same.
     """
     require_choice("whose", whose, ("own", "all"))
     everyone: list[Client] = []
