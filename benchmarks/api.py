@@ -21,11 +21,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.cli.select import Selection, part_of, summary, tables_of
-from benchmarks.dry_run.run_bytes import among, run_bytes, stage_bytes
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark, benchmark_ids
-from benchmarks.results import POOLED, RunResult, read_folders
+from benchmarks.results import POOLED, RunResult, among, read_folders, run_bytes, stage_bytes
 from benchmarks.run_config import JSON, RunConfig, canonical_json
 from benchmarks.running.completed import IsFinished
 from benchmarks.running.events import CellFailed, CellFinished, Event, Sink

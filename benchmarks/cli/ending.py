@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from benchmarks.costs import byte_unit
 from benchmarks.experiment import Column, Row
+from benchmarks.results import RunBytes, all_stages, stage_bytes
 from reports.evidence.gate import gates
 from reports.evidence.published import AVERAGE
 from reports.evidence.records import Request
@@ -99,18 +100,21 @@ def _worth(request: Request) -> Iterator[str]:
 
 def _sent(request: Request) -> Iterator[str]:
     """Bytes of a round by method, as the paper counts them, in one unit; then those of all runs."""
-    benchmark, up, down, sent = request.benchmark, 0.0, 0.0, []
+    benchmark, runs, sent = request.benchmark, dict[str, RunBytes](), []  # runs: each of them once, with earlier ones
     for row in request.rows:
-        found = (measured_cost(benchmark, column, request.records_of(row, column)) for column in request.columns)
+        cells = [(column, request.records_of(row, column)) for column in request.columns]
+        found = (measured_cost(benchmark, column, records, request.find) for column, records in cells)
         costs = [cost for cost in found if cost is not None]
-        up += sum(cost.up_bytes * cost.seeds for cost in costs)
-        down += sum(cost.down_bytes * cost.seeds for cost in costs)
+        for record in (record for _, records in cells for record in records):
+            runs |= {stage.cell_id: stage_bytes(stage) for stage in all_stages(record, request.find) or [record]}
         if any(cost.round_bytes for cost in costs):
             sent.append((mean([cost.round_bytes for cost in costs]), row_name(row)))
     if sent:
         gigabyte = benchmark.paper.gigabyte
         yield f"Communication cost per round: {'; '.join(_in_one_unit(sorted(sent), gigabyte))}."
-        yield f"All runs together: {', '.join(_in_one_unit([(up, 'uplink'), (down, 'downlink')], gigabyte))}."
+        names = enumerate(("uplink", "downlink"))
+        sums = [(float(sum(size[way] for size in runs.values())), name) for way, name in names]
+        yield f"All runs together: {', '.join(_in_one_unit(sums, gigabyte))}."
 
 
 def _in_one_unit(sizes: Sequence[tuple[float, str]], gigabyte: int) -> Iterator[str]:

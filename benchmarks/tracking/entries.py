@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from benchmarks.dry_run.run_bytes import RunBytes
 from benchmarks.measures import metric
-from benchmarks.results import POOLED, RoundRecord, RunResult
+from benchmarks.results import POOLED, RoundRecord, RunBytes, RunResult
 from benchmarks.run_config import JSON, RunConfig, canonical_json
 from benchmarks.tracking.table import Table
 

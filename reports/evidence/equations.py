@@ -82,7 +82,10 @@ class Costs:
     def measured(self) -> dict[str, Cost]:
         every = replace(self.request, rows=self.request.benchmark.rows)  # gains need baselines that are not shown
         column = every.columns[0]
-        costs = {row.id: measured_cost(every.benchmark, column, every.records_of(row, column)) for row in every.rows}
+        costs = {
+            row.id: measured_cost(every.benchmark, column, every.records_of(row, column), every.find)
+            for row in every.rows
+        }
         return {name: cost for name, cost in costs.items() if cost is not None}
 
     def gains(self, costs: Mapping[str, Cost]) -> dict[str, dict[str, float]]:

@@ -194,7 +194,7 @@ class Targets:
         target = metric(score).shown(mean(list(targets.values()))) if targets else None
         for row in request.rows:
             records = request.records_of(row, column)
-            cost = measured_cost(request.benchmark, column, records)
+            cost = measured_cost(request.benchmark, column, records, request.find)
             found = Outcome(row, column, kind, target, len(records), cost, attempts(records))
             if found.is_complete and found.sent is not None and base is not None:
                 found = replace(found, gain=gain_over(base, found.sent), is_bound=is_bound)

@@ -9,6 +9,7 @@ from itertools import product
 from benchmarks.costs import Traffic
 from benchmarks.experiment import Column, Row
 from benchmarks.measures import Metric, metric
+from benchmarks.results import all_stages, stage_bytes
 from reports.evidence.published import published_for
 from reports.evidence.records import PAPER, Request
 from reports.evidence.scores import known, score_label, scores_of
@@ -81,17 +82,19 @@ def points_of(request: Request) -> Iterator[Point]:
 
 
 def _measured(request: Request, row: Row, column: Column) -> tuple[float, float, float] | None:
-    """A row's bytes in all, those sent up, and those sent up in the larger round; None if unknown.
+    """A row's bytes in all, those sent up, and those sent up in a round of the stage that sends most; None if unknown.
 
-    They include the bytes of the run that it begins from.
+    They include the bytes of the earlier runs from which its runs start.
     """
-    every = request.benchmark.lineage(row)
-    found = [measured_cost(request.benchmark, column, request.records_of(one, column)) for one in every]
-    costs = [cost for cost in found if cost is not None]
-    if len(costs) < len(every):
+    records = request.records_of(row, column)
+    cost = measured_cost(request.benchmark, column, records, request.find)
+    if cost is None:
         return None
-    totals = sum(cost.total_bytes for cost in costs), sum(cost.up_bytes for cost in costs)
-    return *totals, max(cost.up_bytes / cost.rounds for cost in costs)
+    rounds = [
+        max(stage_bytes(stage).up / max(len(stage.rounds), 1) for stage in all_stages(record, request.find) or [record])
+        for record in records
+    ]
+    return cost.total_bytes, cost.up_bytes, mean(rounds)
 
 
 def _derived(request: Request, row: Row, column: Column) -> Traffic | None:

@@ -16,9 +16,8 @@ import pytest
 import safetensors.numpy
 from mlflow import MlflowClient
 
-from benchmarks.dry_run.run_bytes import RunBytes, among, in_folder, run_bytes, stage_bytes
 from benchmarks.predictions import write_predictions
-from benchmarks.results import write_result
+from benchmarks.results import RunBytes, among, in_folder, run_bytes, stage_bytes, write_result
 from benchmarks.running.events import CellFailed, CellFinished, RoundFinished
 from benchmarks.tracking.artifacts import clients_csv, confusion_csv
 from benchmarks.tracking.server import PORT
