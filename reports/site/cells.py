@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks.measures import TRAIN_LOSS, metric
-from benchmarks.results import POOLED, RunResult
+from benchmarks.results import POOLED, Find, RunResult, all_stages, run_bytes, stage_bytes
 from benchmarks.run_config import JSON
 from reports.evidence.scores import scores_of
 from reports.evidence.traffic import carried
@@ -62,7 +62,7 @@ def _page(record: RunResult, places: Sequence[Place], every: Sequence[RunResult]
         others=list(reversed(others.values())),
         seeds=sorted((each.cell.seed, cell_page(each.cell_id)) for each in nearest),
         reached=list(_reached(record)),
-        costs=list(_costs(record)),
+        costs=list(_costs(record, material.find)),
         script=data,
         rounds=_rounds(record),
         clients=_clients(record),
@@ -107,11 +107,16 @@ def _reached(record: RunResult) -> Iterator[Fact]:
             yield text, title_of(name), "" if error is None else f"± {number(error)} test set"
 
 
-def _costs(record: RunResult) -> Iterator[Fact]:
-    """What the run sent and how long it took."""
-    for way, name in (("up", "uplink"), ("down", "downlink")):
-        sent = sum(each.bytes for each in carried(record) if each.direction == way and not each.is_setup)
-        yield human_bytes(sent), name, "all rounds and clients"
+def _costs(record: RunResult, find: Find) -> Iterator[Fact]:
+    """What the run sent, with the earlier runs from which it starts, and how long it took."""
+    stage, whole = stage_bytes(record), run_bytes(record, find)
+    for name, own, sent in zip(("uplink", "downlink"), stage, whole or stage, strict=True):
+        note = "all rounds and clients"
+        if whole is None:
+            note += " of this stage; the record of an earlier run is missing"
+        elif len(all_stages(record, find) or ()) > 1:
+            note += f", with the earlier run from which it starts; {human_bytes(own)} in this stage"
+        yield human_bytes(sent), name, note
     yield human_bytes(record.setup_bytes), "one-time model distribution", "once, in none of the others"
     rounds = f"of {record.cell.training.last_round}; chosen: {record.chosen_round}"
     yield str(len(record.rounds)), "rounds", rounds

@@ -9,7 +9,7 @@ from itertools import product
 
 from benchmarks.experiment import Benchmark, Column, Row
 from benchmarks.publication import Deviation, Paper
-from benchmarks.results import RunResult
+from benchmarks.results import Find, RunResult, among
 from reports.evidence.records import Request
 from reports.front.state import Headline, Standing, headlines
 
@@ -91,6 +91,11 @@ class Material:
     @property
     def requests(self) -> tuple[Request, ...]:
         return tuple(request for dossier in self.dossiers for request in dossier.requests)
+
+    @cached_property
+    def find(self) -> Find:
+        """Finds the records of earlier runs."""
+        return among(self.records)
 
     @cached_property
     def places(self) -> Mapping[str, tuple[Place, ...]]:
