@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedsim.client_updates import ComputeUpdate
 from fedsim.data import Client, Subset
 from fedsim.errors import FederationError
 from fedsim.plan import PlanFn
@@ -48,6 +47,38 @@ class RoundMetrics:
     train_loss: float | None
 
 
+@dataclass(frozen=True)
+class ClientUpdate:
+    """What a client's part of a round follows from, beside its examples.
+
+    shared: of what the server has merged, by the server's names, all that the client views and does not download.
+    private: what stayed with it. received: what it downloaded, by its own names.
+    """
+
+    round: int
+    client: Client
+    shared: Params
+    private: Params
+    received: Params
+
+
+@dataclass(frozen=True)
+class UpdateOutcome:
+    """What a client uploads and what stays with it, by its own names, until its next update; and its mean loss."""
+
+    uploaded: Params
+    kept: Params
+    loss: float
+
+
+ComputeUpdate = Callable[[ClientUpdate], UpdateOutcome]
+# Computes updates, several at a time or one by one, and returns the outcomes in the same order, as `map` does.
+MapClients = Callable[[ComputeUpdate, Iterable[ClientUpdate]], Iterator[UpdateOutcome]]
+
+
+RoundOutcome = tuple[FederationState, RoundMetrics]
+
+
 def everyone(round: int, cohort: Sequence[Client]) -> Sequence[Client]:
     """All of a cohort."""
     return cohort
@@ -57,25 +88,27 @@ def everyone(round: int, cohort: Sequence[Client]) -> Sequence[Client]:
 class FederatedAlgorithm:
     """A method.
 
-    init: counts the set-up on the channel. predict: the objective's answers for a subset, a row a text, by a client's
-    model, or by the server's own where the client is None. personal: whether clients' answers differ; if not, a subset
-    that several clients are scored on is answered once. server: every parameter of the server's model, by name; None
-    where a method has no such model. plan: of a client in a round, where nothing else decides what the two exchange and
-    compute; None where a method's rounds have to be run to know. alike: then, a key of each round: those of one key
-    exchange and compute the same with the same examples; None where each may be another. learners: those of a round's
-    cohort on whose examples it trains. turn: what one client of a cohort computes in a round, wherever that is; None
-    where a round is one piece.
+    init: counts the set-up on the channel.
+    predict: the objective's answers for a subset, a row a text, by a client's model; by the server's if client is None.
+    personal: whether clients' answers differ; if not, a subset that several clients are scored on is answered once.
+    server: every parameter of the server's model, by name; None if a method has no such model.
+    plan: of a client in a round, if it alone decides what the client exchanges and computes; else None, and a dry run
+    has to run the rounds.
+    alike: a key of each round for such a dry run; rounds with the same key exchange and compute the same. None: no two
+    rounds are known to be alike.
+    learners: the clients of a round's cohort on whose examples it trains.
+    client_update: what one client computes in a round, in any process; None if a round is one piece.
     """
 
     init: Callable[[Sequence[Client], Channel, ClientStore], FederationState]
-    round: Callable[[FederationState, Sequence[Client], Channel], tuple[FederationState, RoundMetrics]]
+    round: Callable[[FederationState, Sequence[Client], Channel], RoundOutcome]
     predict: Callable[[FederationState, Client | None, Subset], np.ndarray]
     personal: bool = True
     server: Callable[[FederationState], Params] | None = None
     plan: PlanFn | None = None
     alike: Callable[[int], Hashable] | None = None
     learners: Callable[[int, Sequence[Client]], Sequence[Client]] = everyone
-    turn: ComputeUpdate | None = None
+    client_update: ComputeUpdate | None = None
 
 
 @dataclass(frozen=True)

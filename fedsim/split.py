@@ -30,22 +30,22 @@ Send = Callable[[Mapping[str, Tensor], str], Params]
 class SplitMethod:
     """What methods of split training share."""
 
-    setting: Workload
+    workload: Workload
 
     @cached_property
     def at_client(self) -> list[str]:
         """W^E and W^H: the names of what a client trains, embeddings and head."""
-        parts = self.setting.model.groups
+        parts = self.workload.model.groups
         return sorted(parts.embeddings | parts.head)
 
     @cached_property
     def at_server(self) -> list[str]:
         """W^T: the names of what the server trains, the layers."""
-        return sorted(frozenset().union(*self.setting.model.groups.layers))
+        return sorted(frozenset().union(*self.workload.model.groups.layers))
 
     def init(self, clients: Sequence[Client], channel: Channel, store: ClientStore) -> FederationState:
         for client in clients:
-            channel.setup(client.id, {name: self.setting.initial[name] for name in self.at_client})
+            channel.setup(client.id, {name: self.workload.initial[name] for name in self.at_client})
         return FederationState(0, {}, {}, store)
 
 
@@ -53,13 +53,13 @@ class Side:
     """One party's copies of what it trains, which training changes in place, and their optimiser."""
 
     def __init__(
-        self, setting: Workload, values: Params, names: Iterable[str], moments: Moments, done: int, steps: int
+        self, workload: Workload, values: Params, names: Iterable[str], moments: Moments, done: int, steps: int
     ) -> None:
-        """values: before training. names: of what it trains. moments: of its optimiser, if the setting keeps them.
+        """values: before training. names: of what it trains. moments: of its optimiser, if the workload keeps them.
 
         done, steps: of the optimiser, those before this round, and of the whole run.
         """
-        model, config, ordered = setting.model, setting.training.config, sorted(names)
+        model, config, ordered = workload.model, workload.training.config, sorted(names)
         parameters = {name: model.parameters[name] for name in ordered}
         self.values = {name: values[name].detach().to(model.device, copy=True) for name in ordered}
         self.optimizer = Optimizer(parameters, config, model.precision, done, steps)
@@ -81,16 +81,16 @@ def together(first: Moments, second: Moments) -> Moments:
 class SplitUpdate:
     """One client's local epochs with the server: ClientUpdate of FedBERT's Algorithms 2 and 3, a batch at a time."""
 
-    def __init__(self, setting: Workload, channel: Channel, client: Client, number: int, own: Side, server: Side):
+    def __init__(self, workload: Workload, channel: Channel, client: Client, number: int, own: Side, server: Side):
         """number: of the round. own, server: the client's side and the server's, which others may train, too."""
-        self.setting, self.channel, self.client, self.number = setting, channel, client, number
+        self.workload, self.channel, self.client, self.number = workload, channel, client, number
         self.own, self.server = own, server
-        self._losses = Losses(setting.model)
-        self._dropout = TorchStream(setting.training.seed, number, client.id, "dropout")
+        self._losses = Losses(workload.model)
+        self._dropout = TorchStream(workload.training.seed, number, client.id, "dropout")
 
     def __iter__(self) -> Iterator[None]:
         """Train on a batch, then let others go first."""
-        model, training = self.setting.model, self.setting.training
+        model, training = self.workload.model, self.workload.training
         for batch in training.batches(self.client.train, model.objective, self.number, self.client.id):
             with self._dropout.drawn():
                 model.lend(self.own.values | self.server.values)
@@ -120,7 +120,7 @@ class SplitUpdate:
 
             return through
 
-        model = self.setting.model
+        model = self.workload.model
         mask_BS = to_server({"mask": batch["attention_mask"].bool()}, "masks")["mask"]
         with (
             crossing(model, 0, crosses(to_server, "ef")),
@@ -140,7 +140,7 @@ class SplitUpdate:
         """The mean loss of all batches so far; raises DivergedError if training diverged."""
         where = f"in round {self.number} on client {self.client.id}"
         trained = self.own.values | self.server.values
-        return self._losses.mean(trained, where, self.setting.training.config.learning_rate)
+        return self._losses.mean(trained, where, self.workload.training.config.learning_rate)
 
 
 def one_after_the_other(updates: Iterable[SplitUpdate]) -> None:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fedsim.data import Batch, Subset, training_batches
+from fedsim.data import Batch, Examples, Subset, training_batches
 from fedsim.errors import DivergedError, FederationError
 from fedsim.models.model import Model
-from fedsim.models.words import Words, only_words_of
 from fedsim.objectives import Objective
 from fedsim.precision import Precision
 from fedsim.rng import numpy_generator, torch_seeded
@@ -226,3 +227,53 @@ class LocalTraining:
         exact = model.objective.own_words and config.weight_decay == 0 and config.optimizer == "fresh"
         trained = model.word_embeddings in names
         return only_words_of(subset, model) if trained and exact and config.clip_norm is None else nullcontext()
+
+
+@dataclass(frozen=True)
+class Words:
+    """How batches and tensors look while the embeddings hold the words met alone. name: of the embeddings."""
+
+    name: str
+    places: Tensor  # of each token id among the words met, [V]
+    met: Tensor  # the ids of the words met, [W]
+
+    def batch(self, batch: Batch) -> Batch:
+        """The batch with places in place of ids."""
+        return {**batch, "input_ids": self.places[batch["input_ids"]]}
+
+    def anchor(self, anchor: Params) -> Params:
+        """The tensors with the rows of the words met alone."""
+        if self.name not in anchor:
+            return anchor
+        whole = anchor[self.name]
+        return {**anchor, self.name: whole[self.met.to(whole.device)]}
+
+
+@contextmanager
+def only_words_of(subset: Subset, model: Model) -> Iterator[Words | None]:
+    """Give the resident model embeddings of the subset's words while it trains on the subset; then write them back.
+
+    Rows of other words get no gradient: without weight decay AdamW leaves them as they are, so this changes no bit of
+    the outcome. None where examples are no token ids.
+    """
+    encoder: Any = model.network.encoder
+    whole: nn.Embedding = encoder.get_input_embeddings()
+    name = model.word_embeddings
+    if not isinstance(subset.examples, Examples):
+        yield None
+        return
+    # Ids up to the padding's keep their places: RoBERTa's family counts positions from there.
+    met = np.union1d(subset.examples.words(subset.indices), np.arange((whole.padding_idx or 0) + 1)).astype(np.int64)
+    places = np.zeros(whole.num_embeddings, dtype=np.int64)
+    places[met] = np.arange(len(met))
+    rows = torch.from_numpy(met).to(model.device)
+    compact = nn.Embedding.from_pretrained(whole.weight.detach()[rows], freeze=False, padding_idx=whole.padding_idx)
+    encoder.set_input_embeddings(compact)
+    model.parameters[name] = cast(nn.Parameter, compact.weight)
+    try:
+        yield Words(name, torch.from_numpy(places), torch.from_numpy(met))
+    finally:
+        with torch.no_grad():
+            whole.weight[rows] = compact.weight
+        encoder.set_input_embeddings(whole)
+        model.parameters[name] = cast(nn.Parameter, whole.weight)

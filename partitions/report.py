@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from partitions.checks import PartitionError
-from partitions.groups import Overlap
+from partitions.splits import Overlap
 
 # The metadata of a field that a scheme got later: a description leaves it out at its default, so that earlier
 # descriptions stay what they were.
@@ -68,10 +68,10 @@ class PartitionReport:
             "sizes": list(self.sizes),
             "unused": self.unused,
             "unused_share": self.unused_share,
-            "label_ids": None if self.label_ids is None else list(self.label_ids),
-            "requested_shares": _lists(self.requested_shares),
-            "obtained_counts": _lists(self.obtained_counts),
-            "scores": _lists(None if self.scores is None else [(s.minimum, s.mean, s.maximum) for s in self.scores]),
+            "label_ids": lists(self.label_ids),
+            "requested_shares": lists(self.requested_shares),
+            "obtained_counts": lists(self.obtained_counts),
+            "scores": self.scores and [[s.minimum, s.mean, s.maximum] for s in self.scores],
             "notes": list(self.notes),
             **({"overlap": overlap} if overlap else {}),
         }
@@ -80,14 +80,14 @@ class PartitionReport:
     def from_json(cls, data: Mapping[str, Any]) -> "PartitionReport":
         """The report that `to_json` wrote; PartitionError if `data` is incomplete or contradicts itself."""
         try:
-            labels, scores = data["label_ids"], data["scores"]
+            scores = data["scores"]
             report = cls(
                 scheme=data["scheme"],
                 n_examples=data["n_examples"],
                 sizes=tuple(data["sizes"]),
-                label_ids=None if labels is None else tuple(labels),
-                requested_shares=_tuples(data["requested_shares"]),
-                obtained_counts=_tuples(data["obtained_counts"]),
+                label_ids=tuples(data["label_ids"]),
+                requested_shares=tuples(data["requested_shares"]),
+                obtained_counts=tuples(data["obtained_counts"]),
                 scores=None if scores is None else tuple(ScoreSummary(*row) for row in scores),
                 notes=tuple(data["notes"]),
                 overlap={name: Overlap(**found) for name, found in data.get("overlap", {}).items()},
@@ -157,16 +157,18 @@ def reported(
     counts = [np.bincount(np.searchsorted(ids, labels[part]), minlength=ids.size) for part in indices]
     report = PartitionReport(
         label_ids=tuple(ids.tolist()),
-        requested_shares=None if requested_shares is None else _tuples(requested_shares.tolist()),
+        requested_shares=requested_shares if requested_shares is None else tuples(requested_shares.tolist()),
         obtained_counts=tuple(tuple(row.tolist()) for row in counts),
         **common,
     )
     return Partition(indices, report)
 
 
-def _lists(rows: Sequence[Sequence[Any]] | None) -> list[list[Any]] | None:
-    return None if rows is None else [list(row) for row in rows]
+def lists(value: Any) -> Any:
+    """Nested tuples as the lists of JSON."""
+    return [lists(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _tuples(rows: Sequence[Sequence[Any]] | None) -> tuple[tuple[Any, ...], ...] | None:
-    return None if rows is None else tuple(tuple(row) for row in rows)
+def tuples(value: Any) -> Any:
+    """Nested lists as tuples."""
+    return tuple(tuples(item) for item in value) if isinstance(value, list | tuple) else value

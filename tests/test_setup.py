@@ -95,7 +95,7 @@ def names(requirements: list[Requirement]) -> set[str]:
 
 
 def test_environment_is_what_pyproject_and_lock_make() -> None:
-    render = runpy.run_path(str(ROOT / "tools" / "environment.py"))["render"]
+    render = runpy.run_path(str(ROOT / "tools" / "lock.py"))["environment"]
     texts = [(ROOT / name).read_text(encoding="utf-8") for name in ("pyproject.toml", "requirements.lock")]
     assert (ROOT / "environment.yml").read_bytes() == render(*texts).encode(), "stale: run `make lock`"
 

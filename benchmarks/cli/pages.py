@@ -11,16 +11,16 @@ from types import MappingProxyType
 
 from matplotlib.figure import Figure
 
-from benchmarks.cli.paper import standings_at, tables_by_paper
 from benchmarks.dry_run.shapes import derive_client, derive_for, keep_in
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
+from benchmarks.papers import standings_at, tables_by_paper
 from benchmarks.publication import SCALES
 from benchmarks.registry import columns_of, folder_of
 from benchmarks.results import RunResult, read_folders, write_bytes
 from benchmarks.running.process import code_revision
 from fedsim.files import read_text
-from reports.evidence.records import Request, request_for
+from reports.evidence.records import request_for
 from reports.front.picture import front_picture
 from reports.front.state import Standing, front_markdown
 from reports.pages.files import update_readme
@@ -33,10 +33,10 @@ UNRUN = "lite"  # the scale that is shown if there are no records at all
 Sweeps = Mapping[tuple[str, str], Mapping[str, str]]  # (table, scale) -> file name -> text
 
 MEANING = {
-    "demo": "generated data and tiny encoders: shows the machinery, is never compared with print",
-    "lite": "real data and small encoders: judged by orderings, ratios and bytes; levels differ from print",
+    "demo": "generated data and tiny encoders: shows that everything runs, never compared with published values",
+    "lite": "real data and small encoders: judged by orderings, ratios and bytes; levels differ from the papers’",
     "literal": "real data and small encoders with the papers’ own settings",
-    "paper": "the papers’ encoders, data and budgets: comparable with print",
+    "paper": "the papers’ encoders, data and budgets: comparable with published values",
 }
 
 
@@ -115,12 +115,13 @@ def _dossier(
     requests = []
     for table in sorted(tables, key=_order):
         for number, scale in enumerate(standings):
-            found = _request(table, scale, records)
-            if found is None:
+            at = next((each for each in table.scales if each.id == scale), None)
+            if at is None:
                 continue
-            is_run = any(selection.is_run for selection in found.selections.values())
+            request = request_for(table, at, records, derive=derive_for(table), derive_client=derive_client)
+            is_run = any(selection.is_run for selection in request.selections.values())
             if number == 0 or is_run or (table.id, scale) in sweeps:
-                requests.append(found)
+                requests.append(request)
     return Dossier(tables[0].paper, _summary(tables[0].paper.id), standings, tuple(requests))
 
 
@@ -129,21 +130,8 @@ def _order(table: Benchmark) -> tuple[bool, bool, bool, str]:
     return not table.is_printed, table.place.startswith("Appendix"), table.place.startswith("Figure"), table.id
 
 
-def _request(table: Benchmark, scale: str, records: Sequence[RunResult]) -> Request | None:
-    at = next((own for own in table.scales if own.id == scale), None)
-    if at is None:
-        return None
-    return request_for(table, at, records, derive=derive_for(table), derive_client=derive_client)
-
-
 def _summary(paper: str) -> Summary:
     """The paragraphs that were written about a paper's reproduction; empty if there are none."""
     path = folder_of(paper) / "summary.toml"
-    if not path.is_file():
-        return Summary()
-    try:
-        texts = tomllib.loads(read_text(path))
-        return Summary(**{name: tuple(map(str, paragraphs)) for name, paragraphs in texts.items()})
-    except (ValueError, TypeError) as error:
-        expected = "lists of paragraphs named scope, methodology, easy and difficult"
-        raise UserError(f"{path}: expected {expected}, found something else ({error}); correct the file") from None
+    texts = tomllib.loads(read_text(path)) if path.is_file() else {}
+    return Summary(**{name: tuple(paragraphs) for name, paragraphs in texts.items()})

@@ -197,9 +197,9 @@ def _content_digest(folder: Path, config: Mapping[str, Any]) -> str:
 
 
 def _models() -> ModuleType:
-    from fedsim.models import encoder  # loads torch and transformers
+    from fedsim.models import sequence  # loads torch and transformers
 
-    return encoder
+    return sequence
 
 
 def _tokenization() -> ModuleType:

@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from benchmarks.tasks.base import Examples, Task
 from fedsim import data
-from fedsim.blocks import Blocks, packed
-from fedsim.data import IGNORED, Subset
+from fedsim.data import IGNORED, Blocks, Subset, packed
 from fedsim.objectives import Vocabulary
 from fedsim.stored import Chunks, MappedFile, Numbers
 

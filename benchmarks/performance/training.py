@@ -8,8 +8,8 @@ from statistics import median
 import torch
 
 from benchmarks.encoders.backbones import architecture
-from benchmarks.performance.suite import Bar, Section, fresh_processes, timed_in_turn
-from benchmarks.performance.workload import BACKBONE, MRPC_LENGTHS, random_clients, setting_of, trained_names
+from benchmarks.performance import suite
+from benchmarks.performance.suite import BACKBONE, MRPC_LENGTHS, Bar, Section, timed_in_turn, workload_of
 from benchmarks.run_config import JSON
 from fedsim.precision import DTYPES, has_amx, product_seconds, resolve_precision
 
@@ -50,7 +50,7 @@ def gpu(repeats: int) -> Section:
 
 def _side_by_side(repeats: int, runs: int, device: str = "cpu") -> dict[str, JSON]:
     """The row of several processes together: sums, and the share of the summed rates."""
-    with fresh_processes(runs) as pool:
+    with suite.fresh_processes(runs) as pool:
         rows = [future.result() for future in [pool.submit(_speed, repeats, BACKBONE, device) for _ in range(runs)]]
     total = rows[0] | {name: round(sum(row[name] for row in rows), 1) for name in rows[0] if name.endswith("_s")}
     return total | {"share": round(total["gflop_s"] / total["matrix_gflop_s"], 3)}
@@ -65,14 +65,14 @@ def _speed(
 ) -> dict[str, JSON]:
     """The row of one process: trained and scored texts, operations of products and the machine's, a second."""
     precision = resolve_precision("auto", device).name
-    setting = setting_of(backbone, device, kernels=kernels)
-    model, names = setting.model, trained_names(setting)
-    (client,) = random_clients(1, EXAMPLES, SCORED, lengths)
+    workload = workload_of(backbone, device, kernels=kernels)
+    model, names = workload.model, suite.trained_names(workload)
+    (client,) = suite.random_clients(1, EXAMPLES, SCORED, lengths)
     rates, trained, scored = timed_in_turn(
         repeats,
         lambda: product_seconds(DTYPES[precision], SIDE, 1, device),
-        lambda: setting.training.run(model, client.train, names, 1, 0),  # its mean loss waits for a GPU
-        lambda: model.predict(client.evaluation["test"], setting.evaluation_batch_size, None),
+        lambda: workload.training.run(model, client.train, names, 1, 0),  # its mean loss waits for a GPU
+        lambda: model.predict(client.evaluation["test"], workload.evaluation_batch_size, None),
     )
     flops = training_flops(architecture(backbone), client.train.examples.lengths[client.train.indices], model.packed)
     gflop_s = flops / median(trained) / 1e9

@@ -19,7 +19,7 @@ from benchmarks.running.completed import KeptWeights
 from benchmarks.running.run_options import RunOptions, thread_limits
 
 if TYPE_CHECKING:
-    from fedsim.client_updates import ClientUpdate, ComputeUpdate, UpdateOutcome
+    from fedsim.engine import ClientUpdate, ComputeUpdate, UpdateOutcome
     from fedsim.wire import Params
 
 # With "0" Ray listens at this address alone; otherwise it replaces it by one that is seen from outside.

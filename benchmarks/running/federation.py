@@ -24,10 +24,9 @@ from benchmarks.running.process import hold_freed_memory, peak_memory_bytes, qui
 from benchmarks.running.run_options import RunOptions
 from benchmarks.tasks import Task, TaskData, task
 from fedsim.algorithms import Workload, build_algorithm
-from fedsim.client_updates import ClientUpdate, MapClients, UpdateOutcome
 from fedsim.data import Client
-from fedsim.engine import FederatedAlgorithm
-from fedsim.feature_cache import FeatureCache
+from fedsim.engine import ClientUpdate, FederatedAlgorithm, MapClients, UpdateOutcome
+from fedsim.features import FeatureCache
 from fedsim.models.model import Model, resolve_kernels
 from fedsim.models.sequence import with_head
 from fedsim.objectives import LANGUAGE_MODELS, Objective, build_objective
@@ -194,7 +193,7 @@ class Federation:
     """A cell's algorithm and workload, and the precision and kernels that its machine chooses."""
 
     algorithm: FederatedAlgorithm
-    setting: Workload
+    workload: Workload
     precision: Precision
     kernels: str
 
@@ -231,7 +230,7 @@ def build_federation(
             model.write(initial_weights(inputs.initial, model))
         return model
 
-    setting = Workload(
+    workload = Workload(
         load_model,
         LocalTraining(cell.training, cell.seed, on_batch),
         objective,
@@ -244,8 +243,8 @@ def build_federation(
     if not objective.own_words:
         hold_freed_memory()
     kernels = resolve_kernels(cell.training.kernels, precision.device, inputs.backbone.config)
-    algorithm = build_algorithm(cell.algorithm, setting, cell.options)
-    return Federation(algorithm, setting, precision, kernels)
+    algorithm = build_algorithm(cell.algorithm, workload, cell.options)
+    return Federation(algorithm, workload, precision, kernels)
 
 
 def client_trainer(
@@ -264,7 +263,7 @@ def client_trainer(
         raise UserError(f"{cell.label}: its data or its encoder have changed since it began. Start it again.")
     clients = {client.id: client for client in build_clients(cell, inputs, settings)[0]}
     federation = build_federation(cell, inputs, settings, examples.append)
-    compute, device = federation.algorithm.turn, federation.precision.device
+    compute, device = federation.algorithm.client_update, federation.precision.device
     assert compute is not None
 
     def train(round: int, client: int, *tensors: Params) -> tuple[UpdateOutcome, int, int]:

@@ -164,7 +164,7 @@ def _train(
         The run; the round and reason where it diverged; seconds of set-up and training since the last start.
     """
     cell, clients, algorithm = work.cell, prepared.clients, prepared.federation.algorithm
-    objective, metrics = prepared.federation.setting.objective, prepared.inputs.task.metrics
+    objective, metrics = prepared.federation.workload.objective, prepared.inputs.task.metrics
     # A state trained from other initial weights, made on another machine, is not resumed.
     folder = work.settings.checkpoint_dir(work.cell_id, work.initial.sha256 if work.initial else "")
     channel = Channel(cell.codec)
@@ -174,7 +174,7 @@ def _train(
     def on_start(run: Run) -> None:
         starts.append((time.perf_counter(), run))
         finished = tuple(round_record(result, channel.ledger) for result in run.results)
-        whole = work.settings.client_workers > 1 and algorithm.turn is None and trains(cell.algorithm)
+        whole = work.settings.client_workers > 1 and algorithm.client_update is None and trains(cell.algorithm)
         note = f"{cell.algorithm}: its rounds are one piece each, --client-workers is without effect" if whole else ""
         note = "; ".join(filter(None, (work.note, note)))
         sink(CellStarted(cell, work.cell_id, finished, round_examples(cell, clients, algorithm), note))

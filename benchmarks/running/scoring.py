@@ -130,7 +130,7 @@ def sampling_errors(
     Clients' own test sets are independent; the error of a common test set does not shrink with the number of clients.
     answers: those after the round.
     """
-    algorithm, objective = federation.algorithm, federation.setting.objective
+    algorithm, objective = federation.algorithm, federation.workload.objective
     combined: dict[str, dict[str, float | None]] = {}
     for name in clients[0].evaluation:
         common = len(clients) > 1 and len({id(client.evaluation[name]) for client in clients}) == 1

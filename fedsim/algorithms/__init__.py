@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.client_updates import MapClients
 from fedsim.data import Client, Subset
-from fedsim.engine import FederatedAlgorithm, FederationState, RoundMetrics, drawn_places
+from fedsim.engine import FederatedAlgorithm, FederationState, MapClients, RoundMetrics, RoundOutcome, drawn_places
 from fedsim.errors import FederationError
-from fedsim.feature_cache import FeatureCache
+from fedsim.features import FeatureCache
 from fedsim.models.model import Model, shallower
 from fedsim.objectives import Objective
 from fedsim.plan import ClientId, ExchangePlan
@@ -29,7 +28,7 @@ from fedsim.training import LocalTraining
 from fedsim.wire import Channel, Params
 
 SHARED_FILES = {
-    "baselines": ("linear", "local_majority", "local_prior", "unigram", "untrained"),
+    "baselines": ("local_majority", "local_prior", "unigram", "untrained"),
     "attacks": ("inversion", "nearest_neighbour", "token_majority"),
 }
 
@@ -46,7 +45,7 @@ class Workload:
     features: FeatureCache = field(default_factory=FeatureCache)
     clients: int | None = None  # of the federation, with ids from 0 on, where a method's plans depend on all of them
     participation: float = 1.0  # share of the clients that is drawn for each round
-    map_clients: MapClients = map  # where the turns of a round's clients are computed: here, one after the other
+    map_clients: MapClients = map  # computes the updates of a round's clients: here, one after the other
 
     @cached_property
     def model(self) -> Model:
@@ -62,7 +61,7 @@ class Workload:
     def members(self) -> range:
         """The ids of all clients; FederationError where nothing is said of them."""
         if self.clients is None:
-            raise FederationError("setting: this method's plans depend on all clients; give it the number of `clients`")
+            raise FederationError("workload: this method's plans depend on all clients; give the number of `clients`")
         return range(self.clients)
 
     def cohort(self, round: int) -> list[ClientId]:
@@ -104,9 +103,7 @@ def silent_start(clients: Sequence[Client], channel: Channel, store: ClientStore
     return FederationState(round=0, shared={}, moments={}, clients=store)
 
 
-def idle_round(
-    state: FederationState, cohort: Sequence[Client], channel: Channel
-) -> tuple[FederationState, RoundMetrics]:
+def idle_round(state: FederationState, cohort: Sequence[Client], channel: Channel) -> RoundOutcome:
     """A round in which nothing is trained and nothing is sent."""
     return replace(state, round=state.round + 1), RoundMetrics((), None)
 
@@ -142,7 +139,7 @@ def trains(name: str) -> bool:
     return name not in getattr(_file_of(name), "UNTRAINED", ())
 
 
-def build_algorithm(name: str, setting: Workload, options: Mapping[str, Any]) -> FederatedAlgorithm:
+def build_algorithm(name: str, workload: Workload, options: Mapping[str, Any]) -> FederatedAlgorithm:
     """The method with its options; FederationError that names the known options where one is unknown or missing."""
     function = algorithm_function(name)
     known = list(inspect.signature(function).parameters.values())[1:]
@@ -153,4 +150,4 @@ def build_algorithm(name: str, setting: Workload, options: Mapping[str, Any]) ->
             f"{name}: unknown options {unknown}, missing options {missing}: "
             f"it takes {', '.join(parameter.name for parameter in known) or 'none'}"
         )
-    return function(setting, **options)
+    return function(workload, **options)

@@ -16,7 +16,7 @@ from fedsim.rng import SERVER, numpy_generator
 
 
 def fedbfpt(
-    setting: Workload,
+    workload: Workload,
     local_layers: int | Sequence[int],
     schedule: str = "progressive",
     trained: str = "layer",
@@ -45,9 +45,9 @@ def fedbfpt(
     require_choice("deeper", deeper, ("sampled", "first"))
     require_choice("resampled", resampled, ("round", "layer"))
     require_choice("draw", draw, ("fresh", "official"))
-    model, seed = setting.model.groups, setting.training.seed
-    depths = _depths(local_layers, setting, model.depth)
-    layer_of = layers_by_round(setting.training.config.rounds, min(depths), schedule)
+    model, seed = workload.model.groups, workload.training.seed
+    depths = _depths(local_layers, workload, model.depth)
+    layer_of = layers_by_round(workload.training.config.rounds, min(depths), schedule)
 
     def layers(round: int, client: ClientId) -> tuple[int, ...]:
         """Which of the server's layers stand in the client's model, from the bottom."""
@@ -72,8 +72,8 @@ def fedbfpt(
         learned = frozenset(view) if trained == "all" else model.layers[layer_of[round - 1]] | model.head
         return ExchangePlan(view, frozenset(), train=learned, upload=learned, local=frozenset())
 
-    pools = Pools(plan, setting.cohort)
-    return averaging(setting, pools, answers="server", personal=True, weights=weights)
+    pools = Pools(plan, workload.cohort)
+    return averaging(workload, pools, answers="server", personal=True, weights=weights)
 
 
 def layers_by_round(rounds: int, permitted: int, schedule: str) -> tuple[int, ...]:
@@ -93,9 +93,9 @@ def layers_by_round(rounds: int, permitted: int, schedule: str) -> tuple[int, ..
     return tuple(found)
 
 
-def _depths(local_layers: int | Sequence[int], setting: Workload, depth: int) -> tuple[int, ...]:
+def _depths(local_layers: int | Sequence[int], workload: Workload, depth: int) -> tuple[int, ...]:
     """m_k^L of each client; FederationError where it is no number of layers of the server's model."""
-    clients = len(setting.members)
+    clients = len(workload.members)
     given: list[Any] = list(local_layers) if isinstance(local_layers, list | tuple) else [local_layers] * clients
     if len(given) != clients:
         raise FederationError(f"local_layers: expected one number, or one for each of {clients} clients, found {given}")

@@ -12,7 +12,7 @@ from fedsim.plan import identity_plan
 
 
 def fedper(
-    setting: Workload,
+    workload: Workload,
     embeddings: str = "frozen",
     server: Mapping[str, Any] | None = None,
     proximal: float = 0.0,
@@ -22,8 +22,8 @@ def fedper(
     W_P is the head, all that stands on the encoder. Embeddings are "frozen", "global" (the paper's base layers) or
     "local"; `server` and `proximal` as FedAvg has them.
     """
-    model = setting.model.groups
+    model = workload.model.groups
     trained = whole_model(model, embeddings)
     local = model.head | (model.embeddings if embeddings == "local" else frozenset())
     plan = identity_plan(model.names, shared=trained - local, local=local)
-    return averaging(setting, lambda round, client: plan, server, proximal)
+    return averaging(workload, lambda round, client: plan, server, proximal)

@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from transformers import BertConfig
+from transformers.models.bert.modeling_bert import BertLayer
 
 from fedsim.errors import FederationError
 from fedsim.rng import SERVER, torch_seeded
@@ -189,8 +191,6 @@ class _FourPaths(Head):
     tokens = True
 
     def __init__(self, config: Any, outputs: int) -> None:
-        from transformers.models.bert.modeling_bert import BertLayer
-
         super().__init__()
         self.layers = nn.ModuleList(BertLayer(_layer_config(config)) for _ in range(self.states))
         self.classifiers = nn.ModuleList(nn.Linear(config.hidden_size, outputs) for _ in range(self.states))
@@ -255,8 +255,6 @@ def first_token(layer: Any, hidden_BSD: Tensor, mask_BS: Tensor) -> Tensor:
 
 def _layer_config(config: Any) -> Any:
     """A BertConfig of the encoder's sizes; DistilBERT has names of its own for some of them."""
-    from transformers import BertConfig
-
     make: Any = BertConfig  # attn_implementation is an argument of every configuration, and declared by none
 
     def size(name: str, other: str) -> Any:

@@ -118,7 +118,7 @@ class Sources:
 
     def equation_gain(self, benchmark: str, row: str, baseline: str) -> Decimal:
         """Gain by closed forms with sizes by shapes, every byte counted alike."""
-        closed = {found.row.id: found for found in self._derived(benchmark).closed}
+        closed = {found.row.id: found for found in self._derived(benchmark).equations}
         return _decimal(closed[row].consistent_gains[baseline])
 
     def wire_gain(self, benchmark: str, row: str, baseline: str) -> Decimal:

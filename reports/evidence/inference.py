@@ -11,6 +11,11 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
+from statistics import median
+
+from numpy.polynomial.hermite_e import hermegauss
+from scipy.optimize import brentq
+from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit  # not scipy.stats, which takes a second to import
 
 from reports.evidence.statistics import Component, Estimate, mean, sample_sd
 
@@ -20,15 +25,11 @@ _SAME = 1e-9  # equal scores may differ by last bits; no test set is so large th
 
 def quantile(freedom: float, level: float = LEVEL) -> float:
     """Student's t that is exceeded with probability `level`."""
-    from scipy.special import ndtri, stdtrit  # the quantiles alone: scipy.stats takes a second to import
-
     return float(ndtri(1 - level) if math.isinf(freedom) else stdtrit(freedom, 1 - level))
 
 
 def tail(t: float, freedom: float) -> float:
     """The probability that Student's t exceeds a value."""
-    from scipy.special import ndtr, stdtr
-
     return float(ndtr(-t) if math.isinf(freedom) else stdtr(freedom, -t))
 
 
@@ -48,8 +49,6 @@ def chance(distance: float, found: Estimate) -> float:
         return float(distance <= 0)
     if len(components) == 1:
         return tail(distance / components[0].error, components[0].freedom)
-    from scipy.optimize import brentq
-
     if distance <= 0:
         return 1 - chance(-distance, found) if distance else 0.5
     least = 1e-12
@@ -199,25 +198,6 @@ def _components(found: Estimate) -> tuple[Component, ...] | None:
     return found.components if found.interval is not None else None
 
 
-def above_every(found: Sequence[Estimate], note: str = "", level: float = LEVEL) -> Estimate:
-    """By how much something is above every one of its rivals (so above the best), from its differences to each.
-
-    To be above all is shown by every single lower bound (intersection-union, Berger 1982), so the smallest of them
-    counts at the full level. One upper bound is enough against it, and there are as many as rivals: each is one at
-    level / rivals (Bonferroni, Holm's first step). No interval where a difference has none.
-    """
-    values = [part.value for part in found if part.value is not None]
-    n = min((part.n for part in found), default=0)
-    if not found or len(values) < len(found):
-        return Estimate(None, None, n, note)
-    at_full, shared = (
-        [at_level(part, part_level).interval for part in found] for part_level in (level, level / len(found))
-    )
-    lows, highs = ([ends[side] for ends in each if ends is not None] for each, side in ((at_full, 0), (shared, 1)))
-    interval = (min(lows), min(highs)) if len(lows) == len(found) else None
-    return Estimate(min(values), interval, n, note)
-
-
 def similar(found: Estimate, margin: float, level: float = LEVEL) -> bool | None:
     """Whether a value lies within ± margin: two one-sided tests (Schuirmann 1987); None where that is undecided.
 
@@ -243,8 +223,6 @@ def median_bounds(
     overlap, the more often seeds fall on one side together. No interval where there are too few values for any: below
     five at a level of 0.05, below seven where 20 % are redrawn for the test.
     """
-    from statistics import median
-
     ordered, n = sorted(values), len(values)
     if not n:
         return Estimate(None, None, 0, note)
@@ -261,9 +239,6 @@ def sign_tail(outside: int, n: int, test_over_train: float = 0.0) -> float:
 
     Normal values that share a part of their variance: given that part, the others fall on a side independently.
     """
-    from numpy.polynomial.hermite_e import hermegauss
-    from scipy.special import bdtr, ndtr
-
     nodes, weights = hermegauss(80)  # the correlation is r / (1 + r), so its odds are r itself
     return float(weights @ bdtr(outside, n, ndtr(math.sqrt(test_over_train) * nodes)) / weights.sum())
 

@@ -1,14 +1,12 @@
-"""The numbers that papers publish: printed, or derived from printed ones by arithmetic that is never typed in."""
+"""The numbers that papers publish: printed, or derived from printed ones never typed in."""
 
 from __future__ import annotations
 
-import ast
 import csv
 import io
 import math
-import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
@@ -27,32 +25,12 @@ AVERAGE = "average"  # the column id of a table's average, whose score is empty
 PARAMETERS = "parameters"  # the row at which a table publishes the terms of its equations
 MEGABYTE = 10**6
 Place = tuple[str, str, str, str]  # table, row, column, score
-_NAME = re.compile(r"\{([^{}]+)\}")
-_OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]]
-_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
-
-
-def _value(node: ast.expr) -> float:
-    match node:
-        case ast.Constant(value=int() | float() as number):
-            return float(number)
-        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
-            return _OPERATORS[type(sign)](_value(left), _value(right))
-    raise TypeError("neither a number nor one of + - * /")
-
-
-def evaluate(derivation: str, values: Mapping[str, float]) -> float:
-    """The number that a derivation gives, + - * / of numbers and {named} values; ValueError where it is none."""
-    text = _NAME.sub(lambda found: f"({values[found[1]]!r})", derivation)
-    try:
-        return _value(ast.parse(text, mode="eval").body)
-    except (SyntaxError, TypeError, ZeroDivisionError) as error:
-        raise ValueError(f"expected arithmetic over numbers and {{rows}}, found {derivation!r} ({error})") from None
+_DERIVATION = re.compile(r"\{([^{}]+)\} ([*/]) (\d+(?:\.\d+)?)")  # another row's value, times or over a number
 
 
 def derivation_in_words(derivation: str, names: Mapping[str, str]) -> str:
-    """A derivation with the names of rows in place of their ids. names: row id -> name."""
-    return _NAME.sub(lambda found: names[found[1]], derivation)
+    """A derivation with the name of the row in place of its id. names: row id -> name."""
+    return _DERIVATION.sub(lambda found: f"{names[found[1]]} {found[2]} {found[3]}", derivation)
 
 
 def _entry(cells: list[str], header: list[str], known: Mapping[Place, Published]) -> Published:
@@ -79,18 +57,20 @@ def _entry(cells: list[str], header: list[str], known: Mapping[Place, Published]
 
 def _derived(at: tuple[str, str, str], derivation: str, known: Mapping[Place, Published]) -> float:
     table, column, score = at
-    places = {name: (table, name, column, score) for name in _NAME.findall(derivation)}
-    missing = ", ".join(name for name, place in places.items() if place not in known)
-    if missing:
-        raise ValueError(f"expected values of {missing} above what is derived from them, found none.")
-    return evaluate(derivation, {name: known[place].value for name, place in places.items()})
+    found = _DERIVATION.fullmatch(derivation)
+    if found is None:
+        raise ValueError(f"expected {{row}} times (*) or over (/) a number as derivation, found {derivation!r}")
+    place, by = (table, found[1], column, score), float(found[3])
+    if place not in known or not by:
+        raise ValueError(f"expected a value of {found[1]} above this line, and no 0, found {derivation!r}")
+    return known[place].value * by if found[2] == "*" else known[place].value / by
 
 
 def read_published(path: Path) -> tuple[Published, ...]:
     """Every published number of a file, in its order; ReportError names the file and the line that is wrong.
 
-    A sixth column, where there is one, holds the derivation of a value that the paper does not print: arithmetic over
-    numbers of its text and values at other rows of the same table, column and score ("{c-psum} / 1.129").
+    A sixth column, where there is one, holds the derivation of a value that the paper does not print: the value at
+    another row of the same table, column and score, times or over a number of the text ("{c-psum} / 1.129").
     """
     try:
         text = read_text(path, "published values")

@@ -196,8 +196,9 @@ class Request:
         }
 
     def records_of(self, row: Row, column: Column) -> tuple[RunResult, ...]:
-        """The finished records of a cell."""
-        return self.selections[row.id, column.task].records
+        """The finished records of a cell, also of a row that is not shown."""
+        known = self.selections.get((row.id, column.task))
+        return (known or select(self.benchmark, self.scale, row, column, self.index)).records
 
     def seeds_of(self, row: Row, column: Column) -> tuple[int, ...]:
         return tuple(record.cell.seed for record in self.records_of(row, column))

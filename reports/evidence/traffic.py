@@ -6,12 +6,14 @@ The only file that reads ledgers, rounds' bytes and wire plans.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import pandas as pd
 
 from benchmarks.costs import ModelSizes
 from benchmarks.experiment import Benchmark, Column, Row
-from benchmarks.results import Find, RunResult, all_stages
+from benchmarks.results import Find, LedgerEntry, RunResult, all_stages
 from reports import ReportError
 from reports.evidence.records import Request
 from reports.evidence.statistics import mean
@@ -44,30 +46,18 @@ def values_until(record: RunResult, rounds: int, directions: Sequence[str] = ("u
     return sum(row.values for row in record.ledger if 1 <= row.round <= rounds and row.direction in directions)
 
 
-@dataclass(frozen=True)
-class Carried:
-    """Payloads of one kind in one direction: of all rounds and clients, or of the set-up (round 0)."""
+def carried(record: RunResult) -> Iterator[LedgerEntry]:
+    """A record's ledger summed over clients, by direction and kind: the set-up as round 0, all rounds as round 1.
 
-    direction: str
-    kind: str
-    is_setup: bool
-    values: int
-    bytes: int
-    messages: int
-
-
-def carried(record: RunResult) -> tuple[Carried, ...]:
-    """A record's ledger by direction and kind, the set-up apart and first; ReportError as `ledger_bytes`."""
+    ReportError as `ledger_bytes`.
+    """
     for way in ("up", "down"):
         ledger_bytes(record, way)
-    sums: dict[tuple[bool, str, str], list[int]] = {}
-    for entry in record.ledger:
-        total = sums.setdefault((entry.round >= 1, entry.direction, entry.kind), [0, 0, 0])
-        for place, amount in enumerate((entry.values, entry.bytes, entry.messages)):
-            total[place] += amount
-    return tuple(
-        Carried(direction, kind, not in_rounds, *total) for (in_rounds, direction, kind), total in sorted(sums.items())
-    )
+    ledger = pd.DataFrame(record.ledger, columns=LedgerEntry._fields)
+    ledger["round"] = ledger["round"].clip(upper=1)
+    sums = ledger.groupby(["round", "direction", "kind"])[["values", "bytes", "messages"]].sum()
+    for (number, direction, kind), total in sums.iterrows():
+        yield LedgerEntry(number, 0, direction, kind, *(int(amount) for amount in total))
 
 
 @dataclass(frozen=True)

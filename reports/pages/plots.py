@@ -10,19 +10,20 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from benchmarks.experiment import Column
 from reports.pages.styles import MARKS, colour_of, mark_of
 from reports.pages.text import DAGGER, NOT_RUN
 
-# Okabe and Ito's palette, safe for all common kinds of colour vision; hatches for print in grey.
+# Okabe and Ito's palette, safe for all common kinds of colour vision.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
-HATCHES = ("", "//", "..", "\\\\", "xx", "--", "oo", "++")
 LEVELS = ("--", ":", "-.")
 DIAMOND: Any = {"marker": "D", "color": "white", "markeredgecolor": "black", "linestyle": "none"}
 HOLLOW: Any = {"marker": "D", "markerfacecolor": "none"}
@@ -32,7 +33,6 @@ _STYLE: Any = {
     "svg.fonttype": "none",  # text stays text, there and in PDF
     "pdf.fonttype": 42,
     "font.family": ["DejaVu Sans", "sans-serif"],
-    "hatch.linewidth": 0.5,
 }
 _CANVASES = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG, "pdf": FigureCanvasPdf}
 KINDS = tuple(_CANVASES)
@@ -79,7 +79,7 @@ def dot_plot(heading: str, panels: Sequence[Panel], xlabel: str, caption: str, a
 
 
 def _draw_dots(axes: Axes, panel: Panel, handles: dict[str, Any]) -> None:
-    axes.set_title(panel.title, fontsize=9.5)
+    axes.set_title(mathtext(panel.title), fontsize=9.5)
     axes.set_ylim(len(panel.names) - 0.4, -0.6)
     axes.set_yticks(range(len(panel.names)), list(panel.names), fontsize=8.5)
     axes.tick_params(axis="x", labelsize=8)
@@ -96,13 +96,28 @@ def _draw_dots(axes: Axes, panel: Panel, handles: dict[str, Any]) -> None:
         line: Any = {"color": "0.25", "linestyle": style_of, "linewidth": 1.0, "label": label}
         handles.setdefault(label, axes.axvline(level, **line))
     values = [value for series in panel.series for value in series.values.values()]
-    if values and min(values) > 0 and max(values) > _DECADES * min(values):
-        axes.set_xscale("log")
+    log_axis(axes.xaxis, values)
     if not values and not panel.texts:
         say_not_run(axes)
     for name, text in panel.texts.items():
         place: Any = {"x": 1.01, "y": panel.names.index(name), "transform": axes.get_yaxis_transform()}
-        axes.text(s=f"{text} ", va="center", fontsize=7.5, **place)
+        axes.text(s=f"{text}  ", va="center", fontsize=7.5, **place)
+    if panel.texts and (layout := axes.figure.get_layout_engine()) is not None:
+        layout.set(wspace=0.08)  # type: ignore[call-arg]  # so that a text does not touch the next panel
+
+
+def log_axis(axis: Axis, values: Sequence[float], ratio: float = _DECADES) -> None:
+    """A logarithmic axis where the largest value is so many times the least, with plain numbers at its ticks."""
+    if values and min(values) > 0 and max(values) > ratio * min(values):
+        axis.axes.set(**{f"{axis.axis_name}scale": "log"})  # type: ignore[attr-defined]
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if max(values) < 300 * min(values) else (1.0,)))
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter(NullFormatter())
+
+
+def mathtext(text: str) -> str:
+    """Text with F1^PN as a formula."""
+    return text.replace("F1^PN", "$F_1^{PN}$")
 
 
 def new_figure(width_inches: float, height_inches: float) -> Figure:
@@ -110,12 +125,6 @@ def new_figure(width_inches: float, height_inches: float) -> Figure:
     figure = Figure(figsize=(width_inches, height_inches), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
-
-
-def fill(place: int) -> dict[str, Any]:
-    """Colour and hatch of the bars that come at that place."""
-    colours = {"facecolor": PALETTE[place % len(PALETTE)], "edgecolor": "black", "linewidth": 0.5}
-    return colours | {"hatch": HATCHES[place % len(HATCHES)]}
 
 
 def method_mark(method: str) -> dict[str, Any]:
@@ -138,12 +147,12 @@ def tidy(axes: Axes, grid: str = "y") -> None:
 def panels_of(
     count: int, across: int, inches: tuple[float, float], xlabel: str, least: float, room: float, sharey: bool = False
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of so many panels, at most `across` side by side, and xlabel below the lowest ones.
+    """A figure of so many panels in rows of equal length, at most `across` side by side, and xlabel below the lowest.
 
     inches: of a panel. least: inches that the figure is wide at least. room: inches above and below the panels.
     """
-    across = min(across, count)
     down = -(-count // across)
+    across = -(-count // down)
     figure = new_figure(max(least, inches[0] * across), room + inches[1] * down)
     every = list(figure.subplots(down, across, squeeze=False, sharey=sharey).flat)
     for axes in every[count:]:

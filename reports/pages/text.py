@@ -55,6 +55,16 @@ def human_bytes(count: float, gigabyte: int = 10**9) -> str:
     return f"{count:.0f} B" if size == 1 else f"{printed(count / size)} {name}"
 
 
+def in_one_unit(sizes: Sequence[float], gigabyte: int = 10**9, places: int = 2) -> list[str]:
+    """Bytes of one comparison in the unit that suits the largest; a far smaller number has a unit of its size."""
+    size, name = byte_unit(max(sizes, default=0) / 10, gigabyte)
+    is_small = [size == 1 or 10 * count < size for count in sizes]
+    return [
+        human_bytes(count, gigabyte) if small else f"{printed(count / size, places=places)} {name}"
+        for count, small in zip(sizes, is_small, strict=True)
+    ]
+
+
 def human_seconds(seconds: float) -> str:
     """A duration in readable units."""
     if seconds >= 3600:

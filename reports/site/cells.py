@@ -128,7 +128,7 @@ def _ledger(record: RunResult) -> Sheet:
     """The ledger by direction and kind."""
     lines = (
         (
-            "one-time distribution" if each.is_setup else "rounds",
+            "rounds" if each.round else "one-time distribution",
             "uplink" if each.direction == "up" else "downlink",
             each.kind,
             *(count(each.messages), count(each.values), size(each.bytes), count(each.bytes)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import io
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +14,7 @@ from reports.site.charts import curves_chart
 from reports.site.material import Material
 from reports.site.tables import Entry, Sheet, comparison_in, matrix, sheet, size
 from reports.site.templates import rendered, script
-from reports.views import show
+from reports.views import show, view_of
 
 # Views whose numbers are scores: the compact table comes first, and their own tables are folded below it.
 _OF_SCORES = ("scores", "crossed", "curves", "layers")
@@ -33,8 +32,8 @@ def table_pages(material: Material) -> Iterator[tuple[str, str]]:
     """A page for each table and scale, by path, and one for its sweeps."""
     for request in material.requests:
         benchmark, path = request.benchmark, table_page(request)
-        found = importlib.import_module(f"reports.views.{benchmark.view.name}").join(request)
-        page, comparison, chart = show(benchmark.view.name, found), comparison_in(found, request), curves_chart(request)
+        view = view_of(request)
+        page, comparison, chart = show(view), comparison_in(view, request), curves_chart(request)
         data = data_script(f"{benchmark.id}-{request.scale.id}") if chart is not None else ""
         if chart is not None:
             yield data, script("curves", chart)

@@ -91,11 +91,10 @@ def matrix(comparison: Comparison) -> Sheet:
     """The compact table: a line a method, `75.3 ± 0.4 (5)` in a cell, the published value below, then its bytes."""
     request = comparison.request
     places = [(column, score) for column in request.columns for score in column.scores]
-    best = [_best(comparison, column, score) for column, score in places]
     lines = []
     for row in request.rows:
         name = Entry(row_name(row), title=row.note, kind="row")
-        scores = (_entry(comparison, row, *place, own) for place, own in zip(places, best, strict=True))
+        scores = (_entry(comparison, row, *place) for place in places)
         lines.append((name, *scores, *_bytes(comparison, row)))
     headers = [("Method", ""), *((column.name, score_label(column, score)) for column, score in places), *BYTES]
     if not any(entry.sort for line in lines for entry in line[-len(BYTES) :]):
@@ -107,14 +106,7 @@ def _result(comparison: Comparison, row: Row, column: Column, score: str) -> Sco
     return next(result for result in comparison.cell(row, column).scores if result.score == score)
 
 
-def _best(comparison: Comparison, column: Column, score: str) -> float | None:
-    """Our best value of a column; None if fewer than two methods have one."""
-    values = [_result(comparison, row, column, score).ours for row in comparison.request.rows]
-    known = [value for value in values if value is not None]
-    return metric(score).best(known) if len(known) > 1 else None
-
-
-def _entry(comparison: Comparison, row: Row, column: Column, score: str, best: float | None) -> Entry:
+def _entry(comparison: Comparison, row: Row, column: Column, score: str) -> Entry:
     cell, request, unit = comparison.cell(row, column), comparison.request, metric(score).unit
     result, selection = _result(comparison, row, column, score), request.selections[row.id, column.task]
     published = result.published if comparison.shows_published and row.printed else None
@@ -135,7 +127,9 @@ def _entry(comparison: Comparison, row: Row, column: Column, score: str, best: f
         return Entry("undefined" if result.is_held else NOTHING, "", link, note, title)
     spread = "" if result.sd is None else f" ± {compact(result.sd, unit)}"
     text = f"{compact(result.ours, unit)}{spread} ({result.seeds})"
-    return Entry(text, repr(result.ours), link, note, title, "best" if result.ours == best else "")
+    return Entry(
+        text, repr(result.ours), link, note, title, "best" if row.id in comparison.bold[column.task, score] else ""
+    )
 
 
 def _link(records: Sequence[RunResult]) -> str:

@@ -9,9 +9,9 @@ import nbformat
 import pytest
 
 from benchmarks import api
-from benchmarks.cli.select import Selection
 from benchmarks.results import RunResult
 from benchmarks.running.events import CellFinished, CellStarted
+from benchmarks.selection import Selection
 
 ROOT = Path(__file__).parents[2]
 SHORT = {"training.rounds": 2, "training.local_epochs": 1, "training.max_length": 16, "training.batch_size": 64}
@@ -44,8 +44,8 @@ def test_a_run_finds_what_is_finished(records: list[RunResult], results: Path, e
 def test_scores_are_those_of_the_records(records: list[RunResult]) -> None:
     found = api.scores(records, chosen_part()).set_index(["method", "evaluation", "metric"])
     fedavg = records[1]
-    assert found.loc[("fedavg", "test", "f1"), "score"] == fedavg.score("test/f1", "chosen")
-    assert found.loc[("fedavg", "pooled", "f1"), "last"] == fedavg.score("pooled/f1")
+    assert found.loc[("fedavg", "test", "f1"), "score"] == 100 * fedavg.score("test/f1", "chosen")
+    assert found.loc[("fedavg", "pooled", "f1"), "last"] == 100 * fedavg.score("pooled/f1")
     sent = found.loc[("fedavg", "test", "f1"), ["uplink", "downlink", "one_time"]]
     assert list(sent) == [
         sum(entry.up_bytes for entry in fedavg.rounds),
@@ -59,7 +59,7 @@ def test_curves_and_payloads_agree_on_bytes(records: list[RunResult]) -> None:
     curves, ledger = api.curves(records), api.payloads(records)
     by_round = curves[(curves.algorithm == "fedavg") & (curves.metric == "f1") & (curves.evaluation == "test")]
     assert list(by_round["round"]) == [1, 2]
-    assert list(by_round.score) == list(records[1].by_round("test/f1"))
+    assert list(by_round.score) == [100 * score for score in records[1].by_round("test/f1")]
     for _, line in by_round.iterrows():
         sent = ledger[(ledger.cell == line.cell) & (ledger["round"] == line["round"])]
         assert sent[sent.direction == "up"]["bytes"].sum() == line.uplink

@@ -12,8 +12,7 @@ from benchmarks.encoders.backbones import KNOWN, architecture, build_tokenizer, 
 from benchmarks.encoders.tokenization import byte_level_tokenizer
 from benchmarks.errors import UserError
 from benchmarks.running.federation import longest_text
-from fedsim.models.encoder import encoder_from_config
-from fedsim.models.sequence import with_head
+from fedsim.models.sequence import encoder_from_config, with_head
 
 BYTES = [chr(code) for code in (*range(33, 127), *range(161, 173), *range(174, 256), *range(256, 324))]
 

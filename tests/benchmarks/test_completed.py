@@ -78,8 +78,8 @@ def test_a_run_starts_from_the_weights_of_the_earlier_one(finished: RunOptions) 
     left = tensors_of(outcome)
     inputs = load_inputs(second, finished, outcome)
     assert inputs.digests["initial"] == outcome.cell_id
-    begun = build_federation(second, inputs, finished).setting.model
-    untrained = build_federation(second, load_inputs(second, finished), finished).setting.model
+    begun = build_federation(second, inputs, finished).workload.model
+    untrained = build_federation(second, load_inputs(second, finished), finished).workload.model
     encoder = sorted(begun.groups.names - begun.groups.head)
     assert encoder
     assert all(torch.equal(begun.parameters[name], left[name]) for name in encoder)
@@ -87,7 +87,7 @@ def test_a_run_starts_from_the_weights_of_the_earlier_one(finished: RunOptions) 
     for name in begun.groups.head:  # another head: its own fresh weights
         assert torch.equal(begun.parameters[name], untrained.parameters[name])
     again = replace(first, seed=1, initial=first)  # the same head
-    begun = build_federation(again, load_inputs(again, finished, outcome), finished).setting.model
+    begun = build_federation(again, load_inputs(again, finished, outcome), finished).workload.model
     assert left.keys() == begun.parameters.keys()  # the tied decoder is there once
     assert all(torch.equal(begun.parameters[name], left[name]) for name in left)
 
@@ -101,7 +101,7 @@ def test_another_encoder_cannot_start_from_them(finished: RunOptions, monkeypatc
     second = replace(second_stage(first_stage()), backbone="deeper")
     outcome = run_stage(first_stage(), finished, lambda _: None)
     with pytest.raises(UserError, match=r"none that fit 16 of its parameters.*both stages need one backbone"):
-        _ = build_federation(second, load_inputs(second, finished, outcome), finished).setting.model
+        _ = build_federation(second, load_inputs(second, finished, outcome), finished).workload.model
 
 
 # ---- the order --------------------------------------------------------------------------------------------------

@@ -44,9 +44,9 @@ def of_table(table: str, row: str, scale: str = "demo", **training: Any) -> RunC
 # ---- bytes by hand -----------------------------------------------------------------------------------------------
 
 
-def moving(setting: Workload) -> FederatedAlgorithm:
+def moving(workload: Workload) -> FederatedAlgorithm:
     """The layer of the round and the head go up, what the last round merged comes down; client 2 trains the head."""
-    parts = setting.model.groups
+    parts = workload.model.groups
 
     def trained(round: int, client: int) -> frozenset[str]:
         return parts.head if client == 2 else parts.layers[0 if round <= 2 else 1] | parts.head
@@ -56,7 +56,7 @@ def moving(setting: Workload) -> FederatedAlgorithm:
         up = trained(round, client)
         return ExchangePlan({name: name for name in parts.names}, down, up, up, frozenset())
 
-    return averaging(setting, plan, personal=False)
+    return averaging(workload, plan, personal=False)
 
 
 def test_plans_that_change_with_the_round_and_the_client(cells_of: CellsOf, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,12 +145,12 @@ QUERY_KEY_VALUE, POOLED = S * 2 * 3 * H**2, 2 * (H**2 + 2 * H)
 def trains_layers(layers: Sequence[int], head: bool = True, embeddings: bool = False) -> Any:
     """A method that trains these layers, counted from 0 at the bottom."""
 
-    def made(setting: Workload) -> FederatedAlgorithm:
-        parts = setting.model.groups
+    def made(workload: Workload) -> FederatedAlgorithm:
+        parts = workload.model.groups
         own = parts.head if head else frozenset()
         own = own.union(*(parts.layers[layer] for layer in layers), parts.embeddings if embeddings else ())
         plan = ExchangePlan({name: name for name in parts.names}, own, own, own, frozenset())
-        return averaging(setting, lambda round, client: plan)
+        return averaging(workload, lambda round, client: plan)
 
     return made
 

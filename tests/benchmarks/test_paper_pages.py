@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.cli.arguments import build_parser
-from benchmarks.cli.select import selection
+from benchmarks.cli.arguments import build_parser, selection
 from benchmarks.registry import benchmark_ids
 from reports.pages.files import BEGIN, END
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.cli.main import main
-from benchmarks.cli.run import at_hand
-from benchmarks.cli.select import Selection
+from benchmarks.cli.run import with_stand_ins
 from benchmarks.encoders.backbones import KNOWN
 from benchmarks.errors import UserError
 from benchmarks.executors import run_cells
@@ -20,6 +19,7 @@ from benchmarks.results import RunResult, read_results
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import by_stage, earlier_stages, initial_of
 from benchmarks.running.run_options import RunOptions
+from benchmarks.selection import Selection
 
 BFPT, GENERAL = benchmark("fedbfpt-table3"), benchmark("fedbfpt-general")
 BEGUN = ["fedavg-finetuned", "fedavg-prior"]
@@ -98,7 +98,7 @@ def test_a_replacement_runs_only_where_the_original_task_has_no_data(
     for name in ("train.txt", "dev.txt", "test.txt"):
         (tmp_path / folder / name).write_text(f"###1\n{labels}\tsome adults\n\n")
     columns = columns_of(BFPT, [], BFPT.scale("lite"))
-    chosen = at_hand(Selection(BFPT, BFPT.scale("lite"), BFPT.rows, columns, [0]), tmp_path)
+    chosen = with_stand_ins(Selection(BFPT, BFPT.scale("lite"), BFPT.rows, columns, [0]), tmp_path)
     assert [column.task for column in columns if column not in chosen.columns] == [left_out]
     message = capsys.readouterr().err
     assert ("NICTA-PIBOSO stands in for rct20k: no data of PubMed 20k RCT" in message) == (left_out == "rct20k")

@@ -11,15 +11,13 @@ from benchmarks.cli.main import main
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row
 from benchmarks.fedsplitbert import paper, tables
-from benchmarks.overrides import field_value
 from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of
-from benchmarks.run_config import JSON, RunConfig
+from benchmarks.run_config import RunConfig
 from benchmarks.running.federation import build_clients, load_inputs
 from benchmarks.running.run_options import RunOptions
-from benchmarks.sweeps.plan import Tuning
-from benchmarks.sweeps.space import LAYER, LAYERS, RATE, planned, read_space, spaces, without_fields
+from benchmarks.sweeps.space import LAYER, LAYERS, RATE, Tuning, planned, read_space, spaces, without_fields
 from benchmarks.sweeps.tuning import Range, Values
-from fedsim.algorithms import algorithm_names, trains
+from fedsim.algorithms import trains
 
 TABLE = tables.TABLE3
 (MRPC,) = columns_of(TABLE, ["mrpc"])
@@ -58,14 +56,10 @@ def test_values_are_read_as_set_reads_them() -> None:
     ("words", "expected"),
     [
         (["--grid", "training.learning_rate"], "expected field=values"),
-        (["--grid", "training.batch_size=16,,32"], "found an empty one"),
         (["--grid", "seed=1,2"], "a sweep decides that itself"),
         (["--grid", f"{RATE}=1e-3", "--grid", f"{RATE}=1e-4"], "expected each field once"),
-        (["--grid", f"{RATE}=NaN"], "expected a finite number"),
-        (["--range", f"{RATE}=1:x"], "expected low:high"),
         (["--range", f"{RATE}=0:1:log", "--trials", "2"], "expected low above 0 and below high"),
         (["--range", f"{RATE}=1e-5:1e-3"], "expected --trials"),
-        (["--grid", "training.speed=1"], "no training.speed to tune in it"),
         (["--grid", f"{LAYER}=6", "--methods", "fedavg"], "no options.critical_layer to tune in fedavg"),
         (["--grid", f"{LAYER}=6,13", "--methods", "fedsplitbert"], "critical layer 13: expected 0 to 12"),
         (["--grid", f"{RATE}=1e-3", "--set", f"{RATE}=1"], "this sweep decides training.learning_rate"),
@@ -73,7 +67,6 @@ def test_values_are_read_as_set_reads_them() -> None:
         (["--rungs", "1", "--pareto"], "--rungs: with --pareto"),
         (["--methods", "fedavg-fp16,fedprox"], "nothing to tune in fedavg-fp16; it tunes fedavg, fedprox, fedadam"),
         (["--methods", "fedadam", "--set", "options.server={}"], "decides options.server.learning_rate"),
-        (["--methods", "fedprox", "--set", "holdout=test"], "decides holdout"),
     ],
 )
 def test_wrong_arguments_are_refused_before_anything_is_written(
@@ -100,28 +93,19 @@ def test_joint_grids_are_tried_on_the_rows_that_have_all_fields() -> None:
 # ---- defaults ----------------------------------------------------------------------------------------------------
 
 
-def test_methods_say_themselves_that_they_are_not_trained() -> None:
-    assert {name for name in algorithm_names() if not trains(name)} == {
-        *("linear", "local_majority", "local_prior", "nearest_neighbour", "token_majority", "unigram", "untrained")
-    }
-
-
 @pytest.mark.parametrize("benchmark_id", benchmark_ids())
 def test_every_table_with_training_has_something_to_tune_at_every_scale(benchmark_id: str) -> None:
     table = benchmark(benchmark_id)
     for scale in table.scales:
         column, rows = table.columns_at(scale)[0], table.rows_at(scale)
         trained = {row.id for row in rows if trains(table.cell(row, column, scale, 0).algorithm)}
-        if trained:
-            entries = tried(table, scale.id)
-            assert entries
-            assert set(entries) <= trained
-            assert all(
-                RATE in space or "proximal" in str(space) or "server" in str(space) for space in entries.values()
-            )
-        else:
+        if not trained:
             with pytest.raises(UserError, match="none is trained"):
                 tried(table, scale.id)
+            continue
+        entries = tried(table, scale.id)
+        assert entries.keys() <= trained
+        assert all(RATE in space or "proximal" in str(space) or "server" in str(space) for space in entries.values())
 
 
 def test_defaults_are_layers_and_steps_around_the_definitions_rate() -> None:
@@ -137,19 +121,10 @@ def test_defaults_are_layers_and_steps_around_the_definitions_rate() -> None:
 # ---- cells of trials -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("scale", "expected"), [("paper", [0, 4, 6, 8]), ("lite", [0, 2, 3, 4]), ("demo", [0, 1, 2, 3])]
-)
-def test_critical_layers_are_scaled_as_the_definition_does(scale: str, expected: list[int]) -> None:
-    layers: list[JSON] = [field_value(trial_cell(SPLIT, scale, 0, {LAYER: c}), LAYER) for c in (0, 4, 6, 8)]
-    assert layers == expected  # of 12, 6 and 4: 4/3 and 8/3 to the nearest
-
-
-def test_a_nested_option_changes_nothing_else() -> None:
-    cell = trial_cell(FEDADAM, "paper", 3, {"options.server.learning_rate": 0.032})
-    assert cell.options == {"server": {"name": "adam", "learning_rate": 0.032}}
-    original = TABLE.cell(FEDADAM, MRPC, TABLE.scale("paper"), 3)
-    assert replace(cell, options=original.options, holdout="test") == original
+def test_critical_layers_are_scaled_as_the_definition_does() -> None:
+    """To 12, 6 and 4 layers: 4/3 and 8/3 to the nearest."""
+    for scale, expected in {"paper": [0, 4, 6, 8], "lite": [0, 2, 3, 4], "demo": [0, 1, 2, 3]}.items():
+        assert [trial_cell(SPLIT, scale, 0, {LAYER: c}).options["critical_layer"] for c in (0, 4, 6, 8)] == expected
 
 
 def test_the_test_part_is_never_seen() -> None:
@@ -161,9 +136,9 @@ def test_the_test_part_is_never_seen() -> None:
     for one, other in zip(table, tuning, strict=True):
         test, train = set(one.evaluation["test"].indices), set(one.train.indices)
         validation, fitted = set(other.evaluation["test"].indices), set(other.train.indices)
-        assert validation
-        assert not test & (validation | fitted)
         assert validation | fitted == train
+        assert validation
+        assert not test & train
         assert not validation & fitted
 
 

@@ -6,13 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.cli.arguments import build_parser
+from benchmarks.cli.arguments import build_parser, selection
 from benchmarks.cli.main import main
-from benchmarks.cli.select import selection
 from benchmarks.cli.tracked import tracked_table
 from benchmarks.running.run_options import RunOptions
-from benchmarks.tracking.table import Table, TableCell
-from benchmarks.tracking.views import PREFIX, table_views
+from benchmarks.tracking.table import PREFIX, Table, TableCell
 
 
 def table(scale: str, *words: str, id: str = "fedsplitbert-table3") -> Table:
@@ -35,8 +33,8 @@ def test_methods_have_their_names_what_the_paper_reports_and_the_command_that_re
 
 def test_the_chosen_part_changes_neither_views_nor_what_is_complete() -> None:
     whole, part = table("lite"), table("lite", "--methods", "linear", "--tasks", "mrpc")
-    assert table_views(part, "rte", 0) == table_views(whole, "rte", 0)
-    assert "tags.`_reference` = 'no'" in table_views(part, "mrpc", 0)[f"{PREFIX}fedsplitbert-table3-lite-mrpc"]
+    assert part.views("rte", 0) == whole.views("rte", 0)
+    assert "tags.`_reference` = 'no'" in part.views("mrpc", 0)[f"{PREFIX}fedsplitbert-table3-lite-mrpc"]
     assert (part.id, part.places, part.command) == (whole.id, 15 * 9, whole.command)
     assert part.cells == whole.cells
 
@@ -50,16 +48,11 @@ def test_a_changed_table_is_another_table_that_says_what_changed() -> None:
     assert changed.id.startswith(f"{plain.id}-changed-")
     assert "--set training.rounds=10 --set training.learning_rate=0.001" in changed.command
     shared = {"mlflow.sharedViewState.all-runs"}
-    assert table_views(plain, "sst2", 0).keys() & table_views(changed, "sst2", 0).keys() == shared
-
-
-def test_settings_that_some_methods_lack_leave_these_out() -> None:
-    assert table("demo", "--methods", "fedsplitbert", "--set", "options.critical_layer=3").cells
+    assert plain.views("sst2", 0).keys() & changed.views("sst2", 0).keys() == shared
 
 
 def test_scores_of_which_less_is_better_are_sorted_so() -> None:
-    falling = Table("t", "t", scores={"wikitext": "test/perplexity"})
-    view = table_views(falling, "wikitext", 0)[f"{PREFIX}t-wikitext"]
+    view = Table("t", "t", scores={"wikitext": "test/perplexity"}).views("wikitext", 0)[f"{PREFIX}t-wikitext"]
     assert '"orderByAsc":true' in view
     assert "metrics.`score_percent`" not in view
 

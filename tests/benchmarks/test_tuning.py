@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.cli.arguments import build_parser
+from benchmarks.cli.arguments import build_parser, selection
 from benchmarks.cli.main import main
-from benchmarks.cli.select import selection
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Scale, with_settings
 from benchmarks.fedsplitbert import paper, tables
 from benchmarks.registry import benchmark, columns_of, rows_of, scale_of
 from benchmarks.results import read_results
 from benchmarks.run_config import JSON
-from benchmarks.sweeps.plan import Tuning
+from benchmarks.sweeps.space import Tuning
 from benchmarks.sweeps.tuning import Search, best_values, read_sweep
+from tests.conftest import ROOT
 
 TABLE = tables.TABLE3
 (MRPC,) = columns_of(TABLE, ["mrpc"])
@@ -61,33 +61,33 @@ def test_a_row_takes_its_choice_and_gives_way_to_the_user_and_to_a_rows_changes(
 
 def test_every_row_that_trains_is_tuned_with_the_same_budget_on_other_seeds() -> None:
     search = paper.MINIATURE
-    for table in (TABLE, tables.TABLE4):
-        trained = [row for row in table.rows if row.algorithm in ("fedavg", "fedsplitbert")]
-        assert {row.tuned_as or row.id for row in trained} <= set(search.grids)
-    assert search.trials is not None
+    trained = [row for row in (*TABLE.rows, *tables.TABLE4.rows) if row.algorithm in ("fedavg", "fedsplitbert")]
+    assert {row.tuned_as or row.id for row in trained} <= set(search.grids)
     for grid in search.grids.values():
         assert grid[RATE] == paper.RATES
-        assert math.prod(map(len, grid.values())) >= search.trials
+        assert math.prod(map(len, grid.values())) >= (search.trials or math.inf)
     assert not set(search.seeds) & set(range(100))
 
 
-COMMITTED = sorted((Path(__file__).parents[2] / "benchmarks").glob("*/tuned/*.json"))
-
-
-@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: f"{path.parts[-3]}-{path.stem}")
-def test_committed_choices_name_the_data_and_the_encoder_of_their_task(path: Path) -> None:
-    content = json.loads(path.read_text(encoding="utf-8"))
-    table = benchmark(content["benchmark"])
-    for entry in read_sweep(path):
-        (column,) = columns_of(table, [entry["task"]])
-        assert entry["scale"] == table.label(scale_of(table, content["scale"]), [column])
+def test_committed_choices_name_the_data_and_the_encoder_of_their_task() -> None:
+    paths = list((ROOT / "benchmarks").glob("*/tuned/*.json"))
+    assert len(paths) >= 5
+    for path in paths:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        table = benchmark(content["benchmark"])
+        for entry in read_sweep(path):
+            (column,) = columns_of(table, [entry["task"]])
+            assert entry["scale"] == table.label(scale_of(table, content["scale"]), [column]), path
 
 
 def test_a_damaged_file_of_choices_is_named(tmp_path: Path) -> None:
-    (tmp_path / "chosen.json").write_text("{", encoding="utf-8")
-    table, demo = searched(Search(chosen=tmp_path / "chosen.json"))
-    with pytest.raises(UserError, match="found a damaged file"):
-        table.cell(FEDAVG, MRPC, demo, 0)
+    path = choices(tmp_path / "chosen.json", fedavg={RATE: 3e-3})
+    table, demo = searched(Search(chosen=path))
+    whole = path.read_text(encoding="utf-8")
+    for text in ("{", whole.replace("task", "tusk"), whole.replace("values", "value")):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(UserError, match="found a damaged file"):
+            table.cell(FEDAVG, MRPC, demo, 0)
 
 
 def test_rows_without_a_choice_are_known(tmp_path: Path) -> None:
@@ -130,13 +130,10 @@ def test_trials_may_be_shorter_than_the_tables_cells() -> None:
     """A user's change comes after the search's, and a swept value after both."""
     table, demo = searched(Search({"fedavg": {}}, changes={"training.local_epochs": 3}))
     users = dataclasses.replace(table, overrides=(("training.local_epochs", 1),))
-
-    def epochs(of: Benchmark, **values: JSON) -> int:
-        swept = {f"training.{name}": value for name, value in values.items()}
-        return Tuning(of, demo, FEDAVG, MRPC, (0,), {}).cells(swept)[0].training.local_epochs
-
+    for of, values, expected in ((table, {}, 3), (users, {}, 1), (users, {"training.local_epochs": 2}, 2)):
+        (cell,) = Tuning(of, demo, FEDAVG, MRPC, (0,), {}).cells(values)
+        assert cell.training.local_epochs == expected
     assert table.cell(FEDAVG, MRPC, demo, 0).training.local_epochs == 5
-    assert (epochs(table), epochs(users), epochs(users, local_epochs=2)) == (3, 1, 2)
 
 
 # ---- --from-sweep --------------------------------------------------------------------------------------------------
@@ -152,15 +149,15 @@ def test_the_best_of_several_studies_is_taken_under_the_same_settings_alone() ->
     assert best_values(entries, {"u": "a"}) == {}
 
 
-@pytest.mark.parametrize("method", ["fedavg-finetuned", "fedsplitbert-chosen"])
-def test_swept_values_enter_a_rows_cells_as_set_does(method: str) -> None:
+def test_swept_values_enter_a_rows_cells_as_set_does() -> None:
     values = {RATE: 0.5, "training.batch_size": 4}
-    (row,), demo = rows_of(TABLE, [method]), scale_of(TABLE, "demo")
-    scale = dataclasses.replace(demo, search=Search(swept={("mrpc", method): values}))
+    (row,), demo = rows_of(TABLE, ["fedavg-finetuned"]), scale_of(TABLE, "demo")
+    scale = dataclasses.replace(demo, search=Search(swept={("mrpc", row.id): values}))
     by_hand = with_settings(TABLE, [f"{name}={value}" for name, value in values.items()])
-    cell = by_hand.cell(row, MRPC, demo, 0)
-    assert TABLE.cell(row, MRPC, scale, 0) == cell
-    assert cell.initial is None or cell.initial.training.learning_rate == 0.5
+    cell = TABLE.cell(row, MRPC, scale, 0)
+    assert cell == by_hand.cell(row, MRPC, demo, 0)
+    assert cell.initial is not None
+    assert cell.initial.training.learning_rate == 0.5
 
 
 def test_run_takes_the_best_as_set_would(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from benchmarks.cli.paper import benchmarks_of, published_of
 from benchmarks.costs import ModelSizes, WirePlan
 from benchmarks.experiment import Benchmark, Column, Row, Scale
+from benchmarks.papers import benchmarks_of, published_of
 from benchmarks.registry import claims_of
 from reports import ReportError
 from reports.audit.arithmetic import Series, Value, evaluate, several

@@ -12,10 +12,10 @@ from functools import cache
 import pytest
 from rich.console import Console
 
-from benchmarks.cli.report import page_of
-from benchmarks.cli.select import part_of
+from benchmarks.api import page as page_of
 from benchmarks.registry import benchmark_ids, folder_of
 from benchmarks.results import RunResult, read_folders
+from benchmarks.selection import part_of
 from reports.pages.latex import latex
 from reports.pages.page import Page
 from reports.pages.plots import render

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,10 +23,11 @@ from reports.evidence.records import request_for
 from reports.pages.files import BEGIN, END, render_state, update_readme, write_report
 from reports.pages.latex import latex, latex_escape
 from reports.pages.page import Page
-from reports.pages.render import escape, markdown, print_page
-from reports.pages.text import DERIVED, marked
+from reports.pages.render import markdown, print_page
+from reports.pages.text import DERIVED
+from reports.site.tables import matrix
 from reports.views import page
-from reports.views.scores import FIELDS
+from reports.views.comparison import compare
 
 F1, ACC = "test/f1", "test/accuracy"
 RecordOf = Callable[..., RunResult]
@@ -95,18 +95,12 @@ def test_a_method_that_seeds_do_not_tell_from_the_best_is_bold_too(table3: Bench
         for row, values in scores.items()
         for seed, value in enumerate(values)
     ]
-    groups = page(request_for(table3, table3.scale("lite"), records)).grids[0].groups
+    request = request_for(table3, table3.scale("lite"), records)
+    groups = page(request).grids[0].groups
     best = {group.name: any(map(any, group.lines[0].best)) for group in groups}
     assert [best[name] for name in ("FedAvg", "FedProx", "FedAdam")] == [True, True, False]
-
-
-def test_terminal_text_is_no_markup(shown: Page) -> None:
-    assert "[bold]" not in _terminal(shown)
-    assert "± sd (n)" in _terminal(shown, 100)
-
-
-def test_markdown_escapes_what_it_would_read() -> None:
-    assert escape("a|b_c*<i>") == r"a\|b\_c\*\<i\>"
+    on_site = {line[0].text: any(entry.kind == "best" for entry in line) for line in matrix(compare(request)).lines}
+    assert on_site == best  # one rule for tables, LaTeX and the site
 
 
 @given(st.text())
@@ -130,23 +124,6 @@ def test_a_box_that_does_not_fit_is_found(shown: Page, latex_complaints: Callabl
     assert latex_complaints({"whole": latex(shown)}) == []
     (found,) = latex_complaints({"whole": latex(shown), "wide": r"\noindent\rule{30cm}{1pt}\par"})
     assert found.startswith("wide: Overfull")
-
-
-def test_csv_is_long_and_complete(shown: Page) -> None:
-    table = pd.read_csv(io.StringIO(shown.csv), dtype={"seeds": str})
-    assert list(table.columns) == FIELDS
-    assert len(table) == 7 * (9 + 4 + 1)
-    line = table.query("row == 'fedavg' and column == 'mrpc' and score == 'test/f1'").iloc[0]
-    assert (line["status"], line["ours"], line["seeds"]) == ("run", pytest.approx(71), "0 1")
-    assert line["published"] == 76.65
-    assert pd.isna(line["difference"])
-    assert (line["n_test"], line["rounds"], line["round_bytes"]) == (63, 2, 1_030_000_000)
-    assert (line["scale"], line["scale_label"]) == ("lite", "real data, MiniLM")
-    missing = table.query("row == 'fedprox' and column == 'rte'")
-    assert set(missing["status"]) == {"not run"}
-    assert missing[["ours", "up_bytes", "n_test"]].isna().all(axis=None)
-    average = table.query("row == 'fedavg' and column == 'average'").iloc[0]
-    assert (average["published"], average["status"]) == (72.25, "not run")
 
 
 # ---- files ---------------------------------------------------------------------------------------------------------
@@ -246,11 +223,3 @@ def test_every_format_shows_mark_and_note(derived: Callable[[str], Page]) -> Non
     assert figure is not None
     labels = [text.get_text() for text in figure().legends[0].get_texts()]
     assert labels == ["reproduced", "reported", "derived from the paper's text"]
-
-
-def test_the_demo_scale_shows_no_derived_value(derived: Callable[[str], Page]) -> None:
-    assert DERIVED not in markdown(derived("demo"))
-
-
-def test_a_dash_stays_a_dash() -> None:
-    assert (marked("–", True), marked("1.00", True), marked("1.00", False)) == ("–", "≈ 1.00", "1.00")

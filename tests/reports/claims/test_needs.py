@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.claims import At, AtMost, Better, Claim, CostBound, Reaches, Relation, Same, Sends, Target
 from benchmarks.cli.main import main
-from benchmarks.cli.needs import commands
+from benchmarks.cli.plan import commands
 from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
 from reports.claims.cells import Runs, Tables
@@ -88,7 +88,7 @@ def test_commands_are_a_line_for_rows_with_the_same_gaps() -> None:
 def test_plan_names_every_claim_and_a_stand_in_that_alone_has_data(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("benchmarks.cli.needs.known_records", lambda *_: [])
+    monkeypatch.setattr("benchmarks.cli.plan.known_records", lambda *_: [])
     (tmp_path / "nicta_piboso").mkdir()
     for name in ("train.txt", "dev.txt", "test.txt"):
         (tmp_path / "nicta_piboso" / name).write_text("###1\npopulation\tsome adults\n\n")
