@@ -201,10 +201,7 @@ def _table(chosen: Selection, plan: dict[str, Any]) -> Table:
     lines = frame.groupby(keys, sort=False, dropna=False, observed=True)["task"].agg(list).reset_index()
     up, down, once = (plan["sum"][way] for way in _WAYS)
     columns = [
-        [
-            f"all {len(of)} tasks" if len(of) == len(names) > 3 else ", ".join(names[each] for each in of)
-            for of in lines["task"]
-        ],
+        [f"all {len(of)} tasks" if len(of) == len(names) > 3 else ", ".join(of) for of in lines["task"]],
         [chosen.benchmark.row(method).name for method in lines["method"]],
         [str(rounds) for rounds in lines["rounds"]],
         *(_texts(chosen, list(lines[size])) for size in sizes[:2]),
