@@ -14,8 +14,9 @@ import torch
 
 from benchmarks import api
 from benchmarks.cli.arguments import machine, selection
-from benchmarks.encoders.backbones import KNOWN, build_tokenizer, locate
+from benchmarks.encoders.backbones import KNOWN
 from benchmarks.encoders.fetched import EXTRACTS, copied, note, places, source_of
+from benchmarks.encoders.loading import build_tokenizer, locate
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.registry import benchmark
 from benchmarks.running.completed import earlier_stages

@@ -1,7 +1,7 @@
 """A folder that `fetch` has filled: the data and encoders of a benchmark, for nodes that cannot reach the hub.
 
-It is a data directory. What it holds of the hub is read as from the hub, offline, so that data and encoders have the
-same digests; other tasks are read from their own files in it.
+It is a data directory. Its copies from the hub are read as from the hub, offline, so that data and encoders have the
+same digests; other tasks are read from their files in it.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ EXTRACTS = "extracts"  # passages of large texts
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 
 
-class _Contents(BaseModel):
-    tasks: list[str]
-    encoders: list[str]
+class Contents(BaseModel):
+    """The names of the tasks and encoders that `fetch` has put into a folder."""
+
+    tasks: list[str] = []
+    encoders: list[str] = []
 
 
 def places(folder: Path) -> dict[str, str]:
@@ -35,32 +37,30 @@ def places(folder: Path) -> dict[str, str]:
     return {"HF_HOME": str(hub), "HF_HUB_CACHE": str(hub / "hub"), "HF_DATASETS_CACHE": str(hub / "datasets")}
 
 
-def contents(folder: Path | None) -> dict[str, list[str]]:
-    """The names of the "tasks" and "encoders" that `fetch` has put into a folder; UserError if its list is damaged."""
-    empty: dict[str, list[str]] = {"tasks": [], "encoders": []}
-    if folder is None or not folder.is_dir():
-        return empty
+def contents(folder: Path | None) -> Contents:
+    """The names that a folder's list has, if there is one; UserError if it is damaged."""
     try:
-        return _Contents.model_validate(read_json(folder / FILE, "what was fetched"), strict=True).model_dump()
+        listed = read_json(folder / FILE, "a list of fetched tasks and encoders") if folder and folder.is_dir() else {}
+        return Contents.model_validate(listed, strict=True)
     except MissingFileError:
-        return empty
+        return Contents()
     except ValidationError as error:
+        fault = error.errors()[0]["msg"]
         raise UserError(
-            f"{folder / FILE}: expected lists of fetched tasks and encoders, found {error.errors()[0]['msg']!r}; "
-            "fetch them again"
+            f"{folder}/{FILE}: expected lists of tasks and encoders, found {fault!r}; fetch them again"
         ) from None
 
 
 def note(folder: Path, tasks: Iterable[str], encoders: Iterable[str]) -> None:
     """Add names to the list of what a folder holds."""
     old = contents(folder)
-    new = {"tasks": sorted({*old["tasks"], *tasks}), "encoders": sorted({*old["encoders"], *encoders})}
+    new = {"tasks": sorted({*old.tasks, *tasks}), "encoders": sorted({*old.encoders, *encoders})}
     write_text(folder / FILE, json.dumps(new, indent=1) + "\n")
 
 
 def use(folder: Path | None) -> None:
     """Have the hub's libraries, in this process and its children, read a folder that `fetch` has filled."""
-    if folder is not None and any(contents(folder).values()):
+    if folder is not None and contents(folder) != Contents():
         os.environ.update(places(folder) | OFFLINE)
 
 
@@ -84,6 +84,6 @@ def copied(paths: Iterable[Path], data_dir: Path, folder: Path) -> int:
 
 def source_of(task_id: str, folder: Path | None, lenient: bool = False, extracts: Path | None = None) -> DataSource:
     """Where a task's data come from: the data directory, or what `fetch` has put into it from the hub."""
-    if folder is not None and task_id in contents(folder)["tasks"]:
+    if folder is not None and task_id in contents(folder).tasks:
         return DataSource(None, lenient, folder / EXTRACTS)
     return DataSource(folder, lenient, extracts)

@@ -13,13 +13,13 @@ from typing import Any
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
+from benchmarks.encoders.backbones import MINI_WORDS
 from benchmarks.encoders.fetched import source_of
-from benchmarks.encoders.known_backbones import MINI_WORDS
 from benchmarks.errors import UserError
 from benchmarks.results import write_text
 from benchmarks.run_config import digest
 from benchmarks.tasks import task
-from benchmarks.tasks.words import VOCABULARY
+from benchmarks.tasks.generated import VOCABULARY
 from fedsim.files import read_json, read_text, require_files
 from fedsim.locks import held
 

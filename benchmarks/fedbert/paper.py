@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.encoders.known_backbones import MINI_WORDS
+from benchmarks.encoders.backbones import MINI_WORDS
 from benchmarks.experiment import Column, Row, Scale, run_of
 from benchmarks.overrides import ByScale
 from benchmarks.publication import Paper, deviations

@@ -12,10 +12,10 @@ import safetensors.torch
 import torch
 
 from benchmarks.dry_run.stand_ins import Texts
-from benchmarks.encoders.backbones import Located, backbone_name, build_encoder, build_tokenizer, locate
-from benchmarks.encoders.encoding import Encoded, vocabulary_of
+from benchmarks.encoders.backbones import backbone_name
+from benchmarks.encoders.encoding import Encoded, TokenCache, vocabulary_of
 from benchmarks.encoders.fetched import source_of
-from benchmarks.encoders.token_cache import TokenCache
+from benchmarks.encoders.loading import Located, build_encoder, build_tokenizer, locate
 from benchmarks.errors import UserError
 from benchmarks.run_config import JSON, RunConfig
 from benchmarks.running.completed import KeptWeights, initial_of

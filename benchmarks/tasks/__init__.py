@@ -8,9 +8,9 @@ import pkgutil
 from functools import cache
 
 from benchmarks.errors import UserError
-from benchmarks.tasks.base import DataSource, Examples, Skipped, Task, TaskData
+from benchmarks.tasks.base import DataSource, Skipped, Task, TaskData, TextExamples
 
-__all__ = ["DataSource", "Examples", "Skipped", "Task", "TaskData", "task", "tasks"]
+__all__ = ["DataSource", "Skipped", "Task", "TaskData", "TextExamples", "task", "tasks"]
 
 
 def tasks() -> tuple[Task, ...]:

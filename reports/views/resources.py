@@ -88,13 +88,12 @@ class Resources(Quantities):
     @cached_property
     def costs(self) -> dict[str, ClientCosts]:
         """Row id -> what its client's training costs by shapes; empty where nothing derives it."""
-        request, benchmark = self.request, self.request.benchmark
+        request, table, scale = self.request, self.request.benchmark, self.request.paper_scale
         if request.derive_client is None:
             return {}
-        column, costs = benchmark.columns_at(request.paper_scale)[0], dict[str, ClientCosts | None]()
+        column, costs = table.columns_at(scale)[0], dict[str, ClientCosts | None]()
         for row in (*self.rows, self.baseline):
-            scale, stage = request.paper_scale, benchmark.stage
-            cell = stage.cell(row, column, scale) if stage else benchmark.cell(row, column, scale, 0)
+            cell = table.stage.cell(row, column, scale) if table.stage else table.cell(row, column, scale, 0)
             costs[row.id] = None if cell is None else request.derive_client(cell)
         return {name: cost for name, cost in costs.items() if cost is not None}
 

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from benchmarks.encoders import tokenization
-from benchmarks.encoders.backbones import KNOWN, architecture, build_tokenizer, depth, locate
+from benchmarks.encoders.backbones import KNOWN, architecture, depth
+from benchmarks.encoders.loading import build_tokenizer, locate
 from benchmarks.encoders.tokenization import byte_level_tokenizer
 from benchmarks.errors import UserError
 from benchmarks.running.federation import longest_text
@@ -93,20 +94,17 @@ def test_both_names_of_the_files_give_one_identity(small, tmp_path):
     assert digest("gpt2-fresh", small) != digest("gpt2-fresh", other)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("encoder.json", "{", "expected the vocabulary of a BPE"),
-        ("encoder.json", '{"a": 0, "b": 2}', "expected ids from 0 on"),
-        ("encoder.json", '{"a": 0}', r"expected ids from 0 on, each once, and <\|endoftext\|>"),
-        ("vocab.bpe", "h e\nh\n", "expected two tokens of encoder.json a line"),
+def test_damaged_files_are_refused(small):
+    for name, content, message in (
         ("vocab.bpe", "h z\n", "expected two tokens of encoder.json a line"),
-    ],
-)
-def test_damaged_files_are_refused(small, name, content, message):
-    (small / name).write_text(content)
-    with pytest.raises(ValueError, match=message):
-        byte_level_tokenizer(small, "gpt2")
+        ("vocab.bpe", "h e\nh\n", "expected two tokens of encoder.json a line"),
+        ("encoder.json", '{"a": 0}', r"expected ids from 0 on, each once, and <\|endoftext\|>"),
+        ("encoder.json", '{"a": 0, "b": 2}', "expected ids from 0 on"),
+        ("encoder.json", "{", "expected the vocabulary of a BPE"),
+    ):
+        (small / name).write_text(content)
+        with pytest.raises(ValueError, match=message):
+            byte_level_tokenizer(small, "gpt2")
 
 
 def test_a_vocabulary_is_trained_once_and_its_text_decides_the_identity(tmp_path, monkeypatch):
@@ -135,8 +133,7 @@ def test_a_vocabulary_is_trained_once_and_its_text_decides_the_identity(tmp_path
     assert located("gpt2-mini-fresh").digest != mini.digest
 
 
-@pytest.mark.parametrize("with_folder", [True, False])
-def test_a_vocabulary_without_its_text_says_what_is_missing(tmp_path, with_folder):
-    reason = "put WikiText-103 there" if with_folder else "the data directory is not set"
-    with pytest.raises(UserError, match=f"'gpt2-mini-fresh': its vocabulary is trained here .*{reason}"):
-        locate("gpt2-mini-fresh", True, tmp_path if with_folder else None, tmp_path)
+def test_a_vocabulary_without_its_text_says_what_is_missing(tmp_path):
+    for folder, reason in ((tmp_path, "looked for .*wiki.train.raw"), (None, "the data directory is not set")):
+        with pytest.raises(UserError, match=f"'gpt2-mini-fresh': its vocabulary is trained here .*{reason}"):
+            locate("gpt2-mini-fresh", True, folder, tmp_path)

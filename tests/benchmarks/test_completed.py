@@ -11,7 +11,8 @@ import pytest
 import safetensors.torch
 import torch
 
-from benchmarks.encoders.backbones import KNOWN, locate
+from benchmarks.encoders.backbones import KNOWN
+from benchmarks.encoders.loading import locate
 from benchmarks.errors import UserError
 from benchmarks.executors import run_cells
 from benchmarks.registry import benchmark, rows_of, scale_of

@@ -18,7 +18,7 @@ from benchmarks.dry_run.stand_ins import Texts
 from benchmarks.encoders.encoding import Encoded
 from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.running.data_split import split_data
-from benchmarks.tasks import Examples, TaskData, task
+from benchmarks.tasks import TaskData, TextExamples, task
 from fedsim.data import Client
 from partitions import Overlap, PartitionError, PartitionReport
 
@@ -111,7 +111,7 @@ SCHEMES = st.sampled_from([EQUAL, {"scheme": "dirichlet", "alpha": 0.7}, CELL.pa
 
 def data_of(pairs: list[tuple[int, int]]) -> TaskData:
     texts = tuple((f"first {first}", f"second {place}") for place, (first, _) in enumerate(pairs))
-    return TaskData(Examples(texts, np.array([label for _, label in pairs])), "made here")
+    return TaskData(TextExamples(texts, np.array([label for _, label in pairs])), "made here")
 
 
 @given(pairs=PAIRS, partition=SCHEMES, seed=st.integers(0, 99), validation=st.sampled_from([0.0, 0.3]))
@@ -140,10 +140,10 @@ def test_no_first_text_is_both_trained_on_and_held_back_by_any_client(
 
 def test_overlap_is_of_pairs_alone_and_of_held_out_sets_too() -> None:
     twice = data_of([(0, 0), (0, 1)] * 12)
-    single = replace(twice, pool=Examples((("same",),) * 24, twice.pool.labels))
+    single = replace(twice, pool=TextExamples((("same",),) * 24, twice.pool.labels))
     assert shared(replace(CELL, partition=EQUAL), single)[1].overlap == {}
     assert shared(replace(CELL, partition=EQUAL), twice)[1].overlap["test"] == Overlap(6, 6, 0)  # equal votes
-    known = Examples((("first 0", "new"), ("unknown", "new"), ("unknown too", "new")), np.array([1, 1, 0]))
+    known = TextExamples((("first 0", "new"), ("unknown", "new"), ("unknown too", "new")), np.array([1, 1, 0]))
     held_out = replace(twice, held_out={"mismatched": known})
     assert shared(replace(CELL, partition=EQUAL), held_out)[1].overlap["mismatched"] == Overlap(3, 1, 0)
 

@@ -14,9 +14,10 @@ import huggingface_hub
 import pytest
 
 from benchmarks.cli.main import main
-from benchmarks.encoders import backbones
-from benchmarks.encoders.backbones import KNOWN, locate
-from benchmarks.encoders.fetched import FILE, OFFLINE, contents, note, places, source_of
+from benchmarks.encoders import loading
+from benchmarks.encoders.backbones import KNOWN
+from benchmarks.encoders.fetched import FILE, OFFLINE, Contents, contents, note, places, source_of
+from benchmarks.encoders.loading import locate
 from benchmarks.results import read_results
 from benchmarks.running import federation
 from benchmarks.tasks import task
@@ -34,7 +35,7 @@ def own_environment(monkeypatch):
         monkeypatch.delenv(name)
     locate.cache_clear()
     federation._task_data.cache_clear()
-    monkeypatch.setattr(backbones, "_packaged", lambda _: None)
+    monkeypatch.setattr(loading, "_packaged", lambda _: None)
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ def test_an_offline_node_runs_from_what_was_fetched_and_its_records_can_be_impor
     assert "ok   task mrpc: 160 examples" in output
     assert f"ok   encoder {ENCODER}: hub sentence-transformers/all-MiniLM-L6-v2" in output
     assert hub == [(REPOSITORY, REVISION), (KNOWN[ENCODER].hub, KNOWN[ENCODER].revision)]  # pinned
-    assert contents(data) == {"tasks": ["mrpc"], "encoders": [ENCODER]}
+    assert contents(data) == Contents(tasks=["mrpc"], encoders=[ENCODER])
 
     hub.clear()
     locate.cache_clear()
@@ -110,7 +111,7 @@ def test_what_is_missing_is_named_and_the_rest_is_fetched(hub, tmp_path, capsys,
     assert "ok   task mrpc" in output.out
     assert f"none encoder {ENCODER}: " in output.out
     assert f"error: not fetched: encoder {ENCODER}; put their files into" in output.err
-    assert contents(tmp_path) == {"tasks": ["mrpc"], "encoders": []}
+    assert contents(tmp_path) == Contents(tasks=["mrpc"])
     assert source_of("mrpc", tmp_path).folder is None
     assert source_of("cola", tmp_path).folder == tmp_path  # not fetched: read from the folder's own files
 
@@ -153,7 +154,7 @@ def test_the_users_own_files_are_copied_and_damaged_ones_named(hub, tmp_path, ca
     assert fetch(copy, "--data-dir", str(own)) == 0
     assert "2 files copied" in capsys.readouterr().out
     assert sorted(path.name for path in (copy / "MRPC").iterdir()) == ["dev.tsv", "train.tsv"]
-    assert contents(copy)["tasks"] == []  # it is read from the files
+    assert contents(copy).tasks == []  # it is read from the files
     assert len({task("mrpc").load(source_of("mrpc", folder)).digest for folder in (own, copy)}) == 1
     assert [name for name, _ in hub] == [KNOWN[ENCODER].hub]
     assert fetch(copy, "--data-dir", str(copy)) == 0  # into itself

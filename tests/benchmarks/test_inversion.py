@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from benchmarks.dry_run.rounds import wire_plan
-from benchmarks.encoders.backbones import build_tokenizer, locate
 from benchmarks.encoders.encoding import encode
+from benchmarks.encoders.loading import build_tokenizer, locate
 from benchmarks.experiment import Benchmark
 from benchmarks.registry import benchmark, scale_of
 from benchmarks.results import RunResult
 from benchmarks.run_config import RunConfig
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.runner import run_cell
-from benchmarks.tasks import Examples, task
-from benchmarks.tasks.words import NOUNS
+from benchmarks.tasks import TextExamples, task
+from benchmarks.tasks.generated import NOUNS
 from fedsim.data import IGNORED, Subset
 from reports.evidence.published import read_published
 
@@ -50,7 +50,7 @@ def tokenizer() -> Any:
 def test_answers_are_a_texts_own_words_at_their_places(tokenizer: Any) -> None:
     one, two = (tokenizer.convert_tokens_to_ids(word) for word in NOUNS[:2])
     texts = ((f"{NOUNS[0]} {NOUNS[1]} unheard-of-word {NOUNS[0]}",), (NOUNS[1],), ("",))
-    encoded = encode(Examples(texts, np.zeros(3, dtype=np.int64)), tokenizer, 32, task("arsarcasm-texts")).examples
+    encoded = encode(TextExamples(texts, np.zeros(3, dtype=np.int64)), tokenizer, 32, task("arsarcasm-texts")).examples
     asked, gap = Subset(encoded, np.arange(3)).references, IGNORED
     # [CLS] before, [SEP] and padding behind; a word that the tokenizer does not know is in pieces, all of them [UNK]
     assert [[id for id in row if id != gap] for row in asked.tolist()] == [[one, two, one], [two], []]
