@@ -11,7 +11,7 @@ from rich.console import Console
 
 from benchmarks import api
 from benchmarks.experiment import Column, Row
-from benchmarks.results import RunBytes, RunResult, all_stages, stage_bytes
+from benchmarks.results import RunBytes, RunResult, all_stages, among, stage_bytes
 from benchmarks.run_config import digest
 from benchmarks.selection import Selection
 from reports.evidence.gate import gates
@@ -45,7 +45,9 @@ def show_run(
         cells = {cell.spec_id for cell in replace(chosen, rows=[row]).runs()}
         if of_row := [record for record in every if record.cell.spec_id in cells]:
             rows, shown = [row, *rows], [*shown, *of_row]
-    page = api.page(replace(chosen, rows=rows), shown)
+    find = among(every)
+    earlier = [stage for record in shown for stage in (all_stages(record, find) or [])[:-1]]
+    page = api.page(replace(chosen, rows=rows), [*shown, *earlier])
     print(*summary(page), sep="\n")
     print_page(page, Console(), tables=False, notes=notes)
     _, folder, paths = write_table(chosen, every, results_dir)
