@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from benchmarks.dry_run.run_bytes import among, run_bytes, stage_bytes
 from benchmarks.errors import UserError
 from benchmarks.measures import metric
 from benchmarks.registry import benchmark, benchmark_ids
-from benchmarks.results import POOLED, RunResult
+from benchmarks.results import POOLED, RunResult, among, run_bytes, stage_bytes
 from benchmarks.run_config import JSON, canonical_json
 from benchmarks.selection import Selection
 from reports.pages.plots import method_mark, new_figure, tidy

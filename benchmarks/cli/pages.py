@@ -13,7 +13,6 @@ from types import MappingProxyType
 
 from matplotlib.figure import Figure
 
-from benchmarks.dry_run.run_bytes import among, run_bytes
 from benchmarks.dry_run.shapes import derive_client, derive_for, keep_in
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
@@ -119,11 +118,9 @@ def site_data(
         standings = {name: found[paper] for name, found in by_scale.items() if paper in found}
         if standings:
             dossiers.append(_dossier(tables, standings, records, sweeps))
-    find = among(records)
-    sent = {record.cell_id: found for record in records if (found := run_bytes(record, find)) is not None}
     revision = str(code_revision()["revision"] or "")
     run = coverage(by_scale[scales[0]].values(), _at_paper(by_paper, records), scales[0])
-    return SiteData(tuple(dossiers), tuple(records), scales, run, revision, MEANING, sweeps, sent)
+    return SiteData(tuple(dossiers), tuple(records), scales, run, revision, MEANING, sweeps)
 
 
 def _dossier(

@@ -30,7 +30,7 @@ from benchmarks.papers import benchmarks_of, judged
 from benchmarks.registry import claims_of, folder_of, scale_of
 from benchmarks.results import RunResult, read_folders
 from benchmarks.run_config import RunConfig
-from benchmarks.running.completed import Completed, by_stage, chain_of
+from benchmarks.running.completed import Completed, by_stage, chain_of, earlier_stages
 from benchmarks.running.federation import counted_clients, training_examples
 from benchmarks.running.run_options import RunOptions
 from benchmarks.running.timings import Timings, taken
@@ -42,11 +42,11 @@ from reports.pages.text import human_bytes, in_one_unit
 _BOTH = "uplink + downlink"
 _HEADINGS = ("Task", "Method", "Rounds", "per round *", f"{_BOTH}, per round", f"{_BOTH}, all rounds", "one-time")
 _WIDTH = 118
-_KNOWN = (
-    *("equal_rounds", "counted_bytes_per_round", "up_bytes_per_round", "down_bytes_per_round"),
-    *("up_bytes", "down_bytes", "setup_bytes"),
-)
 _WAYS = ("up_bytes", "down_bytes", "setup_bytes")
+_BYTES = (
+    "equal_rounds", "counted_bytes_per_round", "up_bytes_per_round", "down_bytes_per_round", *_WAYS, "up_bytes_stage",
+    "down_bytes_stage",
+)  # fmt: skip
 
 
 def plan_command(args: argparse.Namespace) -> int:
@@ -67,15 +67,23 @@ def plan_command(args: argparse.Namespace) -> int:
 def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) -> dict[str, Any]:
     """The plan of a selection as JSON values.
 
-    `rows` has the bytes of one seed, `sum` those of all distinct cells; null is unknown, for the row's `reason`.
+    `rows` has the bytes of one seed with the earlier runs from which it starts (`_stage` is without them), and by round
+    those of the stage that sends most; `sum` has those of all distinct cells and earlier runs. null is unknown, for the
+    row's `reason`.
     """
     cells, seeds, unique = chosen.cells(), len(chosen.seeds), {run.spec_id: run for run in chosen.runs()}
-    rows = [
-        {"task": column.task, "method": row.id, **_planned_row(chosen, cell, args)}
-        for row, column, cell in cells
-        if cell.seed == chosen.seeds[0]
-    ]
+    rows = list[dict[str, Any]]()
+    stages: dict[tuple[str, str], list[dict[str, int]]] = {}  # method and task -> the bytes of each stage
+    for row, column, cell in cells:
+        if cell.seed == chosen.seeds[0]:
+            line, stages[row.id, column.task] = _planned_row(chosen, cell, args)
+            rows.append({"task": column.task, "method": row.id, **line})
     distinct = {row["cell"]: row for row in rows}
+    sent = {  # spec_id -> its own bytes: an earlier run of several rows or seeds counts once
+        stage.spec_id: sizes
+        for row, column, cell in cells
+        for stage, sizes in zip([*earlier_stages(cell), cell], stages[row.id, column.task], strict=False)
+    }
     hours, seconds = 0.0, list[float | None]()
     if args.tflops:
         options = api.settings(**machine(args))
@@ -95,22 +103,37 @@ def planned(chosen: Selection, finished: Completed, args: argparse.Namespace) ->
         "hours": hours,
         "cells_of_known_hours": len(seconds) - seconds.count(None),
         "cells_of_unknown_hours": seconds.count(None),
-        "sum": {way: seeds * sum(row[way] or 0 for row in distinct.values()) for way in _WAYS},
+        "sum": {way: sum(sizes[way] for sizes in sent.values()) for way in _WAYS},
         "rows": rows,
     }
 
 
-def _planned_row(chosen: Selection, cell: RunConfig, args: argparse.Namespace) -> dict[str, Any]:
-    wire, examples, reason = None, None, None
+def _planned_row(
+    chosen: Selection, cell: RunConfig, args: argparse.Namespace
+) -> tuple[dict[str, Any], list[dict[str, int]]]:
+    """A cell's line of the plan, and the bytes of each of its stages, the first one first; empty if unknown."""
+    chain = [*earlier_stages(cell), cell]
+    wires, examples, reason = list[WirePlan](), None, None
     try:
-        wire, examples = wire_of(cell, args)
-    except UserError as error:  # bytes depend on examples that are not on this machine, or on their texts
-        reason = str(error)
-    known: dict[str, Any] = dict.fromkeys(_KNOWN)
-    if wire is not None:
-        counted, total = chosen.benchmark.paper.counted_bytes(wire, cell), wire.total
-        sizes = wire.up_bytes, wire.down_bytes, total.up_bytes, total.down_bytes, wire.setup_bytes
-        known = dict(zip(_KNOWN, (wire.alike, counted, *sizes), strict=True))
+        for stage in chain:
+            wire, examples = wire_of(stage, args)
+            wires.append(wire)
+    except UserError as error:  # bytes depend on examples that are not here, or on their texts
+        wires, examples, reason = [], None, str(error)
+    totals = ((wire.total.up_bytes, wire.total.down_bytes, wire.setup_bytes) for wire in wires)
+    stages = [dict(zip(_WAYS, sizes, strict=True)) for sizes in totals]
+    line: dict[str, Any] = dict.fromkeys(_BYTES)
+    if wires:
+        busiest, sender = max(zip(wires, chain, strict=True), key=lambda pair: pair[0].up_bytes + pair[0].down_bytes)
+        line |= {
+            "equal_rounds": busiest.alike,
+            "counted_bytes_per_round": chosen.benchmark.paper.counted_bytes(busiest, sender),
+            "up_bytes_per_round": busiest.up_bytes,
+            "down_bytes_per_round": busiest.down_bytes,
+            **{way: sum(sizes[way] for sizes in stages) for way in _WAYS[:2]},
+            "setup_bytes": stages[-1]["setup_bytes"],
+            **{f"{way}_stage": stages[-1][way] for way in _WAYS[:2]},
+        }
     return {
         "cell": cell.spec_id,
         "backbone": cell.backbone,
@@ -119,8 +142,8 @@ def _planned_row(chosen: Selection, cell: RunConfig, args: argparse.Namespace) -
         "longest_text": cell.training.max_length,
         "reason": reason,
         "counted_examples": examples,
-        **known,
-    }
+        **line,
+    }, stages
 
 
 def _seconds(cells: list[RunConfig], finished: Completed, timings: Timings) -> list[float | None]:
@@ -178,10 +201,7 @@ def _table(chosen: Selection, plan: dict[str, Any]) -> Table:
     lines = frame.groupby(keys, sort=False, dropna=False, observed=True)["task"].agg(list).reset_index()
     up, down, once = (plan["sum"][way] for way in _WAYS)
     columns = [
-        [
-            f"all {len(of)} tasks" if len(of) == len(names) > 3 else ", ".join(names[each] for each in of)
-            for of in lines["task"]
-        ],
+        [f"all {len(of)} tasks" if len(of) == len(names) > 3 else ", ".join(of) for of in lines["task"]],
         [chosen.benchmark.row(method).name for method in lines["method"]],
         [str(rounds) for rounds in lines["rounds"]],
         *(_texts(chosen, list(lines[size])) for size in sizes[:2]),
@@ -230,6 +250,8 @@ def _notes(chosen: Selection, plan: dict[str, Any], finished: Completed) -> Iter
     yield f"* {chosen.benchmark.paper.bytes_convention}; derived for {encoders} with {rows[0]['clients']} clients."
     yield from (f"{text}: {', '.join(dict.fromkeys(of))}." for text, of in notes.items())
     yield from (f"First, once: {name} ({finished.said(cells)})." for name, cells in chosen.stages().items())
+    if any(row["reason"] is None and row["up_bytes"] != row["up_bytes_stage"] for row in rows):
+        yield "All rounds include the earlier run from which a run starts; per round is the stage that sends most."
     yield "One-time: the pre-trained model, sent to every client before the first round; the paper leaves it out."
 
 

@@ -157,16 +157,13 @@ def _result(record: RunResult) -> str:
 class TimeLeft:
     """The time that cells still take: the work left, divided by the speed so far.
 
-    A run's work is the seconds that similar runs took by earlier records, or the mean of the other runs. The first
-    minute of work also counts as if it went at the records' pace, as loading libraries can take longer than a cell.
+    A run's work is that of `Timings.work`. With records, the first minute of work also counts as if it went at their
+    pace, as loading libraries can take longer than a cell. Without records, cells that train nothing say nothing.
     """
 
     def __init__(self, cells: Sequence[RunConfig], timings: Timings) -> None:
-        recorded = {cell.spec_id: timings.seconds(cell) for cell in cells}
-        seconds = [value for value in recorded.values() if value]
-        mean = sum(seconds) / len(seconds) if seconds else 1.0
-        self.start_up = START_UP if seconds else 0.0
-        self.work = {spec_id: value or mean for spec_id, value in recorded.items()}
+        self.work = timings.work(cells)
+        self.start_up = START_UP if any(timings.seconds(cell) for cell in cells) else 0.0
         self.left = {spec_id: work for spec_id, work in self.work.items() if spec_id not in timings.finished}
         self.done = 0.0
         self.started: float | None = None
@@ -187,8 +184,9 @@ class TimeLeft:
         self.left.pop(cell.spec_id, None)
 
     def seconds(self) -> float | None:
-        """Seconds left; None before any training."""
-        if self.started is None or not self.done:
+        """Seconds left; None before any training, and without records before a two-hundredth of the work."""
+        least = 0.0 if self.start_up else sum(self.work.values()) / 200
+        if self.started is None or not self.done or self.done < least:
             return None
         pace = (time.monotonic() - self.started + self.start_up) / (self.done + self.start_up)
         return sum(self.left.values()) * pace

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from benchmarks import api
 from benchmarks.experiment import Column, Row
-from benchmarks.results import RunResult
+from benchmarks.results import RunBytes, RunResult, all_stages, among, stage_bytes
 from benchmarks.run_config import digest
 from benchmarks.selection import Selection
 from reports.evidence.gate import gates
@@ -45,7 +45,9 @@ def show_run(
         cells = {cell.spec_id for cell in replace(chosen, rows=[row]).runs()}
         if of_row := [record for record in every if record.cell.spec_id in cells]:
             rows, shown = [row, *rows], [*shown, *of_row]
-    page = api.page(replace(chosen, rows=rows), shown)
+    find = among(every)
+    earlier = [stage for record in shown for stage in (all_stages(record, find) or [])[:-1]]
+    page = api.page(replace(chosen, rows=rows), [*shown, *earlier])
     print(*summary(page), sep="\n")
     print_page(page, Console(), tables=False, notes=notes)
     _, folder, paths = write_table(chosen, every, results_dir)
@@ -150,18 +152,20 @@ def _worth(request: Request) -> Iterator[str]:
 
 def _sent(request: Request) -> Iterator[str]:
     """Bytes of a round by method, as the paper counts them, in one unit; then those of all runs."""
-    benchmark, up, down, sent = request.benchmark, 0.0, 0.0, []
+    benchmark, runs, sent = request.benchmark, dict[str, RunBytes](), []  # runs: each of them once, with earlier ones
     for row in request.rows:
-        every = (measured_cost(benchmark, column, request.records_of(row, column)) for column in request.columns)
+        cells = [(column, request.records_of(row, column)) for column in request.columns]
+        every = (measured_cost(benchmark, column, records, request.find) for column, records in cells)
         costs = [cost for cost in every if cost is not None]
-        up += sum(cost.up_bytes * cost.seeds for cost in costs)
-        down += sum(cost.down_bytes * cost.seeds for cost in costs)
+        for record in (record for _, records in cells for record in records):
+            runs |= {stage.cell_id: stage_bytes(stage) for stage in all_stages(record, request.find) or [record]}
         if any(cost.round_bytes for cost in costs):
             sent.append((mean([cost.round_bytes for cost in costs]), row_name(row)))
     if sent:
         sent.sort()
         sizes = in_one_unit([size for size, _ in sent], benchmark.paper.gigabyte, places=1)
         a_round = "; ".join(f"{name} {size}" for (_, name), size in zip(sent, sizes, strict=True))
-        uplink, downlink = in_one_unit([up, down], benchmark.paper.gigabyte, places=1)
+        sums = [float(sum(sizes)) for sizes in zip(*runs.values(), strict=True)]
+        uplink, downlink = in_one_unit(sums, benchmark.paper.gigabyte, places=1)
         yield f"Communication cost per round: {a_round}."
         yield f"All runs together: uplink {uplink}, downlink {downlink}."

@@ -172,3 +172,17 @@ def _content_digest(folder: Path, config: Mapping[str, Any]) -> str:
                 state.update(hashlib.file_digest(file, "sha256").digest())
     state.update(canonical_json({key: value for key, value in config.items() if key not in _NOTES}).encode())
     return state.hexdigest()
+
+
+def architecture(requested: str) -> Mapping[str, Any]:
+    """The configuration of a backbone; a known one needs no files."""
+    if requested in KNOWN:
+        return KNOWN[requested].config
+    return locate(requested).config
+
+
+def depth(requested: str) -> int:
+    """Number of encoder layers of a backbone."""
+    config = architecture(requested)
+    # DistilBERT and GPT-2 name it differently
+    return int(next((config[name] for name in ("num_hidden_layers", "n_layers", "n_layer") if name in config), 12))

@@ -31,6 +31,26 @@ class Timings:
         times = next((self._seconds[key] for key in _similarity(cell) if key in self._seconds), None)
         return sum(times) / len(times) if times else None
 
+    def work(self, cells: Iterable[RunConfig]) -> dict[str, float]:
+        """spec_id -> the work of a cell, to compare cells: its seconds by records of similar cells where there are any.
+
+        Other cells count by their passes over the data at the pace of those with records. A method that trains nothing
+        has hardly any work.
+        """
+        unique = {cell.spec_id: cell for cell in cells}
+        passes = {spec_id: _passes(cell) for spec_id, cell in unique.items()}
+        known = {spec_id: seconds for spec_id, cell in unique.items() if (seconds := self.seconds(cell))}
+        pace = sum(known.values()) / sum(passes[spec_id] for spec_id in known) if known else 1.0
+        return {spec_id: pace * count for spec_id, count in passes.items()} | known
+
+
+def _passes(cell: RunConfig) -> float:
+    """Passes over the clients' data in training; 0.01 for a method that trains nothing."""
+    from fedsim.algorithms import trains  # loads torch
+
+    budget = cell.training
+    return budget.last_round * budget.local_epochs * budget.participation if trains(cell.algorithm) else 0.01
+
 
 def taken(records: Iterable[RunResult]) -> Iterator[Taken]:
     """The times in records."""

@@ -21,12 +21,11 @@ from optuna.storages.journal import JournalFileBackend, JournalStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from benchmarks.dry_run.run_bytes import stage_bytes
 from benchmarks.errors import UserError
 from benchmarks.executors import executor_for, run_jobs
 from benchmarks.executors.jobs import Job
 from benchmarks.measures import metric
-from benchmarks.results import POOLED, RoundRecord
+from benchmarks.results import POOLED, RoundRecord, stage_bytes
 from benchmarks.run_config import JSON, RunConfig
 from benchmarks.running.events import CellPruned, CellStarted, Event, RoundFinished, Sink
 from benchmarks.running.run_options import RunOptions

@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.dry_run.run_bytes import RunBytes
 from benchmarks.measures import metric
 from benchmarks.predictions import predictions_file, read_predictions
-from benchmarks.results import POOLED, RoundRecord, RunResult
+from benchmarks.results import POOLED, RoundRecord, RunBytes, RunResult
 from benchmarks.run_config import JSON, RunConfig, canonical_json
 from benchmarks.tasks import task
 from benchmarks.tracking.table import Table

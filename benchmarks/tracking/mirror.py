@@ -15,8 +15,7 @@ from typing import Any
 from mlflow.entities import Metric, Param, Run, RunTag
 from mlflow.tracking.context.default_context import DefaultRunContext
 
-from benchmarks.dry_run.run_bytes import RunBytes, in_folder, run_bytes, stage_bytes
-from benchmarks.results import RoundRecord, RunResult, write_result
+from benchmarks.results import RoundRecord, RunBytes, RunResult, in_folder, run_bytes, stage_bytes, write_result
 from benchmarks.run_config import RunConfig, digest
 from benchmarks.running.completed import initial_of
 from benchmarks.running.events import CellFailed, CellFinished, CellStarted, Event, RoundFinished

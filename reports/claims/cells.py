@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self, TypeVar, cast
 
 from benchmarks.claims import At
 from benchmarks.experiment import Benchmark, Column, Row, Scale
-from benchmarks.results import RunResult
+from benchmarks.results import Find, RunResult, among
 from reports import ReportError
 from reports.evidence.gate import OPEN, Gate, failed, gate_of, home
 from reports.evidence.records import Index, by_definition, is_partial, paired, select
@@ -131,6 +131,10 @@ class Runs:
         return cls(Tables(tables, instead), scale, kept)
 
     @cached_property
+    def _find(self) -> Find:
+        return among(self.records)
+
+    @cached_property
     def _index(self) -> Index:
         return by_definition(self.records)
 
@@ -178,7 +182,9 @@ class Runs:
 
     def cost(self, at: At, task: str) -> Cost | None:
         column = self.tables.column(at, task)
-        return None if column is None else measured_cost(self.tables.benchmark(at), column, self.of(at, task))
+        return (
+            None if column is None else measured_cost(self.tables.benchmark(at), column, self.of(at, task), self._find)
+        )
 
     def partial(self, tasks: Iterable[str]) -> list[str]:
         """The names of those tasks some of whose data were missing."""

@@ -83,7 +83,8 @@ class Costs:
         """Of every row, as gains need baselines that are not shown."""
         benchmark, column = self.request.benchmark, self.request.columns[0]
         rows = benchmark.rows
-        costs = {row.id: measured_cost(benchmark, column, self.request.records_of(row, column)) for row in rows}
+        of = self.request
+        costs = {row.id: measured_cost(benchmark, column, of.records_of(row, column), of.find) for row in rows}
         return {name: cost for name, cost in costs.items() if cost is not None}
 
     def gains(self, costs: Mapping[str, Cost]) -> dict[str, dict[str, float]]:

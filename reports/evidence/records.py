@@ -10,7 +10,7 @@ from typing import Protocol
 
 from benchmarks.costs import ClientCosts, WirePlan
 from benchmarks.experiment import Benchmark, Column, Row, Scale
-from benchmarks.results import RunResult
+from benchmarks.results import Find, RunResult, among
 from benchmarks.run_config import RunConfig
 
 DEMO = "demo"  # the scale whose generated data say nothing of a paper
@@ -181,6 +181,11 @@ class Request:
     def index(self) -> Index:
         """The scale's records by definition."""
         return by_definition(record for record in self.records if record.cell.scale == self.scale.id)
+
+    @cached_property
+    def find(self) -> Find:
+        """Finds the records of earlier runs, also of other tables and scales."""
+        return among(self.records)
 
     @cached_property
     def selections(self) -> dict[tuple[str, str], Selection]:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from benchmarks.costs import ModelSizes
 from benchmarks.experiment import Benchmark, Column, Row
-from benchmarks.results import LedgerEntry, RunResult
+from benchmarks.results import Find, LedgerEntry, RunResult, all_stages, stage_bytes
 from reports import ReportError
 from reports.evidence.records import Request
 from reports.evidence.statistics import mean
@@ -64,10 +64,11 @@ def carried(record: RunResult) -> Iterator[LedgerEntry]:
 class Cost:
     """What a cell's runs sent and took: means over seeds; payload bytes are summed over clients.
 
-    seeds: 0 where bytes are derived. round_bytes, run_bytes: of one round and of the whole run, in the directions of
-    the paper's convention. up_bytes, down_bytes: of the whole run. setup_bytes: sent once, before the first round, and
-    in none of the others. kinds: kind of payload -> its bytes, of both directions. test_examples: of all clients
-    together. train_seconds: None where no record holds them.
+    seeds: 0 where bytes are derived. round_bytes, run_bytes: of a round and of the whole run, in the directions of the
+    paper's convention. up_bytes, down_bytes: of the whole run. A whole run includes the earlier runs from which it
+    starts; its round is that of the stage whose rounds send most. setup_bytes: sent once, before the first round, and
+    in none of the others. kinds: kind of payload -> its bytes, of both directions. rounds, test_examples,
+    train_seconds: of the last stage; train_seconds is None where no record holds them.
     """
 
     seeds: int
@@ -86,22 +87,46 @@ class Cost:
         return self.up_bytes + self.down_bytes
 
 
-def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunResult]) -> Cost | None:
-    """The mean cost of one cell's records; None where there are none. ReportError where one is damaged."""
-    if not records:
+def bytes_of_a_round(records: Sequence[RunResult], find: Find) -> tuple[float, float]:
+    """Bytes up and down in a round of the stage that sends most, summed over clients; means over runs."""
+    by_run = [
+        [
+            tuple(size / max(len(stage.rounds), 1) for size in stage_bytes(stage))
+            for stage in all_stages(record, find) or ()
+        ]
+        for record in records
+    ]
+    up, down = (mean([max(stage[way] for stage in stages) for stages in by_run if stages]) for way in (0, 1))
+    return up, down
+
+
+def measured_cost(benchmark: Benchmark, column: Column, records: Sequence[RunResult], find: Find) -> Cost | None:
+    """The mean cost of one cell's records, with all earlier runs from which they start (see `all_stages`).
+
+    None without records, or where that of an earlier run is missing. ReportError where one is damaged.
+    """
+    runs = [stages for record in records if (stages := all_stages(record, find))]
+    if not runs or len(runs) < len(records):
         return None
-    by_way = {way: [ledger_bytes(record, way) for record in records] for way in ("up", "down")}
-    ways = zip(*(by_way[way] for way in benchmark.paper.directions), strict=True)
-    run_bytes = [sum(sizes) / benchmark.paper.counted_over(own.cell) for sizes, own in zip(ways, records, strict=True)]
+    by_way = {way: [sum(ledger_bytes(stage, way) for stage in stages) for stages in runs] for way in ("up", "down")}
+    paper = benchmark.paper
+    counted = [
+        [sum(ledger_bytes(stage, way) for way in paper.directions) / paper.counted_over(stage.cell) for stage in stages]
+        for stages in runs
+    ]
+    rounds = [
+        max(size / max(len(stage.rounds), 1) for size, stage in zip(sizes, stages, strict=True))
+        for sizes, stages in zip(counted, runs, strict=True)
+    ]
     kinds: Counter[str] = Counter()  # of all records together
-    for number, _, _, kind, _, size, _ in (entry for record in records for entry in record.ledger):
+    for number, _, _, kind, _, size, _ in (entry for stages in runs for stage in stages for entry in stage.ledger):
         kinds[kind] += size if number >= 1 else 0
     seconds = [record.timing["train_seconds"] for record in records if "train_seconds" in record.timing]
     return Cost(
         seeds=len(records),
         rounds=mean([len(record.rounds) for record in records]),
-        round_bytes=mean([size / len(record.rounds) for size, record in zip(run_bytes, records, strict=True)]),
-        run_bytes=mean(run_bytes),
+        round_bytes=mean(rounds),
+        run_bytes=mean([sum(sizes) for sizes in counted]),
         up_bytes=mean(by_way["up"]),
         down_bytes=mean(by_way["down"]),
         setup_bytes=mean([record.setup_bytes for record in records]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from benchmarks.results import RunResult
+from benchmarks.results import RunResult, run_bytes
 from reports.front.state import AGAINST, claims_counted
 from reports.pages.text import NOTHING
 from reports.site import html
@@ -73,7 +73,7 @@ def _records(site: SiteData) -> html.Sheet:
 
 def _line(site: SiteData, record: RunResult) -> list[html.Entry | str]:
     """A record, with the bytes of the runs from which it starts; a dash where their records are missing."""
-    places, sent = site.places.get(record.cell_id, ()), site.sent.get(record.cell_id)
+    places, sent = site.places.get(record.cell_id, ()), run_bytes(record, site.find)
     first = places[0] if places else None
     score = html.Entry(record.divergence or NOTHING)
     if first and not record.diverged:

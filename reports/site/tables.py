@@ -13,6 +13,7 @@ from benchmarks.results import RunResult
 from reports.evidence.records import Request
 from reports.evidence.scores import score_label
 from reports.evidence.statistics import mean
+from reports.evidence.traffic import bytes_of_a_round
 from reports.pages.text import NOT_RUN, NOTHING, in_one_unit, marked, number, row_name
 from reports.site import html
 from reports.site.charts import curves_chart
@@ -118,13 +119,10 @@ def _bytes(comparison: Comparison) -> tuple[dict[str, list[html.Entry]], list[tu
 
 def _of_stages(comparison: Comparison, row: Row, column: Column) -> tuple[float, ...]:
     """Bytes up and down in a round and of the set-up; of a run that starts from another one, the larger of the two."""
-    stages = comparison.request.benchmark.lineage(row)
-    cells = [comparison.by_place.get((stage.id, column.task)) for stage in stages]
-    costs = [cell.cost for cell in cells if cell is not None and cell.cost is not None]
-    if len(costs) < len(stages):
+    cost, request = comparison.cell(row, column).cost, comparison.request
+    if cost is None or not cost.seeds:
         return ()
-    ways = ((cost.up_bytes / cost.rounds, cost.down_bytes / cost.rounds, cost.setup_bytes) for cost in costs)
-    return tuple(map(max, zip(*ways, strict=True)))
+    return *bytes_of_a_round(request.records_of(row, column), request.find), cost.setup_bytes
 
 
 def _result(comparison: Comparison, row: Row, column: Column, score: str) -> ScoreResult:

@@ -244,7 +244,7 @@ def compare(request: Request, printed_in: str = "", averages: bool = True) -> Co
     cells = []
     for row, column in product(request.rows, request.columns):
         records, seeds = request.records_of(row, column), request.seeds_of(row, column)
-        comparable, cost = is_comparable(scale, records), measured_cost(benchmark, column, records)
+        comparable, cost = is_comparable(scale, records), measured_cost(benchmark, column, records, request.find)
         scores = tuple(
             _score(records, score, score_at, entry, comparable, score in column.beside)
             for score in scores_shown(request, column)

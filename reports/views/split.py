@@ -103,7 +103,7 @@ class SplitCosts(View):
         request, found = self.request, dict[str, SplitEpoch]()
         for row in self.rows:
             records = request.records_of(row, request.columns[0])
-            cost = measured_cost(request.benchmark, request.columns[0], records)
+            cost = measured_cost(request.benchmark, request.columns[0], records, request.find)
             if cost is not None:
                 blocks = mean([float(client["train"]) for client in records[0].clients])
                 terms = self._terms(records[0].cell, blocks, request)

@@ -151,7 +151,7 @@ class Targets(View):
         base = mean_attempt(attempts(baseline))
         target = metric(score).shown(mean(list(targets.values()))) if targets else None
         for row in request.rows:
-            cost, own = measured_cost(request.benchmark, column, by_row[row.id]), attempts(by_row[row.id])
+            cost, own = measured_cost(request.benchmark, column, by_row[row.id], request.find), attempts(by_row[row.id])
             sent = mean_attempt(own)
             gain = gain_over(base, sent) if sent is not None and sent.is_reached and base is not None else None
             relation = "=" if base is None or base.is_reached else "≥"

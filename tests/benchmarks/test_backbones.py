@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from benchmarks.encoders import tokenization
-from benchmarks.encoders.backbones import KNOWN, architecture, depth
-from benchmarks.encoders.loading import build_tokenizer, locate
+from benchmarks.encoders.backbones import KNOWN
+from benchmarks.encoders.loading import architecture, build_tokenizer, depth, locate
 from benchmarks.encoders.tokenization import byte_level_tokenizer
 from benchmarks.errors import UserError
 from benchmarks.running.federation import longest_text

@@ -77,6 +77,27 @@ def test_a_resumed_run_has_less_to_train_and_a_finished_one_nothing(
     assert str(left) == "about 1.3 min left"
 
 
+def test_cells_that_train_nothing_give_no_estimate(cells: list[RunConfig], clock: SimpleNamespace) -> None:
+    """Two such cells of 25 s, for imports, once made 4.7 h of 17 minutes."""
+    idle = [replace(cells[0], algorithm="local_majority", seed=seed) for seed in (0, 1)]
+    left = TimeLeft([*idle, *cells], Timings())
+    for cell in idle:
+        left.start(cell, 0.0)
+        clock.now += 25
+        left.train(cell, 1.0)
+        left.end(cell)
+    assert left.seconds() is None
+    left.start(cells[0], 0.0)
+    clock.now += 50
+    left.train(cells[0], 1.0)
+    left.end(cells[0])
+    assert left.seconds() == pytest.approx(300, rel=0.05)  # a run in 100 s, with the start; three are left
+    passes = cells[0].training.rounds * cells[0].training.local_epochs
+    work = Timings([(cells[0], 30.0)]).work([*idle, *cells])
+    assert work[idle[0].spec_id] == pytest.approx(0.01 * 30 / passes)  # by the pace of the cells with records
+    assert work[cells[0].spec_id] == 30
+
+
 def test_records_give_the_time_of_similar_cells(cells: list[RunConfig], tmp_path: Path) -> None:
     write_result(tmp_path, record_of(cells[0]))
     (tmp_path / "broken.json").write_text("{")

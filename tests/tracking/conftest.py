@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from mlflow.entities import Experiment, Run
 
-from benchmarks.results import RoundRecord, RunResult
+from benchmarks.results import LedgerEntry, RoundRecord, RunResult
 from benchmarks.run_config import RunConfig, TrainConfig
 from benchmarks.running.events import CellFinished, CellStarted, RoundFinished
 from benchmarks.tracking.mirror import Mirror
@@ -62,7 +62,11 @@ def record_of(score: float = 0.2, begins_from: RunResult | None = None, **change
         rounds=rounds,
         sampling_errors={"test": {"f1": 0.02, "pearson": None}},
         setup_bytes=7000,
-        ledger=(),
+        ledger=(
+            LedgerEntry(0, 0, "down", "parameters", 1750, 7000),
+            *(LedgerEntry(n, 0, "up", "parameters", 25 * n, 100 * n) for n in (1, 2)),
+            *(LedgerEntry(n, 0, "down", "parameters", 5, 10) for n in (1, 2)),
+        ),
         environment={"torch": "2", "revision": "a" * 40, "modified": False},
         timing={"setup_seconds": 1.5, "train_seconds": 4.0, "peak_memory_bytes": 1e9},
         finished="2025-03-01T12:00:00+00:00",

@@ -15,9 +15,8 @@ import pytest
 import safetensors.numpy
 from mlflow import MlflowClient
 
-from benchmarks.dry_run.run_bytes import among, run_bytes
 from benchmarks.predictions import write_predictions
-from benchmarks.results import write_result
+from benchmarks.results import among, run_bytes, write_result
 from benchmarks.running.events import CellFailed, CellFinished, RoundFinished
 from benchmarks.tracking.entries import clients_csv, confusion_csv
 from benchmarks.tracking.store import PORT
