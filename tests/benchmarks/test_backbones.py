@@ -45,7 +45,7 @@ def test_the_hubs_models_are_pinned_and_asked_for_by_their_revision(monkeypatch)
         raise OSError("offline")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
-    with pytest.raises(UserError, match="it was not found"):
+    with pytest.raises(UserError, match="encoder UBC-NLP/MARBERT: the Hugging Face hub does not answer, and its cache"):
         locate("MARBERT")
     assert requests == [("UBC-NLP/MARBERT", "refs/pr/1")]  # where it has safetensors
 
@@ -134,6 +134,6 @@ def test_a_vocabulary_is_trained_once_and_its_text_decides_the_identity(tmp_path
 
 
 def test_a_vocabulary_without_its_text_says_what_is_missing(tmp_path):
-    for folder, reason in ((tmp_path, "looked for .*wiki.train.raw"), (None, "the data directory is not set")):
+    for folder, reason in ((tmp_path, "looked in .*wiki.train.raw"), (None, "the data directory is not set")):
         with pytest.raises(UserError, match=f"'gpt2-mini-fresh': its vocabulary is trained here .*{reason}"):
             locate("gpt2-mini-fresh", True, folder, tmp_path)
