@@ -113,8 +113,8 @@ def settings(
         count = cells or available_cores()
         workers = default_workers(options.device, count, options.executor or None, options.client_workers)
     address = options.ray_address or os.environ.get("RAY_ADDRESS") or None
-    tuples = {name: tuple(getattr(options, name)) for name in ("slurm", "include")}  # the command line has lists
-    return replace(options, workers=workers, ray_address=address, **tuples)
+    slurm, include = tuple(options.slurm), tuple(options.include)  # the command line has lists
+    return replace(options, workers=workers, ray_address=address, slurm=slurm, include=include)
 
 
 def run(

@@ -14,7 +14,7 @@ from types import FunctionType, ModuleType
 from typing import TypeVar
 
 from benchmarks.claims import Claim
-from benchmarks.encoders.backbones import backbone_name, depth
+from benchmarks.encoders.backbones import backbone_name
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row, Scale
 
@@ -170,6 +170,8 @@ def with_backbone(scale: Scale, requested: str | None) -> Scale:
     """The scale on another encoder, with a label that says so."""
     if requested is None or backbone_name(requested) == scale.backbone:
         return scale
+    from benchmarks.encoders.files import depth  # loads numpy
+
     name = backbone_name(requested)
     return replace(scale, backbone=name, depth=depth(requested), changes=(*scale.changes, f"on {name}"))
 

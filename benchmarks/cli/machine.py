@@ -86,17 +86,16 @@ def _scales(args: argparse.Namespace) -> Iterator[Check]:
     for table in map(benchmark, benchmark_ids()):
         for scale in table.scales:
             cells = [each for _, _, cell in table.cells(scale, [0]) for each in [*earlier_stages(cell), cell]]
-            used = [("encoder", cell.backbone) for cell in cells]
-            used += [("data", cell.task) for cell in cells if cell.source != "generated"]
-            needs.setdefault(scale.id, {}).update(dict.fromkeys(used))
+            needs.setdefault(scale.id, {}).update(dict.fromkeys(("encoders", cell.backbone) for cell in cells))
+            needs[scale.id] |= dict.fromkeys(("data", cell.task) for cell in cells if cell.source != "generated")
     in_folder = args.data_dir is not None  # otherwise, data come from the hub
     for scale_id, used in needs.items():
-        missing: dict[str, list[str]] = {"encoder": [], "data": []}
+        missing: dict[str, list[str]] = {"encoders": [], "data": []}
         for kind, name in used:
-            check = partial(check_encoder if kind == "encoder" else check_data, name, options, True)
-            if (kind == "encoder" or in_folder) and problem(check):
+            check = partial(check_encoder if kind == "encoders" else check_data, name, options, True)
+            if (kind == "encoders" or in_folder) and problem(check):
                 missing[kind].append(name)
-        text = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in missing.items() if names)
+        text = "; ".join(f"{kind} {', '.join(names)}" for kind, names in missing.items() if names)
         yield f"scale {scale_id}", not text, f"missing {text}" if text else "ready"
     if not in_folder:
         yield "data", False, "DATA_DIR is not set: real tasks are read from the Hugging Face hub"
@@ -142,7 +141,7 @@ def fetch_command(args: argparse.Namespace) -> int:
     fetched: dict[str, list[str]] = {"task": [], "encoder": []}
     missing = []
     names = dict.fromkeys(("task", cell.task) for cell in cells if cell.source != "generated")
-    for kind, name in [*names, *dict.fromkeys(("encoder", cell.backbone) for cell in cells)]:
+    for kind, name in [*names, *dict.fromkeys(("encoders", cell.backbone) for cell in cells)]:
         try:
             text, is_fetched = _fetched_task(name, args) if kind == "task" else _fetched_encoder(name, args)
             fetched[kind] += [name] if is_fetched else []

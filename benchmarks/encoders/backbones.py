@@ -158,19 +158,3 @@ def is_folder(name: str) -> bool:
 def backbone_name(requested: str) -> str:
     """The name of a requested backbone in configurations of runs: a known id, a hub name, or the folder's name."""
     return Path(requested).expanduser().resolve().name if is_folder(requested) else requested
-
-
-def architecture(requested: str) -> Mapping[str, Any]:
-    """The configuration of a backbone; a known one needs no files."""
-    if requested in KNOWN:
-        return KNOWN[requested].config
-    from benchmarks.encoders.loading import locate  # loads torch and transformers
-
-    return locate(requested).config
-
-
-def depth(requested: str) -> int:
-    """Number of encoder layers of a backbone."""
-    config = architecture(requested)
-    # DistilBERT and GPT-2 name it differently
-    return int(next((config[name] for name in ("num_hidden_layers", "n_layers", "n_layer") if name in config), 12))

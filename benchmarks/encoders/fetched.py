@@ -77,7 +77,8 @@ def hub_answers() -> bool:
     """
     if any(os.environ.get(name, "0").upper() in ("1", "ON", "YES", "TRUE") for name in OFFLINE):
         return False
-    thread = Thread(target=_request, args=[answers := []], daemon=True)  # the name lookup has a timeout of its own
+    answers: list[int] = []
+    thread = Thread(target=_request, args=[answers], daemon=True)  # a name lookup may take longer than its timeout
     thread.start()
     thread.join(PATIENCE)
     if not answers:

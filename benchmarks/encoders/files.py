@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from benchmarks.encoders import fetched
 from benchmarks.encoders.backbones import KNOWN, backbone_name, is_folder
@@ -89,3 +91,22 @@ def _packaged(package: tuple[str, str]) -> Path | None:
     if spec is None or not spec.submodule_search_locations:
         return None
     return Path(spec.submodule_search_locations[0]) / package[1]
+
+
+def architecture(requested: str) -> Mapping[str, Any]:
+    """The configuration of a backbone; a known one needs no files."""
+    return KNOWN[requested].config if requested in KNOWN else _config_of(requested)
+
+
+@cache
+def _config_of(requested: str) -> Mapping[str, Any]:
+    from fedsim.models.sequence import read_config  # loads torch
+
+    return read_config(find_files(requested)[0])
+
+
+def depth(requested: str) -> int:
+    """Number of encoder layers of a backbone."""
+    config = architecture(requested)
+    # DistilBERT and GPT-2 name it differently
+    return int(next((config[name] for name in ("num_hidden_layers", "n_layers", "n_layer") if name in config), 12))

@@ -142,7 +142,7 @@ def algorithm_function(name: str) -> Callable[..., FederatedAlgorithm]:
 
 def trains(name: str) -> bool:
     """Whether a method trains with steps and a learning rate: its file lists those that do not as UNTRAINED."""
-    file = ADDED[name].__globals__ if name in ADDED else vars(_file_of(name))  # type: ignore[attr-defined]
+    file = ADDED[name].__globals__ if name in ADDED else vars(_file_of(name))
     return name not in file.get("UNTRAINED", ())
 
 

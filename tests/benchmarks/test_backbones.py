@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from benchmarks.encoders import tokenization
-from benchmarks.encoders.backbones import KNOWN, architecture, depth
+from benchmarks.encoders.backbones import KNOWN
+from benchmarks.encoders.files import architecture, depth
 from benchmarks.encoders.loading import build_tokenizer, locate
 from benchmarks.encoders.tokenization import byte_level_tokenizer
 from benchmarks.errors import UserError

@@ -89,8 +89,8 @@ def test_doctor_and_data_say_what_a_machine_has(tmp_path: Path, capsys: pytest.C
     lines = capsys.readouterr().out.splitlines()
     assert "ok   scale demo: ready" in lines
     assert any(line.startswith("ok   results: ") and line.endswith("GiB free") for line in lines)
-    (missing,) = (line for line in lines if line.startswith("none scale paper: missing encoder"))  # not downloaded
-    encoders, data = missing.split("; data: ")
+    (missing,) = (line for line in lines if line.startswith("none scale paper: missing encoders "))  # not downloaded
+    encoders, data = missing.split("; data ")
     assert "bert-base-uncased" in encoders
     assert {"qnli", "rte-central"} & set(data.split(", ")) == {"qnli"}  # RTE is here
     assert sum(line.startswith(("none scale ", "ok   scale ")) for line in lines) == 4
