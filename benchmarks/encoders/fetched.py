@@ -26,7 +26,7 @@ from fedsim.files import MissingFileError, read_json
 FILE = "fetched.json"
 EXTRACTS = "extracts"  # passages of large texts
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
-PATIENCE = 3  # seconds for the hub to answer
+PATIENCE = 3  # seconds for the hub to answer, unless HF_HUB_ETAG_TIMEOUT says otherwise
 
 
 class Contents(BaseModel):
@@ -80,7 +80,7 @@ def hub_answers() -> bool:
     answers: list[int] = []
     thread = Thread(target=_request, args=[answers], daemon=True)  # a name lookup may take longer than its timeout
     thread.start()
-    thread.join(PATIENCE)
+    thread.join(float(os.environ.get("HF_HUB_ETAG_TIMEOUT") or PATIENCE))
     if not answers:
         os.environ.update(OFFLINE)
         sys.modules["huggingface_hub.constants"].HF_HUB_OFFLINE = True  # type: ignore[attr-defined]
@@ -93,7 +93,7 @@ def _request(answers: list[int]) -> None:
     from huggingface_hub import constants, get_session  # read the environment, which `use` sets
 
     with suppress(Exception):  # any failure means that the hub does not answer
-        answers.append(get_session().head(constants.ENDPOINT, timeout=PATIENCE).status_code)
+        answers.append(get_session().head(constants.ENDPOINT, timeout=constants.HF_HUB_ETAG_TIMEOUT).status_code)
 
 
 def copied(paths: Iterable[Path], data_dir: Path, folder: Path) -> int:

@@ -11,7 +11,7 @@ from benchmarks.encoders.files import find_files
 from benchmarks.errors import NoDataError, UserError
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import IsFinished, by_stage
-from benchmarks.running.run_options import RunOptions
+from benchmarks.running.run_options import ELSEWHERE, RunOptions
 from benchmarks.tasks import task
 
 
@@ -29,8 +29,10 @@ def require_inputs(cells: Sequence[RunConfig], options: RunOptions, is_finished:
     unfinished = [cell for cell in cells if not is_finished(cell, False)]
     needed = [cell for stage in by_stage(unfinished, is_finished) for cell in stage]
     names = dict.fromkeys(cell.task for cell in needed if cell.source != "generated")
-    checks = [partial(check_data, name, options) for name in names]
-    checks += [partial(check_encoder, name, options) for name in dict.fromkeys(cell.backbone for cell in needed)]
+    elsewhere = options.executor in ELSEWHERE  # other machines may have other caches, and reach the hub
+    checks = [partial(check_data, name, options, elsewhere) for name in names]
+    encoders = [] if elsewhere else dict.fromkeys(cell.backbone for cell in needed)
+    checks += [partial(check_encoder, name, options) for name in encoders]
     if missing := list(filter(None, map(problem, checks))):
         raise UserError("\n".join(missing))
 

@@ -81,20 +81,6 @@ def test_gpt2s_vocabulary_has_the_released_ids_and_robertas_has_fairseqs_around_
     assert tokenizer.decode(tokenizer("naïve — ☃\n").input_ids, skip_special_tokens=True) == "naïve — ☃\n"
 
 
-def test_both_names_of_the_files_give_one_identity(small, tmp_path):
-    words = list(json.loads((small / "encoder.json").read_text()))
-    other = write_bpe(tmp_path / "other" / "vocab" / "gpt2", words, ["h e", "Ġ t"], ("vocab.json", "merges.txt"))
-
-    def digest(name, folder):
-        locate.cache_clear()
-        return locate(name, data_dir=folder.parent.parent).digest
-
-    for name in ("gpt2-fresh", "roberta-small-fresh"):
-        assert digest(name, small) == digest(name, other)
-    write_bpe(other, words, ["Ġ t", "h e"], ("vocab.json", "merges.txt"))
-    assert digest("gpt2-fresh", small) != digest("gpt2-fresh", other)
-
-
 def test_damaged_files_are_refused(small):
     for name, content, message in (
         ("vocab.bpe", "h z\n", "expected two tokens of encoder.json a line"),
