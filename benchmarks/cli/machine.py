@@ -141,7 +141,7 @@ def fetch_command(args: argparse.Namespace) -> int:
     fetched: dict[str, list[str]] = {"task": [], "encoder": []}
     missing = []
     names = dict.fromkeys(("task", cell.task) for cell in cells if cell.source != "generated")
-    for kind, name in [*names, *dict.fromkeys(("encoders", cell.backbone) for cell in cells)]:
+    for kind, name in [*names, *dict.fromkeys(("encoder", cell.backbone) for cell in cells)]:
         try:
             text, is_fetched = _fetched_task(name, args) if kind == "task" else _fetched_encoder(name, args)
             fetched[kind] += [name] if is_fetched else []
