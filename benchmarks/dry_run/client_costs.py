@@ -15,7 +15,7 @@ from torch import Tensor
 from benchmarks.costs import ClientCosts
 from benchmarks.dry_run.rounds import ONE, Amounts, DryRun, DryTraining, architecture_of, client_of, counted_once
 from benchmarks.dry_run.stand_ins import Features, OneText
-from benchmarks.encoders.loading import architecture
+from benchmarks.encoders.files import architecture
 from benchmarks.run_config import RunConfig
 from fedsim.algorithms import trains
 from fedsim.data import Batch, Client, Subset

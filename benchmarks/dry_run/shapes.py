@@ -15,6 +15,7 @@ from typing import TypeVar
 from benchmarks.costs import ClientCosts, Kinds, ModelSizes, WirePlan
 from benchmarks.errors import DependsOnTextsError, RoundRefusedError
 from benchmarks.experiment import Benchmark, Column, Row, Scale
+from benchmarks.registry import included_code
 from benchmarks.results import write_text
 from benchmarks.run_config import ENGINE_VERSION, JSON, RunConfig, canonical_json, digest
 from benchmarks.tasks import task
@@ -66,7 +67,9 @@ def key_of(what: str, cell: RunConfig, examples: int | None = None) -> str:
     training = {name: value for name, value in vars(cell.training).items() if name != "learning_rate"}
     decisive = cell.backbone, cell.algorithm, cell.options, cell.clients, cell.codec, cell.head, training, cell.seed
     of_task = of.objective, of.classes, of.objective_options, of.long_texts
-    return f"{what}-{digest(json.loads(canonical_json([ENGINE_VERSION, libraries, *decisive, *of_task, examples])))}"
+    code = included_code(cell.algorithm)  # a user's, which may change
+    parts = [ENGINE_VERSION, libraries, *decisive, *of_task, examples, *([code] if code else [])]
+    return f"{what}-{digest(json.loads(canonical_json(parts)))}"
 
 
 def _answer(
