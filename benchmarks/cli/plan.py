@@ -178,10 +178,7 @@ def _table(chosen: Selection, plan: dict[str, Any]) -> Table:
     lines = frame.groupby(keys, sort=False, dropna=False, observed=True)["task"].agg(list).reset_index()
     up, down, once = (plan["sum"][way] for way in _WAYS)
     columns = [
-        [
-            f"all {len(of)} tasks" if len(of) == len(names) > 3 else ", ".join(names[each] for each in of)
-            for of in lines["task"]
-        ],
+        [f"all {len(of)} tasks" if len(of) == len(names) > 3 else ", ".join(of) for of in lines["task"]],
         [chosen.benchmark.row(method).name for method in lines["method"]],
         [str(rounds) for rounds in lines["rounds"]],
         *(_texts(chosen, list(lines[size])) for size in sizes[:2]),
@@ -294,7 +291,7 @@ def _with_stand_ins(runs: Runs, args: argparse.Namespace) -> Runs:
     if args.data_dir is None:
         return runs
     recorded = {record.cell.task for record in runs.records if record.cell.scale == runs.scale.id}
-    fetched, instead = contents(args.data_dir).tasks, dict(runs.tables.instead)
+    fetched, instead = contents(args.data_dir)["tasks"], dict(runs.tables.instead)
     columns = [column for table in runs.tables.benchmarks.values() for column in table.columns if column.instead_of]
     for task, other in {column.instead_of: column.task for column in columns}.items():
         if task in recorded or task in fetched or not (why := why_absent(task, args.data_dir)):
