@@ -54,7 +54,7 @@ def test_a_whole_table_is_one_matrix(table3: Benchmark, whole: list[RunResult]) 
     assert split.split()[1:] == ["75.50", "±", "0.71"] * len(table3.columns) + ["75.50"]
     assert found[-3] == "Generated data: the scores say nothing about the methods."
     assert "; FedSplitBERT 500.0 kB; " in found[-2]
-    assert found[-1] == "All runs together: uplink 162.0 MB, downlink 0.2 MB."
+    assert found[-1] == "All runs together: uplink 162.0 MB, downlink 0.20 MB."
 
 
 def test_a_wide_matrix_is_cut_between_tasks(table3: Benchmark, whole: list[RunResult]) -> None:
