@@ -65,7 +65,7 @@ def standings_at(
     """How far each paper that has this scale is reproduced at it, with the findings of its additional studies."""
     standings, finished = [], FinishedCells([record.cell for record in records], scale)
     for paper, tables in by_paper.items():
-        at = {table.id: found for table in tables for found in table.scales if found.id == scale}
+        at = {table.id: each for table in tables for each in table.scales if each.id == scale}
         if not at:
             continue
         cells = {table.place: finished.of(table, at[table.id]) for table in tables if table.id in at}

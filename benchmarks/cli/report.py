@@ -26,7 +26,7 @@ from benchmarks.errors import UserError
 from benchmarks.experiment import Scale
 from benchmarks.papers import audited, judged, tables_by_paper
 from benchmarks.predictions import copy_predictions, has_predictions
-from benchmarks.publication import SCALES
+from benchmarks.publication import SCALES, Paper
 from benchmarks.registry import benchmark, benchmark_ids, folder_of
 from benchmarks.results import RunResult, read_folders, write_result, write_text
 from benchmarks.running.completed import earlier_stages
@@ -72,11 +72,11 @@ def report_command(args: argparse.Namespace) -> int:
             links[part.benchmark.id] = Path(os.path.relpath(picture, args.readme.parent)).as_posix()
     _draw_all(drawings)
     claims, audits = list[str](), list[str]()
-    for paper, name in {part.benchmark.paper.id: part.benchmark.paper.name for part in chosen}.items():
-        scales = {part.scale.id: part.scale for part in chosen if part.benchmark.paper.id == paper}
-        folder = results_dir / "reports" / paper
+    for paper in {part.benchmark.paper.id: part.benchmark.paper for part in chosen}.values():
+        scales = {part.scale.id: part.scale for part in chosen if part.benchmark.paper.id == paper.id}
+        folder = results_dir / "reports" / paper.id
         claims += [_claims(paper, scale, records, folder, args.tables) for scale in scales.values()]
-        audits.append(_audit(paper, name, records, folder))
+        audits.append(_audit(paper, records, folder))
     if args.readme:
         rest = [*sweep_sections(_ids(args.id), args.scale), *audits]
         files.update_readme(args.readme, files.render_state(pages, links, claims, rest))
@@ -130,32 +130,32 @@ def _with_records(
     ]
 
 
-def _claims(paper: str, at: Scale, records: Sequence[RunResult], folder: Path, prints: bool) -> str:
+def _claims(paper: Paper, at: Scale, records: Sequence[RunResult], folder: Path, prints: bool) -> str:
     """Judge a paper's claims at a scale and write them; returns Markdown, "" without claims. prints: each of them."""
-    judgements = judged(paper, at, records)
+    judgements = judged(paper.id, at, records)
     if not judgements:
         return ""
     path, text = folder / f"claims-{at.id}.md", claims_markdown(judgements)
     write_text(path, text)
     if prints:
         print_claims(judgements)
-    print(f"{claims_summary(judgements)} {path}")
+    print(f"{paper.name}, {claims_summary(judgements)} {path}")
     return text
 
 
-def _audit(paper: str, name: str, records: Sequence[RunResult], folder: Path) -> str:
+def _audit(paper: Paper, records: Sequence[RunResult], folder: Path) -> str:
     """Check a paper's published numbers against each other and write the findings.
 
     Returns Markdown for the paper's page, folded; "" for a paper without an audit.
     """
-    findings = audited(paper, records)
+    findings = audited(paper.id, records)
     if not findings:
         return ""
     write_text(folder / "audit.md", audit_markdown(findings))
-    print(f"{audit_summary(findings)} {folder / 'audit.md'}")
+    print(f"{paper.name}, {audit_summary(findings)} {folder / 'audit.md'}")
     whole = audit_markdown(findings, level=4).partition("\n\n")[2].strip()
     folded = f"<details><summary>Every finding</summary>\n\n{whole}\n\n</details>"
-    return f"### {name}, consistency of the published numbers\n\n{audit_summary(findings)}\n\n{folded}"
+    return f"### {paper.name}, consistency of the published numbers\n\n{audit_summary(findings)}\n\n{folded}"
 
 
 def sweep_sections(ids: Sequence[str], scale: str | None) -> list[str]:
