@@ -291,7 +291,7 @@ def _with_stand_ins(runs: Runs, args: argparse.Namespace) -> Runs:
     if args.data_dir is None:
         return runs
     recorded = {record.cell.task for record in runs.records if record.cell.scale == runs.scale.id}
-    fetched, instead = contents(args.data_dir)["tasks"], dict(runs.tables.instead)
+    fetched, instead = contents(args.data_dir).tasks, dict(runs.tables.instead)
     columns = [column for table in runs.tables.benchmarks.values() for column in table.columns if column.instead_of]
     for task, other in {column.instead_of: column.task for column in columns}.items():
         if task in recorded or task in fetched or not (why := why_absent(task, args.data_dir)):
