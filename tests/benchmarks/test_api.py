@@ -148,8 +148,8 @@ def test_the_notebook_runs_and_is_committed_with_its_outputs(tmp_path: Path, mon
     assert all(cell.outputs for cell in code)
     assert sum("image/png" in output.get("data", {}) for cell in code for output in cell.outputs) == 2
     assert str(ROOT) not in path.read_text(encoding="utf-8")
-    stored = code[5].outputs[-1]["data"]["text/plain"]
+    stored = code[4].outputs[-1]["data"]["text/plain"]
     nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(ROOT / "docs")}}).execute()
     derived, measured = stored.strip("()").split(", ")
     assert derived == measured
-    assert code[5].outputs[-1]["data"]["text/plain"] == stored
+    assert code[4].outputs[-1]["data"]["text/plain"] == stored
