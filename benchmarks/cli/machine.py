@@ -18,6 +18,7 @@ from benchmarks.encoders.backbones import KNOWN
 from benchmarks.encoders.fetched import EXTRACTS, copied, note, places, source_of
 from benchmarks.encoders.loading import build_tokenizer, locate
 from benchmarks.errors import NoDataError, UserError
+from benchmarks.publication import SCALES
 from benchmarks.registry import benchmark
 from benchmarks.running.completed import earlier_stages
 from benchmarks.running.process import describe_environment
@@ -82,8 +83,18 @@ def _checks(args: argparse.Namespace) -> Iterator[Check]:
             yield f"encoder {backbone}", True, ", ".join(origin.values()) + how
         except ValueError:
             missing.append(backbone)
-    if missing:
-        yield "encoders", False, f"runs fetch these from the Hugging Face hub: {', '.join(missing)}"
+    used: dict[str, set[str]] = {}
+    for table in api.benchmarks().values():
+        for scale in table.scales:
+            used.setdefault(scale.id, set()).update(cell.backbone for _, _, cell in table.cells(scale, [0]))
+    for scale_id in (name for name in SCALES if name in used):
+        absent = ", ".join(name for name in missing if name in used[scale_id])
+        text = (
+            f"a run fetches weights or vocabularies from the Hugging Face hub: {absent}"
+            if absent
+            else "all on this machine"
+        )
+        yield f"scale {scale_id}", not absent, text
     if args.data_dir is None:
         yield "data", False, "DATA_DIR is not set: real tasks are read from the Hugging Face hub"
     else:

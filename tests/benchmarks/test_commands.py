@@ -89,8 +89,9 @@ def test_doctor_and_data_say_what_a_machine_has(tmp_path: Path, capsys: pytest.C
     lines = capsys.readouterr().out.splitlines()
     assert "ok   encoder tiny: built in" in lines
     assert any(line.startswith("ok   results: ") and line.endswith("GiB free") for line in lines)
-    (missing,) = (line for line in lines if line.startswith("none encoders: "))  # nothing is downloaded
-    assert "bert-base-uncased" in missing
+    assert "ok   scale demo: all on this machine" in lines
+    (paper,) = (line for line in lines if line.startswith("none scale paper: "))  # nothing is downloaded
+    assert "bert-base-uncased" in paper
     assert sum(line.startswith(("none task ", "ok   task ")) for line in lines) == len(tasks())
 
 
