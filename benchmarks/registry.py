@@ -33,6 +33,11 @@ def benchmark_ids() -> list[str]:
     return sorted(_INCLUDED.keys() | {name for folder in folders for name in _of_paper(folder)})
 
 
+def ids_of(paper: str) -> list[str]:
+    """The ids of a paper's benchmarks, sorted; empty if there is no such paper. Other papers are not imported."""
+    return sorted({*(name for name in _INCLUDED if name.startswith(f"{paper}-")), *_of_paper(_ROOT / paper)})
+
+
 def include(folder: Path) -> None:
     """Add the tables, tasks and methods of a user's folder.
 

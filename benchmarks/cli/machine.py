@@ -29,7 +29,7 @@ from benchmarks.tasks import DataSource, task, tasks
 from benchmarks.tracking.store import default_tracking_uri, serve, without_password
 from fedsim.precision import resolve_precision
 
-# Where to download datasets; files as they lie in DATA_DIR.
+# Where to download datasets; files as DATA_DIR has them.
 SOURCES = {
     "GLUE": "nyu-mll/glue on the hub, or the GLUE download: MRPC/train.tsv, also under glue_data/",
     "ArSarcasm-v2": "arbml/ArSarcasm_v2 on the hub, or github.com/iabufarha/ArSarcasm-v2: ArSarcasm-v2/*.csv",
@@ -183,9 +183,9 @@ def _fetched_encoder(name: str, args: argparse.Namespace) -> tuple[str, bool]:
     if args.data_dir is not None and name in KNOWN and KNOWN[name].tokenizer:
         vocabulary = args.data_dir / "vocab" / KNOWN[name].tokenizer
         copied((path for path in vocabulary.glob("*") if path.is_file()), args.data_dir, folder)
-    found = locate(name, False, folder, folder / EXTRACTS)
-    build_tokenizer(found)  # check that it can be read
-    return ", ".join(found.origin.values()), True
+    encoder = locate(name, False, folder, folder / EXTRACTS)
+    build_tokenizer(encoder)  # check that it can be read
+    return ", ".join(encoder.origin.values()), True
 
 
 def bench_command(args: argparse.Namespace) -> int:

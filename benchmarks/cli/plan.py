@@ -311,7 +311,7 @@ def show_needs(args: argparse.Namespace) -> int:
 def _with_stand_ins(runs: Runs, args: argparse.Namespace) -> Runs:
     """Use a stand-in for each task without records whose data are missing from the data directory.
 
-    Without a data directory the hub may have all data; it is not asked.
+    Without a data directory the hub may have all data, so nothing is replaced.
     """
     if args.data_dir is None:
         return runs
@@ -323,7 +323,7 @@ def _with_stand_ins(runs: Runs, args: argparse.Namespace) -> Runs:
         if task in recorded or task in fetched or not (why := why_absent(task, options)):
             continue
         if other in fetched or not why_absent(other, options):
-            print(f"{other} stands in for {task}: {why}")
+            print(f"{other} replaces {task}: {why}")
             instead[task] = other
     return replace(runs, tables=replace(runs.tables, instead=instead))
 

@@ -25,7 +25,7 @@ from benchmarks.errors import UserError
 from benchmarks.experiment import Scale
 from benchmarks.papers import audited, judged, tables_by_paper
 from benchmarks.predictions import copy_predictions, has_predictions
-from benchmarks.publication import SCALES
+from benchmarks.publication import SCALES, Paper
 from benchmarks.registry import benchmark, benchmark_ids, folder_of
 from benchmarks.results import RunResult, read_folders, write_result, write_text
 from benchmarks.running.completed import earlier_stages
@@ -72,9 +72,9 @@ def report_command(args: argparse.Namespace) -> int:
             drawings.append((page.figure, {pictures[part.benchmark.id]: "png"}))
     _draw_all(drawings)
     claims, checks = list[Sequence[Judgement]](), list[Finding]()
-    for paper in dict.fromkeys(part.benchmark.paper.id for part in chosen):
-        scales = {part.scale.id: part.scale for part in chosen if part.benchmark.paper.id == paper}
-        folder = results_dir / "reports" / paper
+    for paper in {part.benchmark.paper.id: part.benchmark.paper for part in chosen}.values():
+        scales = {part.scale.id: part.scale for part in chosen if part.benchmark.paper.id == paper.id}
+        folder = results_dir / "reports" / paper.id
         claims += [_claims(paper, scale, records, folder, args.tables) for scale in scales.values()]
         checks += _audit(paper, records, folder)
     if args.readme:
@@ -129,22 +129,22 @@ def _with_records(
     ]
 
 
-def _claims(paper: str, at: Scale, records: Sequence[RunResult], folder: Path, prints: bool) -> Sequence[Judgement]:
+def _claims(paper: Paper, at: Scale, records: Sequence[RunResult], folder: Path, prints: bool) -> Sequence[Judgement]:
     """Judge a paper's claims at a scale and write them. prints: each of them."""
-    if judgements := judged(paper, at, records):
+    if judgements := judged(paper.id, at, records):
         path = folder / f"claims-{at.id}.md"
         write_text(path, claims_markdown(judgements))
         if prints:
             print_claims(judgements)
-        print(f"{claims_summary(judgements)} {path}")
+        print(f"{paper.name}, {claims_summary(judgements)} {path}")
     return judgements
 
 
-def _audit(paper: str, records: Sequence[RunResult], folder: Path) -> Sequence[Finding]:
+def _audit(paper: Paper, records: Sequence[RunResult], folder: Path) -> Sequence[Finding]:
     """Check a paper's published numbers against each other and write the findings; () without an audit."""
-    if findings := audited(paper, records):
+    if findings := audited(paper.id, records):
         write_text(folder / "audit.md", audit_markdown(findings))
-        print(f"{audit_summary(findings)} {folder / 'audit.md'}")
+        print(f"{paper.name}, {audit_summary(findings)} {folder / 'audit.md'}")
     return findings
 
 

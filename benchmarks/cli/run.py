@@ -95,6 +95,6 @@ def with_stand_ins(chosen: Selection, options: RunOptions) -> Selection:
     left_out = []
     for stand_in in (column for column in chosen.columns if column.instead_of in tasks):
         if why := why_absent(stand_in.instead_of, options):
-            warn(f"{stand_in.name} stands in for {stand_in.instead_of}: {why}")
+            warn(f"{stand_in.name} replaces {stand_in.instead_of}: {why}")
         left_out.append(stand_in.instead_of if why else stand_in.task)
     return replace(chosen, columns=[column for column in chosen.columns if column.task not in left_out])

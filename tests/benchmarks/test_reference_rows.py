@@ -103,4 +103,4 @@ def test_a_replacement_runs_only_where_the_original_task_has_no_data(
     )
     assert [column.task for column in columns if column not in chosen.columns] == [left_out]
     message = capsys.readouterr().err
-    assert ("NICTA-PIBOSO stands in for rct20k: no data of PubMed 20k RCT" in message) == (left_out == "rct20k")
+    assert ("NICTA-PIBOSO replaces rct20k: no data of PubMed 20k RCT" in message) == (left_out == "rct20k")

@@ -84,6 +84,15 @@ def test_a_run_of_a_part_keeps_the_files_of_the_whole_table(
     assert run == {"local-majority", "overall-majority"}
 
 
+@pytest.mark.slow
+def test_a_paper_finds_its_runs_in_the_committed_records_of_another_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = folder_of("fedbert") / "records"
+    assert main(["report", "fedsplitbert-table6", "--records", str(other), "--results-dir", str(tmp_path)]) == 0
+    assert "fedsplitbert-table6 @ lite: 7 of 7 cells run" in capsys.readouterr().out
+
+
 # ---- import ------------------------------------------------------------------------------------------------------
 
 
