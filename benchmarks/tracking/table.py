@@ -18,7 +18,7 @@ ALL_RUNS = "all-runs"  # key of the view of everything in an experiment
 KIND = {"mlflow.experimentKind": "custom_model_development"}  # no traces of language models
 # Column -> width in points, so narrow that method, score and bytes fit a laptop's first screen.
 _FIRST = {"tags.`method`": 155, "tags.`task`": 62}
-_REST = {"metrics.`uplink_MB`": 105, "metrics.`downlink_MB`": 120, "tags.`published`": 150}
+_REST = {"metrics.`uplink_MB`": 105, "metrics.`downlink_MB`": 120, "tags.`published`": 185}
 _REST |= {"metrics.`difference_to_published`": 160, "tags.`scale`": 70, "tags.`seed`": 60, "tags.`status`": 90}
 _REST |= {"tags.`changes`": 160}
 
@@ -131,8 +131,10 @@ def _curves(score: str) -> dict[str, Any]:
     chart = {"uuid": "score", "type": "LINE", "metricSectionId": "scores", "runsCountToCompare": 100, "range": {}}
     x_axis = {"xAxisKey": "step", "xAxisScaleType": "linear", "selectedXAxisMetricKey": "", "useGlobalXaxisKey": True}
     y_axis = {"yAxisKey": "metric", "yAxisExpressions": [], "scaleType": "linear", "useGlobalLineSmoothing": True}
+    section = {"uuid": "scores", "name": "Score by round", "display": True, "isReordered": False, "columns": 1}
     return {
         "compareRunCharts": [{**chart, **x_axis, **y_axis, "metricKey": score, "selectedMetricKeys": [score]}],
-        "compareRunSections": [{"uuid": "scores", "name": "Score by round", "display": True, "isReordered": False}],
+        "compareRunSections": [section],
+        "isAccordionReordered": True,  # keeps it above the sections that MLflow adds and would sort by name
         "groupBy": {"aggregateFunction": "average", "groupByKeys": [{"mode": "tag", "groupByData": "method"}]},
     }
