@@ -127,7 +127,7 @@ def _state(condition: str, score: str = "") -> dict[str, Any]:
 
 
 def _curves(score: str) -> dict[str, Any]:
-    """One chart of a score by round: a line for each method, the mean over its seeds."""
+    """One chart of a score by round: a line for each method, its mean over seeds."""
     chart = {"uuid": "score", "type": "LINE", "metricSectionId": "scores", "runsCountToCompare": 100, "range": {}}
     x_axis = {"xAxisKey": "step", "xAxisScaleType": "linear", "selectedXAxisMetricKey": "", "useGlobalXaxisKey": True}
     y_axis = {"yAxisKey": "metric", "yAxisExpressions": [], "scaleType": "linear", "useGlobalLineSmoothing": True}

@@ -24,11 +24,11 @@ TABLE = tables.TABLE3
 FEDPROX, FEDADAM, SPLIT = rows_of(TABLE, ["fedprox", "fedadam", "fedsplitbert"])
 
 
-def tried(table: Benchmark, scale: str, *words: str, methods: tuple[str, ...] = ()) -> dict[str, dict[str, object]]:
+def tried(table: Benchmark, scale: str, *args: str, methods: tuple[str, ...] = ()) -> dict[str, dict[str, object]]:
     """What a sweep of a table's first task tries, by row."""
     at = scale_of(table, scale)
     rows, columns = rows_of(table, list(methods), at), table.columns_at(at)[:1]
-    entries = spaces(table, at, rows, columns, bool(methods), read_space(words, ()))
+    entries = spaces(table, at, rows, columns, bool(methods), read_space(args, ()))
     return {row: dict(fields) for (_, row), fields in entries.items()}
 
 
@@ -53,7 +53,7 @@ def test_values_are_read_as_set_reads_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    ("args", "expected"),
     [
         (["--grid", "training.learning_rate"], "expected field=values"),
         (["--grid", "seed=1,2"], "a sweep decides that itself"),
@@ -70,10 +70,10 @@ def test_values_are_read_as_set_reads_them() -> None:
     ],
 )
 def test_wrong_arguments_are_refused_before_anything_is_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], expected: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], args: list[str], expected: str
 ) -> None:
     places = ["--results-dir", str(tmp_path), "--workers", "1", "--no-tracking"]
-    assert main(["sweep", TABLE.id, "--tasks", "mrpc", *places, *words]) == 2
+    assert main(["sweep", TABLE.id, "--tasks", "mrpc", *places, *args]) == 2
     assert expected in capsys.readouterr().err
     assert not (tmp_path / "sweeps" / "journal.log").exists()
 

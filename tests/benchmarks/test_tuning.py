@@ -1,4 +1,4 @@
-"""Searches: the same budget for every row, on data of their own; definitions read the choices, and --from-sweep too."""
+"""Searches: the same budget for every row, on separate data; definitions read the choices, and --from-sweep too."""
 
 from __future__ import annotations
 
@@ -100,9 +100,9 @@ def test_rows_without_a_choice_are_known(tmp_path: Path) -> None:
 # ---- adopting ------------------------------------------------------------------------------------------------------
 
 
-def sweep(folder: Path, *words: str) -> int:
+def sweep(folder: Path, *args: str) -> int:
     places = ["--results-dir", str(folder), "--workers", "1", "--no-tracking"]
-    return main(["sweep", TABLE.id, "--tasks", "mrpc", "--methods", "fedavg", *SHORT, *places, *words])
+    return main(["sweep", TABLE.id, "--tasks", "mrpc", "--methods", "fedavg", *SHORT, *places, *args])
 
 
 @pytest.mark.slow
@@ -168,8 +168,8 @@ def test_run_takes_the_best_as_set_would(tmp_path: Path) -> None:
     path = tmp_path / "sweeps" / f"{TABLE.id}-demo.json"
     path.write_text(json.dumps({"tunings": [entry]}), encoding="utf-8")
 
-    def cells(*words: str, methods: str = "fedsplitbert,fedsplitbert-qat,fedavg") -> list:
-        line = ["run", TABLE.id, "--tasks", "mrpc", "--methods", methods, "--results-dir", str(tmp_path), *words]
+    def cells(*args: str, methods: str = "fedsplitbert,fedsplitbert-qat,fedavg") -> list:
+        line = ["run", TABLE.id, "--tasks", "mrpc", "--methods", methods, "--results-dir", str(tmp_path), *args]
         return [cell for _, _, cell in selection(build_parser().parse_args(line)).cells()]
 
     split, quantised, fedavg = cells("--from-sweep")
