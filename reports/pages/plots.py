@@ -6,11 +6,10 @@ import io
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -96,7 +95,7 @@ def _draw_dots(axes: Axes, panel: Panel, handles: dict[str, Any]) -> None:
         line: Any = {"color": "0.25", "linestyle": style_of, "linewidth": 1.0, "label": label}
         handles.setdefault(label, axes.axvline(level, **line))
     values = [value for series in panel.series for value in series.values.values()]
-    log_axis(axes.xaxis, values)
+    log_axis(axes, "x", values)
     if not values and not panel.texts:
         say_not_run(axes)
     for name, text in panel.texts.items():
@@ -106,10 +105,11 @@ def _draw_dots(axes: Axes, panel: Panel, handles: dict[str, Any]) -> None:
         layout.set(wspace=0.08)  # type: ignore[call-arg]  # so that a text does not touch the next panel
 
 
-def log_axis(axis: Axis, values: Sequence[float], ratio: float = _DECADES) -> None:
+def log_axis(axes: Axes, which: Literal["x", "y"], values: Sequence[float], ratio: float = _DECADES) -> None:
     """A logarithmic axis where the largest value is so many times the least, with plain numbers at its ticks."""
     if values and min(values) > 0 and max(values) > ratio * min(values):
-        axis.axes.set(**{f"{axis.axis_name}scale": "log"})  # type: ignore[attr-defined]
+        axes.set(**{f"{which}scale": "log"})
+        axis = axes.xaxis if which == "x" else axes.yaxis
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if max(values) < 300 * min(values) else (1.0,)))
         axis.set_major_formatter("{x:g}")
         axis.set_minor_formatter(NullFormatter())

@@ -215,7 +215,7 @@ class Curves(View):
                 axes.annotate("stated", (within, level), (4, 3), textcoords="offset points", fontsize=7.5)
         drawn = (self.by_cell[row.id, column.task].means for row in self.request.rows)
         if self.is_loss:  # one first round would flatten the others
-            log_axis(axes.yaxis, [value for means in drawn for value in means if value is not None], 10.0)
+            log_axis(axes, "y", [value for means in drawn for value in means if value is not None], 10.0)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         if not axes.has_data():
             say_not_run(axes)
