@@ -142,8 +142,9 @@ class FinishedCells:
         self._methods = {(cell.task, cell.algorithm) for cell in cells}
 
     def of(self, table: Benchmark, scale: Scale) -> tuple[int, int]:
-        """How many cells of a table have a record of any seed, and how many cells it has."""
-        places = [(row, column) for row in table.rows_at(scale) for column in table.columns_at(scale)]
+        """How many cells of the paper's columns have a record of any seed, and how many there are."""
+        columns = [column for column in table.columns_at(scale) if table.counts(column)]
+        places = [(row, column) for row in table.rows_at(scale) for column in columns]
         return sum(self._is_run(table, scale, *place) for place in places), len(places)
 
     def _is_run(self, table: Benchmark, scale: Scale, row: Row, column: Column) -> bool:

@@ -78,7 +78,7 @@ def summary(page: Page, width: int | None = None) -> list[str]:
     width: of the matrix; None for the terminal's.
     """
     request, console = page.request, Console()
-    lines = [f"{request.heading}: {page.run} of {page.cells} cells run"]
+    lines = [f"{request.heading}: {request.coverage}"]
     if page.ranks and page.run:
         lines += [*_matrix(page, width or (console.width if console.is_terminal else WIDTH)), *_worth(request)]
     lines += [": ".join(page.finding)] if page.finding else []

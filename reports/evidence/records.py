@@ -190,6 +190,24 @@ class Request:
             for row, column in product(self.rows, self.columns)
         }
 
+    def cells_run(self, columns: Iterable[Column]) -> tuple[int, int]:
+        """How many cells of some columns were run, and how many there are."""
+        places = [(row.id, column.task) for row, column in product(self.rows, columns)]
+        return sum(self.selections[place].is_run for place in places), len(places)
+
+    @property
+    def run(self) -> tuple[int, int]:
+        """How many cells of the paper's columns were run, and how many there are."""
+        return self.cells_run(column for column in self.columns if self.benchmark.counts(column))
+
+    @property
+    def coverage(self) -> str:
+        """Cells of the paper's columns that were run, and columns of ours with theirs, in words."""
+        ours = [column for column in self.columns if not self.benchmark.counts(column)]
+        counted = [("{} of {} cells run", self.run)] if len(ours) < len(self.columns) else []
+        counted += [(f"{column.name} (column of ours): {{}} of {{}}", self.cells_run([column])) for column in ours]
+        return "; ".join(text.format(*numbers) for text, numbers in counted)
+
     def records_of(self, row: Row, column: Column) -> tuple[RunResult, ...]:
         """The finished records of a cell, also of a row that is not shown."""
         known = self.selections.get((row.id, column.task))

@@ -52,7 +52,7 @@ def _state(page: Page, picture: str | None) -> str:
     notes = "\n".join(f"- {escape(note)}" for note in page.notes)
     parts = [
         f"### {escape(page.request.heading)}",
-        f"{escape(page.request.benchmark.title)}: {page.run} of {page.cells} cells run.",
+        f"{escape(page.request.benchmark.title)}: {page.request.coverage}.",
         *([f"![{escape(page.request.heading)}]({picture})"] if picture else []),
         *(titled_table(grid, PAGE_WIDTH) for grid in page.grids),
         f"<details><summary>Notes and deviations</summary>\n\n{notes}\n\n</details>",
@@ -77,8 +77,7 @@ def render_state(
     if not state:
         return "Nothing has been run yet."
     notes = {
-        page.request.heading: f": {page.run} of {page.cells} cells run. {escape(page.request.benchmark.title)}"
-        for page in shown
+        page.request.heading: f": {page.request.coverage}. {escape(page.request.benchmark.title)}" for page in shown
     }
     return f"{_contents(state, notes)}\n\n{state}"
 

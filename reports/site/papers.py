@@ -45,7 +45,7 @@ def _report(dossier: Dossier) -> dict[str, Any]:
 def _tables(dossier: Dossier) -> Sheet:
     lines = []
     for request in dossier.requests:
-        run, of = sum(selection.is_run for selection in request.selections.values()), len(request.selections)
+        run, of = request.run
         cells = Entry(f"{run} of {of}" if run else "not run", str(run / of if of else 0), kind="" if run else "open")
         place = Entry(request.benchmark.place, link=table_page(request))
         lines.append((place, Entry(request.benchmark.title, kind="wrap"), request.scale.id, cells))

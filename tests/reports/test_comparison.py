@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from benchmarks.experiment import Benchmark
 from benchmarks.results import RunResult
+from benchmarks.selection import FinishedCells
 from reports import ReportError
 from reports.evidence.inference import estimate
 from reports.evidence.records import request_for
@@ -173,6 +174,16 @@ def test_seeds_that_diverged_are_in_no_mean(
     assert f"FedAvg, MRPC: {said}" in found.notes
     lines = page(request).frame()
     assert set(lines[(lines.row == "fedavg") & (lines.task == "MRPC")].status) == {"run, diverged in round 2"}
+
+
+def test_coverage_counts_the_papers_columns_and_names_ours(table3: Benchmark, record_of: RecordOf) -> None:
+    ours = dataclasses.replace(table3.columns[2], scales=("demo", "lite"))
+    table = dataclasses.replace(table3, columns=(table3.columns[0], ours))
+    records = [record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}), record_of("fedprox", "sst2", {F1: 0.7, ACC: 0.8})]
+    request = request_for(table, table.scale("lite"), records)
+    assert request.coverage == "1 of 7 cells run; SST-2 (column of ours): 1 of 7"
+    assert FinishedCells([record.cell for record in records], "lite").of(table, table.scale("lite")) == (1, 7)
+    assert dataclasses.replace(request, columns=(ours,)).coverage == "SST-2 (column of ours): 1 of 7"
 
 
 # ---- verdicts on published numbers ---------------------------------------------------------------------------------
