@@ -70,7 +70,7 @@ class View:
         return f"{self.request.benchmark.paper.name}, {self.request.benchmark.place} · {about}"
 
 
-Place = tuple[str, ...]  # how a quantity is counted, its name, and what a ratio is over, where it is one
+Place = tuple[str, ...]  # such as how a quantity is counted, its name, and what a ratio is over, where it is one
 
 
 class Shown(NamedTuple):
@@ -83,16 +83,17 @@ class Shown(NamedTuple):
 
 
 class Quantities(View):
-    """A view whose lines are quantities of rows, each counted in some way."""
+    """A view whose lines are quantities of rows. place_fields: what tells a row's lines apart."""
 
     ranks = False
+    place_fields: ClassVar[Sequence[str]] = ("counted", "quantity", "over")
 
     @cached_property
     def by_place(self) -> dict[tuple[str, Place], Numbers]:
         """(row id, place) -> the frame's line."""
 
         def place(line: Numbers) -> Place:
-            return tuple(line[name] for name in ("counted", "quantity", "over") if line.get(name))
+            return tuple(line[name] for name in self.place_fields if line.get(name))
 
         return {(line.get("row", ""), place(line)): line for line in self.lines()}
 
