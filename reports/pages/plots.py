@@ -100,7 +100,7 @@ def _draw_dots(axes: Axes, panel: Panel, handles: dict[str, Any]) -> None:
         say_not_run(axes)
     for name, text in panel.texts.items():
         place: Any = {"x": 1.01, "y": panel.names.index(name), "transform": axes.get_yaxis_transform()}
-        axes.text(s=f"{text}  ", va="center", fontsize=7.5, **place)
+        axes.text(s=f"{text} ", va="center", fontsize=7.5, **place)
     if panel.texts and (layout := axes.figure.get_layout_engine()) is not None:
         layout.set(wspace=0.08)  # type: ignore[call-arg]  # so that a text does not touch the next panel
 
@@ -202,6 +202,7 @@ def render(figure: Callable[[], Figure], *kinds: str) -> list[bytes]:
     found = []
     with mpl.rc_context(_STYLE):
         drawn = figure()
+        drawn.set_dpi(150)  # before the layout, as the width of a text depends on it
         if (layout := drawn.get_layout_engine()) is not None:
             layout.execute(drawn)
             drawn.set_layout_engine("none")
