@@ -52,8 +52,8 @@ def _filled(grid: Grid) -> Grid:
     """The grid without lines and columns that have no number; a method's scores are one line."""
     empty = {"", NOTHING, NOT_RUN}
     lines = {group.name: [line for line in group.lines if not empty.issuperset(line.cells)] for group in grid.groups}
-    kept = (group for group in grid.groups if lines[group.name])
-    groups = [group if _has_scores(grid) else replace(group, lines=tuple(lines[group.name])) for group in kept]
+    filled = (group for group in grid.groups if lines[group.name])
+    groups = [group if _has_scores(grid) else replace(group, lines=tuple(lines[group.name])) for group in filled]
     columns = [[line.cells[place] for group in groups for line in group.lines] for place in range(len(grid.headers))]
     places = [place for place, cells in enumerate(columns) if not empty.issuperset(cells)]
     if not places:

@@ -126,7 +126,7 @@ class Targets(Quantities):
 
     def _measured(self, column: Column, kind: str) -> Iterator[dict[str, JSON]]:
         request, score, targets = self.request, column.averaged, self._targets(column, kind)
-        common = {"score": score, "encoder": request.scale.backbone, "target": kind}
+        common: dict[str, JSON] = {"score": score, "encoder": request.scale.backbone, "target": kind}
         common |= {"target_percent": metric(score).shown(mean(list(targets.values()))) if targets else None}
 
         def attempts(records: Sequence[RunResult]) -> list[Attempt[int]]:
@@ -174,7 +174,7 @@ class Targets(Quantities):
                 continue
             size, base_size = (self._size_gb(one) for one in (sent, base))  # rounded, as the paper computes
             cost, base_cost = size * as_decimal(sent.rounds), base_size * as_decimal(base.rounds)
-            values = dict(zip(_PRINTED, (size, cost, base_cost / cost), strict=True))
+            values: dict[str, JSON] = dict(zip(_PRINTED, (size, cost, base_cost / cost), strict=True))
             values |= {"derived_round_bytes": int(sent.bytes / sent.rounds), "implied_rounds": sent.rounds}
             values |= {f"exact_{name}": value for name, value in factors(gain)}
             published = dict(zip(_PRINTED, (known.size_gb, known.cost_gb, known.gain), strict=True)) if known else {}

@@ -64,15 +64,6 @@ def test_bytes_come_from_the_ledger_without_set_up(mrpc: Comparison) -> None:
     assert cost.train_seconds is None
 
 
-def test_records_of_other_definitions_are_not_joined(table3: Benchmark, record_of: RecordOf) -> None:
-    record = record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8})
-    longer = dataclasses.replace(record.cell.training, rounds=3)
-    other = dataclasses.replace(record, cell=dataclasses.replace(record.cell, training=longer))
-    demo = record_of("fedavg", "mrpc", {F1: 0.7, ACC: 0.8}, scale="demo")
-    comparison = compare(request_for(table3, table3.scale("lite"), [other, demo]))
-    assert not any(cell.is_run for cell in comparison.cells)
-
-
 def test_average_only_with_every_task(table3: Benchmark, record_of: RecordOf) -> None:
     records = _every_task(table3, record_of, "fedavg", 0.5)
     records[0] = record_of("fedavg", "mrpc", {F1: 0.60, ACC: 0.99})  # F1 enters: (60 + 8 × 50) / 9 = 51.111…
