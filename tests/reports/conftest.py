@@ -61,7 +61,7 @@ def _cell(row: Row, column: Column, scale: Scale, seed: int) -> RunConfig:
         options=row.options,
         training=TrainConfig(rounds=2, learning_rate=5e-5, batch_size=16),
         seed=seed,
-        codec=row.codec,
+        codec=row.changes.get("codec", "fp32"),
     )
 
 
