@@ -1,8 +1,8 @@
-"""What may be concluded from paired differences over seeds. `docs/statistics.md` says why each rule is the one it is.
+"""Inference from paired differences over seeds; `docs/statistics.md` gives the reasons for each rule.
 
-A verdict is a one-sided test at LEVEL, so an interval's two ends are the two one-sided bounds: a 90 % interval. Of a
-true statement only "contradicted" is wrong, of a false one only "supported", and each is as rare as LEVEL. Where a
-statement has several ways of being contradicted, these share the LEVEL.
+A verdict is a one-sided test at LEVEL, so an interval's ends are two one-sided bounds: a 90 % interval. For a true
+statement only "contradicted" is wrong, for a false one only "supported"; each has probability LEVEL at most. Where a
+statement can be contradicted in several ways, these share the LEVEL.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def tail(t: float, freedom: float) -> float:
 
 
 def reach(components: Iterable[Component], level: float = LEVEL) -> float:
-    """How far from a value its one-sided bound lies.
+    """The distance between a value and its one-sided bound.
 
     Each component has its own quantile and their squares add up (Howe 1974): with two or three seeds one t for all, by
     Satterthwaite's degrees of freedom, errs too often.
@@ -113,7 +113,7 @@ def resampled(
 
 
 def is_flat(found: Estimate) -> bool:
-    """Whether seeds agree to the last digit, so that the test sets' error has to be asked for: it takes its time."""
+    """Whether seeds agree to the last digit, so that the slower error of the test sets is needed."""
     return found.interval is None and found.n > 1
 
 

@@ -26,7 +26,7 @@ from reports.evidence.published import published_for
 from reports.evidence.records import DEMO, PAPER
 from reports.evidence.scores import Scores, score_label, scores_of
 from reports.evidence.statistics import sample_sd
-from reports.frame import View
+from reports.frame import TableView
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of
 from reports.pages.plots import finish, log_axis, mathtext, method_mark, panels_of, say_not_run, tidy, with_points
 from reports.pages.text import (
@@ -47,7 +47,7 @@ _LEVEL: Any = {"color": "0.35", "linestyle": "--", "linewidth": 1.2}
 _STATED: Any = {"color": "black", "linestyle": ":", "linewidth": 1.3}
 
 
-class Curves(View):
+class Curves(TableView):
     """Curves by row and task. ReportError where a record lacks the score, and for an unknown quantity."""
 
     fields = (*KEYS, "quantity", "status", "round", "seed", "value")

@@ -22,7 +22,7 @@ from reports.evidence.labels import label_range
 from reports.evidence.published import published_for
 from reports.evidence.records import DEMO
 from reports.evidence.statistics import mean, printed
-from reports.frame import View
+from reports.frame import TableView
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of
 from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot, mark, with_points
 from reports.pages.text import NOT_RUN, NOTHING, data_notes, joined, number, scale_note
@@ -42,7 +42,7 @@ def _short(value: float | None) -> str:
     return NOTHING if value is None else f"{printed(value).normalize():f}"
 
 
-class Shares(View):
+class Shares(TableView):
     """Lines by client. by_cell: (row id, task) -> lines in the order of clients; none where nothing says so."""
 
     ranks = False
