@@ -85,7 +85,8 @@ def _draw_dots(axes: Axes, panel: Panel, handles: dict[str, Any]) -> None:
     tidy(axes, grid="x")
     for series in panel.series:
         style: Any = {"linestyle": "none", "marker": "o", "markersize": 5.5} | dict(series.style)
-        handles.setdefault(series.label, Line2D([], [], label=series.label, **({"color": "0.35"} | style)))
+        if series.values:  # a legend explains what is drawn
+            handles.setdefault(series.label, Line2D([], [], label=series.label, **({"color": "0.35"} | style)))
         for name in (name for name in panel.names if name in series.values):
             value, low, high = series.values[name], *series.whiskers.get(name, (series.values[name],) * 2)
             errors = [[value - low], [high - value]] if low != high else None

@@ -187,7 +187,8 @@ class CostTables(Quantities):
             over = " and ".join(f"{digits(gain)}×" for gain in gains if gain is not None)
             return ", ".join(filter(None, (human_bytes(size, self.gigabyte), over)))
 
-        for counted in reversed(self.wires):
+        drawn = [counted for counted in reversed(self.wires) if self.values(rows, (counted, "bytes"))] or [MEASURED]
+        for counted in drawn:
             encoder = request.scale.backbone if counted == MEASURED else request.paper_scale.backbone
             equations = [dots("the paper's equation", CONSISTENT, **HOLLOW, markersize=8)] if counted == DERIVED else []
             texts = {row_name(row): text(row, counted) for row in rows}

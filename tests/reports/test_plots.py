@@ -19,7 +19,9 @@ def test_rows_of_panels_are_equally_long(count: int, columns: int) -> None:
 
 def test_an_axis_begins_near_the_lowest_value_and_is_logarithmic_over_decades() -> None:
     scores, sizes = Dots("s", {"FedAvg": 80.0, "FedProx": 85.0}), Dots("s", {"FedAvg": 2.0, "FedProx": 900.0})
-    figure = dot_plot("heading", [Panel("A", list(one.values), [one]) for one in (scores, sizes)], "x", "caption")
+    panels = [Panel("A", list(one.values), [one, Dots("without marks", {})]) for one in (scores, sizes)]
+    figure = dot_plot("heading", panels, "x", "caption")
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["s"]
     near, wide = figure.axes
     assert near.get_xlim()[0] > 70
     assert (near.get_xscale(), wide.get_xscale()) == ("linear", "log")
