@@ -19,6 +19,8 @@ from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit  # not scipy.stats, 
 
 from reports.evidence.statistics import Component, Estimate, mean, sample_sd
 
+FEWEST_SEEDS = 3  # from which on a spread is known: two seeds say little of it
+MOST_SEEDS = 100  # the most that is advised to run
 LEVEL = 0.05  # of wrong verdicts, at most
 _SAME = 1e-9  # equal scores may differ by last bits; no test set is so large that one example counts for less
 
@@ -265,3 +267,17 @@ def smallest_margin(found: Estimate, power: float = 0.8, level: float = LEVEL) -
     if found.components is None:
         return None
     return sum(reach(found.components, each) for each in (level, (1 - power) / 2))
+
+
+def seeds_needed(found: Estimate, effect: float, level: float = LEVEL, most: int = MOST_SEEDS) -> int | None:
+    """The fewest seeds whose one-sided bound reaches an effect, at this estimate's spread.
+
+    With n seeds the bound lies t(1 - level; n - 1) sqrt(1/n + n_test/n_train) s from the value. None where no number
+    up to `most` is enough, as redrawn splits overlap, or where fewer than FEWEST_SEEDS show the spread.
+    """
+    if not found.components or found.n < FEWEST_SEEDS:
+        return None
+    for n in range(2, most + 1):
+        if reach([part.with_seeds(n, found.n) for part in found.components], level) <= abs(effect):
+            return n
+    return None

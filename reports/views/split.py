@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from benchmarks.costs import Parts, SplitTerms
 from benchmarks.experiment import Row
 from benchmarks.run_config import JSON, RunConfig
-from reports.evidence.published import MEGABYTE
+from reports.evidence.published import DIFFERS, MEGABYTE
 from reports.evidence.records import Request
 from reports.evidence.statistics import mean
 from reports.evidence.traffic import measured_cost
@@ -29,7 +29,7 @@ from reports.pages.text import NOT_RUN, NOTHING, dagger_note, human_bytes, numbe
 
 TIMED = ("client", "server", "whole")
 WAYS = ("FedAvg", "sequential", "parallel")
-EXACT, DIFFERS = "to the byte", "differs"
+EXACT = "to the byte"
 _FLOAT_BYTES, _HOUR = 4, 3600
 # The timed parts of a batch, by party.
 _PARTS = {"client": ("embeddings", "head", "client_step"), "server": ("layers", "server_step")}

@@ -20,6 +20,8 @@ from benchmarks.results import RunResult
 from benchmarks.run_config import JSON
 from reports import ReportError
 from reports.evidence.published import (
+    AS_PRINTED,
+    DIFFERS,
     MEGABYTE,
     Numbers,
     as_decimal,
@@ -36,7 +38,6 @@ from reports.frame import Place, Quantities
 from reports.pages.page import KEYS, Grid, Group, Line, keys_of
 from reports.pages.plots import HOLLOW, Dots, Panel, digits, dot_plot, with_points
 from reports.pages.text import NOTHING, ONE_TIME, dagger_note, not_run, number, over_clients, row_name
-from reports.views.costs import AS_PRINTED, DIFFERS
 
 KINDS = ("baseline", "printed")
 NOT_DERIVABLE = "not derivable"

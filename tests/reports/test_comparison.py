@@ -11,11 +11,11 @@ from benchmarks.results import RunResult
 from benchmarks.selection import FinishedCells
 from reports import ReportError
 from reports.evidence.inference import estimate
+from reports.evidence.published import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED, UNDECIDED, verdict
 from reports.evidence.records import request_for
 from reports.evidence.statistics import Component
 from reports.views import page
 from reports.views.comparison import CellResult, Comparison, ScoreResult, compare
-from reports.views.reproduced import NOT_COMPARABLE, NOT_REPRODUCED, REPRODUCED, UNDECIDED, verdict
 
 F1, ACC = "test/f1", "test/accuracy"
 RecordOf = Callable[..., RunResult]
