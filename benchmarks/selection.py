@@ -143,8 +143,8 @@ class FinishedCells:
         self._methods = {(cell.task, cell.algorithm) for cell in cells}
 
     def of(self, table: Benchmark, scale: Scale) -> tuple[int, int]:
-        """How many cells of a table have a record of any seed, and how many cells it has."""
-        columns = table.columns_at(scale)
+        """How many cells of the paper's columns have a record of any seed, and how many there are."""
+        columns = [column for column in table.columns_at(scale) if table.counts(column)]
         return self.run(table, scale, columns), len(table.rows_at(scale)) * len(columns)
 
     def published(self, table: Benchmark, scale: Scale) -> tuple[int, int]:

@@ -65,7 +65,7 @@ def report_command(args: argparse.Namespace) -> int:
         if len(chosen) == 1 and not args.tables:
             print(*summary(page), sep="\n")
         print_page(page, Console(), tables=args.tables, notes=args.notes)
-        print(f"{part.title}: {page.run} of {page.cells} cells run; {folder}/table.md")
+        print(f"{part.title}: {page.request.coverage}; {folder}/table.md")
         pages.append(page)
         if args.readme and args.pictures and page.figure is not None:
             pictures[part.benchmark.id] = args.pictures / f"{part.benchmark.id}-{part.scale.id}.png"

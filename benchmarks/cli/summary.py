@@ -81,7 +81,7 @@ def summary(page: Page, width: int | None = None) -> list[str]:
     """
     request, console = page.request, Console()
     width = width or (console.width if console.is_terminal else WIDTH)
-    lines = [f"{request.heading}: {page.run} of {page.cells} cells run"]
+    lines = [f"{request.heading}: {request.coverage}"]
     if page.ranks and page.run:
         lines += [*_matrix(page, width), *_worth(request)]
     lines += [": ".join(page.finding)] if page.finding else []

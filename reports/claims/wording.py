@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from reports.claims.criterion import Evidence, seeds_for_sign_test
 from reports.claims.hypothesis import Assertion, State, Verdict
-from reports.evidence.inference import LEVEL, smallest_effect
-from reports.evidence.sample_size import FEWEST_SEEDS, MOST_SEEDS, seeds_needed
+from reports.evidence.inference import FEWEST_SEEDS, LEVEL, MOST_SEEDS, seeds_needed, smallest_effect
 from reports.pages.text import number
 
 LISTED = 3  # comparisons that a table shows of a claim

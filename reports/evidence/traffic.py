@@ -22,7 +22,7 @@ from reports.evidence.statistics import mean
 def ledger_bytes(record: RunResult, direction: str) -> int:
     """Payload bytes of all rounds in one direction ("up", "down"), summed over clients.
 
-    ReportError where the ledger and the rounds' own sums differ: one of the two was changed.
+    ReportError where the ledger and the sums of the rounds differ.
     """
     counted = sum(row.bytes for row in record.ledger if row.round >= 1 and row.direction == direction)
     stated = sum(getattr(entry, f"{direction}_bytes") for entry in record.rounds)
@@ -42,7 +42,7 @@ def bytes_until(record: RunResult, rounds: int, directions: Sequence[str] = ("up
 
 
 def values_until(record: RunResult, rounds: int, directions: Sequence[str] = ("up",)) -> int:
-    """Numbers sent in the first rounds, whatever a codec made of them; counted as `bytes_until` counts."""
+    """Numbers sent in the first rounds, before the codec; without set-up."""
     return sum(row.values for row in record.ledger if 1 <= row.round <= rounds and row.direction in directions)
 
 

@@ -41,7 +41,7 @@ def _report(dossier: Dossier) -> dict[str, Any]:
 def _tables(dossier: Dossier) -> html.Sheet:
     lines = []
     for request in dossier.requests:
-        run, of = sum(selection.is_run for selection in request.selections.values()), len(request.selections)
+        run, of = request.run
         share = str(run / of if of else 0)
         cells = html.Entry(f"{run} of {of}", share) if run else html.Entry("not run", share, kind="open")
         place = html.Entry(request.benchmark.place, link=html.table_page(request))

@@ -18,7 +18,7 @@ from benchmarks.costs import Terms, byte_unit
 from benchmarks.experiment import Row
 from benchmarks.run_config import JSON
 from reports.evidence.equations import Costs, Equation
-from reports.evidence.published import is_printed_as, places_of
+from reports.evidence.published import AS_PRINTED, DIFFERS, is_printed_as, places_of
 from reports.evidence.records import Request
 from reports.evidence.statistics import printed
 from reports.frame import Place, Quantities, Shown
@@ -26,7 +26,6 @@ from reports.pages.page import KEYS, Grid, Group, Line, keys_of
 from reports.pages.plots import HOLLOW, Dots, Panel, digits, dot_plot
 from reports.pages.text import NOTHING, ONE_TIME, dagger_note, human_bytes, not_run, number, row_name
 
-AS_PRINTED, DIFFERS = "as printed", "differs"
 DEPENDS = "depends on texts"
 KINDS = {"features": "features", "masks": "masks", "labels": "labels", "parameters": "weights"}  # and their names
 PRINTED, CONSISTENT = "equation, as printed", "equation, consistent bytes"
@@ -187,7 +186,8 @@ class CostTables(Quantities):
             over = " and ".join(f"{digits(gain)}×" for gain in gains if gain is not None)
             return ", ".join(filter(None, (human_bytes(size, self.gigabyte), over)))
 
-        for counted in reversed(self.wires):
+        drawn = [counted for counted in reversed(self.wires) if self.values(rows, (counted, "bytes"))] or [MEASURED]
+        for counted in drawn:
             encoder = request.scale.backbone if counted == MEASURED else request.paper_scale.backbone
             equations = [dots("the paper's equation", CONSISTENT, **HOLLOW, markersize=8)] if counted == DERIVED else []
             texts = {row_name(row): text(row, counted) for row in rows}
