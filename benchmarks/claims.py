@@ -125,7 +125,8 @@ class CostBound:
     text, all by the shapes of the paper's encoder at every scale; or "seconds" of a round's training, which decide
     nothing. With a target: uploaded bytes until a row reaches it.
     share: whether the bounds are percent. places: decimals to which the paper rounds; None for exact bounds.
-    costs: where the paper has that cost.
+    costs: where the paper has that cost. texts: of all clients together, where bytes depend on their number.
+    A table that starts from earlier runs has their cost, with its own encoder.
     """
 
     rows: tuple[At, ...]
@@ -138,6 +139,7 @@ class CostBound:
     target: Target | None = None
     places: int | None = None
     costs: PublishedColumn | None = None
+    texts: int | None = None
 
     def compare(self, row: Any, than: Any) -> Any:
         """The quotient of two costs that is bounded."""

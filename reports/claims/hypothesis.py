@@ -40,6 +40,7 @@ class Assertion:
         evidence: None if neither run nor published.
         leads: For "similar" relations, the reference row against rows that do nothing. To be near a reference is
             evidence only if the reference itself is better than those.
+        runs: Identities of the two rows' runs, the same where two tables have the same runs.
     """
 
     place: str
@@ -48,6 +49,7 @@ class Assertion:
     criterion: Criterion
     evidence: Evidence | None = None
     leads: tuple[Assertion, ...] = ()
+    runs: tuple[str, ...] = ()
 
     @property
     def reasons(self) -> tuple[tuple[str, str], ...]:
@@ -170,6 +172,14 @@ class Verdict:
 
     def of(self, state: State) -> list[Assertion]:
         return [comparison for comparison, own in self.comparisons if own is state]
+
+    @property
+    def is_tie(self) -> bool:
+        """Whether every number is exact and lies on its bound, as where two rows send the same bytes."""
+        evidence = [one.judged for one, _ in self.comparisons]
+        ties = (one.margin == 0 for one, _ in self.comparisons)
+        is_exact = all(found is not None and not found.is_noisy for found in evidence)
+        return self.state is State.UNDECIDED and is_exact and all(ties)
 
     @property
     def is_decided(self) -> bool:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.claims import At, AtMost, AverageBetter, Better, CostBound, Reaches, Sends, Target
-from benchmarks.experiment import Benchmark
+from benchmarks.experiment import Benchmark, Column, Row
 from benchmarks.measures import TRAIN_LOSS, metric
 from benchmarks.results import RunResult
+from benchmarks.run_config import RunConfig
 from reports import ReportError
 from reports.claims.cells import Pair, Runs, Tables, once
 from reports.claims.criterion import Evidence, derived, evidence
@@ -26,7 +27,8 @@ from reports.evidence.equations import Costs
 from reports.evidence.gate import lead
 from reports.evidence.paired import Pairs, difference, level
 from reports.evidence.published import Numbers
-from reports.evidence.records import PAPER, Derive, DeriveClient, machine, request_for
+from reports.evidence.records import PAPER, Derive, machine, request_for
+from reports.evidence.resources import Resources
 from reports.evidence.scores import known, round_scores, score_label, scores_of
 from reports.evidence.statistics import Estimate, mean
 from reports.evidence.traffic import Cost, bytes_until, derived_cost
@@ -35,6 +37,8 @@ from reports.pages.text import number
 NO_EVIDENCE = "p-values prove no equality"
 ABOVE = "one round is above the limit"
 SENDS_NOTHING = "sends nothing as tuned: no ratio of bytes means anything"
+DeriveFlops = Callable[[RunConfig], float | None]  # a run -> FLOPs of one client's training on a text
+ONE_MACHINE = "times are not comparable: they are of another machine than the paper's"
 BESIDE_OTHERS = "times are not comparable: records are timed beside other work on their machines"
 
 
@@ -45,13 +49,13 @@ class MeasuredNumbers:
     Args:
         numbers: Paper id -> its published numbers, for limits in bytes.
         derive: What a benchmark's rounds send by shapes, for bytes without a run.
-        derive_client: What one client's training costs by shapes.
+        derive_flops: FLOPs of one client's training on a text by shapes.
     """
 
     runs: Runs
     numbers: Mapping[str, Numbers]
     derive: Callable[[Benchmark], Derive] | None = None
-    derive_client: DeriveClient | None = None
+    derive_flops: DeriveFlops | None = None
 
     @property
     def tables(self) -> Tables:
@@ -97,6 +101,11 @@ class MeasuredNumbers:
         score = TRAIN_LOSS if relation.measure == "loss" else pair.score
         compare = relative_difference if relation.relative else difference
         return self._checked(pair, self._compared(compare, pair._replace(score=score)), failed)
+
+    def identities(self, pair: Pair) -> tuple[str, ...]:
+        """The ids of the two rows' runs with seed 0; () unless both exist at the scale."""
+        cells = [self.runs.cell(at, pair.task) for at in (pair.row, pair.other)]
+        return tuple(cell.spec_id for cell in cells if cell is not None) if None not in cells else ()
 
     def _pairs(self, pair: Pair) -> Pairs:
         return self.runs.paired(pair.row, pair.other, pair.task)
@@ -207,18 +216,35 @@ class MeasuredNumbers:
             flops = [self._flops(at, task) for at in rows]
             return None if None in flops else derived(relation.compare(*flops), 0, f"FLOPs {self._by_shapes(pair.row)}")
         if relation.of == "seconds":
-            costs = [cost for at in rows if (cost := self.runs.cost(at, task)) is not None]
-            times = [cost.train_seconds / cost.rounds for cost in costs if cost.train_seconds is not None]
-            if len(times) < 2:
-                return None
-            reasons = ((self.tables.task(pair.row, task), BESIDE_OTHERS),)
-            return Evidence(relation.compare(*times), None, min(cost.seeds for cost in costs), reasons=reasons)
+            return self._seconds(relation, pair)
 
         def compare(*costs: Cost) -> float:
             quotient: float = relation.compare(*(getattr(cost, f"{relation.of}_bytes") for cost in costs))
             return quotient
 
-        return self._by_bytes(rows, task, compare, " %" if relation.share else " ×")
+        return self._by_bytes(rows, task, compare, " %" if relation.share else " ×", relation.texts)
+
+    def _seconds(self, relation: CostBound, pair: Pair) -> Evidence | None:
+        """Seconds of training, timed side by side with the paper's encoder where that was done, and in our runs."""
+        rows, task = (pair.row, pair.other), pair.task
+        costs = [cost for at in rows if (cost := self.runs.cost(at, task)) is not None]
+        times = [cost.train_seconds / cost.rounds for cost in costs if cost.train_seconds is not None]
+        ours = relation.compare(*times) if len(times) == len(rows) else None
+        n, name = min((cost.seeds for cost in costs), default=0), self.tables.task(pair.row, task)
+        timed = self._timed(pair)
+        if timed is None:
+            return None if ours is None else Evidence(ours, None, n, reasons=((name, BESIDE_OTHERS),))
+        in_runs = "no run" if ours is None else f"{number(ours)} % in our runs"
+        note = f"timed side by side on a CPU {self._by_shapes(pair.row).replace('by', 'with', 1)}; {in_runs}"
+        return Evidence(timed, None, n, note, reasons=((name, ONE_MACHINE),))
+
+    def _timed(self, pair: Pair) -> float | None:
+        """The row's seconds in percent of its table's baseline, from the run that timed both; None without one."""
+        table = self.tables.benchmark(pair.row)
+        if table.costing is None or table.costing.baseline != pair.other.row:
+            return None
+        timed = Resources(request_for(table, table.scale(PAPER), ())).timed
+        return None if timed is None else timed.percent.get(pair.row.row)
 
     def total(self, relation: Sends, row: At, task: str) -> Evidence | None:
         """GB of so many rounds. Only the paper's encoder decides about a number of bytes."""
@@ -227,12 +253,14 @@ class MeasuredNumbers:
         gigabyte = self.tables.benchmark(row).paper.gigabyte
         return self._by_bytes((row,), task, lambda cost: relation.rounds * cost.round_bytes / gigabyte, " GB")
 
-    def _by_bytes(self, rows: Sequence[At], task: str, compare: Callable[..., float], unit: str) -> Evidence | None:
+    def _by_bytes(
+        self, rows: Sequence[At], task: str, compare: Callable[..., float], unit: str, texts: int | None = None
+    ) -> Evidence | None:
         """By the paper's own encoder: measured at its scale, else by its shapes, with our runs' value as a note."""
-        costs = [cost for at in rows if (cost := self.runs.cost(at, task)) is not None]
+        costs = [cost for at in rows if (cost := self.runs.cost(*self.tables.costed(at, task))) is not None]
         is_run = len(costs) == len(rows)
         measured, n = (compare(*costs), min(cost.seeds for cost in costs)) if is_run else (None, 0)
-        shapes = [cost for at in rows if (cost := self._derived(at, task)) is not None]
+        shapes = [cost for at in rows if (cost := self._derived(at, task, texts)) is not None]
         if len(shapes) < len(rows) or (measured is not None and self.is_paper):
             return None if measured is None else derived(measured, n)
         ours = "no run" if measured is None else f"{number(measured)}{unit} in our runs"
@@ -240,24 +268,40 @@ class MeasuredNumbers:
 
     def _flops(self, at: At, task: str) -> float | None:
         """Of one client's training on a text, with the paper's own encoder."""
-        table, column = self.tables.benchmark(at), self.tables.column(at, task)
-        if self.derive_client is None or column is None or PAPER not in {scale.id for scale in table.scales}:
+        costed = self._costed(at, task)
+        if self.derive_flops is None or costed is None:
             return None
-        found = self.derive_client(table.cell(self.tables.row(at), column, table.scale(PAPER), 0))
-        return None if found is None else found.flops
+        table, row, column = costed
+        return self.derive_flops(table.cell(row, column, table.scale(PAPER), 0))
 
     def _by_shapes(self, at: At) -> str:
         return f"by {self.tables.benchmark(at).scale(PAPER).backbone}'s shapes"
 
-    @once
-    def _derived(self, at: At, task: str) -> Cost | None:
-        """What the paper's own encoder sends; with as many texts as its equation says, if it has one."""
+    def _costed(self, at: At, task: str) -> tuple[Benchmark, Row, Column] | None:
+        """The runs whose cost is a row's at the paper's scale: its own, or earlier ones with its table's encoder."""
         table, column = self.tables.benchmark(at), self.tables.column(at, task)
-        if self.derive is None or column is None or PAPER not in {scale.id for scale in table.scales}:
+        if column is None or PAPER not in {scale.id for scale in table.scales}:
             return None
-        scale, row = table.scale(PAPER), self.tables.row(at)
-        request = request_for(replace(table, columns=(column,)), scale, (), derive=self.derive(table))
-        return Costs(request).derived_run(row) if at.row in table.closed_forms else derived_cost(request, row)
+        if table.stage is None:
+            return table, self.tables.row(at), column
+        scale, (earlier_at, earlier_task) = table.scale(PAPER), self.tables.costed(at, task)
+        earlier = self.tables.benchmark(earlier_at)
+        at_paper = replace(earlier.scale(PAPER), backbone=scale.backbone, depth=scale.depth)
+        scales = tuple(at_paper if each.id == PAPER else each for each in earlier.scales)
+        earlier_column = self.tables.column(earlier_at, earlier_task)
+        return earlier_column and (replace(earlier, scales=scales), self.tables.row(earlier_at), earlier_column)
+
+    @once
+    def _derived(self, at: At, task: str, texts: int | None = None) -> Cost | None:
+        """What the paper's own encoder sends; with as many texts as its equation says, if it has one."""
+        costed = self._costed(at, task)
+        if self.derive is None or costed is None:
+            return None
+        table, row, column = costed
+        request = request_for(replace(table, columns=(column,)), table.scale(PAPER), (), derive=self.derive(table))
+        if texts is None and row.id in table.closed_forms:
+            return Costs(request).derived_run(row)
+        return derived_cost(request, row, texts)
 
 
 def _seeds(pairs: Pairs) -> list[int]:

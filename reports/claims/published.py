@@ -60,6 +60,10 @@ class PublishedNumbers:
         value = metric(pair.score).sign * (100 * (own / other - 1) if relative else own - other)
         return self._marked(_exact(value), rows, pair.task, pair.score)
 
+    def identities(self, pair: Pair) -> tuple[str, ...]:
+        """No runs: a number that two tables publish is two numbers."""
+        return ()
+
     def leads(self, pair: Pair, relative: bool) -> Iterator[tuple[At, Evidence | None]]:
         """Not asked of published numbers: a sentence agrees with them or does not."""
         return iter(())

@@ -51,7 +51,7 @@ def _better(relation: Better, source: Source) -> Iterator[Assertion]:
         names.add(name)
         evidence = source.p_value(pair, relation.table) if is_p else source.difference(pair, relation)
         place, leads = tables.benchmark(pair.row).place, tuple(_leads(pair, relation, source))
-        yield Assertion(place, (pair.task,), name, criterion, evidence, leads)
+        yield Assertion(place, (pair.task,), name, criterion, evidence, leads, source.identities(pair))
 
 
 def _leads(pair: Pair, relation: Better, source: Source) -> Iterator[Assertion]:
@@ -89,7 +89,8 @@ def _cost_bound(relation: CostBound, source: Source) -> Iterator[Assertion]:
         names = f"{first} of {second}, {_QUANTITIES[relation.of]}" if relation.share else f"{second} / {first}"
         pair = Pair(row, than, task)
         evidence = source.bytes_to_target(relation, pair) if relation.target else source.cost(relation, pair)
-        yield _assertion(source, row, task, f"{names}, {tables.task(row, task)}", criterion, evidence)
+        name = f"{names}, {tables.task(*tables.costed(row, task))}"
+        yield _assertion(source, row, task, name, criterion, evidence)
 
 
 def _sends(relation: Sends, source: Source) -> Iterator[Assertion]:
@@ -132,10 +133,12 @@ _RELATIONS: dict[type, Callable[[Any, Source], Iterator[Assertion]]] = {
 
 
 def hypotheses_of(relations: Iterable[Relation], source: Source) -> list[Hypothesis]:
-    """What relations assert, with what a source of numbers says about it."""
-    hypotheses = []
+    """What relations assert, with what a source of numbers says about it; runs that two tables share count once."""
+    hypotheses, compared = [], set()
     for relation in relations:
-        assertions = tuple(_RELATIONS[type(relation)](relation, source))
+        every = [(one, (one.name, one.criterion, one.runs)) for one in _RELATIONS[type(relation)](relation, source)]
+        assertions = tuple(one for one, key in every if not one.runs or key not in compared)
+        compared |= {key for _, key in every}
         if assertions:
             one_is_enough = isinstance(relation, Better) and relation.some
             hypotheses += [Hypothesis(assertions)] if one_is_enough else [Hypothesis((one,)) for one in assertions]
