@@ -83,10 +83,10 @@ def _stsb_drops(**tables: bool) -> tuple[Better, ...]:
     )
 
 
-def _drops(most: float, but: tuple[str, ...]) -> tuple[Better, ...]:
-    """EmdAvg no more than so many points below Centralized and Head-Emd Share in Table 6, on all but some tasks."""
+def _drops(most: float, but: tuple[str, ...], base: bool = True) -> tuple[Better, ...]:
+    """EmdAvg no more than so many points below Centralized and Head-Emd Share, on all but some tasks."""
     tasks = tuple(task for task in ALL if task not in but)
-    return above(("central", "share"), ("emdavg",), tasks, base=False, by=-math.inf, most=most)
+    return above(("central", "share"), ("emdavg",), tasks, base=base, by=-math.inf, most=most)
 
 
 CLAIMS = (
@@ -240,8 +240,11 @@ CLAIMS = (
         "The rest tasks have a decrease around or below 5%",
         "section 5.1",
         _drops(_AROUND_5, STSB),
-        reading=f"EmdAvg no more than {_AROUND_5:g} points below Centralized and Head-Emd Share, in Table 6.",
-        otherwise={"6 points, all but RTE": _drops(6.0, (*STSB, *RTE))},
+        reading=f"EmdAvg no more than {_AROUND_5:g} points below Centralized and Head-Emd Share, in both tables.",
+        otherwise={
+            TABLE_6_ALONE: _drops(_AROUND_5, STSB, base=False),
+            "6 points, all but RTE, Table 6 alone": _drops(6.0, (*STSB, *RTE), base=False),
+        },
     ),
     Claim(
         "5c",

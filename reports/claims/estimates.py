@@ -41,6 +41,28 @@ def relative_difference(pairs: Pairs, score: str) -> Estimate:
     )
 
 
+def difference_of_gains(pairs: Pairs, before: Pairs, score: str) -> Estimate | None:
+    """By how much more the first records of pairs have improved on a state before training than the second ones.
+
+    Args:
+        pairs: After training, one pair a seed.
+        before: Before training, on the same held-out data as the same side of `pairs`.
+        score: The score, whose gains are in percent of the score before training.
+
+    Returns:
+        The mean over the seeds of both, in percentage points; None without a shared seed.
+    """
+    start, measured = {own.cell.seed: pair for pair in before for own in pair[:1]}, metric(score)
+    values = []
+    for pair in pairs:
+        if (first := start.get(pair[0].cell.seed)) is None:
+            continue
+        scores = [[scores_of([record], score).at()[0] for record in side] for side in zip(pair, first, strict=True)]
+        gain = [100 * measured.sign * (after / at_start - 1) for after, at_start in scores if after and at_start]
+        values.append(gain[0] - gain[1] if len(gain) == len(scores) else None)
+    return resampled(values, resplit_ratio([own for own, _ in pairs])) if values else None
+
+
 def unpaired_p(pairs: Pairs, score: str) -> Estimate:
     """Two-sided p of Welch's t test of both sides' scores at the chosen round, with seeds as independent draws.
 

@@ -18,6 +18,7 @@ from reports.claims.estimates import (
     above,
     average_margin,
     byte_ratio,
+    difference_of_gains,
     fewer_rounds,
     goal,
     relative_difference,
@@ -33,12 +34,14 @@ from reports.evidence.scores import known, round_scores, score_label, scores_of
 from reports.evidence.statistics import Estimate, mean
 from reports.evidence.traffic import Cost, bytes_until, derived_cost
 from reports.pages.text import number
+from reports.views.split import Split, way_of
 
 NO_EVIDENCE = "p-values prove no equality"
 ABOVE = "one round is above the limit"
 SENDS_NOTHING = "sends nothing as tuned: no ratio of bytes means anything"
 DeriveFlops = Callable[[RunConfig], float | None]  # a run -> FLOPs of one client's training on a text
 ONE_MACHINE = "times are not comparable: they are of another machine than the paper's"
+MODELLED = "times are not comparable: they are modelled from times on one machine"
 BESIDE_OTHERS = "times are not comparable: records are timed beside other work on their machines"
 
 
@@ -98,6 +101,9 @@ class MeasuredNumbers:
             wanted = goal(self.runs, target, pair.task, pair.score, _seeds(pairs))
             fewer = fewer_rounds(pairs, wanted, pair.score) if wanted else None
             return self._checked(pair, fewer, (wanted.reason if wanted else "") or failed)
+        if relation.since:
+            before = self.runs.paired(*relation.since, pair.task)
+            return self._checked(pair, difference_of_gains(pairs, before, pair.score), failed)
         score = TRAIN_LOSS if relation.measure == "loss" else pair.score
         compare = relative_difference if relation.relative else difference
         return self._checked(pair, self._compared(compare, pair._replace(score=score)), failed)
@@ -217,6 +223,8 @@ class MeasuredNumbers:
             return None if None in flops else derived(relation.compare(*flops), 0, f"FLOPs {self._by_shapes(pair.row)}")
         if relation.of == "seconds":
             return self._seconds(relation, pair)
+        if relation.of == "epoch":
+            return self._modelled(relation, pair)
 
         def compare(*costs: Cost) -> float:
             quotient: float = relation.compare(*(getattr(cost, f"{relation.of}_bytes") for cost in costs))
@@ -245,6 +253,23 @@ class MeasuredNumbers:
             return None
         timed = Resources(request_for(table, table.scale(PAPER), ())).timed
         return None if timed is None else timed.percent.get(pair.row.row)
+
+    def _modelled(self, relation: CostBound, pair: Pair) -> Evidence | None:
+        """All clients' epoch as split learning's table models it: the case with the largest quotient, others in a note."""
+        table = self.tables.benchmark(pair.row)
+        if self.derive is None or table.view.name != "split":
+            return None
+        split = Split(request_for(table, table.scale(PAPER), (), derive=self.derive(table)))
+        ways = [way_of(self.tables.row(at)) for at in (pair.row, pair.other)]
+        cases = {
+            ", ".join(case): relation.compare(*(times[way] for way in ways)) for case, times in split.modelled.items()
+        }
+        if not cases:
+            return None
+        texts = [f"{case}: {number(value)}" for case, value in sorted(cases.items(), key=lambda each: -each[1])]
+        return Evidence(
+            max(cases.values()), None, 0, "; ".join(texts), reasons=((self.tables.task(pair.row, pair.task), MODELLED),)
+        )
 
     def total(self, relation: Sends, row: At, task: str) -> Evidence | None:
         """GB of so many rounds. Only the paper's encoder decides about a number of bytes."""

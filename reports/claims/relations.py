@@ -20,7 +20,13 @@ from reports.claims.measured import MeasuredNumbers
 from reports.claims.published import PublishedNumbers
 
 Source: TypeAlias = PublishedNumbers | MeasuredNumbers
-_QUANTITIES = {"round": "communication", "run": "communication", "flops": "computation", "seconds": "time"}
+_QUANTITIES = {
+    "round": "communication",
+    "run": "communication",
+    "flops": "computation",
+    "seconds": "time",
+    "epoch": "time",
+}
 
 
 def _assertion(source: Source, row: At, task: str, name: str, criterion: Criterion, evidence: Any) -> Assertion:
@@ -35,13 +41,14 @@ def _difference(tables: Tables, row: At, other: At, score: str) -> str:
 
 def _better(relation: Better, source: Source) -> Iterator[Assertion]:
     tables, unit, measure = source.tables, " %" if relation.relative else "", relation.measure
+    since = " since before training" if relation.since else ""
     is_p = measure == "p_value"
     criterion = Criterion(relation.by, relation.most, strict=is_p or relation.by == 0, unit=unit, is_signed=not is_p)
     names = set()
     for pair in tables.pairs(relation.rows, relation.than, relation.tasks, relation.scores):
         rows = pair.row, pair.other
         name = {
-            "score": f"{_difference(tables, *rows, pair.score)}, {tables.score_name(pair)}",
+            "score": f"{_difference(tables, *rows, pair.score)}{since}, {tables.score_name(pair)}",
             "p_value": f"p of {_difference(tables, *rows, pair.score)}, {tables.score_name(pair)}",
             "rounds": f"{tables.row(rows[1]).name} − {tables.row(rows[0]).name}, rounds on {tables.score_name(pair)}",
             "loss": f"{_difference(tables, *rows, TRAIN_LOSS)}, loss on {tables.task(pair.row, pair.task)}",

@@ -106,7 +106,8 @@ def why(verdict: Verdict) -> str:
 def full_reasons(verdict: Verdict) -> list[str]:
     """Why columns are not testable, with all numbers."""
     every = [*verdict.left_out, *(one for one, _ in verdict.comparisons)]
-    return [f"{name} not testable: {reason}" for name, reason in dict.fromkeys(r for one in every for r in one.reasons)]
+    reasons = dict.fromkeys(reason for one in every for reason in one.reasons)
+    return [f"{name} {'undecided' if _in_short(why) in OPEN else 'not testable'}: {why}" for name, why in reasons]
 
 
 def short_reason(verdict: Verdict) -> str:
@@ -134,7 +135,8 @@ def _reasons(comparisons: Iterable[Assertion], what: str) -> list[str]:
     columns: dict[str, list[str]] = {}
     for name, reason in dict.fromkeys((name, _short(reason)) for one in comparisons for name, reason in one.reasons):
         columns.setdefault(reason, []).append(name)
-    return [f"{', '.join(names)} {what}: {reason}" for reason, names in columns.items()]
+    words = {reason: "undecided" if _in_short(reason) in OPEN else what for reason in columns}
+    return [f"{', '.join(names)} {words[reason]}: {reason}" for reason, names in columns.items()]
 
 
 def _short(reason: str) -> str:
