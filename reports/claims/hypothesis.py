@@ -175,11 +175,11 @@ class Verdict:
 
     @property
     def is_tie(self) -> bool:
-        """Whether every number is exact and lies on its bound, as where two rows send the same bytes."""
-        evidence = [one.judged for one, _ in self.comparisons]
-        ties = (one.margin == 0 for one, _ in self.comparisons)
-        is_exact = all(found is not None and not found.is_noisy for found in evidence)
-        return self.state is State.UNDECIDED and is_exact and all(ties)
+        """Whether the claim fails because every number is exact and on its bound, as where two rows are one run."""
+        every = [one for one, _ in self.comparisons]
+        return self.state is State.NO and all(
+            one.judged is not None and not one.judged.is_noisy and one.margin == 0 for one in every
+        )
 
     @property
     def is_decided(self) -> bool:

@@ -11,8 +11,9 @@ from benchmarks.experiment import Benchmark, Scale
 from benchmarks.results import RunResult
 from reports.claims import wording
 from reports.claims.cells import Runs, Tables
+from reports.claims.costs import DeriveFlops
 from reports.claims.hypothesis import State, Verdict, decide
-from reports.claims.measured import DeriveFlops, MeasuredNumbers
+from reports.claims.measured import MeasuredNumbers
 from reports.claims.published import PublishedNumbers
 from reports.claims.relations import hypotheses_of
 from reports.evidence.published import Numbers
@@ -33,12 +34,12 @@ def published_word(verdict: Verdict) -> str:
 
 def measured_word(verdict: Verdict) -> str:
     """The word for what runs, or arithmetic on shapes, say about one reading of a claim."""
+    if verdict.is_tie:
+        return SAME
     if verdict.state is State.NO:
         return PARTLY if verdict.of(State.YES) else CONTRADICTED
     if verdict.state is State.YES:
         return SUPPORTED
-    if verdict.is_tie:
-        return SAME
     return UNDECIDED if wording.is_testable(verdict) else NOT_TESTABLE
 
 
@@ -85,8 +86,6 @@ class Judgement:
     def verdict(self) -> str:
         """The word with what belongs to it: k of m, columns that it does not cover, the evidence, or why it is open."""
         measured, word = self.measured, self.word
-        if word == SAME:
-            return f"{word}; {self.evidence}"
         if not measured.is_decided:
             return f"{word}: {wording.short_reason(measured)}"
         if word == PARTLY:
@@ -96,7 +95,7 @@ class Judgement:
     @property
     def evidence(self) -> str:
         """What a decided verdict rests on."""
-        if self.measured.is_derived or self.measured.is_tie:
+        if self.measured.is_derived:
             return "arithmetic"
         return f"run at {'paper' if self.scale.id == PAPER else 'reduced'} scale (n = {self.n})"
 

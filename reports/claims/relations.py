@@ -20,13 +20,7 @@ from reports.claims.measured import MeasuredNumbers
 from reports.claims.published import PublishedNumbers
 
 Source: TypeAlias = PublishedNumbers | MeasuredNumbers
-_QUANTITIES = {
-    "round": "communication",
-    "run": "communication",
-    "flops": "computation",
-    "seconds": "time",
-    "epoch": "time",
-}
+_QUANTITIES = {"round": "communication", "run": "communication", "flops": "computation"}  # of others: time
 
 
 def _assertion(source: Source, row: At, task: str, name: str, criterion: Criterion, evidence: Any) -> Assertion:
@@ -93,7 +87,9 @@ def _cost_bound(relation: CostBound, source: Source) -> Iterator[Assertion]:
     criterion = Criterion(relation.least, relation.most, places=relation.places, unit=unit, is_signed=False)
     for row, than, task in product(relation.rows, relation.than, relation.tasks):
         first, second = tables.row(row).name, tables.row(than).name
-        names = f"{first} of {second}, {_QUANTITIES[relation.of]}" if relation.share else f"{second} / {first}"
+        names = (
+            f"{first} of {second}, {_QUANTITIES.get(relation.of, 'time')}" if relation.share else f"{second} / {first}"
+        )
         pair = Pair(row, than, task)
         evidence = source.bytes_to_target(relation, pair) if relation.target else source.cost(relation, pair)
         name = f"{names}, {tables.task(*tables.costed(row, task))}"

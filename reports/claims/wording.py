@@ -18,7 +18,7 @@ BASELINE_FAILED, LEAK = "baseline failed", "test data leak"
 OPEN = (TOO_FEW, NOT_RUN, NOT_TUNED)  # more runs would remove these reasons
 # Beginnings of reasons not to judge a column -> the reason in a few words; any other is that a baseline failed.
 _IN_SHORT = {
-    gate.NO_ERROR: TOO_FEW,
+    gate.NO_ERROR.partition(",")[0]: TOO_FEW,
     gate.NOT_RUN: NOT_RUN,
     gate.NOT_TUNED: NOT_TUNED,
     "its test examples": LEAK,
