@@ -63,8 +63,8 @@ class Assertion:
     @property
     def is_run(self) -> bool:
         """Whether there is something to show."""
-        found = self.evidence
-        return found is not None and not (found.reasons and (found.value, found.n) == (None, 0))
+        evidence = self.evidence
+        return evidence is not None and not (evidence.reasons and (evidence.value, evidence.n) == (None, 0))
 
     @property
     def judged(self) -> Evidence | None:
@@ -79,8 +79,8 @@ class Assertion:
     @property
     def p_for(self) -> float:
         """The p-value of evidence for it, together with its leads."""
-        own = self.criterion.p_for(self.judged) if self.judged else 1.0
-        return max([own, *(lead.p_for for lead in self.leads)])
+        p_value = self.criterion.p_for(self.judged) if self.judged else 1.0
+        return max([p_value, *(lead.p_for for lead in self.leads)])
 
     @property
     def p_against(self) -> tuple[float, ...]:
@@ -171,7 +171,7 @@ class Verdict:
     left_out: tuple[Assertion, ...] = ()
 
     def of(self, state: State) -> list[Assertion]:
-        return [comparison for comparison, own in self.comparisons if own is state]
+        return [comparison for comparison, each in self.comparisons if each is state]
 
     @property
     def is_tie(self) -> bool:
@@ -211,9 +211,10 @@ def decide(every: Sequence[Hypothesis]) -> Verdict:
     left_out = tuple(one for hypothesis in closed for one in hypothesis.comparisons)
     rejected = _rejected(hypotheses)
     if some:
-        own = hypotheses[0].comparisons
+        alternatives = hypotheses[0].comparisons
         fallen = [
-            (one, _state_of(one, one.p_for, min(1.0, len(one.p_against) * min(one.p_against)) <= LEVEL)) for one in own
+            (one, _state_of(one, one.p_for, min(1.0, len(one.p_against) * min(one.p_against)) <= LEVEL))
+            for one in alternatives
         ]
     else:
         fallen = [(each.best, _state_of(each.best, each.p_for, each in rejected)) for each in hypotheses]

@@ -45,8 +45,8 @@ def measured_word(verdict: Verdict) -> str:
 
 def counted(judgements: Iterable[Judgement]) -> dict[str, int]:
     """The number of claims with each verdict; those of TILES always, the others where a claim has them."""
-    words = Counter(each.word for each in judgements)
-    return {word: words[word] for word in WORDS if words[word] or word in TILES}
+    verdicts = Counter(each.word for each in judgements)
+    return {word: verdicts[word] for word in WORDS if verdicts[word] or word in TILES}
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,8 @@ class Judgement:
             readings["scored at the last round"] = self.at_last
         others = [(name, ours) for name, ours in readings.items() if self._is_other(ours)]
         texts = [f"{name}: {measured_word(ours)}{self._different_effect(ours)}" for name, ours in others]
-        own = [f"read as the page says: {measured_word(self.measured)}"] if self.word == DEPENDS else []
-        return "; ".join([*own, *texts])
+        as_written = [f"read as the page says: {measured_word(self.measured)}"] if self.word == DEPENDS else []
+        return "; ".join([*as_written, *texts])
 
     def _different_effect(self, other: Verdict) -> str:
         """Another reading's number in brackets, if it is not the claim's own."""

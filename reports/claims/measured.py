@@ -152,10 +152,10 @@ class MeasuredNumbers:
     def gap(self, pair: Pair) -> Evidence | None:
         """The largest difference of any number of any round. Machines may differ in last bits: no verdict over two."""
         every = self._pairs(pair)
-        pairs = [(own, its) for own, its in every if machine(own) == machine(its)] or every
+        pairs = [(first, second) for first, second in every if machine(first) == machine(second)] or every
         if not pairs:
             return None
-        largest = max((_gap(own, its) for own, its in pairs), key=abs)
+        largest = max((_gap(first, second) for first, second in pairs), key=abs)
         if largest and machine(pairs[0][0]) != machine(pairs[0][1]):
             return Evidence(largest, None, len(pairs), "run on different machines")
         return derived(largest, len(pairs), "equal scores, but other losses or bytes" if math.isinf(largest) else "")
@@ -223,18 +223,18 @@ class MeasuredNumbers:
 
 
 def _seeds(pairs: Pairs) -> list[int]:
-    return [own.cell.seed for own, _ in pairs]
+    return [first.cell.seed for first, _ in pairs]
 
 
-def _gap(own: RunResult, its: RunResult) -> float:
+def _gap(first: RunResult, second: RunResult) -> float:
     """The largest difference of two runs' scores, in their units; infinite if only other numbers differ."""
-    if own.rounds == its.rounds:
+    if first.rounds == second.rounds:
         return 0.0
-    scores = {f"{evaluation}/{name}" for evaluation, found in own.rounds[-1].scores.items() for name in found}
+    scores = {f"{evaluation}/{name}" for evaluation, scored in first.rounds[-1].scores.items() for name in scored}
     differences = (
-        metric(score).shown(first - second)
+        metric(score).shown(one - other)
         for score in sorted(scores)
-        for first, second in zip(round_scores(own, score), round_scores(its, score), strict=False)
-        if first is not None and second is not None
+        for one, other in zip(round_scores(first, score), round_scores(second, score), strict=False)
+        if one is not None and other is not None
     )
     return max(differences, key=abs, default=0.0) or math.inf

@@ -135,8 +135,8 @@ def _reasons(comparisons: Iterable[Assertion], what: str) -> list[str]:
     columns: dict[str, list[str]] = {}
     for name, reason in dict.fromkeys((name, _short(reason)) for one in comparisons for name, reason in one.reasons):
         columns.setdefault(reason, []).append(name)
-    words = {reason: "undecided" if _in_short(reason) in OPEN else what for reason in columns}
-    return [f"{', '.join(names)} {words[reason]}: {reason}" for reason, names in columns.items()]
+    states = {reason: "undecided" if _in_short(reason) in OPEN else what for reason in columns}
+    return [f"{', '.join(names)} {states[reason]}: {reason}" for reason, names in columns.items()]
 
 
 def _short(reason: str) -> str:
