@@ -100,9 +100,6 @@ class Criterion:
         value = self._rounded(value)
         return value > self.most if side == "most" else value < self.least
 
-    def meets(self, value: float) -> bool:
-        return all(self._is_inside(side, value) for side in self.sides)
-
     def margin(self, value: float) -> float:
         """The distance of a value to the nearer end; negative outside."""
         return min(self._rounded(value) - self.least, self.most - self._rounded(value))
