@@ -13,9 +13,8 @@ from fedsim.files import FileError, read_text
 from reports import ReportError
 from reports.audit.statements import Finding, audit_markdown
 from reports.audit.statements import summary as audit_summary
-from reports.claims.judge import CONTRADICTED, DEPENDS, PARTLY, SUPPORTED, Judgement
+from reports.claims.judge import CONTRADICTED, DEPENDS, PARTLY, SUPPORTED, Judgement, counted
 from reports.claims.tables import claims_markdown
-from reports.claims.judge import counted
 from reports.front.state import deviations_of
 from reports.pages.page import Page
 from reports.pages.render import escape, table_line, titled_table
