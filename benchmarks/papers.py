@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from benchmarks.dry_run.shapes import derive_client, derive_for
+from benchmarks.dry_run.shapes import derive_client, derive_flops, derive_for
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Scale
 from benchmarks.registry import benchmark, benchmark_ids, claims_of, ids_of
@@ -49,7 +49,7 @@ def judged(paper: str, scale: Scale, records: Sequence[RunResult]) -> Sequence[J
     tables = benchmarks_of(paper)
     name = next(table.paper.name for table in tables.values() if table.paper.id == paper)
     published = published_of(tables.values())
-    return judge(name, claims_of(paper), published, records, tables, scale, derive_for, derive_client)
+    return judge(name, claims_of(paper), published, records, tables, scale, derive_for, derive_flops)
 
 
 def audited(paper: str, records: Sequence[RunResult]) -> Sequence[Finding]:

@@ -116,16 +116,26 @@ def _with_records(
 ) -> list[Selection]:
     """Each benchmark, at each scale that has some of the records, as a table's id and a scale choose it.
 
-    A scale that was named is skipped for benchmarks without it, unless none of them has it.
+    A scale that was named is skipped for benchmarks without it, unless none of them has it. A table of closed forms
+    needs no run: shapes give its sizes wherever its paper has a record.
     """
     at = {record.cell.scale for record in records}
     places = list(product(ids, [scale] if scale else [scale for scale in SCALES if scale in at]))
     existing = [place for place in places if place[1] in {scale.id for scale in benchmark(place[0]).scales}]
     seeds, index = sorted({record.cell.seed for record in records}) or [0], indexed(records)
+    parts = [replace(choose(*place), seeds=seeds) for place in existing or places]
+
+    def is_run(part: Selection) -> bool:
+        cells = product(part.rows, part.columns)
+        return any(select(part.benchmark, part.scale, *cell, index).is_run for cell in cells)
+
+    run = {(part.benchmark.id, part.scale.id): part.benchmark.paper.id for part in parts if is_run(part)}
+    known = {(paper, scale_id) for (_, scale_id), paper in run.items()}
     return [
-        replace(part, seeds=seeds)
-        for part in (choose(*place) for place in existing or places)
-        if any(select(part.benchmark, part.scale, *place, index).is_run for place in product(part.rows, part.columns))
+        part
+        for part in parts
+        if (part.benchmark.id, part.scale.id) in run
+        or (part.benchmark.closed_forms and (part.benchmark.paper.id, part.scale.id) in known)
     ]
 
 

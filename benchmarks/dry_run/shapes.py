@@ -135,3 +135,14 @@ def derive_client(cell: RunConfig) -> ClientCosts | None:
         return client_costs(cell)
 
     return _answer(key_of("client", cell), derive, asdict, lambda value: ClientCosts(**value))
+
+
+def derive_flops(cell: RunConfig) -> float | None:
+    """FLOPs of one client's training on a text; None where shapes do not give them."""
+
+    def derive() -> float | None:
+        from benchmarks.dry_run.client_costs import client_flops  # loads torch
+
+        return client_flops(cell)
+
+    return _answer(key_of("flops", cell), derive, float, float)

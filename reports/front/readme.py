@@ -13,9 +13,9 @@ from fedsim.files import FileError, read_text
 from reports import ReportError
 from reports.audit.statements import Finding, audit_markdown
 from reports.audit.statements import summary as audit_summary
-from reports.claims.judge import CONTRADICTED, DEPENDS, PARTLY, SUPPORTED, Judgement
+from reports.claims.judge import CONTRADICTED, DEPENDS, PARTLY, SUPPORTED, Judgement, counted
 from reports.claims.tables import claims_markdown
-from reports.front.state import claims_counted, deviations_of
+from reports.front.state import deviations_of
 from reports.pages.page import Page
 from reports.pages.render import escape, table_line, titled_table
 from reports.pages.text import NOTHING, human_seconds
@@ -137,7 +137,7 @@ def _state(
         if found := [each for each in judged if each.word in words]:
             parts += [f"**{title}**", "\n".join(map(_claim_line, found))]
     if judged:
-        counts = ", ".join(f"{count} {word}" for word, count in claims_counted(judged).items())
+        counts = ", ".join(f"{count} {word}" for word, count in counted(judged).items())
         parts.append(f"All [{len(judged)} claims]({FOLDER}/claims.md): {counts}.")
     if findings:
         parts.append(f"[The paper against itself]({FOLDER}/consistency.md): {audit_summary(findings)}")

@@ -18,7 +18,7 @@ from benchmarks.costs import Terms, byte_unit
 from benchmarks.experiment import Row
 from benchmarks.run_config import JSON
 from reports.evidence.equations import Costs, Equation
-from reports.evidence.published import AS_PRINTED, DIFFERS, is_printed_as, places_of
+from reports.evidence.published import AS_PRINTED, DIFFERS, MEGABYTE, is_printed_as, places_of
 from reports.evidence.records import Request
 from reports.evidence.statistics import printed
 from reports.frame import Place, Quantities, Shown
@@ -162,6 +162,10 @@ class CostTables(Quantities):
             f"consistent bytes: the same equation with sizes counted on {backbone}'s shapes, every byte alike."
         )
         if self.costs.derived:
+            head = [row.head for row in self.request.benchmark.rows if row.printed][-1]
+            sizes = self.costs.term_bytes(head).items()
+            named = ", ".join(f"SizeOf({term}) {number(size / MEGABYTE)} MB" for term, size in sizes)
+            yield f"Sizes by {backbone}'s shapes, W_s of the last method that the paper prints: {named}."
             yield (
                 f"On the wire, derived: one round of the real channel on {backbone}'s shapes, times the rounds, with "
                 f"{terms.n_s:,.0f} texts. Next to a method: how many layers' embeddings it sends of each text."

@@ -27,6 +27,7 @@ from reports.pages.page import KEYS, Grid, Group, Line, keys_of
 from reports.pages.plots import Dots, Panel, dot_plot, with_points
 from reports.pages.text import NOTHING, at_round, dagger_note, in_units, not_run, number, over_clients, row_name, status
 
+ROUND = "last"  # of every row: the part has one round, which starts from the reference's last model
 INTERVAL = "95 % CI"
 _ANY = ((-float("inf"), float("inf")),)
 OVER, BEYOND = "gain", "beyond"
@@ -60,14 +61,14 @@ class Gains(TableView):
         return {(row.id, column.task): self._line(row, column) for row, column in cells}
 
     def _line(self, row: Row, column: Column) -> dict[str, JSON]:
-        score, at = column.averaged, self.request.score_at
+        score = column.averaged
         records, reference, part = (self.request.records_of(one, column) for one in (row, self.reference, self.part))
-        ours = known(scores_of(records, score).at(at))
+        ours = known(scores_of(records, score).at(ROUND))
         line = keys_of(self.request, row, column) | {"score": score, "ours": mean(ours) if ours else None}
 
         def over(some: Sequence[RunResult], others: Sequence[RunResult]) -> Estimate | None:
             pairs = paired(some, others)
-            return difference(pairs, score, at) if pairs else None
+            return difference(pairs, score, ROUND) if pairs else None
 
         if row.id == self.reference.id:
             return line
@@ -98,7 +99,7 @@ class Gains(TableView):
         """What gains and shares are."""
         columns = self.request.columns
         yield (
-            f"Gains{in_units(columns)}, {over_clients(columns)} {at_round(self.request.scored_at)}: means of "
+            f"Gains{in_units(columns)}, {over_clients(columns)} {at_round(ROUND)}: means of "
             f"differences paired by seed, with their {INTERVAL} from three seeds on (n: seeds that both rows have; "
             "docs/statistics.md)."
         )

@@ -252,6 +252,11 @@ class SplitCosts(Quantities):
         return dot_plot(self.request.heading, [panel], "MB, both directions", caption)
 
 
+def way_of(row: Row) -> str:
+    """The one of WAYS by which a row trains."""
+    return {"fedbert_sequential": "sequential", "fedbert_parallel": "parallel"}.get(row.algorithm, "FedAvg")
+
+
 def _timed(content: JSON) -> dict[str, dict[str, float]]:
     found = {}
     for entry in content["rows"]:
