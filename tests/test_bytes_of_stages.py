@@ -14,13 +14,14 @@ import pytest
 
 from benchmarks import api
 from benchmarks.cli.main import main
+from benchmarks.experiment import with_settings
 from benchmarks.registry import benchmark
 from benchmarks.results import RunBytes, RunResult, among, in_folder, run_bytes, stage_bytes
 from benchmarks.tracking.entries import round_points
 from reports.evidence.records import request_for
 from reports.evidence.traffic import measured_cost
+from reports.front.picture import marks_of
 from reports.site.cells import _costs
-from reports.site.points import points_of
 
 H, INNER = 64, 128
 LAYER = 4 * (4 * (H * H + H) + 2 * H + (H * INNER + INNER) + (INNER * H + H) + 2 * H)  # bytes
@@ -101,8 +102,10 @@ def test_site(records: dict[str, RunResult]) -> None:
     costs = [list(_costs(records[name], find))[:2] for name in METHODS]
     assert costs[1][0][0] == costs[0][0][0] != "0 B"
     assert costs[1][0][2].endswith("0 B in this stage")
-    request = request_for(TABLE, TABLE.scale("demo"), records.values())
-    assert {point.up_bytes for point in points_of(request) if point.method == METHODS["fedavg-finetuned"]} <= {FEDAVG}
+    changed = with_settings(TABLE, ["training.rounds=2", "training.local_epochs=1"])
+    request = request_for(changed, changed.scale("demo"), records.values())
+    marks = {mark.row.id: mark for mark in marks_of(request, TABLE.columns[0], TABLE.columns[0].averaged)}
+    assert (marks["fedavg-finetuned"].up_bytes, marks["fedavg-finetuned"].round_bytes) == (FEDAVG, FEDAVG / 2)
     cost = measured_cost(TABLE, TABLE.columns[0], [records["fedavg-finetuned"]], find)
     assert cost is not None
     assert (cost.up_bytes, cost.run_bytes, cost.round_bytes) == (FEDAVG, FEDAVG, FEDAVG / 2)
