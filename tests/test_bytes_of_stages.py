@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from reports.site.points import points_of
 
 from benchmarks import api
 from benchmarks.cli.main import main
