@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from reports.site.points import points_of
 
 from benchmarks import api
 from benchmarks.cli.main import main
@@ -20,7 +21,6 @@ from benchmarks.tracking.entries import round_points
 from reports.evidence.records import request_for
 from reports.evidence.traffic import measured_cost
 from reports.site.cells import _costs
-from reports.site.points import points_of
 
 H, INNER = 64, 128
 LAYER = 4 * (4 * (H * H + H) + 2 * H + (H * INNER + INNER) + (INNER * H + H) + 2 * H)  # bytes
