@@ -198,7 +198,7 @@ class Claim:
     is_source: whether published values were derived from the sentence; they cannot confirm it and are left out.
     otherwise: other readings by name, which are judged and shown too but do not decide the verdict.
     caveats: scale -> what a reader of the verdict has to know there.
-    headline: whether the first page shows its verdict.
+    headline: the finding in words for the first page, where {value} is ours and {published} the paper's; "" for none.
     """
 
     id: str  # "1a": its number, and a letter where one sentence asserts several things
@@ -209,7 +209,7 @@ class Claim:
     is_source: bool = field(kw_only=True, default=False)
     otherwise: Mapping[str, tuple[Relation, ...]] = field(kw_only=True, default_factory=dict)
     caveats: Mapping[str, str] = field(kw_only=True, default_factory=dict)
-    headline: bool = field(kw_only=True, default=False)
+    headline: str = field(kw_only=True, default="")
 
     @property
     def every_relation(self) -> tuple[Relation, ...]:

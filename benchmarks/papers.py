@@ -17,7 +17,7 @@ from reports.audit.statements import Finding, findings
 from reports.claims import wording
 from reports.claims.judge import Judgement, judge, measured_word
 from reports.evidence.published import Numbers, read_folder
-from reports.evidence.records import request_for
+from reports.evidence.records import PAPER, request_for
 from reports.front.state import MEASURED, Headline, Standing
 from reports.views import has_finding, page
 
@@ -59,25 +59,46 @@ def audited(paper: str, records: Sequence[RunResult]) -> Sequence[Finding]:
     return findings(PaperFacts(paper, published, tables, claims_of(paper), tuple(records), derive_for, derive_client))
 
 
+def cells_at(
+    scale: str, tables: Iterable[Benchmark], records: Sequence[RunResult]
+) -> tuple[dict[str, tuple[int, int]], dict[str, int]]:
+    """How far tables are run at a scale.
+
+    Returns:
+        Table or figure -> cells run, and all of them: of the paper's columns, or of all columns of a study.
+        Column of ours in a table of the paper -> cells run.
+    """
+    finished, cells = FinishedCells([record.cell for record in records], scale), {}
+    additions: dict[str, int] = {}
+    for table in tables:
+        at = next((each for each in table.scales if each.id == scale), None)
+        if at is not None:
+            cells[table.place] = finished.published(table, at)
+            for column in table.columns_at(at) if table.is_printed else ():
+                if PAPER not in column.scales:
+                    additions[column.name] = additions.get(column.name, 0) + finished.run(table, at, [column])
+    return cells, additions
+
+
 def standings_at(
     scale: str, by_paper: Mapping[str, Sequence[Benchmark]], records: Sequence[RunResult]
 ) -> list[Standing]:
     """How far each paper that has this scale is reproduced at it, with the findings of its additional studies."""
-    standings, finished = [], FinishedCells([record.cell for record in records], scale)
+    standings = []
     for paper, tables in by_paper.items():
         at = {table.id: found for table in tables for found in table.scales if found.id == scale}
         if not at:
             continue
-        cells = {table.place: finished.of(table, at[table.id]) for table in tables if table.id in at}
         studies = []
         for table in (table for table in tables if table.id in at and has_finding(table)):
             statement, numbers = page(request_for(table, at[table.id], records)).finding or ("", "")
             if statement:
-                note = f"{table.place}, 95 % CIs (n)"
-                studies.append(Headline(statement, MEASURED, numbers, note=note, study=table.id))
-        judgements = judged(paper, next(iter(at.values())), records)
+                numbers = f"{numbers}; 95 % intervals, (n)"
+                studies.append(Headline(statement, table.title, MEASURED, numbers, study=table.id))
+        cells, additions = cells_at(scale, tables, records)
+        verdicts = judged(paper, next(iter(at.values())), records), audited(paper, records)
         link = f"benchmarks/{paper}/README.md"
-        standings.append(Standing(tables[0].paper, link, cells, judgements, audited(paper, records), studies))
+        standings.append(Standing(tables[0].paper, link, cells, *verdicts, studies, additions))
     return standings
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark, Column, Row, Scale, with_settings
+from benchmarks.publication import SCALES
 from benchmarks.registry import benchmark, benchmark_ids, columns_of, rows_of, scale_of, with_backbone
 from benchmarks.run_config import RunConfig
 from benchmarks.running.completed import earlier_stages
@@ -143,8 +144,21 @@ class FinishedCells:
 
     def of(self, table: Benchmark, scale: Scale) -> tuple[int, int]:
         """How many cells of a table have a record of any seed, and how many cells it has."""
-        places = [(row, column) for row in table.rows_at(scale) for column in table.columns_at(scale)]
-        return sum(self._is_run(table, scale, *place) for place in places), len(places)
+        columns = table.columns_at(scale)
+        return self.run(table, scale, columns), len(table.rows_at(scale)) * len(columns)
+
+    def published(self, table: Benchmark, scale: Scale) -> tuple[int, int]:
+        """The same over the paper's columns, also those that the scale lacks; all columns of a study."""
+        columns = [column for column in table.columns if SCALES[-1] in column.scales] if table.is_printed else []
+        if not columns:
+            return self.of(table, scale)
+        shown = [column for column in columns if scale.id in column.scales]
+        return self.run(table, scale, shown), len(table.rows_at(scale)) * len(columns)
+
+    def run(self, table: Benchmark, scale: Scale, columns: Iterable[Column]) -> int:
+        """How many cells of these columns have a record of any seed."""
+        places = [(row, column) for row in table.rows_at(scale) for column in columns]
+        return sum(self._is_run(table, scale, *place) for place in places)
 
     def _is_run(self, table: Benchmark, scale: Scale, row: Row, column: Column) -> bool:
         # A cell is built only where a record has its task and method, as building it takes time.

@@ -17,11 +17,11 @@ from fedsim.stored import Numbers
 
 # input_ids, attention_mask, token_type_ids: int64 [B, S]; labels: [B], or [B, S] where every token has its target
 Batch = dict[str, Tensor]
-IGNORED = -100  # the target of a token that nothing is asked of: PyTorch's and the field's convention
+IGNORED = -100  # the target of a token that enters neither loss nor metrics: PyTorch's convention
 
 
 class ExampleSet(Protocol):
-    """Examples in whatever form a model takes them: token ids (`Examples`) or features of a frozen encoder."""
+    """Examples in a form that a model reads: token ids (`Examples`, `Blocks`) or features of a frozen encoder."""
 
     @property
     def labels(self) -> np.ndarray:
@@ -43,8 +43,8 @@ class ExampleSet(Protocol):
 class Examples:
     """Tokenised texts, end to end. tokens, types: int32 [total]; offsets: int64 [n + 1]; labels: [n].
 
-    Labels are int64 for classes and float32 for a score to be regressed. targets: int64 [total], of a task that asks
-    something of tokens; IGNORED where it asks nothing. What there is of each token may be in a file.
+    Labels are int64 for classes and float32 for a score to be regressed. targets: int64 [total], for a task on tokens;
+    IGNORED for tokens without a target. Arrays with a value for each token may be memory-mapped.
     """
 
     tokens: Numbers
@@ -89,7 +89,7 @@ def padded(rows: Sequence[np.ndarray], filler: int, width: int | None = None) ->
 
 
 def asked(examples: ExampleSet, indices: np.ndarray, width: int) -> np.ndarray:
-    """What is asked of some texts: their labels [B], or their tokens' targets int64 [B, width], IGNORED behind them."""
+    """The targets of some texts: labels [B], or those of their tokens, int64 [B, width], padded with IGNORED."""
     if examples.targets is None:
         return examples.labels[indices]
     lengths, ends = examples.lengths[indices], np.cumsum(examples.lengths)[indices]
@@ -121,13 +121,13 @@ class Subset:
 
     @property
     def references(self) -> np.ndarray:
-        """What is asked of the subset: labels [n], or tokens' targets [n, longest]."""
+        """The targets of the subset: labels [n], or those of its tokens [n, longest]."""
         return asked(self.examples, self.indices, self.longest)
 
 
 @dataclass(frozen=True)
 class Client:
-    """One participant: what it trains on and what it is scored on. evaluation: "test", … -> examples."""
+    """One participant, with its training examples and those that it is scored on. evaluation: "test", … -> examples."""
 
     id: ClientId
     train: Subset
@@ -140,8 +140,8 @@ def training_batches(
     """One epoch in shuffled batches; every example once, the last batch may be smaller.
 
     width None: batches by length. The shuffled epoch is cut into pools of `pool_batches` batches, each pool is
-    sorted by length and cut into batches, and the batches are shuffled, so little is padded and chance decides who
-    meets whom. An integer: the papers' literal way, a plain shuffle with every batch padded to that width.
+    sorted by length and cut into batches, and the batches are shuffled: there is little padding, and batches differ
+    from epoch to epoch. An integer: the papers' literal way, a plain shuffle with every batch padded to that width.
     """
     order = subset.indices[generator.permutation(len(subset))]
     if width is None:
@@ -172,10 +172,10 @@ def _cut(values: np.ndarray, size: int) -> list[np.ndarray]:
 class Blocks:
     """Blocks of concatenated texts, as examples; a block may begin in one text and end in another.
 
-    tokens: of all texts, int32 [total]; they may be in a file. spans: begin and end in `tokens` of each concatenated
-    text, int64 [t, 2]. places: where each text begins in the concatenation, int64 [t + 1]. cuts: begin and end of each
-    block in the concatenation, int64 [n, 2]. length: tokens of a whole block. opening: the first of them, such as <s>,
-    which precedes each block and is in no text; None without one.
+    tokens: all texts, int32 [total]; may be memory-mapped. spans: where each concatenated text begins and ends in
+    `tokens`, int64 [t, 2]. places: where each text begins in the concatenation, int64 [t + 1]. cuts: where each block
+    begins and ends in the concatenation, int64 [n, 2]. length: tokens of a full block. opening: a token, such as <s>,
+    that is put before each block and counts in its length; None without one.
     """
 
     tokens: Numbers
@@ -213,7 +213,7 @@ class Blocks:
         }
 
     def shared_out(self, parts: Sequence[np.ndarray]) -> tuple[Blocks, list[np.ndarray]]:
-        """The blocks of several owners, each with its own texts concatenated, and the indices of each owner's blocks.
+        """Cut each owner's texts into blocks; returns all blocks, and the indices of each owner's.
 
         parts: each owner's texts, by their indices in `spans`. An owner's last block is left out if it is not whole,
         unless it is the only one.

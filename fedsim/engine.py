@@ -41,7 +41,7 @@ class FederationState:
 
 @dataclass(frozen=True)
 class RoundMetrics:
-    """Of one round: mean training loss of each cohort member, in cohort order, and over all their examples."""
+    """The mean training loss of each client in a round's cohort, in order, and over all their examples."""
 
     client_losses: tuple[float, ...]
     train_loss: float | None
@@ -49,10 +49,10 @@ class RoundMetrics:
 
 @dataclass(frozen=True)
 class ClientUpdate:
-    """What a client's part of a round follows from, beside its examples.
+    """The inputs of one client's part of a round; nothing else decides its outcome.
 
-    shared: of what the server has merged, by the server's names, all that the client views and does not download.
-    private: what stayed with it. received: what it downloaded, by its own names.
+    shared: merged tensors that the client views and does not download in this round, by the server's names.
+    private: tensors that stayed with the client. received: tensors that it downloads, by its own names.
     """
 
     round: int
@@ -64,7 +64,7 @@ class ClientUpdate:
 
 @dataclass(frozen=True)
 class UpdateOutcome:
-    """What a client uploads and what stays with it, by its own names, until its next update; and its mean loss."""
+    """The tensors that a client uploads, those that stay with it (both by its own names), and its mean loss."""
 
     uploaded: Params
     kept: Params
@@ -113,7 +113,7 @@ class FederatedAlgorithm:
 
 @dataclass(frozen=True)
 class RoundResult:
-    """What is kept of a round.
+    """The scores and losses that are kept of a round.
 
     client_scores: evaluation -> metric -> value, for each client in order. pooled_scores: the same of all clients'
     examples together.
@@ -128,9 +128,9 @@ class RoundResult:
 
 @dataclass
 class Run:
-    """A federation in progress: its state, what crossed the wire, and every round's result.
+    """A federation in progress: its state, channel, and every round's result.
 
-    best: the number of the best round so far; None before, and where no round is chosen.
+    best: the number of the best round so far; None if no round has been chosen.
     answers: round -> the answers after it, of the last LAST_ROUNDS rounds and of the best one.
     """
 
@@ -175,7 +175,7 @@ def round_half_up(value: float) -> int:
 
 
 def answer(algorithm: FederatedAlgorithm, state: FederationState, clients: Sequence[Client]) -> Answers:
-    """What is answered for every client's evaluation sets: by the model that all share, or by each client's own."""
+    """The answers for every client's evaluation sets, by the shared model or by each client's own."""
     known: dict[int, np.ndarray] = {}  # of a shared model, by part
     found: dict[str, np.ndarray] = {}
     for client in clients:
@@ -187,7 +187,7 @@ def answer(algorithm: FederatedAlgorithm, state: FederationState, clients: Seque
 
 
 def part_name(client: Client, evaluation: str) -> str:
-    """How answers name a client's evaluation set."""
+    """The name of a client's evaluation set among answers."""
     return f"{client.id}/{evaluation}"
 
 
@@ -246,7 +246,7 @@ def run_federation(
     on_start: Callable[[Run], None] = lambda run: None,
     on_round: Callable[[Run], None] = lambda run: None,
 ) -> Run:
-    """Run a method for `rounds` rounds, scoring after each aggregation; goes on from the checkpoint's last round.
+    """Run a method for `rounds` rounds, scoring after each; resumes after the checkpoint's last round.
 
     is_best: whether the last of some rounds is the best of them; its answers are kept.
     """

@@ -46,10 +46,10 @@ def to_bytes(features_TKD: Tensor, dtype: torch.dtype) -> bytes:
 
 @dataclass(frozen=True)
 class FeatureExamples:
-    """Examples by their hidden states: what `Examples` is by token ids, batch by batch.
+    """Examples as hidden states, with the interface of `Examples`.
 
-    rows_TKD: of the element type `dtype`, as numpy holds it; they may be in a file. tokens: whether each token of a
-    text has its row, or [CLS] alone. offsets: int64 [n + 1], where the rows of each example begin. lengths: tokens of
+    rows_TKD: in the element type `dtype`, as numpy holds it; may be memory-mapped. tokens: whether each token of a
+    text has a row, or [CLS] alone. offsets: int64 [n + 1], where the rows of each example begin. lengths: tokens of
     each text, int32 or int64 [n]; they decide which texts share a batch.
     """
 
@@ -84,7 +84,7 @@ class FeatureExamples:
 
 
 class FeatureStore:
-    """What a server keeps of the features that it received: a file without a name, removed with the process."""
+    """The features that a server received, in a file without a name that disappears with the process."""
 
     def __init__(self, folder: Path, states: int, hidden: int, tokens: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -120,9 +120,9 @@ class FeatureStore:
 
 
 class FeatureCache:
-    """A folder of arrays [T, K, D], each named by the digest of all that decides it, the last bits too.
+    """A folder of feature arrays [T, K, D], each named by a digest of everything that decides its bits.
 
-    encoder: identity of the encoder's configuration; its weights are digested as they are when features are asked for.
+    encoder: identity of the encoder's configuration; its weights are digested whenever features are requested.
     Without a folder it uses a temporary one. See `FileCache` for kills and the limit.
     """
 
@@ -137,7 +137,7 @@ class FeatureCache:
         self._last: dict[int, tuple[Examples, tuple[Any, ...], FeatureExamples]] = {}
 
     def subset(self, model: Model, subset: Subset, batch_size: int, width: int | None) -> Subset:
-        """The same subset by the features of the encoder as it now is.
+        """The same subset as features, computed with the encoder's present weights.
 
         Texts of one length go through the encoder together, `batch_size` at a time without padding; with `width`, all
         padded to that. Features of the same examples, encoder, batch size and width are equal to the bit on the same
@@ -239,8 +239,8 @@ def _digest(examples: Examples) -> str:
 def digest_of(encoder: nn.Module) -> str:
     """A digest of an encoder's tensors as they now are, cheap enough for every round.
 
-    It hashes sums of the bits of a few neighbours, modulo 2^64, in a fraction of the time of hashing all. torch counts
-    changes to a tensor, but not those by fused optimisers.
+    It hashes sums of neighbouring bits, modulo 2^64, which takes a fraction of the time of hashing all. torch's count
+    of changes to a tensor would miss those by fused optimisers.
     """
     state = hashlib.sha256()
     for name, tensor in chain(encoder.named_parameters(), encoder.named_buffers()):

@@ -27,8 +27,8 @@ from fedsim.wire import Params
 class Vocabulary:
     """The words that a language model answers with.
 
-    words: rows of the word embeddings, V. ordinary_ids: of the tokenizer's tokens that are not special, int64
-    ascending. mask_id: the token that hides another; None where there is none.
+    words: rows of the word embeddings, V. ordinary_ids: ids of the tokens that are not special,
+    ascending int64. mask_id: the mask token; None for a tokenizer without one.
     """
 
     words: int
@@ -36,14 +36,14 @@ class Vocabulary:
     mask_id: int | None = None
 
 
-NO_WORDS = Vocabulary(0)  # of whatever reads none
+NO_WORDS = Vocabulary(0)  # for objectives that need none
 
 
 @dataclass(frozen=True)
 class Objective(ABC):
-    """What is asked of a text or of its tokens: the targets in a batch, the loss, the answers for the metrics.
+    """A training objective: the targets of a batch, the loss, and the answers that metrics score.
 
-    outputs: C, the width of what a model puts out for each target.
+    outputs: C, the number of values that a model puts out for each target.
     """
 
     outputs: int
@@ -56,7 +56,7 @@ class Objective(ABC):
         return batch
 
     def asked_of(self, tokens: int) -> int:
-        """How much is asked in training of a text of so many tokens, its special ones among them."""
+        """How many targets a text of so many tokens, special ones included, has in training."""
         return 1
 
     @abstractmethod
@@ -64,12 +64,12 @@ class Objective(ABC):
         """Mean loss of a batch's targets."""
 
     def weight(self, batch: Batch) -> int:
-        """What a batch counts in the mean loss of a round: its texts."""
+        """The weight of a batch in the mean loss of a round: its number of texts."""
         return len(batch["labels"])
 
     @abstractmethod
     def answer(self, outputs_NC: Tensor, batch: Batch) -> np.ndarray:
-        """What is kept of a model's outputs for a batch, a row a text: [B, …], or [B, S, …] of tokens."""
+        """The answers kept from a model's outputs for a batch, a row a text: [B, …], or [B, S, …] of tokens."""
 
     def shape(self, subset: Subset) -> tuple[int, ...]:
         """The shape of all answers for a subset."""
@@ -80,21 +80,21 @@ class Objective(ABC):
         """Predictions and references of a subset, a row a text, as the metrics of this objective take them."""
 
     def prior(self, known: Subset, subset: Subset) -> np.ndarray:
-        """The answers for a subset of one who knows the targets of another alone; FederationError where none follow."""
+        """Answers for a subset that follow from the targets of `known` alone; FederationError if none do."""
         raise self._no_prior()
 
     def tally(self, known: Subset) -> Params:
-        """What the others need to know of a client's targets before `with_prior`: counts, which add up over clients.
+        """Counts of a client's targets that `with_prior` needs; they add up over clients.
 
-        Empty where they need to know nothing. FederationError where `with_prior` gives one.
+        Empty if it needs none. FederationError if the objective has no prior.
         """
         raise self._no_prior()
 
     def with_prior(self, answers: np.ndarray, known: Subset, everyone: Mapping[str, Tensor]) -> np.ndarray:
-        """A common model's answers with a client's own prior in place of everyone's; as many and of the same shape.
+        """A common model's answers, with the prior of all clients replaced by that of one client; of the same shape.
 
-        known: the client's training examples. everyone: the sum of all clients' tallies. FederationError where nothing
-        is known of a prior.
+        known: the client's training examples. everyone: the sum of all clients' tallies. FederationError if the
+        objective has no prior.
         """
         raise self._no_prior()
 
@@ -131,8 +131,9 @@ class Classification(Objective):
 
         log p_own - log p_everyone is added to the logits; shares with add-one smoothing.
         """
-        own, all_together = (log_shares(counts["classes"]) for counts in (self.tally(known), everyone))
-        return answers + (own - all_together).astype(answers.dtype)
+        own, overall = (counts["classes"].cpu().numpy() + 1.0 for counts in (self.tally(known), everyone))
+        adjustment: np.ndarray = np.log(own / own.sum()) - np.log(overall / overall.sum())
+        return answers + adjustment.astype(answers.dtype)
 
 
 @dataclass(frozen=True)
@@ -167,15 +168,8 @@ def most_frequent(ids: np.ndarray, classes: int) -> np.ndarray:
     return row
 
 
-def log_shares(counts: Tensor) -> np.ndarray:
-    """Logarithms of each class's share by counts [C], with add-one smoothing; float64 [C]."""
-    smoothed = counts.cpu().numpy().astype(np.float64) + 1
-    shares: np.ndarray = np.log(smoothed / smoothed.sum())
-    return shares
-
-
 class OfTokens(Objective):
-    """Targets are tokens'; those IGNORED enter nothing."""
+    """Each token has a target; those that are IGNORED are left out."""
 
     of_tokens: ClassVar[bool] = True
 
@@ -186,7 +180,7 @@ class OfTokens(Objective):
         return tokens
 
     def placed(self, values_N: np.ndarray, batch: Batch) -> np.ndarray:
-        """Values of the tokens asked for, at their places: [B, S, …]; 0 elsewhere."""
+        """Values of the tokens with a target, at their positions: [B, S, …]; 0 elsewhere."""
         asked_BS = (batch["labels"] != IGNORED).numpy()
         found = np.zeros((*asked_BS.shape, *values_N.shape[1:]), dtype=values_N.dtype)
         found[asked_BS] = values_N
@@ -194,7 +188,7 @@ class OfTokens(Objective):
 
 
 class TokenClassification(OfTokens):
-    """One of C tags for each token asked for: cross-entropy; answers are logits [n, S, C], predictions ids [n, S]."""
+    """One of C tags for some tokens: cross-entropy; answers are logits [n, S, C], predictions ids [n, S]."""
 
     def shape(self, subset: Subset) -> tuple[int, ...]:
         return len(subset), subset.longest, self.outputs
@@ -214,7 +208,7 @@ class TokenClassification(OfTokens):
 
 @dataclass(frozen=True)
 class TokenRecovery(OfTokens):
-    """The tokens themselves, read off what a model makes of them: an estimate of each one's word embedding, [N, E].
+    """The tokens themselves, from a model's estimate of the word embedding of each, [N, E].
 
     A token is the one whose embedding has the largest product with the estimate. Learned by cross-entropy over the
     tokens that occur in training; answered with any token of the vocabulary. Answers are ids [n, S].
@@ -246,12 +240,12 @@ class TokenRecovery(OfTokens):
 
 
 class _LanguageModel(OfTokens):
-    """Answers are a text's summed log-likelihood in nats and how many tokens it is of: float64 [n, 2]."""
+    """Answers are a text's summed log-likelihood in nats and its number of predicted tokens: float64 [n, 2]."""
 
     own_words: ClassVar[bool] = False
 
     def weight(self, batch: Batch) -> int:
-        """The tokens asked for, so that a round's mean loss is one a token."""
+        """The number of tokens with a target, so that a round's mean loss is per token."""
         return int((batch["labels"] != IGNORED).sum())
 
     def answer(self, outputs_NC: Tensor, batch: Batch) -> np.ndarray:
@@ -277,8 +271,8 @@ class _LanguageModel(OfTokens):
 class MaskedLM(_LanguageModel):
     """Masked tokens of a text, from those around them (Devlin et al. 2019, section 3.1 and appendix A.1).
 
-    Of a batch's ordinary tokens a `share` is masked, at least one, drawn anew for each batch: most become the mask
-    token, some (`random_share`) any ordinary token, the rest stay. Only masked tokens are asked for.
+    In each batch a random `share` of the ordinary tokens is masked, at least one: most become the mask token, some
+    (`random_share`) any ordinary token, and the rest stay. Only masked tokens have a target.
     """
 
     vocabulary: Vocabulary = NO_WORDS
@@ -340,7 +334,7 @@ def build_objective(
 ) -> Objective:
     """The objective of that name.
 
-    classes: of its labels or tags. vocabulary: that of a language model. options: the objective's own, such as `share`.
+    classes: number of labels or tags. vocabulary: for a language model. options: of the objective, such as `share`.
     FederationError where the name or an option is unknown.
     """
     if name not in OBJECTIVES:

@@ -1,7 +1,6 @@
 """Local training and its parts: batches, an optimiser that takes one step at a time, a learning-rate schedule.
 
-`LocalTraining.run` composes them to a client's local epochs; a method whose clients and server meet on every batch
-composes them differently.
+`LocalTraining.run` composes them to a client's local epochs; split training composes them differently.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ BETA1 = 0.9  # AdamW's, as in every paper
 def learning_rate_share(schedule: str, step: int, steps: int, warmup: int) -> float:
     """The share of the peak learning rate: a linear warm-up, then the peak ("constant") or a line down to 0 ("linear").
 
-    step: of the run, from 0. steps, warmup: of the run, and those of them that warm up. Devlin et al. 2019, appendix
-    A.2.
+    step: number of the step in the run, from 0. steps, warmup: steps of the run, and of its warm-up. Devlin et al.
+    2019, appendix A.2.
     """
     rising = min(1.0, (step + 1) / warmup) if warmup else 1.0
     return min(rising, (steps - step) / max(1, steps - warmup)) if schedule == "linear" else rising
@@ -66,7 +65,7 @@ class Optimizer:
         self._scaler = precision.scaler()
 
     def backward(self, outputs: Tensor, gradient: Tensor | None = None) -> None:
-        """Add the gradients of a loss, or of outputs whose own gradient is given."""
+        """Add the gradients of a loss, or of outputs with a given gradient."""
         if gradient is None:
             self._scaler.scale(outputs).backward()
         else:
@@ -98,7 +97,7 @@ class Optimizer:
 
     @property
     def moments(self) -> Moments:
-        """What it keeps of each parameter, by moment and name."""
+        """The optimiser's state, by moment and parameter name."""
         state = self._adamw.state
         return {
             moment: {name: state[parameter][moment] for name, parameter in self.parameters.items() if state[parameter]}
@@ -106,7 +105,7 @@ class Optimizer:
         }
 
     def load(self, moments: Mapping[str, Params]) -> None:
-        """Continue from kept moments; parameters without any start anew."""
+        """Continue from kept moments; a parameter without moments starts fresh."""
         for name, parameter in self.parameters.items():
             if name in moments.get(ADAM_STATE[0], {}):
                 self._adamw.state[parameter] = {
@@ -231,18 +230,18 @@ class LocalTraining:
 
 @dataclass(frozen=True)
 class Words:
-    """How batches and tensors look while the embeddings hold the words met alone. name: of the embeddings."""
+    """A compact vocabulary: the words of some texts alone. name: the word embeddings' parameter."""
 
     name: str
     places: Tensor  # of each token id among the words met, [V]
     met: Tensor  # the ids of the words met, [W]
 
     def batch(self, batch: Batch) -> Batch:
-        """The batch with places in place of ids."""
+        """The batch with ids of the compact vocabulary."""
         return {**batch, "input_ids": self.places[batch["input_ids"]]}
 
     def anchor(self, anchor: Params) -> Params:
-        """The tensors with the rows of the words met alone."""
+        """The tensors, with the compact rows of the word embeddings."""
         if self.name not in anchor:
             return anchor
         whole = anchor[self.name]
@@ -254,7 +253,7 @@ def only_words_of(subset: Subset, model: Model) -> Iterator[Words | None]:
     """Give the resident model embeddings of the subset's words while it trains on the subset; then write them back.
 
     Rows of other words get no gradient: without weight decay AdamW leaves them as they are, so this changes no bit of
-    the outcome. None where examples are no token ids.
+    the outcome. Yields None if the examples are not token ids.
     """
     encoder: Any = model.network.encoder
     whole: nn.Embedding = encoder.get_input_embeddings()

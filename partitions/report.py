@@ -1,4 +1,4 @@
-"""What every scheme returns: a partition, with a report of what was requested and obtained."""
+"""The result of every scheme: a partition, with a report of the requested and the obtained numbers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -25,7 +25,7 @@ class ScoreSummary:
 
 @dataclass(frozen=True)
 class PartitionReport:
-    """What was requested and obtained, client by client.
+    """The requested and the obtained numbers, client by client.
 
     Classification fills `label_ids` and `obtained_counts` ([client][label], columns as in `label_ids`), and
     `requested_shares` (same shape, rows sum to 1) where the scheme has any; regression fills `scores`.

@@ -49,14 +49,13 @@ def split_by_group(
     stratify: bool,
     option: str = "test_share",
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Put whole groups aside for testing, for all clients at once: no group is on both sides, whoever holds it.
+    """Put whole groups aside for testing, for all clients at once: no group is on both sides, even across clients.
 
     parts: each client's positions in the dataset, disjoint. groups: int64 [n], labels: [n], of the whole dataset.
     option: what messages call the share. Groups come twice, in one random order, and each changes sides where that
     brings the numbers put aside of each client, and of each of its labels where stratify, nearer to test_share of them
     (in least squares). So the numbers are exact to half an example where every group is one example, and else as near
-    as whole groups allow. A group may still be shared out among clients: label shares that are asked for of each would
-    leave no other way.
+    as whole groups allow. A group may still be split between clients, as requested label shares may require.
     Returns each client's positions for training, and those for testing, each ascending.
     Raises PartitionError where a client would have nothing left on one side.
     """

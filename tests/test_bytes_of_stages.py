@@ -19,8 +19,8 @@ from benchmarks.results import RunBytes, RunResult, among, in_folder, run_bytes,
 from benchmarks.tracking.entries import round_points
 from reports.evidence.records import request_for
 from reports.evidence.traffic import measured_cost
+from reports.front.picture import marks_of
 from reports.site.cells import _costs
-from reports.site.points import points_of
 
 H, INNER = 64, 128
 LAYER = 4 * (4 * (H * H + H) + 2 * H + (H * INNER + INNER) + (INNER * H + H) + 2 * H)  # bytes
@@ -98,11 +98,14 @@ def test_tables_csv_and_terminal(results: Path, capsys: pytest.CaptureFixture[st
 
 def test_site(records: dict[str, RunResult]) -> None:
     find = among(records.values())
-    costs = [list(_costs(records[name], find))[:2] for name in METHODS]
+    costs = [list(_costs(records[name], run_bytes(records[name], find)))[:2] for name in METHODS]
     assert costs[1][0][0] == costs[0][0][0] != "0 B"
-    assert costs[1][0][2].endswith("0 B in this stage")
+    assert costs[1][0][2].endswith("this stage alone 0 B")
     request = request_for(TABLE, TABLE.scale("demo"), records.values())
-    assert {point.up_bytes for point in points_of(request) if point.method == METHODS["fedavg-finetuned"]} <= {FEDAVG}
+    marks = {mark.row.id: mark for mark in marks_of(request, TABLE.columns[0], "test/f1")}
+    assert {(marks[name].up_bytes, marks[name].round_bytes) for name in ("fedavg", "fedavg-finetuned")} == {
+        (FEDAVG, FEDAVG / 2)
+    }
     cost = measured_cost(TABLE, TABLE.columns[0], [records["fedavg-finetuned"]], find)
     assert cost is not None
     assert (cost.up_bytes, cost.run_bytes, cost.round_bytes) == (FEDAVG, FEDAVG, FEDAVG / 2)

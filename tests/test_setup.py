@@ -109,13 +109,13 @@ def test_the_lock_pins_accepted_versions_for_every_machine() -> None:
         assert requirement.specifier.contains(LOCK[canonicalize_name(requirement.name)]), requirement
 
 
-def test_dependencies_are_declared_imported_and_explained_in_the_readme() -> None:
+def test_dependencies_are_declared_imported_and_explained_in_the_table() -> None:
     roots = {name.split(".")[0] for found in IMPORTS.values() for name in found} - {*PACKAGES, *sys.stdlib_module_names}
     used = {canonicalize_name(DISTRIBUTION_OF.get(root, root)) for root in roots}
     extras = names([requirement for extra in EXTRAS.values() for requirement in extra])
     assert used - names([*RUNTIME, *FLOWER]) - extras == set()
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = {canonicalize_name(row[1]): row[2] for row in re.finditer(r"^\| *`([^`]+)` *\|(.*)$", readme, re.M)}
+    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    rows = {canonicalize_name(row[1]): row[2] for row in re.finditer(r"^\| *`([^`]+)` *\|(.*)$", page, re.M)}
     assert (names(RUNTIME) | extras) - rows.keys() == set()
     assert {name for name in names(RUNTIME) - used if "not imported" not in rows[name]} == set()
 

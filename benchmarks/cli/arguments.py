@@ -244,7 +244,7 @@ def _options() -> dict[str, tuple[str, dict[str, Any]]]:
         "--keep": flag("also copy finished records to the committed ones"),
         "--port": option("default: 5055", type=positive, default=5055),
         "--host": option("address to listen on (default: this machine only)", default="127.0.0.1"),
-        "--repeats": option("repetitions of each timing (default: 5)", type=positive, default=5),
+        "--repeats": option("repetitions of each timing (default: 3)", type=positive, default=3),
         # sweep
         "--grid": several("try these values of a field; repeated: all combinations", "FIELD=V1,V2,…"),
         "--range": several("draw numbers with Optuna's TPE, as many as --trials", "FIELD=LOW:HIGH[:log]"),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 
 from matplotlib.figure import Figure
@@ -14,19 +16,19 @@ from matplotlib.figure import Figure
 from benchmarks.dry_run.shapes import derive_client, derive_for, keep_in
 from benchmarks.errors import UserError
 from benchmarks.experiment import Benchmark
-from benchmarks.papers import standings_at, tables_by_paper
+from benchmarks.papers import cells_at, standings_at, tables_by_paper
 from benchmarks.publication import SCALES
 from benchmarks.registry import columns_of, folder_of
-from benchmarks.results import RunResult, read_folders, write_bytes
+from benchmarks.results import RunResult, among, read_folders, run_bytes, write_bytes
 from benchmarks.running.process import code_revision
 from fedsim.files import read_text
 from reports.evidence.records import request_for
 from reports.front.picture import front_picture
-from reports.front.state import Standing, front_markdown
-from reports.pages.files import update_readme
+from reports.front.readme import update_readme
+from reports.front.state import Standing, coverage, front_markdown
 from reports.pages.plots import render
-from reports.site.build import build
-from reports.site.material import Dossier, Material, Summary
+from reports.site.build import build, require_replaceable
+from reports.site.site_data import Dossier, SiteData, Summary
 
 PICTURED = "fedsplitbert-table3", "mrpc", "test/accuracy"  # table, task and score of the first page's picture
 UNRUN = "lite"  # the scale that is shown if there are no records at all
@@ -46,11 +48,22 @@ def front_command(args: argparse.Namespace) -> int:
     standings = standings_at(args.scale, by_paper, records)
     if not standings:
         raise UserError(f"--scale: expected one that a table has, such as lite, found {args.scale!r}")
+    picture = ""
     if args.picture:
-        write_bytes(args.picture, *render(_picture(by_paper, args.scale, records), "png"))
-    update_readme(args.readme, front_markdown(standings, args.scale))
+        figure = _picture(by_paper, args.scale, records)
+        write_bytes(args.picture, *render(figure, "png"))
+        title = figure().get_suptitle().replace("\n", " ")
+        picture = f"![{title}]({Path(os.path.relpath(args.picture, args.readme.parent)).as_posix()})"
+    run = coverage(standings, _at_paper(by_paper, records), args.scale)
+    update_readme(args.readme, front_markdown(standings, run, args.scale, picture))
     print(f"updated {args.readme}")
     return 0
+
+
+def _at_paper(by_paper: Mapping[str, Sequence[Benchmark]], records: Sequence[RunResult]) -> tuple[int, int]:
+    """Cells run with the papers' encoders, and all of these."""
+    cells = [pair for tables in by_paper.values() for pair in cells_at(SCALES[-1], tables, records)[0].values()]
+    return sum(run for run, _ in cells), sum(of for _, of in cells)
 
 
 def _picture(
@@ -68,6 +81,8 @@ def site_command(args: argparse.Namespace) -> int:
     """Write the site of the committed records and those of the results folder, or of the named folders."""
     if args.scale not in (None, *SCALES):
         raise UserError(f"--scale: expected one of {', '.join(SCALES)}, found {args.scale!r}")
+    out = args.out or args.results_dir / "site"
+    require_replaceable(out)
     keep_in(args.results_dir)
     by_paper = tables_by_paper()
     folders = [folder_of(paper) / "records" for paper in by_paper] + [args.results_dir / "records"]
@@ -82,19 +97,17 @@ def site_command(args: argparse.Namespace) -> int:
                 if found := next((folder for folder in (own, committed) if (folder / "trials.csv").is_file()), None):
                     texts = sorted(path for path in found.iterdir() if path.suffix in (".csv", ".svg"))
                     sweeps[table.id, scale.id] = {path.name: read_text(path) for path in texts}
-    out = args.out or args.results_dir / "site"
-    site = build(material(shown, by_paper, args.scale, sweeps), out)
-    sizes = f"{site.other_bytes / 1e6:.1f} MB, and {site.data_bytes / 1e6:.1f} MB of records and data"
-    print(f"{site.pages} pages of {len(shown)} records, {sizes}: open {site.index}")
+    index, pages, size = build(site_data(shown, by_paper, args.scale, sweeps), out)
+    print(f"{pages} pages of {len(shown)} records, {size / 1e6:.1f} MB: open {index}")
     return 0
 
 
-def material(
+def site_data(
     records: Sequence[RunResult],
     by_paper: Mapping[str, Sequence[Benchmark]],
     scale: str | None = None,
     sweeps: Sweeps = MappingProxyType({}),
-) -> Material:
+) -> SiteData:
     """Everything that the site shows; the scale with the most records comes first."""
     counts = Counter(record.cell.scale for record in records)
     scales = tuple(sorted((name for name in SCALES if counts[name]), key=lambda name: -counts[name]))
@@ -105,7 +118,11 @@ def material(
         standings = {name: found[paper] for name, found in by_scale.items() if paper in found}
         if standings:
             dossiers.append(_dossier(tables, standings, records, sweeps))
-    return Material(tuple(dossiers), tuple(records), scales, str(code_revision()["revision"] or ""), MEANING, sweeps)
+    find = among(records)
+    sent = {record.cell_id: found for record in records if (found := run_bytes(record, find)) is not None}
+    revision = str(code_revision()["revision"] or "")
+    run = coverage(by_scale[scales[0]].values(), _at_paper(by_paper, records), scales[0])
+    return SiteData(tuple(dossiers), tuple(records), scales, run, revision, MEANING, sweeps, sent)
 
 
 def _dossier(

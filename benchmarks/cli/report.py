@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -33,11 +32,13 @@ from benchmarks.running.completed import earlier_stages
 from benchmarks.running.run_options import available_cores, require_writable
 from benchmarks.selection import Selection, part_of, tables_of
 from fedsim.files import read_text
-from reports.audit.statements import audit_markdown
+from reports.audit.statements import Finding, audit_markdown
 from reports.audit.statements import summary as audit_summary
+from reports.claims.judge import Judgement
 from reports.claims.tables import claims_markdown, print_claims
 from reports.claims.tables import summary as claims_summary
 from reports.evidence.records import indexed, select
+from reports.front.readme import FOLDER, write_paper
 from reports.pages import files
 from reports.pages.render import print_page
 from reports.sweeps import SECTION
@@ -56,7 +57,7 @@ def report_command(args: argparse.Namespace) -> int:
     if not chosen:
         raise UserError(f"no record in {', '.join(map(str, folders))} belongs to what was asked for: run it first")
     drawings: list[Drawing] = []
-    pages, links = [], {}  # links: benchmark id -> link to its picture
+    pages, pictures = [], {}  # pictures: benchmark id -> path
     for part in chosen:
         page, folder, _ = write_table(part, records, results_dir, args.score, lambda *each: drawings.append(each))
         if args.tasks or args.methods:
@@ -67,20 +68,18 @@ def report_command(args: argparse.Namespace) -> int:
         print(f"{part.title}: {page.run} of {page.cells} cells run; {folder}/table.md")
         pages.append(page)
         if args.readme and args.pictures and page.figure is not None:
-            picture = args.pictures / f"{part.benchmark.id}-{part.scale.id}.png"
-            drawings.append((page.figure, {picture: "png"}))
-            links[part.benchmark.id] = Path(os.path.relpath(picture, args.readme.parent)).as_posix()
+            pictures[part.benchmark.id] = args.pictures / f"{part.benchmark.id}-{part.scale.id}.png"
+            drawings.append((page.figure, {pictures[part.benchmark.id]: "png"}))
     _draw_all(drawings)
-    claims, audits = list[str](), list[str]()
-    for paper, name in {part.benchmark.paper.id: part.benchmark.paper.name for part in chosen}.items():
+    claims, checks = list[Sequence[Judgement]](), list[Finding]()
+    for paper in dict.fromkeys(part.benchmark.paper.id for part in chosen):
         scales = {part.scale.id: part.scale for part in chosen if part.benchmark.paper.id == paper}
         folder = results_dir / "reports" / paper
         claims += [_claims(paper, scale, records, folder, args.tables) for scale in scales.values()]
-        audits.append(_audit(paper, name, records, folder))
+        checks += _audit(paper, records, folder)
     if args.readme:
-        rest = [*sweep_sections(_ids(args.id), args.scale), *audits]
-        files.update_readme(args.readme, files.render_state(pages, links, claims, rest))
-        print(f"updated {args.readme}")
+        write_paper(args.readme, pages, pictures, claims, checks, sweep_sections(_ids(args.id), args.scale))
+        print(f"updated {args.readme} and {args.readme.parent / FOLDER}")
     return 0
 
 
@@ -130,32 +129,23 @@ def _with_records(
     ]
 
 
-def _claims(paper: str, at: Scale, records: Sequence[RunResult], folder: Path, prints: bool) -> str:
-    """Judge a paper's claims at a scale and write them; returns Markdown, "" without claims. prints: each of them."""
-    judgements = judged(paper, at, records)
-    if not judgements:
-        return ""
-    path, text = folder / f"claims-{at.id}.md", claims_markdown(judgements)
-    write_text(path, text)
-    if prints:
-        print_claims(judgements)
-    print(f"{claims_summary(judgements)} {path}")
-    return text
+def _claims(paper: str, at: Scale, records: Sequence[RunResult], folder: Path, prints: bool) -> Sequence[Judgement]:
+    """Judge a paper's claims at a scale and write them. prints: each of them."""
+    if judgements := judged(paper, at, records):
+        path = folder / f"claims-{at.id}.md"
+        write_text(path, claims_markdown(judgements))
+        if prints:
+            print_claims(judgements)
+        print(f"{claims_summary(judgements)} {path}")
+    return judgements
 
 
-def _audit(paper: str, name: str, records: Sequence[RunResult], folder: Path) -> str:
-    """Check a paper's published numbers against each other and write the findings.
-
-    Returns Markdown for the paper's page, folded; "" for a paper without an audit.
-    """
-    findings = audited(paper, records)
-    if not findings:
-        return ""
-    write_text(folder / "audit.md", audit_markdown(findings))
-    print(f"{audit_summary(findings)} {folder / 'audit.md'}")
-    whole = audit_markdown(findings, level=4).partition("\n\n")[2].strip()
-    folded = f"<details><summary>Every finding</summary>\n\n{whole}\n\n</details>"
-    return f"### {name}, consistency of the published numbers\n\n{audit_summary(findings)}\n\n{folded}"
+def _audit(paper: str, records: Sequence[RunResult], folder: Path) -> Sequence[Finding]:
+    """Check a paper's published numbers against each other and write the findings; () without an audit."""
+    if findings := audited(paper, records):
+        write_text(folder / "audit.md", audit_markdown(findings))
+        print(f"{audit_summary(findings)} {folder / 'audit.md'}")
+    return findings
 
 
 def sweep_sections(ids: Sequence[str], scale: str | None) -> list[str]:

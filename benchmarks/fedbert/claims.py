@@ -235,6 +235,7 @@ CLAIMS = (
         (hides_texts(map(_attacked, ("nearest", "nearest-fp16", "inverter", "inverter-fp16"))),),
         reading="contradicted if the server recovers more than 1 % of held-out texts whole, token by token, from the "
         "activations that it receives; the share of tokens is shown too.",
-        headline=True,
+        headline="A server of split learning recovers {value:.0f} % of held-out sentences word for word from FedBERT's "
+        "embeddings",
     ),
 )

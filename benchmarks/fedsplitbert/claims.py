@@ -228,7 +228,6 @@ CLAIMS = (
             ),
         ),
         reading="uplink bytes until the target on MRPC, their ratio rounded to one decimal.",
-        headline=True,
     ),
     Claim(
         "11",
@@ -283,7 +282,6 @@ CLAIMS = (
             ),
             "averages": (AverageBetter((_iid("fedavg-iid"),), (_iid("fedavg"),), by=2.0, over_failed=True),),
         },
-        headline=True,
     ),
     _result(
         "16",

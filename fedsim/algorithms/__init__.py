@@ -35,7 +35,7 @@ SHARED_FILES = {
 
 @dataclass(frozen=True)
 class Workload:
-    """Where a method runs: its model, loaded when first asked for, its local training and its objective."""
+    """What a method works on: the model, which is loaded on first use, local training, and the objective."""
 
     load_model: Callable[[], Model]
     training: LocalTraining
@@ -49,17 +49,17 @@ class Workload:
 
     @cached_property
     def model(self) -> Model:
-        """The server's model, resident in this process; that of a client whose plan views all of it under its names."""
+        """The server's model, resident in this process; also that of clients that view all of it under its names."""
         return self.load_model()
 
     @cached_property
     def initial(self) -> Params:
-        """Copies of the model's parameters before anything was trained: what a run begins from, a second one too."""
+        """Copies of the model's parameters before any training; every run on this workload starts from them."""
         return self.model.snapshot(self.model.parameters)
 
     @property
     def members(self) -> range:
-        """The ids of all clients; FederationError where nothing is said of them."""
+        """The ids of all clients; FederationError if their number is not given."""
         if self.clients is None:
             raise FederationError("workload: this method's plans depend on all clients; give the number of `clients`")
         return range(self.clients)
@@ -69,7 +69,7 @@ class Workload:
         return drawn_places(len(self.members), self.participation, self.training.seed, round)
 
     def server_params(self, state: FederationState) -> Params:
-        """Every parameter of the server's model: those that were merged, and the others as they began."""
+        """Every parameter of the server's model: merged ones, and the initial values of the others."""
         return self.initial | same_device(state.shared, self.model.device)
 
     def client_model(self, plan: ExchangePlan) -> Model:
@@ -94,7 +94,7 @@ class Workload:
         return self.model.predict(subset, self.evaluation_batch_size, self.training.width)
 
     def by_features(self, subset: Subset) -> Subset:
-        """The subset with the hidden states of the encoder, as it now is, in place of token ids; computed once."""
+        """The subset with the encoder's present hidden states in place of token ids, computed once."""
         return self.features.subset(self.model, subset, self.evaluation_batch_size, self.training.width)
 
 

@@ -78,7 +78,7 @@ def inversion(
 
 
 def attacked(workload: Workload, layer: int | None) -> Workload:
-    """The workload with an encoder that ends behind a layer, so that features are what leaves it; None: all of it.
+    """The workload with an encoder that ends after a layer, whose output are the features; None: the whole encoder.
 
     layer: 0 for the embeddings, then the encoder's from 1. FederationError if there is no such layer.
     """
@@ -99,7 +99,7 @@ def attacked(workload: Workload, layer: int | None) -> Workload:
 
 
 def known_texts(clients: Sequence[Client], public_texts: int, seed: int) -> Subset:
-    """Texts that the server has anyway, drawn from the clients' training parts; all of them if there are fewer.
+    """Texts that the server knows, drawn from the clients' training parts; all of them if there are fewer.
 
     None of them is scored.
     """
@@ -111,7 +111,7 @@ def known_texts(clients: Sequence[Client], public_texts: int, seed: int) -> Subs
 
 
 def tokens_of(texts: Subset) -> np.ndarray:
-    """The ids of all tokens that are asked for, end to end."""
+    """The ids of all tokens with a target, concatenated."""
     references = texts.references
     return references[references != IGNORED]
 
@@ -139,7 +139,7 @@ class Readout(Head):
 
 
 def inverter(victim: Model, occurring: np.ndarray, dtype: torch.dtype, seed: int) -> Model:
-    """A model that recovers texts from features by the encoder's word embeddings; it leaves the encoder as it is.
+    """A model that recovers texts from features by the encoder's word embeddings; the encoder stays unchanged.
 
     victim: the model whose features are read. occurring: ids of the tokens in the training texts, ascending.
     dtype: how features were sent.
@@ -210,7 +210,7 @@ def nearest_words(model: Model, received_BSD: Tensor, dtype: torch.dtype) -> Ten
 
 
 def token_majority(workload: Workload, public_texts: int = PUBLIC_TEXTS) -> FederatedAlgorithm:
-    """What a server knows without any features: the most frequent token of the texts from which inversion learns.
+    """A server without features: it answers the most frequent token of the texts from which inversion learns.
 
     Of equally frequent tokens the one with the smallest id. No model; nothing is sent.
     """

@@ -39,9 +39,8 @@ def averaging(
 ) -> FederatedAlgorithm:
     """Rounds of: download, train locally, upload, average by name, server step (McMahan et al. 2017, Algorithm 1).
 
-    plan: what a client does with each tensor in a round. What its view names and the server has merged is taken to be
-    with the client already where it is not downloaded in this round: a plan has to download whatever a client may have
-    missed (`fedbfpt.Pools` says what that is).
+    plan: the exchange plan of a client in a round. A merged tensor that it views and does not download counts as
+    present at the client: a plan has to download whatever the client may have missed (see `fedbfpt.Pools`).
     server: the arguments of a ServerOptimizer. proximal: FedProx's weight λ (Li et al. 2020), over downloaded tensors.
     prepared: the form in which clients train on examples and answer for them.
     answers: whose model answers for a client: its "own", or the "server"'s, which has every parameter.
@@ -167,12 +166,12 @@ def _leaves_own_model(own: ExchangePlan, server: Params) -> bool:
 
 
 def flat_moments(moments: Moments) -> Params:
-    """Moments as tensors beside others of a client."""
+    """Moments as tensors of a client, under names that `moments_in` reads back."""
     return {f"{MOMENT}{kind}/{name}": value for kind, params in moments.items() for name, value in params.items()}
 
 
 def moments_in(private: Params) -> Moments:
-    """The moments among what a client keeps."""
+    """The moments among a client's kept tensors."""
     moments: Moments = {}
     for name, value in private.items():
         if name.startswith(MOMENT):
@@ -204,6 +203,6 @@ def aggregation_weights(
 
 
 def whole_model(model: ParameterGroups, embeddings: str) -> frozenset[str]:
-    """What a client trains: everything but frozen embeddings."""
+    """The parameters that a client trains: all but frozen embeddings."""
     require_choice("embeddings", embeddings, ("frozen", "global", "local"))
     return model.names - model.embeddings if embeddings == "frozen" else model.names

@@ -33,7 +33,7 @@ def local_majority(workload: Workload, whose: str = "own") -> FederatedAlgorithm
     """The baseline that personalisation has to beat: what follows from a client's training labels alone.
 
     The most frequent class or tag, of equally frequent ones the smallest id; for a score, the mean training score.
-    whose: labels: a client's "own", or those of "all" clients together, which all clients then answer.
+    whose: labels: a client's "own", or those of "all" clients together, so that all clients answer the same.
     """
     require_choice("whose", whose, ("own", "all"))
     everyone: list[Client] = []
@@ -53,7 +53,7 @@ def local_majority(workload: Workload, whose: str = "own") -> FederatedAlgorithm
 
 
 def local_prior(workload: Workload) -> FederatedAlgorithm:
-    """Nothing is trained: clients answer by the model that the run begins with, corrected by their own label shares.
+    """Nothing is trained: clients answer with the initial model, corrected by their own label shares.
 
     A client's logits get log p_own - log p_all, with add-one smoothing (section 4.1's adjustment, from the shares that
     the model was trained on to the client's own). In the one round each client's label counts go up and their sum comes
@@ -90,7 +90,7 @@ def local_prior(workload: Workload) -> FederatedAlgorithm:
 def unigram(workload: Workload) -> FederatedAlgorithm:
     """Count how often each token occurs in all clients' texts together, plus one (Laplace); nothing is sent.
 
-    It is asked for the same tokens as a model. In masked language modelling special tokens are never masked, so they
+    It predicts the same tokens as a model. In masked language modelling special tokens are never masked, so they
     have no share. FederationError if the objective is no language model.
     """
     objective = workload.objective

@@ -19,7 +19,7 @@ def fedavg(
 ) -> FederatedAlgorithm:
     """Every trained tensor goes down, is trained and goes up; embeddings are "frozen", "global" or "local".
 
-    FedAvg as it stands; FedProx with `proximal` > 0; FedAdam, FedYogi and FedAdagrad with a `server` optimiser.
+    FedAvg by default; FedProx with `proximal` > 0; FedAdam, FedYogi and FedAdagrad with a `server` optimiser.
     """
     model = workload.model.groups
     trained = whole_model(model, embeddings)

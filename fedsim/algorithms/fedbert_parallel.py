@@ -22,13 +22,13 @@ from fedsim.wire import Channel, Params
 def fedbert_parallel(
     workload: Workload, averaged: str = "head-embeddings", transformer: str = "shared"
 ) -> FederatedAlgorithm:
-    """Split training of all clients at a time; after a round's local epochs, what is `averaged` becomes one again.
+    """Split training of all clients in parallel; after a round's local epochs, some parts are `averaged`.
 
     averaged: "embeddings" (EmdAvg, figure 7b), "head-embeddings" (figure 7c), or "all", the transformers too (parallel
-    FedAvg); a head's word embeddings, if they are tied, are embeddings. Clients weigh N_k / N (equation 6).
+    FedAvg); tied word embeddings of a head count as embeddings. Clients weigh N_k / N (equation 6).
     transformer: "shared", one on the server, which takes a step on a batch of each client in turn (section 3.4), or
-    "own", a copy on the server for each client (Algorithm 2, line 3): they are averaged with "all" (line 7), and else
-    never, as in the authors' code, which continues with one client's model: here the first's.
+    "own", a copy on the server for each client (Algorithm 2, line 3), averaged only with "all" (line 7). Without it the
+    authors' code continues with one client's model; here that is the first's.
     """
     require_choice("averaged", averaged, ("embeddings", "head-embeddings", "all"))
     require_choice("transformer", transformer, ("shared", "own"))

@@ -1,4 +1,4 @@
-"""FedBERT, sequential (Tian et al. 2022, Algorithm 3): clients train in turn, and hand on embeddings and head."""
+"""FedBERT, sequential (Tian et al. 2022, Algorithm 3): clients train in turn, and pass on embeddings and head."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from fedsim.wire import Channel, Params
 def fedbert_sequential(workload: Workload, turns: str = "pass", handed_on: str = "parameters") -> FederatedAlgorithm:
     """Head-embedding share (figure 7a): one transformer on the server, updated by one client after the other.
 
-    A client gets W^E and W^H from the one before, by way of the server, which itself trains W^T; the first one has them
-    from the set-up, and a client that continues where it ended is sent nothing.
+    A client gets W^E and W^H from the previous one through the server, which itself trains W^T. The first client has
+    them from the set-up, and nothing is sent to a client that continues its own turn.
     turns: "pass", a client's whole budget after the other's (section 4.2.1): the rounds are shared out among clients,
     evenly and in order; or "round", every client of the cohort in every round, as Algorithm 3 is printed.
     handed_on: W^E and W^H alone ("parameters"), with an optimiser at each client, or their moments, too ("optimizer"),

@@ -28,8 +28,8 @@ def fedbfpt(
     r"""Algorithm 1 with progressive learning and sampled deeper layers (section 3.3); layers count from 0.
 
     In round i client k trains layer ℓ and the head of a model of m_k^L layers: 0 … ℓ are the server's own, those above
-    are drawn from ℓ + 1 … m^G - 1. It fetches what was merged since it last did (in round 1 nothing), and the server
-    takes the mean of what is trained (equation 1). Embeddings, and with them a tied decoder, stay frozen.
+    are drawn from ℓ + 1 … m^G - 1. It downloads what was merged since its last download (in round 1 nothing), and the
+    server averages what was trained (equation 1). Embeddings, and with them a tied decoder, stay frozen.
     local_layers: m_k^L, one for all clients or a list of one for each; with as many as the server has, and "all" of
     them trained, this is federated averaging.
     schedule: of ℓ, see `layers_by_round`. trained: that "layer" and the head, or "all" of the local model, embeddings
@@ -80,7 +80,7 @@ def layers_by_round(rounds: int, permitted: int, schedule: str) -> tuple[int, ..
     r"""The layer ℓ that each round trains, always one of the `permitted` lowest ("determination", section 3.3).
 
     "progressive": half of the rounds (a half goes up) for layer 0, half of the rest for layer 1, and so on; the last
-    permitted one keeps what is left. "first": always layer 0 (ablation \PL). "successive": a round for each (\SP).
+    permitted one gets the rest. "first": always layer 0 (ablation \PL). "successive": a round for each (\SP).
     "last": always the last permitted one, which the paper does not try.
     """
     if schedule == "last":

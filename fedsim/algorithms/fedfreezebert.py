@@ -18,7 +18,7 @@ def fedfreezebert(
 
     Equation 1: 2 T n_c SizeOf(W_s) bytes in T rounds of n_c clients. The server's rule is FedAvg's mean; FedProx with
     `proximal` > 0; any `server` optimiser. The paper's optimiser is Adam: AdamW with `training.weight_decay` 0.
-    cached: the encoder sees each example once; if not, in every epoch anew, as in the paper.
+    cached: the encoder processes each example once; if False, in every epoch, as in the paper.
     """
     model = workload.model.groups
     plan = identity_plan(model.names, shared=model.head, local=frozenset())

@@ -19,8 +19,8 @@ from fedsim.wire import Channel
 def fedfreezebert_central(workload: Workload, features: str = "padded") -> FederatedAlgorithm:
     """The one round: features, masks and labels go up, the server trains the head W_s on all of them, W_s goes down.
 
-    features: "padded", n_t tokens for each text as in the paper's formula, or "trimmed", a text's own tokens; what the
-    channel's codec does to them is what the server trains on. A head that reads [CLS] alone is sent that alone, and no
+    features: "padded", n_t tokens for each text as in the paper's formula, or "trimmed", a text's own tokens; the
+    server trains on them as the channel's codec rounds them. A head that reads [CLS] alone is sent that alone, and no
     mask. Masks are a byte a token; of trimmed texts, four bytes that say how many tokens each has.
 
     The server trains for `training.local_epochs` epochs, with one optimiser: the paper's Adam is AdamW with
@@ -60,7 +60,7 @@ def fedfreezebert_central(workload: Workload, features: str = "padded") -> Feder
 
 
 def sent_width(workload: Workload, features: str) -> int | None:
-    """Tokens to which clients pad what they send; None: no padding is sent."""
+    """Tokens to which clients pad features; None: no padding is sent."""
     require_choice("features", features, ("padded", "trimmed"))
     if features == "trimmed":
         return None
@@ -70,7 +70,7 @@ def sent_width(workload: Workload, features: str) -> int | None:
 
 
 def chunks(workload: Workload, subset: Subset, width: int | None) -> Iterator[dict[str, Tensor]]:
-    """What a client sends, some examples at a time: features [K, B, width, D], or [K, T, D] with T tokens in all."""
+    """A client's payload, some examples at a time: features [K, B, width, D], or [K, T, D] with T tokens in all."""
     own = workload.by_features(subset)
     for start in range(0, len(own), workload.evaluation_batch_size):
         batch = own.examples.collate(own.indices[start : start + workload.evaluation_batch_size], width)

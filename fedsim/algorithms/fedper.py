@@ -1,4 +1,4 @@
-"""FedPer (Arivazhagan et al. 2019): the base layers are averaged, every client keeps a head of its own."""
+"""FedPer (Arivazhagan et al. 2019): the base layers are averaged, every client keeps its own head."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def fedper(
 ) -> FederatedAlgorithm:
     """Algorithms 1 and 2: base layers W_B go down, are trained and go up; personalization layers W_P stay.
 
-    W_P is the head, all that stands on the encoder. Embeddings are "frozen", "global" (the paper's base layers) or
+    W_P is the head: every parameter above the encoder. Embeddings are "frozen", "global" (the paper's base layers) or
     "local"; `server` and `proximal` as FedAvg has them.
     """
     model = workload.model.groups

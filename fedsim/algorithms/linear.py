@@ -39,7 +39,7 @@ def linear(workload: Workload) -> FederatedAlgorithm:
     training examples, drawn by the seed, by the correlation of answers and targets: by the loss alone, a model that
     answers the majority would win where classes are of unequal size. Then it is fitted on all of them.
 
-    It is fitted when it is first asked, from the examples and the seed alone, so a resumed run has the same model.
+    It is fitted on first use, from the examples and the seed alone, so a resumed run has the same model.
     """
     everyone: list[Client] = []
     models: list[Callable[[Subset], np.ndarray]] = []  # empty until it is fitted

@@ -26,7 +26,7 @@ _WITHOUT_POOLER_ARGUMENT = ("electra", "distilbert", "gpt2")
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The configuration of an encoder's folder; FederationError where there is none, or of another family."""
+    """The configuration in an encoder's folder; FederationError if it is missing or of another family."""
     path = folder / "config.json"
     try:
         config = read_json(path, "an encoder's configuration")
@@ -83,7 +83,7 @@ def _no_pooler(config: Mapping[str, Any]) -> dict[str, bool]:
 class SequenceModel(nn.Module):
     """Encoder and head. Parameters are called "encoder.…" and "head.…".
 
-    An encoder of which nothing is trained is frozen: it runs as in evaluation, without dropout and without gradients.
+    An encoder without trained parameters is frozen: it runs as in evaluation, without dropout and without gradients.
     """
 
     def __init__(self, encoder: nn.Module, head: Head) -> None:
@@ -125,7 +125,7 @@ class SequenceModel(nn.Module):
         return hidden[: -self.head.states - 1 : -1]
 
     def inputs(self, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """What the encoder takes of a batch."""
+        """The encoder's inputs in a batch."""
         names = ("input_ids", "attention_mask", *(("token_type_ids",) if self._takes_types else ()))
         return {name: batch[name] for name in names}
 

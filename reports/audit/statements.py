@@ -11,7 +11,7 @@ A statement is a table `["Subject"."id"]` of the file:
     decided_if               a comparison without which the statement is not derivable
     let                      name -> expression, or a list of them
     each                     "a | b" -> values "1 | 2": one statement for each, and for each combination of several
-    headline                 ids of those that the first page shows
+    headline                 id -> the finding in words for the first page, with {published} and {recomputed}
 
 Texts contain {expression:format}: no format means all digits, `2` or `+2` decimals, `rows` or `sorted` the names of
 rows, `named 2` names and decimals. {variable} inserts a value of `each`, {variable.name} its display name. An
@@ -64,7 +64,7 @@ class Finding:
         subject: The part of the audit that it belongs to.
         agrees: None if nothing that is given decides it, such as a size that no reading of the method yields.
         explanation: The rule applied, and what else a reader should know.
-        headline: Whether the first page shows it.
+        headline: The finding in words for the first page, with {published} and {recomputed}; "" for none.
     """
 
     id: str
@@ -74,7 +74,7 @@ class Finding:
     recomputed: str
     agrees: bool | None
     explanation: str = ""
-    headline: bool = False
+    headline: str = ""
 
     @property
     def verdict(self) -> str:
@@ -98,7 +98,7 @@ class Statement:
     recomputed: str = ""
     decided_if: str = ""
     let: Mapping[str, Any] = field(default_factory=dict)
-    headline: tuple[str, ...] = ()
+    headline: Mapping[str, str] = field(default_factory=dict)
 
 
 def show(value: Decimal, places: int = 2, sign: str = "") -> str:
@@ -241,7 +241,7 @@ class Evaluation:
             consistent = None
         explanation = "; ".join(filter(None, (how, self.text(of.explanation))))
         texts = self.text(of.statement), published, recomputed, consistent, explanation
-        return Finding(of.id, subject, *texts, of.id in of.headline)
+        return Finding(of.id, subject, *texts, of.headline.get(of.id, ""))
 
     def _rounding(self) -> tuple[bool, str, str, str]:
         """Whether the published number is the exact one at its decimals, both as texts, and how it was rounded."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 from reports.pages.page import Grid, Group, Line, Page
 from reports.pages.text import NOT_RUN, NOTHING, REPORTED, REPRODUCED
@@ -75,8 +76,16 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _labelled(group: Group, label: str) -> Line | None:
-    """A group's line of that label, whatever stands behind it in brackets."""
+    """A group's line of that label, whatever follows it in brackets."""
     return next((line for line in group.lines if line.label.partition(" (")[0] == label), None)
+
+
+def _of_scores(group: Group) -> Iterator[tuple[str, list[str]]]:
+    """The two lines of a method's scores: reproduced, with the deviation over seeds as an index, and reported."""
+    main, spread, reported = (_labelled(group, label) for label in (REPRODUCED, "± sd", REPORTED))
+    for line, sds in ((main, spread), (reported, None)):
+        if line is not None:
+            yield line.label.partition(" (")[0], [_score(line, sds, place) for place in range(len(line.cells))]
 
 
 def _score(line: Line, spread: Line | None, place: int) -> str:
@@ -84,68 +93,41 @@ def _score(line: Line, spread: Line | None, place: int) -> str:
     values = line.text(place, lambda text: latex_escape(text).replace("$-$", "-"), lambda text: f"\\mathbf{{{text}}}")
     sds = _SEEDS.sub("", spread.cells[place]).split("/") if spread else []
     parts = values.split("/")
-    found = []
+    shown = []
     for number, value in enumerate(parts):
         is_number = re.fullmatch(r"(\\mathbf\{)?-?[\d.]+\}?", value)
         has_sd = len(sds) == len(parts) and sds[number] != NOTHING
         index = f"_{{\\pm {sds[number]}}}" if has_sd else ""
-        found.append(f"${value}{index}$" if is_number else value)
-    return "/".join(found)
-
-
-def _of_scores(grid: Grid) -> Iterator[str]:
-    """A line for each method: what is reproduced, and next to it what is reported."""
-    wide = _wide(grid)
-    for texts in _stacked(grid.headers):
-        yield _row(["", *(f"\\multicolumn{{{wide}}}{{c}}{{{latex_escape(text)}}}" for text in texts)])
-    if wide > 1:
-        yield _row([latex_escape(grid.stub), *[REPRODUCED, REPORTED] * len(grid.headers)])
-    yield r"\midrule"
-    for group in grid.groups:
-        main, spread, reported = (_labelled(group, label) for label in (REPRODUCED, "± sd", REPORTED))
-        cells = [latex_escape(group.name)]
-        for place in range(len(grid.headers)):
-            cells.append(_score(main, spread, place) if main else "")
-            if wide > 1:
-                cells.append(_score(reported, None, place) if reported else latex_escape(NOTHING))
-        yield _row(cells)
-
-
-def _wide(grid: Grid) -> int:
-    return 2 if any(_labelled(group, REPORTED) for group in grid.groups) else 1
-
-
-def _line_by_line(grid: Grid) -> Iterator[str]:
-    for number, texts in enumerate(_stacked(grid.headers)):
-        yield _row([latex_escape(grid.stub) if number == 0 else "", "", *map(latex_escape, texts)])
-    for group in grid.groups:
-        yield r"\midrule"
-        for number, line in enumerate(group.lines):
-            cells = (line.text(place, latex_escape, _bold) for place in range(len(line.cells)))
-            yield _row([latex_escape(group.name) if number == 0 else "", latex_escape(line.label), *cells])
-
-
-def _stacked(headers: Sequence[tuple[str, ...]]) -> Iterator[list[str]]:
-    for number in range(max(map(len, headers))):
-        texts = [header[number] if number < len(header) else "" for header in headers]
-        if any(texts):
-            yield texts
+        shown.append(f"${value}{index}$" if is_number else value)
+    return "/".join(shown)
 
 
 def _has_scores(grid: Grid) -> bool:
     return any(_labelled(group, REPRODUCED) for group in grid.groups)
 
 
+def _rows(grid: Grid) -> Iterator[str]:
+    stub = latex_escape(grid.stub)
+    for texts in filter(any, zip_longest(*grid.headers, fillvalue="")):
+        yield _row([stub, "", *map(latex_escape, texts)])
+        stub = ""
+    for group in grid.groups:
+        yield r"\midrule"
+        name, every = latex_escape(group.name), range(len(grid.headers))
+        lines: Iterable[tuple[str, list[str]]] = _of_scores(group)
+        if not _has_scores(grid):
+            lines = ((line.label, [line.text(place, latex_escape, _bold) for place in every]) for line in group.lines)
+        for label, cells in lines:
+            yield _row([name, latex_escape(label), *cells])
+            name = ""
+
+
 def tabular(grid: Grid) -> str:
-    """A grid as one tabular environment, without its title: of scores a line a method, else line by line."""
-    if _has_scores(grid):
-        columns, body = f"l{'r' * _wide(grid) * len(grid.headers)}", _of_scores(grid)
-    else:
-        is_long = max((len(line.label) for line in grid.lines), default=0) > _LONG
-        label = r"p{0.36\textwidth}" if is_long else "l"
-        columns = f"l{label}{'r' * len(grid.headers)}"
-        body = _line_by_line(grid)
-    return "\n".join([f"\\begin{{tabular}}{{{columns}}}", r"\toprule", *body, r"\bottomrule", r"\end{tabular}"])
+    """A grid as one tabular environment, without its title; of scores, only what is reproduced and reported."""
+    is_long = max((len(line.label) for line in grid.lines), default=0) > _LONG
+    label = r"p{0.36\textwidth}" if is_long else "l"
+    begin = f"\\begin{{tabular}}{{l{label}{'r' * len(grid.headers)}}}"
+    return "\n".join([begin, r"\toprule", *_rows(grid), r"\bottomrule", r"\end{tabular}"])
 
 
 def latex(page: Page) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
 import textwrap
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,9 +21,34 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from benchmarks.experiment import Column
-from reports.pages.styles import MARKS, colour_of, mark_of
 from reports.pages.text import DAGGER, NOT_RUN
 
+# Okabe and Ito's colours for the methods that occur most often; all are visible on white and on near-black.
+_COLOURS = {
+    "#0072B2": ("FedAvg", "BERT-FL", "FedAvg · ordinary"),
+    "#E69F00": ("FedProx", "Head-Emd Avg"),
+    "#009E73": ("FedAdam", "EmdAvg", "FedSplitBERT · ordinary"),
+    "#D55E00": ("FedSplitBERT", "FEDBFPT", "C-FedFreezeBERT · P-SUM"),
+    "#CC79A7": ("FedSplitBERT + qat", "Head-Emd Share", "C-FedFreezeBERT · H-SUM"),
+    "#B07AA1": ("FedPer",),
+    "#8C6D31": ("Local only", "Single Client"),
+    "#5F86A6": ("Centralised training", "Centralized", "BERT-C"),
+    "#A08060": ("Linear model",),
+    "#868686": ("Majority-class baseline, by client", "Majority-class baseline"),
+    "#BDBDBD": ("Majority-class baseline, overall",),
+    "#56B4E9": ("FedAvg + fp16", "Parallel FedAvg"),
+    "#8B3A62": ("FedSplitBERT, c chosen on test data",),
+    "#3C6FD0": ("FedAvg + local fine-tuning",),
+    "#7A4FBF": ("FedAvg + local label prior",),
+}
+_METHODS = {method: colour for colour, methods in _COLOURS.items() for method in methods}
+_OTHERS = (
+    *("#4E79A7", "#F28E2B", "#59A14F", "#E15759", "#76B7B2", "#B07AA1", "#FF9DA7", "#9C755F", "#56B4E9", "#C4A000"),
+    *("#1F9E89", "#6A6ACD"),
+)
+_LAYERS = ("#7B5EA7", "#5B6FB5", "#3C8DBC", "#2BA6A0", "#3FB97A", "#86C440", "#C9B400")  # c = 0 … 12
+_LAYER = re.compile(r"c = (\d+)\b")
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 # Okabe and Ito's palette, safe for all common kinds of colour vision.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 LEVELS = ("--", ":", "-.")
@@ -38,6 +65,22 @@ _CANVASES = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG, "pdf": FigureCanvas
 KINDS = tuple(_CANVASES)
 _UNDATED = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}
 _DECADES = 30.0  # from this ratio on, values stand on a logarithmic axis
+
+
+def mark_of(method: str) -> str:
+    """The mark of a method by its name."""
+    known = list(_METHODS)
+    return MARKS[(known.index(method) if method in _METHODS else zlib.crc32(method.encode())) % len(MARKS)]
+
+
+def colour_of(method: str) -> str:
+    """The colour of a method by its name: the same in every table and figure."""
+    if method in _METHODS:
+        return _METHODS[method]
+    layer = _LAYER.match(method)
+    if layer:
+        return _LAYERS[min(int(layer[1]) // 2, len(_LAYERS) - 1)]
+    return _OTHERS[zlib.crc32(method.encode()) % len(_OTHERS)]
 
 
 @dataclass(frozen=True)

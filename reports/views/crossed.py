@@ -16,8 +16,7 @@ from benchmarks.experiment import Column, Row
 from reports.evidence.records import Request
 from reports.evidence.scores import score_label
 from reports.pages.page import Grid, Group
-from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot
-from reports.pages.styles import MARKS
+from reports.pages.plots import HOLLOW, MARKS, Dots, Panel, dot_plot
 from reports.pages.text import DAGGER
 from reports.views.scores import ScoreTable, dots
 

@@ -133,14 +133,15 @@ class Gains(View):
 
     def finding(self) -> tuple[str, str] | None:
         """For the first page: the part's gain, and what remains of a row's gain beyond it; None without records."""
-        numbers = []
+        numbers, equal = [], 0
         for at in self.columns:
             part, told = (self.by_cell[row.id, at.task] for row in (self.part, self.told))
             if part.get(f"n_{OVER}") and told.get(f"n_{BEYOND}"):
                 beyond = f"{number(told[BEYOND], '+')} {_interval_text(told, BEYOND)}"
                 numbers.append(f"{at.name} {number(part[OVER], '+')}, beyond it {beyond}")
-        title = f"Gain of {self.part.name} over {self.reference.name}, and of {self.told.name} beyond that"
-        return (title, "; ".join(numbers)) if numbers else None
+                equal += told.get(f"{BEYOND}_low", 0) <= 0 <= told.get(f"{BEYOND}_high", 0)
+        title = f"On {equal} of {len(numbers)} tasks, {self.told.name} gains nothing measurable beyond {self.part.name}"
+        return (title, f"gains over {self.reference.name}: {'; '.join(numbers)}") if numbers else None
 
     def plot(self) -> Figure:
         """A panel for each task, a mark for each row, and a line where the simple part alone comes."""

@@ -22,8 +22,7 @@ from reports.evidence.statistics import printed
 from reports.evidence.traffic import client_traffic
 from reports.frame import Place, Quantities, Shown, read_timings
 from reports.pages.page import KEYS, Grid, keys_of, one_line
-from reports.pages.plots import HOLLOW, Dots, Panel, dot_plot
-from reports.pages.styles import MARKS
+from reports.pages.plots import HOLLOW, MARKS, Dots, Panel, dot_plot
 from reports.pages.text import NOTHING, ONE_TIME, dagger_note, human_bytes, not_run, number, row_name
 from reports.views.costs import AS_PRINTED, DIFFERS
 

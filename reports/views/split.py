@@ -21,8 +21,7 @@ from reports.evidence.statistics import mean
 from reports.evidence.traffic import measured_cost
 from reports.frame import View, read_timings
 from reports.pages.page import KEYS, Grid, keys_of, one_line
-from reports.pages.plots import Dots, Panel, dot_plot
-from reports.pages.styles import MARKS
+from reports.pages.plots import MARKS, Dots, Panel, dot_plot
 from reports.pages.text import NOT_RUN, NOTHING, dagger_note, human_bytes, number, row_name
 
 TIMED = ("client", "server", "whole")

@@ -20,7 +20,7 @@ from benchmarks.registry import benchmark, benchmark_ids, folder_of
 from benchmarks.results import CHECKSUM, checksum, read_result, read_results
 from benchmarks.run_config import digest
 from benchmarks.tracking.store import connect, default_tracking_uri
-from reports.pages.files import BEGIN, END
+from reports.front.readme import BEGIN, END
 
 TABLE, FROZEN = "fedsplitbert-table3", "fedfreezebert-table3"
 Refusal = Callable[..., str]
@@ -47,9 +47,9 @@ def test_one_page_from_several_folders(
     # The rounds of the finished cell were changed, so it is one of Table III with that change alone.
     words = ["report", TABLE, FROZEN, "--set", "training.rounds=1", *folders, *places]
     assert main(words) == 0
-    text = readme.read_text(encoding="utf-8")
-    assert "### FedSplitBERT, Table III · scale demo" in text
-    assert "### FedFreezeBERT, Table 3 · scale demo" in text
+    assert f"| [Table III](pages/{TABLE}.md) | 1 of " in readme.read_text(encoding="utf-8")
+    for name, heading in ((TABLE, "FedSplitBERT, Table III"), (FROZEN, "FedFreezeBERT, Table 3")):
+        assert f"# {heading} · scale demo" in (tmp_path / "pages" / f"{name}.md").read_text(encoding="utf-8")
     pictures = {path.name for path in (tmp_path / "pictures").iterdir() if "-sweep-" not in path.name}
     assert pictures == {f"{TABLE}-demo.png", f"{FROZEN}-demo.png"}
     out = capsys.readouterr().out.splitlines()

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
 
 from fedsim.checkpoint import Checkpoint
 from fedsim.errors import CheckpointError
@@ -186,14 +185,3 @@ def test_answers_of_the_last_three_rounds_and_the_best_are_kept(small, counting,
     assert (resumed.best, list(resumed.answers)) == (best, expected)
     for number, answers in resumed.answers.items():  # each of its own round: this method answers by the round's number
         assert answers["1/test"][0].tolist() == [number + 1] * 2
-
-
-def test_store_on_disk_keeps_the_version_of_the_last_checkpoint(tmp_path):
-    store = ClientStore(tmp_path, in_memory=False)
-    store.put(1, 1, {"w": torch.tensor([1.0])})
-    committed = store.flush(1)
-    store.put(1, 2, {"w": torch.tensor([2.0])})
-    assert store.get(1)["w"].item() == 2.0
-    again = ClientStore(tmp_path, in_memory=False)
-    again.restore(committed)
-    assert again.get(1)["w"].item() == 1.0

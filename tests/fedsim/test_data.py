@@ -108,13 +108,3 @@ def test_each_owner_has_own_texts_once_and_full_blocks(lengths, length, opening,
         assert len(rows) == (full or bool(stream))
         assert all(len(row) == length for row in rows) or (len(rows) == 1 and len(stream) < room)
         assert [len(row) for row in rows] == blocks.lengths[indices].tolist()
-
-
-def test_a_batch_has_what_a_model_reads():
-    whole, _ = blocks_of([6], 3, OPENING)
-    batch = whole.collate(np.array([2, 0]), 4)
-    assert batch["input_ids"].tolist() == [[5, 104, 105, 7], [5, 100, 101, 7]]
-    assert batch["attention_mask"].tolist() == [[1, 1, 1, 0]] * 2
-    assert not batch["token_type_ids"].any()
-    assert batch["labels"].tolist() == [0, 0]
-    assert {str(tensor.dtype) for tensor in batch.values()} == {"torch.int64"}

@@ -108,25 +108,3 @@ def test_parallel_bytes_are_4pl_and_averages(small, codec, size, averaged, trans
             assert rows["up", "masks"].bytes == EPOCHS * len(client.train) * POSITIONS
             assert rows["up", "activations"].messages == EPOCHS * -(-len(client.train) // BATCH)
             assert len(rows) == 7
-
-
-@pytest.mark.parametrize(("handed_on", "times"), [("parameters", 1), ("optimizer", 3)])
-def test_sequential_bytes_are_4pl_and_hand_overs(small, handed_on, times):
-    workload = masked(small, width=POSITIONS, rounds=6)
-    ledger = run(small, workload, "fedbert_sequential", handed_on=handed_on).channel.ledger
-    parts = workload.model.groups
-    names = parts.embeddings | parts.head
-    own = 4 * times * sum(workload.initial[name].numel() for name in names)
-    steps = 4 * len(names) if handed_on == "optimizer" else 0  # AdamW counts them for each tensor
-    for client in small.clients:
-        crossed = [row for row in ledger.rows if row.client == client.id and row.kind in ("activations", "gradients")]
-        assert sum(row.bytes for row in crossed) == 2 * crossing_bytes(client, small.hidden)  # in two rounds each
-        handed = {
-            way: sum(
-                row.bytes
-                for row in ledger.rows
-                if row[1:3] == (client.id, way) and row.kind in ("parameters", "moments") and row.round
-            )
-            for way in ("up", "down")
-        }
-        assert handed == {"up": own + steps, "down": (own + steps) if client.id else 0}

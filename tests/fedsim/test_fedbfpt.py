@@ -128,20 +128,6 @@ def test_a_client_trains_on_what_it_was_given_before(
     assert len(trained) == ROUNDS * round(participation * CLIENTS)
 
 
-@pytest.mark.parametrize(
-    ("rounds", "permitted", "schedule", "expected"),
-    [
-        (5, 6, "progressive", (0, 0, 0, 1, 2)),  # the authors' five
-        (10, 2, "progressive", (0, 0, 0, 0, 0, 1, 1, 1, 1, 1)),
-        (5, 6, "first", (0, 0, 0, 0, 0)),
-        (5, 3, "successive", (0, 1, 2, 2, 2)),
-        (3, 6, "last", (5, 5, 5)),
-    ],
-)
-def test_schedules_by_hand(rounds, permitted, schedule, expected):
-    assert layers_by_round(rounds, permitted, schedule) == expected
-
-
 @pytest.mark.parametrize("trained", ["layer", "all"])
 def test_drawn_layers_lie_above_the_trained_one_in_order(small, trained):
     wide, repeated = type(small)(depth=12), False

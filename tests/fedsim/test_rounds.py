@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -220,3 +224,31 @@ def test_divergence_names_round_and_client(small):
     workload = small.workload(learning_rate=1e30, batch_size=4)
     with pytest.raises(DivergedError, match=r"round 1 on client 0: the mean loss is (nan|inf).*1e\+30"):
         small.run(small.algorithm("fedavg", workload))
+
+
+PEAKS = """
+from benchmarks.running.process import peak_memory_bytes
+from tests.fedsim import conftest
+
+conftest.CONFIG = {**conftest.CONFIG, "hidden_size": 128, "intermediate_size": 256}
+small, peaks = conftest.Small(), []
+algorithm = small.algorithm("fedsplitbert", critical_layer=1)
+small.run(algorithm, rounds=40, on_round=lambda run: peaks.append(peak_memory_bytes()))
+print(peaks[9], peaks[-1])
+"""
+
+
+@pytest.mark.slow
+def test_peak_memory_does_not_grow_with_rounds():
+    """Of a process that does nothing else; keeping what each round leaves with clients would take 100 MB more."""
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", PEAKS],
+        cwd=root,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    early, late = map(int, done.stdout.split())
+    assert late - early < 20e6

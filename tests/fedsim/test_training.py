@@ -17,7 +17,7 @@ from fedsim.objectives import Classification
 from fedsim.precision import Precision, resolve_precision
 from fedsim.rng import derive_seed, torch_seeded
 from fedsim.train_config import TrainConfig
-from fedsim.training import ADAM_STATE, LocalTraining, Optimizer, learning_rate_share, only_words_of
+from fedsim.training import LocalTraining, Optimizer, learning_rate_share, only_words_of
 
 WORDS = "encoder.embeddings.word_embeddings.weight"
 
@@ -94,23 +94,6 @@ def test_biases_and_layer_norm_decay_only_if_all_parameters_do(small, decayed):
         kept = decayed == "matrices" and (name.endswith("bias") or "LayerNorm" in name)
         expected = 2.0 if kept else 2.0 * (1 - 0.5 * 0.1)  # without a gradient nothing moves but by decay
         assert torch.allclose(parameter, torch.full_like(parameter, expected)), name
-
-
-def test_kept_moments_continue_where_they_stopped():
-    def descend(parameters, optimizer, steps):
-        for _ in range(steps):
-            optimizer.backward(sum((value - 1).square().sum() for value in parameters.values()))
-            optimizer.step()
-        return optimizer
-
-    through, paused = ({"w": nn.Parameter(torch.tensor([3.0, -2.0]))} for _ in range(2))
-    descend(through, optimizer_of(through), 5)
-    first = descend(paused, optimizer_of(paused), 2)
-    second = optimizer_of(paused, first=2)
-    second.load({kind: {name: value.clone() for name, value in own.items()} for kind, own in first.moments.items()})
-    descend(paused, second, 3)
-    assert torch.equal(paused["w"], through["w"])
-    assert second.moments.keys() == set(ADAM_STATE)
 
 
 @pytest.mark.parametrize("method", ["fedavg", "central"])

@@ -262,3 +262,19 @@ def test_mrpc_by_hand():
     assert report.sizes == (1260, 1260, 1260)
     assert report.obtained_counts == ((63, 1197), (315, 945), (945, 315))
     assert report.unused == 2753 - 1197 - 945 - 315  # all of label 1
+
+
+@pytest.mark.slow
+def test_table_1_of_fedsplitbert_on_the_real_mrpc(data_dir):
+    """Label 0 is the scarce one: a client with one more example needs 1.05 more of it, and rounding moves at most 3."""
+    files = [data_dir / "glue_data" / "MRPC" / name for name in ("train.tsv", "dev.tsv")]
+    if not all(file.is_file() for file in files):
+        pytest.skip(f"needs MRPC's train.tsv and dev.tsv in {files[0].parent}")
+    rows = [row for file in files for row in file.read_text(encoding="utf-8-sig").split("\n")[1:] if row]
+    labels = np.array([int(row.split("\t", 1)[0]) for row in rows])
+    report = checked(LabelTable(MRPC_TABLE_1), labels, 3, 0)
+    size = report.sizes[0]
+    assert report.sizes == (size,) * 3
+    assert (np.abs(np.array(report.obtained_counts) - size * np.array(MRPC_TABLE_1) / 100) < 1).all()
+    assert (size + 1) * 1.05 + 3 > (labels == 0).sum()
+    assert 0 < report.unused_share < 0.3

@@ -44,10 +44,22 @@ def test_operations_are_those_that_pytorch_counts():
 
 
 @pytest.mark.parametrize(("value", "at_least", "met"), [(3, True, True), (2, True, False), (2, False, True)])
-def test_bar_says_whether_it_is_met(value, at_least, met):
-    bar = Bar("speed", value, 2.5, at_least)
+def test_a_bar_says_whether_it_is_met_and_for_which_machines(value, at_least, met):
+    bar = Bar("speed", value, 2.5, at_least, "CPUs with AMX")
     assert bar.met is met
-    assert ("NOT met" in str(bar)) is not met
+    assert str(bar).endswith(f"2.5 on CPUs with AMX: {'met' if met else 'NOT met'})")
+
+
+@pytest.mark.parametrize(("gain", "bars"), [(1.5, ["CPUs with fast bf16"]), (0.0, [])])
+def test_bars_against_peers_hold_for_cpus_with_fast_bf16_alone(workload, monkeypatch, gain, bars):
+    few = partial(suite.random_clients, 3, 16, lengths=LENGTHS, vocabulary=CONFIG["vocab_size"])
+    monkeypatch.setattr(federations, "workload_of", lambda **_: workload)
+    monkeypatch.setattr(federations, "random_clients", lambda *_: few())
+    monkeypatch.setattr(federations, "bf16_gain", lambda: gain)
+    monkeypatch.setattr(federations, "flower_python", lambda: None)
+    section = federations.peers(1)
+    assert [bar.machines for bar in section.bars] == bars
+    assert ("Bars hold for CPUs with fast bf16 only" in section.note) == (gain == 0)
 
 
 def test_results_are_printed_and_kept(tmp_path, monkeypatch, capsys):
@@ -60,7 +72,7 @@ def test_results_are_printed_and_kept(tmp_path, monkeypatch, capsys):
     assert measured(1) == 1
     shown = capsys.readouterr().out
     assert "way a, s 1.5" in shown
-    assert "speed: 1 (bar ≥ 2: NOT met)" in shown
+    assert "speed: 1 (bar ≥ 2 on any CPU: NOT met)" in shown
     assert "A note." in shown
     result = json.loads((tmp_path / "performance" / "engine.json").read_text())
     assert result["repeats"] == 2

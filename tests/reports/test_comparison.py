@@ -161,7 +161,7 @@ def test_seeds_that_diverged_are_in_no_mean(
     cell = _cell(found, "fedavg", "mrpc")
     assert cell.seeds == (0,)
     assert cell.headline.ours == pytest.approx(70)
-    said = "seed 1 diverged in round 2 of 2, which the mean over the others leaves out (no finite loss)."
+    said = "seed 1 diverged in round 2 of 2, left out of the mean over the others (no finite loss)."
     assert f"FedAvg, MRPC: {said}" in found.notes
     lines = page(request).frame()
     assert set(lines[(lines.row == "fedavg") & (lines.task == "MRPC")].status) == {"run, diverged in round 2"}

@@ -41,7 +41,7 @@ class Kept(NamedTuple):
 
 
 class PackedLayer:
-    """A BERT layer's own parameters, and what it computes of packed tokens."""
+    """A BERT layer on packed tokens, with the parameters of the given layer."""
 
     def __init__(self, layer: Any) -> None:
         """layer: the transformers library's, of BERT's structure."""
@@ -125,7 +125,7 @@ def _linear_of(layer: Any) -> tuple[nn.Linear, ...]:
 
 
 class _Products:
-    """What some linear layers that read the same make of it, side by side: one product for all of them."""
+    """Linear layers with the same input, side by side: one product for all of them."""
 
     def __init__(self, *linear: Any) -> None:
         self._rows = [module.out_features for module in linear]
@@ -202,7 +202,7 @@ FAMILIES = ("bert", *OFFSET_FAMILIES)
 
 
 def can_pack(config: Mapping[str, Any]) -> bool:
-    """Whether an encoder of that configuration has layers that are computed here; what is not said is BERT's."""
+    """Whether this module can compute the layers of such an encoder; missing fields default to BERT's."""
     own = {"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False}
     return config["model_type"] in FAMILIES and all((config.get(name) or own[name]) == own[name] for name in own)
 
@@ -218,7 +218,7 @@ class PackedEncoder:
 
     @property
     def fits(self) -> bool:
-        """Whether the layers still are what they were made: no one has put modules of their own into them."""
+        """Whether the layers are unchanged: nobody has replaced a module in them."""
         return all(layer.fits for layer in self._layers)
 
     def refresh(self, dtype: torch.dtype) -> None:

@@ -1,4 +1,4 @@
-"""What the site is made of: papers, their tables with the records behind them, and what is said about both."""
+"""What the site shows: papers, their tables with the records behind them, and what was written about both."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from itertools import product
 
 from benchmarks.experiment import Benchmark, Column, Row
 from benchmarks.publication import Deviation, Paper
-from benchmarks.results import Find, RunResult, among
+from benchmarks.results import RunResult
 from reports.evidence.records import Request
-from reports.front.state import Headline, Standing, headlines
+from reports.front.state import Headline, Standing, deviations_of, headlines
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A paper in the words of a reproducibility report, a paragraph each; empty if nobody has written them."""
+    """The paragraphs of a paper's reproducibility report; empty where nobody has written them."""
 
     scope: tuple[str, ...] = ()
     methodology: tuple[str, ...] = ()
@@ -50,11 +50,7 @@ class Dossier:
     @property
     def deviations(self) -> Mapping[Deviation, list[str]]:
         """Every deviation once, with the places that have it."""
-        places: dict[Deviation, dict[str, None]] = {}
-        for table in self.tables:
-            for deviation in table.deviations:
-                places.setdefault(deviation, {})[table.place] = None
-        return {deviation: list(found) for deviation, found in places.items()}
+        return deviations_of(self.tables)
 
     @property
     def headlines(self) -> tuple[Headline, ...]:
@@ -62,8 +58,8 @@ class Dossier:
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a record stands in a table. records: of all seeds."""
+class TableCell:
+    """A cell of a table that shows a record. records: of all seeds."""
 
     request: Request
     row: Row
@@ -72,40 +68,39 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Material:
+class SiteData:
     """Everything that the site shows.
 
     Args:
         scales: The first one comes first on every page.
+        coverage: What has been run, in a sentence.
         labels: Scale -> what it means, in words.
         sweeps: (a table's id, a scale's) -> the texts that its sweeps left, by file name.
+        sent: Cell id -> bytes up and down of a run and the runs from which it starts, where all their records exist.
     """
 
     dossiers: tuple[Dossier, ...]
     records: tuple[RunResult, ...]
     scales: tuple[str, ...]
+    coverage: str = ""
     revision: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     sweeps: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
+    sent: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def requests(self) -> tuple[Request, ...]:
         return tuple(request for dossier in self.dossiers for request in dossier.requests)
 
     @cached_property
-    def find(self) -> Find:
-        """Finds the records of earlier runs."""
-        return among(self.records)
-
-    @cached_property
-    def places(self) -> Mapping[str, tuple[Place, ...]]:
+    def places(self) -> Mapping[str, tuple[TableCell, ...]]:
         """Cell id -> every place of the tables that shows it."""
-        found: dict[str, tuple[Place, ...]] = {}
+        places: dict[str, tuple[TableCell, ...]] = {}
         for request in self.requests:
             for row, column in product(request.rows, request.columns):
-                own = request.selections[row.id, column.task]
-                every = tuple(sorted((*own.records, *own.diverged), key=lambda record: record.cell.seed))
-                for record in every:
-                    places = found.get(record.cell_id, ())
-                    found[record.cell_id] = (*places, Place(request, row, column, every))
-        return found
+                cell = request.selections[row.id, column.task]
+                records = tuple(sorted((*cell.records, *cell.diverged), key=lambda record: record.cell.seed))
+                for record in records:
+                    place = TableCell(request, row, column, records)
+                    places[record.cell_id] = (*places.get(record.cell_id, ()), place)
+        return places
