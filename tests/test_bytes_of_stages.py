@@ -14,6 +14,7 @@ import pytest
 
 from benchmarks import api
 from benchmarks.cli.main import main
+from benchmarks.experiment import with_settings
 from benchmarks.registry import benchmark
 from benchmarks.results import RunBytes, RunResult, among, in_folder, run_bytes, stage_bytes
 from benchmarks.tracking.entries import round_points
@@ -101,7 +102,8 @@ def test_site(records: dict[str, RunResult]) -> None:
     costs = [list(_costs(records[name], run_bytes(records[name], find)))[:2] for name in METHODS]
     assert costs[1][0][0] == costs[0][0][0] != "0 B"
     assert costs[1][0][2].endswith("this stage alone 0 B")
-    request = request_for(TABLE, TABLE.scale("demo"), records.values())
+    changed = with_settings(TABLE, ["training.rounds=2", "training.local_epochs=1"])
+    request = request_for(changed, changed.scale("demo"), records.values())
     marks = {mark.row.id: mark for mark in marks_of(request, TABLE.columns[0], "test/f1")}
     assert {(marks[name].up_bytes, marks[name].round_bytes) for name in ("fedavg", "fedavg-finetuned")} == {
         (FEDAVG, FEDAVG / 2)
